@@ -1,0 +1,1 @@
+//! Applies a load to a target.

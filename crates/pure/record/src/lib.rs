@@ -1,0 +1,21 @@
+//! What was measured, and where: the formats that outlive a run.
+//!
+//! A run is a folder. [`Provenance`] is its `run.json`: everything needed to judge or repeat the
+//! run. [`PointRecord`] is a line of its `results.jsonl`, written when the point is measured. Both
+//! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
+//! files is for others.
+
+mod outcome;
+mod point;
+mod provenance;
+
+pub use outcome::{DirectionStats, Interval, LoadOutcome, TargetFacts, TargetKind};
+pub use point::{
+    ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
+};
+pub use provenance::{
+    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
+};
+
+/// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
+pub const FORMAT: u32 = 1;

@@ -1,0 +1,148 @@
+//! Where a run's figures come from: `run.json`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::point::{RecordError, check_format};
+
+/// Which study a run folder belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RunKind {
+    /// The same load natively and in a VM (paper 1, section 3).
+    NativeVsVm,
+}
+
+/// The storage under the target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DiskFacts {
+    /// File system type, such as `ext4`.
+    pub filesystem: String,
+    /// Block device under it, where it could be found.
+    pub device: Option<String>,
+    /// Whether the kernel takes it for a rotating disk.
+    pub rotational: Option<bool>,
+    /// Its I/O scheduler.
+    pub scheduler: Option<String>,
+    /// Its write cache mode.
+    pub write_cache: Option<String>,
+}
+
+/// The host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostFacts {
+    /// Kernel release.
+    pub kernel: String,
+    /// Distribution.
+    pub distribution: String,
+    /// CPU model.
+    pub cpu: String,
+    /// Processors on line.
+    pub processors: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// Whether this host is itself a virtual machine, and of what kind.
+    pub hypervisor: Option<String>,
+    /// The storage that was measured.
+    pub disk: DiskFacts,
+}
+
+/// What executes the guest's instructions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AcceleratorFacts {
+    /// `kvm` or `tcg`.
+    pub name: String,
+    /// How that was found out, in words.
+    pub why: String,
+}
+
+/// The guest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestFacts {
+    /// What executes its instructions.
+    pub accelerator: AcceleratorFacts,
+    /// QEMU's version.
+    pub qemu: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Virtual processors.
+    pub vcpus: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// Name of the disk adapter.
+    pub adapter: String,
+    /// QEMU's whole command line.
+    pub command_line: Vec<String>,
+    /// From QEMU's start to the agent's greeting, in nanoseconds.
+    pub boot_ns: u64,
+}
+
+/// What a run set out to measure. A resumed run must have the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Plan {
+    /// Name of the grid, such as `quick` or `paper`.
+    pub grid: String,
+    /// Block sizes, in bytes.
+    pub blocks_bytes: Vec<u64>,
+    /// Shares of reads, in percent.
+    pub read_percents: Vec<u8>,
+    /// Shares of random seeks, in percent.
+    pub random_percents: Vec<u8>,
+    /// Repetitions of each point in each environment.
+    pub repetitions: u32,
+    /// Outstanding I/Os a worker.
+    pub outstanding: u32,
+    /// Workers.
+    pub workers: u32,
+    /// Ramp-up before each point, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Measuring time of each point, in nanoseconds.
+    pub time_ns: u64,
+    /// Size of the disk that is loaded, in bytes.
+    pub size_bytes: u64,
+    /// Names of the environments, the reference first.
+    pub environments: Vec<String>,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// A run's `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Provenance {
+    /// Version of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// Which study.
+    pub kind: RunKind,
+    /// Version of virtbench.
+    pub version: String,
+    /// The command line.
+    pub command: Vec<String>,
+    /// When the run began, in seconds since 1970.
+    pub started_unix_s: u64,
+    /// What it set out to measure.
+    pub plan: Plan,
+    /// The host.
+    pub host: HostFacts,
+    /// The guest, once it has booted.
+    pub guest: Option<GuestFacts>,
+    /// What a reader should know.
+    pub notes: Vec<String>,
+}
+
+/// Reads a `run.json`.
+///
+/// # Errors
+/// The text is not such a file, or a later version wrote it.
+pub fn parse_provenance(text: &str) -> Result<Provenance, RecordError> {
+    let damaged =
+        |error: serde_json::Error| RecordError::Damaged { line: error.line(), why: error.to_string() };
+    let value: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
+    check_format(&value)?;
+    serde_json::from_value(value).map_err(damaged)
+}

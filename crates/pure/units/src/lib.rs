@@ -1,0 +1,13 @@
+//! The vocabulary every other crate shares: sizes, durations, seeded random numbers, latencies.
+//!
+//! Nothing here touches the operating system.
+
+mod bytes;
+mod duration;
+mod latency;
+mod random;
+
+pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
+pub use duration::{DurationError, format_duration_ns, parse_duration_ns};
+pub use latency::{CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram};
+pub use random::{Random, SeedSequence};

@@ -1,0 +1,12 @@
+//! What load to apply, in Iometer's terms (paper 1, section 3.1; paper 2, "Load Generation").
+//!
+//! An [`AccessSpec`] says what mix of operations is wanted, a [`LoadSpec`] how hard and how long,
+//! and a [`Stream`] turns one worker's share of it into single operations. Nothing here performs I/O.
+
+mod access;
+mod load;
+mod stream;
+
+pub use access::{AccessError, AccessLine, AccessSpec, parse_mix_line};
+pub use load::{EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING, MAX_WORKERS};
+pub use stream::{Direction, Op, Step, Stream};

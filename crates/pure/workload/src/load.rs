@@ -1,0 +1,196 @@
+//! A whole load: the mix, how many operations at once, for how long.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use virtbench_units::format_bytes;
+
+use crate::access::{AccessError, AccessSpec};
+
+/// The largest single operation, in bytes.
+pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
+/// The most outstanding I/Os a worker can keep.
+pub const MAX_OUTSTANDING: u32 = 4096;
+/// The most workers.
+pub const MAX_WORKERS: u32 = 256;
+/// The most buffer memory a load may ask for, in bytes.
+const MAX_BUFFER_BYTES: u64 = 4 << 30;
+/// The longest ramp-up or measurement: a week.
+const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
+
+/// How operations are handed to the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// Asynchronously through io_uring.
+    #[default]
+    IoUring,
+    /// One blocking pread or pwrite at a time: a worker has one outstanding I/O whatever it asks for.
+    Psync,
+}
+
+/// A load that cannot be applied.
+#[derive(Debug, Error, PartialEq)]
+pub enum LoadError {
+    /// The mix is wrong.
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    /// A number outside its limits.
+    #[error("{flag} {value} is outside {least} to {most}")]
+    Range {
+        /// The flag to change.
+        flag: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least allowed.
+        least: u64,
+        /// The most allowed.
+        most: u64,
+    },
+    /// The buffers would need too much memory.
+    #[error(
+        "{workers} workers x {outstanding} outstanding x {} buffers need {}, more than {}: lower one of them",
+        format_bytes(*block_bytes), format_bytes(*total_bytes), format_bytes(MAX_BUFFER_BYTES)
+    )]
+    Memory {
+        /// Workers asked for.
+        workers: u32,
+        /// Outstanding I/Os a worker.
+        outstanding: u32,
+        /// The largest block, in bytes.
+        block_bytes: u64,
+        /// All buffers together, in bytes.
+        total_bytes: u64,
+    },
+    /// The region is smaller than one operation.
+    #[error("the target's {} are too small for operations of {}: raise --size or lower --bs",
+        format_bytes(*region_bytes), format_bytes(*block_bytes))]
+    RegionTooSmall {
+        /// The region, in bytes.
+        region_bytes: u64,
+        /// The largest operation, in bytes.
+        block_bytes: u64,
+    },
+    /// A blocking engine with several outstanding I/Os.
+    #[error(
+        "--engine psync blocks on each operation, so --outstanding {outstanding} cannot be honoured: \
+             use --outstanding 1 with --workers {outstanding}"
+    )]
+    PsyncOutstanding {
+        /// Outstanding I/Os asked for.
+        outstanding: u32,
+    },
+}
+
+/// A load as one machine applies it to one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadSpec {
+    /// The mix of operations.
+    pub access: AccessSpec,
+    /// Outstanding I/Os each worker keeps.
+    pub outstanding: u32,
+    /// Workers, each a thread with a stream and a position of its own.
+    pub workers: u32,
+    /// Ramp-up before measuring, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Measuring time, in nanoseconds.
+    pub time_ns: u64,
+    /// Length of an interval of the series, in nanoseconds.
+    pub interval_ns: u64,
+    /// Bytes of the target that are used, from its start.
+    pub region_bytes: u64,
+    /// How operations reach the kernel.
+    pub engine: EngineKind,
+    /// Whether the page cache is bypassed (O_DIRECT).
+    pub direct: bool,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl LoadSpec {
+    /// Checks every field against its limits and against the others.
+    ///
+    /// # Errors
+    /// The first thing found wrong, naming the flag to change.
+    pub fn validate(&self) -> Result<(), LoadError> {
+        self.access.validate()?;
+        let range = |flag, value: u64, least: u64, most: u64| {
+            if (least..=most).contains(&value) {
+                Ok(())
+            } else {
+                Err(LoadError::Range { flag, value, least, most })
+            }
+        };
+        range("--outstanding", self.outstanding.into(), 1, MAX_OUTSTANDING.into())?;
+        range("--workers", self.workers.into(), 1, MAX_WORKERS.into())?;
+        range("--ramp (ns)", self.ramp_ns, 0, MAX_PHASE_NS)?;
+        range("--time (ns)", self.time_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("--interval (ns)", self.interval_ns, 1_000_000, MAX_PHASE_NS)?;
+        if self.engine == EngineKind::Psync && self.outstanding > 1 {
+            return Err(LoadError::PsyncOutstanding { outstanding: self.outstanding });
+        }
+        let block_bytes = self.access.largest_block_bytes();
+        let total_bytes =
+            u64::from(self.workers) * u64::from(self.outstanding) * block_bytes.next_multiple_of(4096);
+        if total_bytes > MAX_BUFFER_BYTES {
+            return Err(LoadError::Memory {
+                workers: self.workers,
+                outstanding: self.outstanding,
+                block_bytes,
+                total_bytes,
+            });
+        }
+        if self.region_bytes < block_bytes {
+            return Err(LoadError::RegionTooSmall { region_bytes: self.region_bytes, block_bytes });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::AccessLine;
+
+    fn load() -> LoadSpec {
+        LoadSpec {
+            access: AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)),
+            outstanding: 16,
+            workers: 1,
+            ramp_ns: 0,
+            time_ns: 1_000_000_000,
+            interval_ns: 100_000_000,
+            region_bytes: 1 << 20,
+            engine: EngineKind::IoUring,
+            direct: true,
+            seed: 1,
+        }
+    }
+
+    #[test]
+    fn a_sensible_load_is_accepted() {
+        assert_eq!(load().validate(), Ok(()));
+    }
+
+    #[test]
+    fn each_limit_names_its_flag() {
+        let message = |change: fn(&mut LoadSpec)| {
+            let mut spec = load();
+            change(&mut spec);
+            spec.validate().unwrap_err().to_string()
+        };
+        assert!(message(|s| s.outstanding = 0).contains("--outstanding"));
+        assert!(message(|s| s.workers = 1000).contains("--workers"));
+        assert!(message(|s| s.time_ns = 0).contains("--time"));
+        assert!(message(|s| s.region_bytes = 100).contains("--size"));
+        assert!(message(|s| s.engine = EngineKind::Psync).contains("psync"));
+        assert!(
+            message(|s| {
+                s.access.lines[0].size_bytes = MAX_BLOCK_BYTES;
+                s.outstanding = 4096;
+            })
+            .contains("4096 outstanding")
+        );
+    }
+}

@@ -14,7 +14,10 @@ pub fn serve(mut reader: impl Read + Send, mut writer: impl Write + Send) -> Res
         let reply = match receive(&mut reader) {
             Ok(Request::Hello { version: VERSION }) => Reply::Hello(greeting()),
             Ok(Request::Hello { version }) => {
-                return send(&mut writer, &failed(format!("the agent speaks version {VERSION}, not {version}")));
+                return send(
+                    &mut writer,
+                    &failed(format!("the agent speaks version {VERSION}, not {version}")),
+                );
             }
             Ok(Request::Ping { id }) => Reply::Pong { id, clock_ns: now_ns() },
             Ok(Request::Prepare(_) | Request::Start { .. } | Request::Stop) => {
@@ -49,7 +52,8 @@ mod tests {
     #[test]
     fn it_introduces_itself_and_shows_its_clock() {
         let before = now_ns();
-        let replies = answers(&[Request::Hello { version: VERSION }, Request::Ping { id: 3 }, Request::Shutdown]);
+        let replies =
+            answers(&[Request::Hello { version: VERSION }, Request::Ping { id: 3 }, Request::Shutdown]);
         assert!(matches!(&replies[0], Reply::Hello(greeting) if greeting.processors > 0));
         assert!(matches!(replies[1], Reply::Pong { id: 3, clock_ns } if clock_ns >= before));
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 /// A disk adapter as QEMU emulates it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Adapter {
     /// Its name on virtbench's command line.
     pub name: &'static str,
@@ -21,7 +21,7 @@ pub struct Adapter {
 }
 
 /// What an adapter can do at most.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Queues.
     pub queues: u32,

@@ -1,6 +1,7 @@
 //! The host's end of the conversation with one agent: nothing is waited for without a limit.
 
 use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -81,6 +82,15 @@ impl Connection {
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         Ok(Self { stream, pings: 0 })
+    }
+
+    /// A conversation and the other end of it, which an agent's process is to inherit.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (stream, other) = UnixStream::pair()?;
+        Ok((Self::new(stream)?, other.into()))
     }
 
     /// Greets the agent, who may take `limit` to come to life.

@@ -1,27 +1,22 @@
 //! One QEMU guest, from its start to its end.
 
-use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use thiserror::Error;
-use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
+use virtbench_agent::protocol::{Greeting, PORT_NAME};
 
 use crate::adapters::Adapter;
-use crate::child::{BoundChild, describe_end};
 use crate::connection::{Connection, ConnectionError};
 use crate::console::Console;
 use crate::image::GuestImage;
+use crate::process::{AgentProcess, MachineError};
 use crate::qemu::Qemu;
 
 /// How long a guest may take to boot, unless told otherwise: 2 s when alone under emulation, more
 /// when it shares its processor with others.
 pub const BOOT_LIMIT: Duration = Duration::from_secs(60);
-/// How long a process that has hung up may take to end.
-const END_LIMIT: Duration = Duration::from_secs(3);
 /// How long a guest may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
 
@@ -121,55 +116,11 @@ impl GuestConfig {
     }
 }
 
-/// What went wrong with a guest. Each kind but the first carries the last lines of its console.
-#[derive(Debug, Error)]
-pub enum GuestError {
-    /// QEMU could not be started.
-    #[error("{} could not be started: {source}", program.display())]
-    Start {
-        /// The program.
-        program: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// QEMU has ended.
-    #[error("QEMU {how} while the guest was needed{}", tail(console))]
-    Ended {
-        /// How, in words.
-        how: String,
-        /// The console's last lines.
-        console: Vec<String>,
-    },
-    /// The guest's kernel gave up.
-    #[error("the guest's kernel panicked{}", tail(console))]
-    Panicked {
-        /// The console's last lines.
-        console: Vec<String>,
-    },
-    /// The agent did not answer in time, did not keep to the protocol, or could not do as asked.
-    #[error("{source}{}", tail(console))]
-    Conversation {
-        /// What went wrong.
-        source: ConnectionError,
-        /// The console's last lines.
-        console: Vec<String>,
-    },
-}
-
-fn tail(console: &[String]) -> String {
-    if console.is_empty() {
-        return "; its console is empty".into();
-    }
-    format!("; the last lines of its console:\n  | {}", console.join("\n  | "))
-}
-
 /// A running guest. Dropping it kills it; nothing of it is left behind.
 #[derive(Debug)]
 pub struct Guest {
-    // The order matters: the process must be gone before its connection is closed.
-    process: BoundChild,
+    process: AgentProcess,
     connection: Connection,
-    console: Console,
     greeting: Greeting,
     command_line: Vec<String>,
     boot: Duration,
@@ -180,19 +131,17 @@ impl Guest {
     ///
     /// # Errors
     /// QEMU does not start or ends, the guest panics, or it says nothing within its limit.
-    pub fn boot(qemu: &Qemu, image: &GuestImage, config: &GuestConfig) -> Result<Self, GuestError> {
-        let failed = |source| GuestError::Start { program: qemu.path.clone(), source };
+    pub fn boot(qemu: &Qemu, image: &GuestImage, config: &GuestConfig) -> Result<Self, MachineError> {
+        let failed = |source| MachineError::Start { program: qemu.path.clone(), source };
         let started = Instant::now();
-        let (stream, agent_end) = UnixStream::pair().map_err(failed)?;
-        let mut connection = Connection::new(stream).map_err(failed)?;
+        let (mut connection, agent_end) = Connection::pair().map_err(failed)?;
         let (initramfs, initramfs_path) = image.initramfs.lend().map_err(failed)?;
-        let (console_reader, console_writer) = io::pipe().map_err(failed)?;
 
-        let agent_end = OwnedFd::from(agent_end);
         let mut arguments = machine_arguments(config);
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         add(&["-kernel", &image.kernel.to_string_lossy(), "-initrd", &initramfs_path.to_string_lossy()]);
         add(&["-append", KERNEL_ARGUMENTS]);
+        // Sockets made here and inherited: no path, so no limit on its length and no file to clean up.
         add(&["-chardev", &format!("socket,id=agent,fd={}", agent_end.as_raw_fd())]);
         add(&["-device", "virtio-serial-pci,id=serial"]);
         add(&["-device", &format!("virtserialport,bus=serial.0,chardev=agent,name={PORT_NAME}")]);
@@ -200,16 +149,13 @@ impl Guest {
             arguments.extend(disk_arguments(index, disk));
         }
         let mut command = Command::new(&qemu.path);
-        command.args(&arguments).stdin(Stdio::null());
-        command.stdout(console_writer.try_clone().map_err(failed)?).stderr(console_writer);
+        command.args(&arguments);
 
-        let mut process = BoundChild::spawn(command, vec![agent_end, initramfs]).map_err(failed)?;
-        let console = Console::collect(console_reader).map_err(failed)?;
-        let greeting =
-            connection.greet(config.boot_limit).map_err(|error| explain(&mut process, &console, error))?;
+        let mut process = AgentProcess::spawn(command, vec![agent_end, initramfs], "QEMU")?;
+        let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
         let command_line =
             std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok(Self { process, connection, console, greeting, command_line, boot: started.elapsed() })
+        Ok(Self { process, connection, greeting, command_line, boot: started.elapsed() })
     }
 
     /// The conversation with its agent.
@@ -244,49 +190,27 @@ impl Guest {
     /// What it printed last.
     #[must_use]
     pub fn console(&self) -> &Console {
-        &self.console
+        self.process.console()
     }
 
     /// Whether QEMU still runs; if not, why.
     ///
     /// # Errors
     /// It has ended.
-    pub fn check(&mut self) -> Result<(), GuestError> {
-        match self.process.wait_within(Duration::ZERO) {
-            Ok(None) => Ok(()),
-            _ => Err(self.explain(ProtocolError::Closed.into())),
-        }
+    pub fn check(&mut self) -> Result<(), MachineError> {
+        self.process.check()
     }
 
     /// Says what a broken conversation means, by what became of QEMU and stands on the console.
-    pub fn explain(&mut self, error: ConnectionError) -> GuestError {
-        explain(&mut self.process, &self.console, error)
+    pub fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.process.explain(error)
     }
 
     /// Has the guest power off. One that does not is told to end by SIGTERM, upon which QEMU closes
     /// its disks in good order (what QMP's `quit` does), and at last is killed.
     pub fn shut_down(mut self) {
         let told = self.connection.shut_down().is_ok();
-        if told && matches!(self.process.wait_within(POWER_OFF_LIMIT), Ok(Some(_))) {
-            return;
-        }
-        self.process.terminate();
-        let _ = self.process.wait_within(END_LIMIT);
-    }
-}
-
-fn explain(process: &mut BoundChild, console: &Console, error: ConnectionError) -> GuestError {
-    let closed = matches!(error, ConnectionError::Protocol(ProtocolError::Closed | ProtocolError::Io(_)));
-    let limit = if closed { END_LIMIT } else { Duration::ZERO };
-    let end = process.wait_within(limit).ok().flatten();
-    if end.is_some() {
-        console.settle(END_LIMIT);
-    }
-    let lines = console.tail();
-    match end {
-        _ if console.contains("Kernel panic") => GuestError::Panicked { console: lines },
-        Some(status) => GuestError::Ended { how: describe_end(status), console: lines },
-        None => GuestError::Conversation { source: error, console: lines },
+        self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
     }
 }
 

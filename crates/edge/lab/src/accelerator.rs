@@ -109,7 +109,9 @@ pub(crate) fn open_kvm() -> Result<(), String> {
 fn brief(error: &MachineError) -> String {
     match error {
         MachineError::Conversation { source, .. } => format!("{source}"),
-        MachineError::Ended { what, how, .. } => format!("{what} {how}"),
+        MachineError::Ended { what, how, console } => {
+            console.last().map_or_else(|| format!("{what} {how}"), |last| format!("{what} {how}: {last}"))
+        }
         MachineError::Panicked { .. } => "the guest's kernel panicked".into(),
         other => other.to_string(),
     }

@@ -83,6 +83,7 @@ impl Machine for Fake {
 fn play(mut stream: UnixStream, manner: Manner) {
     let origin = now_ns();
     let rate = if let Manner::Fast(rate) = manner { rate } else { 1.0 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds, and positive")]
     let clock = || 5_000_000_000 + ((now_ns() - origin) as f64 * rate) as u64;
     let mut prepared = None;
     while let Ok(request) = receive::<Request>(&mut stream) {

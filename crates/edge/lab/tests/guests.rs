@@ -1,5 +1,6 @@
 //! Guests that really boot, and the ways in which they fail. They need QEMU and a guest kernel; if
 //! one is missing they fail with the command that mends it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -235,4 +236,16 @@ fn spinning_program() -> Vec<u8> {
     }
     program.extend([0xeb, 0xfe]); // jmp to itself
     program
+}
+
+#[test]
+fn the_doctor_finds_all_that_guests_need() {
+    let checks = virtbench_lab::examine_host(Path::new(env!("CARGO_TARGET_TMPDIR")), None);
+    for needed in ["QEMU", "guest kernel", "guest modules", "agent"] {
+        let check = checks.iter().find(|check| check.name == needed).unwrap();
+        assert!(matches!(check.status, virtbench_lab::Status::Ok { .. }), "{check:?}");
+    }
+    let accelerator = checks.iter().find(|check| check.name == "accelerator").unwrap();
+    assert!(!matches!(accelerator.status, virtbench_lab::Status::Missing { .. }), "{accelerator:?}");
+    println!("{checks:#?}");
 }

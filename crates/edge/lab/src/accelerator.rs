@@ -39,6 +39,7 @@ pub struct AcceleratorChoice {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Key {
+    virtbench: String,
     host_boot: String,
     kernel: PathBuf,
     release: String,
@@ -119,6 +120,7 @@ fn brief(error: &MachineError) -> String {
 
 fn current_key(qemu: &Qemu, kernel: &GuestKernel) -> Key {
     Key {
+        virtbench: env!("CARGO_PKG_VERSION").to_owned(),
         host_boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().into(),
         kernel: kernel.image.clone(),
         release: kernel.release.clone(),

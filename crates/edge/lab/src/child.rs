@@ -119,7 +119,9 @@ fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>) -> io::Result<Bound
         }
         Ok(())
     };
-    // SAFETY: between fork and exec the closure makes four kinds of system calls, all of them
+    // A Ctrl-C at the terminal is virtbench's to hear: it stops the loads and keeps what was measured.
+    command.process_group(0);
+    // SAFETY: between fork and exec the closure makes three kinds of system calls, all of them
     // async-signal-safe, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(prepare) };
     let mut child = command.spawn()?;
@@ -175,6 +177,15 @@ mod tests {
         .join()
         .unwrap();
         assert_eq!(child.wait_within(Duration::from_millis(50)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_child_does_not_hear_the_terminals_signals() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let child = BoundChild::spawn(command, Vec::new()).unwrap();
+        let pid = Pid::from_raw(i32::try_from(child.id()).unwrap());
+        assert_eq!(rustix::process::getpgid(pid).unwrap(), pid.unwrap());
     }
 
     #[test]

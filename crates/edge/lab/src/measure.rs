@@ -101,8 +101,7 @@ pub fn measure_together(
             })
             .collect();
         let host = watch(begin_ns, begin_ns + time_ns, &running, stop, &mut stoppers);
-        let ended = |_| Err(LabError::HostUse { why: "the thread that measured panicked".into() });
-        let runs: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect();
+        let runs: Vec<_> = threads.into_iter().map(joined).collect();
         (runs, host)
     });
     let host = host?;
@@ -146,9 +145,12 @@ fn each<'a, T: Send>(
     thread::scope(|scope| {
         let threads: Vec<_> =
             assignments.iter_mut().map(|assignment| scope.spawn(move || act(assignment))).collect();
-        let ended = |_| Err(LabError::HostUse { why: "the thread that prepared panicked".into() });
-        threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
+        threads.into_iter().map(joined).collect()
     })
+}
+
+fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn ready(assignment: &mut Assignment<'_>, limits: TimeLimits) -> Result<ClockOffset, LabError> {

@@ -20,9 +20,9 @@ pub fn serve(mut reader: impl Read + Send, mut writer: impl Write + Send) -> Res
                 );
             }
             Ok(Request::Ping { id }) => Reply::Pong { id, clock_ns: now_ns() },
-            Ok(Request::Prepare(_) | Request::Start { .. } | Request::Stop) => {
-                failed("this agent cannot apply loads".into())
-            }
+            Ok(Request::Prepare(_) | Request::Start { .. }) => failed("this agent cannot apply loads".into()),
+            // It may have crossed the end of the load it was meant for: nobody waits for an answer.
+            Ok(Request::Stop) => continue,
             Ok(Request::Shutdown) | Err(ProtocolError::Closed) => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -56,6 +56,12 @@ mod tests {
             answers(&[Request::Hello { version: VERSION }, Request::Ping { id: 3 }, Request::Shutdown]);
         assert!(matches!(&replies[0], Reply::Hello(greeting) if greeting.processors > 0));
         assert!(matches!(replies[1], Reply::Pong { id: 3, clock_ns } if clock_ns >= before));
+    }
+
+    #[test]
+    fn a_stop_that_comes_late_is_not_answered() {
+        let replies = answers(&[Request::Stop, Request::Ping { id: 1 }]);
+        assert!(matches!(replies.as_slice(), [Reply::Pong { id: 1, .. }]));
     }
 
     #[test]

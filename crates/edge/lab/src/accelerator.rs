@@ -110,9 +110,10 @@ pub(crate) fn open_kvm() -> Result<(), String> {
 fn brief(error: &MachineError) -> String {
     match error {
         MachineError::Conversation { source, .. } => format!("{source}"),
-        MachineError::Ended { what, how, console } => {
-            console.last().map_or_else(|| format!("{what} {how}"), |last| format!("{what} {how}: {last}"))
-        }
+        MachineError::Ended { what, how, console } => console.last().map_or_else(
+            || format!("{what} {how}"),
+            |last| format!("{what} {how}: {}", last.trim_end_matches('.')),
+        ),
         MachineError::Panicked { .. } => "the guest's kernel panicked".into(),
         other => other.to_string(),
     }

@@ -268,3 +268,7 @@ fn unexpected(expected: &'static str, reply: &Reply) -> ConnectionError {
 fn shortened(text: &str) -> String {
     text.chars().filter(|character| !character.is_control() || *character == '\n').take(TEXT_LIMIT).collect()
 }
+
+#[cfg(test)]
+#[path = "connection_tests.rs"]
+mod tests;

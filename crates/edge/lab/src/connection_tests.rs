@@ -1,0 +1,75 @@
+//! Agents that say what they should not.
+
+use super::*;
+use std::io::Write;
+use std::thread;
+
+const SOON: Duration = Duration::from_millis(100);
+
+/// A connection to an agent that has said this already, whatever it is asked.
+fn to_one_who_says(bytes: &[u8]) -> (Connection, UnixStream) {
+    let (host, mut agent) = UnixStream::pair().unwrap();
+    agent.write_all(bytes).unwrap();
+    (Connection::new(host).unwrap(), agent)
+}
+
+fn frame(reply: &Reply) -> Vec<u8> {
+    let mut wire = Vec::new();
+    send(&mut wire, reply).unwrap();
+    wire
+}
+
+#[test]
+fn silence_ends_at_the_limit() {
+    let (mut connection, _agent) = to_one_who_says(b"");
+    let error = connection.greet(SOON).unwrap_err();
+    assert_eq!(error.to_string(), "the agent did not answer its greeting within 0.1 s");
+}
+
+#[test]
+fn bytes_that_trickle_in_do_not_extend_the_limit() {
+    let (mut connection, mut agent) = to_one_who_says(&1000u32.to_le_bytes());
+    thread::spawn(move || {
+        while agent.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(20));
+        }
+    });
+    let began = Instant::now();
+    assert!(matches!(connection.greet(SOON), Err(ConnectionError::TimedOut { .. })));
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn garbage_and_huge_claims_are_protocol_errors() {
+    let (mut connection, _agent) = to_one_who_says(b"\x03\0\0\0abc");
+    let error = connection.greet(SOON).unwrap_err();
+    assert!(matches!(error, ConnectionError::Protocol(ProtocolError::Malformed(_))));
+    let (mut connection, _agent) = to_one_who_says(&[0xff; 8]);
+    let error = connection.greet(SOON).unwrap_err();
+    assert!(matches!(error, ConnectionError::Protocol(ProtocolError::TooLarge { .. })));
+}
+
+#[test]
+fn the_end_is_told_apart_from_silence() {
+    let (mut connection, agent) = to_one_who_says(b"");
+    drop(agent);
+    assert!(matches!(connection.greet(SOON), Err(ConnectionError::Protocol(ProtocolError::Closed))));
+}
+
+#[test]
+fn an_answer_to_another_question_is_not_taken() {
+    let (mut connection, _agent) = to_one_who_says(&frame(&Reply::Pong { id: 77, clock_ns: 0 }));
+    let error = connection.ping().unwrap_err().to_string();
+    assert!(error.contains("answer a ping") && error.contains("77"), "{error}");
+}
+
+#[test]
+fn what_a_guest_says_is_cut_and_loses_its_escape_sequences() {
+    let message = format!("\x1b[31m{}", "long ".repeat(1000));
+    let reply = Reply::Failed { kind: FailureKind::Target, message };
+    let (mut connection, _agent) = to_one_who_says(&frame(&reply));
+    let error = connection.finished(SOON).unwrap_err();
+    assert!(matches!(&error, ConnectionError::Refused { kind: FailureKind::Target, .. }));
+    let text = error.to_string();
+    assert!(!text.contains('\x1b') && text.len() <= TEXT_LIMIT, "{text}");
+}

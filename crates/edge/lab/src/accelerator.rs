@@ -146,7 +146,7 @@ fn cached() -> Option<AcceleratorChoice> {
 /// A choice that cannot be kept is made again next time.
 fn remember(choice: AcceleratorChoice) -> AcceleratorChoice {
     if let Ok(text) = serde_json::to_vec_pretty(&choice) {
-        let _ = write_atomically(&choice_file(), &text);
+        let _ = write_atomically(&choice_file(), |file| file.write_all(&text));
     }
     choice
 }

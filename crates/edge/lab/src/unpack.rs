@@ -22,18 +22,26 @@ impl Packing {
     }
 }
 
-/// Unpacks xz, gzip and zstd by their magic numbers; anything else comes back as it is. What
-/// follows the packed stream is ignored.
+/// Reads what `bytes` unpack to: xz, gzip and zstd are known by their magic numbers, anything else
+/// comes as it is. What follows the packed stream is ignored.
 ///
 /// # Errors
-/// The bytes are damaged, or unpack to more than `limit_bytes`.
-pub(crate) fn unpack(bytes: &[u8], limit_bytes: usize) -> io::Result<Vec<u8>> {
-    let reader: Box<dyn Read + '_> = match Packing::of(bytes) {
+/// The stream's head is damaged; the rest shows when it is read.
+pub(crate) fn unpacker(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
+    Ok(match Packing::of(bytes) {
         Packing::Xz => Box::new(lzma_rust2::XzReader::new(bytes, false)),
         Packing::Gzip => Box::new(flate2::read::GzDecoder::new(bytes)),
         Packing::Zstd => Box::new(ruzstd::decoding::StreamingDecoder::new(bytes).map_err(io::Error::other)?),
         Packing::None => Box::new(bytes),
-    };
+    })
+}
+
+/// Unpacks as a whole.
+///
+/// # Errors
+/// The bytes are damaged, or unpack to more than `limit_bytes`.
+pub(crate) fn unpack(bytes: &[u8], limit_bytes: usize) -> io::Result<Vec<u8>> {
+    let reader = unpacker(bytes)?;
     let mut unpacked = Vec::new();
     reader.take(limit_bytes as u64 + 1).read_to_end(&mut unpacked)?;
     if unpacked.len() > limit_bytes {

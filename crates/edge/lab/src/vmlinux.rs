@@ -2,7 +2,7 @@
 //! all the rest of its boot (2.9 of 4.9 s under TCG).
 
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::time::UNIX_EPOCH;
 
@@ -10,10 +10,12 @@ use memchr::memmem;
 
 use crate::cache::{cache_directory, write_atomically};
 use crate::kernel::{GuestKernel, KernelError, MAX_IMAGE_BYTES};
-use crate::unpack::unpack;
+use crate::unpack::unpacker;
 
 /// The largest unpacked kernel, in bytes.
-const MAX_UNPACKED_BYTES: usize = 512 << 20;
+const MAX_UNPACKED_BYTES: u64 = 512 << 20;
+/// How much is unpacked at once, in bytes: the whole would need ten times the memory of all the rest.
+const PIECE_BYTES: usize = 1 << 20;
 /// Where a bzImage counts its set-up sectors and points to its payload (boot.rst).
 const SETUP_SECTORS_AT: usize = 0x1f1;
 const PAYLOAD_AT: usize = 0x248;
@@ -39,24 +41,42 @@ pub(crate) fn bootable(kernel: &GuestKernel) -> Result<PathBuf, KernelError> {
     let mut image = Vec::new();
     let file = File::open(&kernel.image).map_err(unreadable)?;
     file.take(MAX_IMAGE_BYTES).read_to_end(&mut image).map_err(unreadable)?;
-    match vmlinux_of(&image) {
-        Some(vmlinux) if write_atomically(&kept, &vmlinux).is_ok() => Ok(kept),
-        _ => Ok(kernel.image.clone()),
-    }
+    let unpacked = write_atomically(&kept, |file| unpack_vmlinux(&image, file));
+    Ok(if unpacked.is_ok() { kept } else { kernel.image.clone() })
 }
 
-/// The ELF kernel inside a bzImage.
-fn vmlinux_of(image: &[u8]) -> Option<Vec<u8>> {
+/// Writes the ELF kernel inside a bzImage to `sink`.
+fn unpack_vmlinux(image: &[u8], sink: &mut dyn Write) -> io::Result<()> {
+    let unfit = || io::Error::from(io::ErrorKind::InvalidData);
+    let mut reader = unpacker(payload_of(image).ok_or_else(unfit)?)?.take(MAX_UNPACKED_BYTES + 1);
+    // The end of each piece stays for the next, so that a note across the seam is seen.
+    let kept = PVH_NOTES[0].len() - 1;
+    let mut window = Vec::with_capacity(PIECE_BYTES + kept);
+    let (mut total, mut is_elf, mut enterable) = (0, false, false);
+    loop {
+        let old = window.len();
+        let count = reader.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut window)?;
+        if count == 0 {
+            break;
+        }
+        sink.write_all(&window[old..])?;
+        is_elf |= total == 0 && window.starts_with(b"\x7fELF");
+        enterable |= PVH_NOTES.iter().any(|note| memmem::find(&window, note).is_some());
+        total += count as u64;
+        window.drain(..window.len().saturating_sub(kept));
+    }
+    if is_elf && enterable && total <= MAX_UNPACKED_BYTES { Ok(()) } else { Err(unfit()) }
+}
+
+/// The packed kernel inside a bzImage.
+fn payload_of(image: &[u8]) -> Option<&[u8]> {
     let word = |at: usize| -> Option<usize> {
         let bytes = image.get(at..at + 4)?.try_into().ok()?;
         usize::try_from(u32::from_le_bytes(bytes)).ok()
     };
     let real_mode = (usize::from(*image.get(SETUP_SECTORS_AT)?) + 1) * 512;
     let start = real_mode.checked_add(word(PAYLOAD_AT)?)?;
-    let payload = image.get(start..start.checked_add(word(PAYLOAD_AT + 4)?)?)?;
-    let vmlinux = unpack(payload, MAX_UNPACKED_BYTES).ok()?;
-    let enterable = PVH_NOTES.iter().any(|note| memmem::find(&vmlinux, note).is_some());
-    (vmlinux.starts_with(b"\x7fELF") && enterable).then_some(vmlinux)
+    image.get(start..start.checked_add(word(PAYLOAD_AT + 4)?)?)
 }
 
 #[cfg(test)]
@@ -75,18 +95,32 @@ mod tests {
         image
     }
 
+    fn unpacked(image: &[u8]) -> Option<Vec<u8>> {
+        let mut vmlinux = Vec::new();
+        unpack_vmlinux(image, &mut vmlinux).ok().map(|()| vmlinux)
+    }
+
+    #[test]
+    fn a_note_across_a_seam_is_seen() {
+        for shift in 0..PVH_NOTES[1].len() + 1 {
+            let filler = vec![b'.'; PIECE_BYTES - 4 - shift];
+            let elf = [b"\x7fELF", filler.as_slice(), PVH_NOTES[1], b"..."].concat();
+            assert_eq!(unpacked(&image(&elf)), Some(elf), "{shift}");
+        }
+    }
+
     #[test]
     fn only_a_kernel_that_can_be_entered_is_taken() {
         let elf = [b"\x7fELF....", PVH_NOTES[1]].concat();
-        assert_eq!(vmlinux_of(&image(&elf)), Some(elf));
-        assert_eq!(vmlinux_of(&image(b"\x7fELF....")), None);
-        assert_eq!(vmlinux_of(&image(b"something else")), None);
+        assert_eq!(unpacked(&image(&elf)), Some(elf));
+        assert_eq!(unpacked(&image(b"\x7fELF....")), None);
+        assert_eq!(unpacked(&image(b"something else")), None);
     }
 
     proptest! {
         #[test]
         fn no_image_panics(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
-            let _ = vmlinux_of(&bytes);
+            let _ = unpacked(&bytes);
         }
     }
 }

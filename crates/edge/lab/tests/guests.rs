@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -190,15 +190,37 @@ fn the_accelerator_is_chosen_by_a_boot_and_remembered() {
     assert!(began.elapsed() < Duration::from_secs(2), "the second choice was probed again");
 }
 
+/// A shell script in QEMU's place. Another process writes it: were it open here for writing while a
+/// test beside this one forks, it could not be executed ("text file busy").
+fn script(directory: &Path, text: &str) -> Qemu {
+    let path = directory.join("qemu");
+    let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
+    let written = Command::new("sh").args(["-c", write, "sh", text]).arg(&path).status().unwrap();
+    assert!(written.success());
+    Qemu { path, version: String::new() }
+}
+
+#[test]
+fn a_qemu_without_io_uring_is_used_without_and_that_is_said() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let complain =
+        "case \"$*\" in *io_uring*) echo aio=io_uring is not supported in this build; exit 1;; esac";
+    let real = or_mend(Qemu::find()).path;
+    let qemu = script(directory.path(), &format!("{complain}\nexec {} \"$@\"", real.display()));
+    let path = directory.path().join("disk");
+    fs::File::create(&path).unwrap().set_len(16 << 20).unwrap();
+    let image = or_mend(GuestImage::new(&kernel(), &[DEFAULT_ADAPTER]));
+    let facts = virtbench_record::AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
+    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+    let machine = or_mend(Vm::new("vm", qemu, image, facts, config(), disk).start());
+    assert!(machine.notes()[0].contains("not supported in this build"), "{:?}", machine.notes());
+    assert!(machine.guest().unwrap().command_line.join(" ").contains("\"aio\":\"native\""));
+}
+
 #[test]
 fn a_qemu_that_is_none_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let program = directory.path().join("qemu");
-    let mut file = fs::File::create(&program).unwrap();
-    file.write_all(b"#!/bin/sh\necho something else\n").unwrap();
-    drop(file);
-    Command::new("chmod").arg("+x").arg(&program).status().unwrap();
-    let qemu = Qemu { path: program, version: String::new() };
+    let qemu = script(directory.path(), "echo something else");
     let image = or_mend(GuestImage::new(&kernel(), &[]));
     let error = Guest::boot(&qemu, &image, &config()).unwrap_err();
     assert!(error.to_string().contains("something else"), "{error}");

@@ -4,3 +4,4 @@
 //! process, over a socket), so both sides of a comparison execute the same instructions.
 
 pub mod protocol;
+pub mod session;

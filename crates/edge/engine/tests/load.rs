@@ -1,5 +1,7 @@
 //! Loads on real files of this machine.
 
+#![allow(clippy::unwrap_used)]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

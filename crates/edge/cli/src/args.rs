@@ -1,0 +1,162 @@
+//! The command line. Help, manual page and completions are generated from this.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
+
+/// Measures, predicts and fences the performance of virtual machines.
+#[derive(Debug, Parser)]
+#[command(name = "virtbench", version, max_term_width = 100)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Apply an Iometer-style load to a file or device and report what came of it
+    Load(LoadArgs),
+    /// Write the manual pages
+    #[command(hide = true)]
+    Man(ManArgs),
+    /// Write a completion script for a shell to stdout
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
+}
+
+/// Where the manual pages go.
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Folder to write them into
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// How operations are handed to the kernel.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum EngineArg {
+    /// Asynchronously through io_uring
+    #[value(name = "io_uring")]
+    IoUring,
+    /// One blocking system call at a time
+    Psync,
+}
+
+impl From<EngineArg> for EngineKind {
+    fn from(engine: EngineArg) -> Self {
+        match engine {
+            EngineArg::IoUring => Self::IoUring,
+            EngineArg::Psync => Self::Psync,
+        }
+    }
+}
+
+/// `virtbench load`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each operation is a read with the probability --read, and seeks to a random aligned offset with the \
+probability --random; otherwise it goes on from where the worker's last operation ended. A file that \
+does not exist is made and written first. Files that virtbench did not make, and block devices, are \
+never written without --allow-overwrite.
+
+Examples:
+  virtbench load --target /srv/test.img --size 1GiB --bs 4k --read 70 --random 100
+  virtbench load --target /srv/test.img --mix size=4k,share=80,read=70 --mix size=64k,share=20,read=0,random=0
+  virtbench load --target /srv/test.img --json | jq .total.iops")]
+pub struct LoadArgs {
+    /// File, block device, or `null` (the engine alone)
+    #[arg(long, value_name = "FILE|DEVICE")]
+    pub target: PathBuf,
+    /// Use this much of the target from its start; a file that does not exist is made this large
+    /// [default: 1GiB for a new file, else the whole target]
+    #[arg(long, value_parser = parse_bytes)]
+    pub size: Option<u64>,
+    /// Block size
+    #[arg(long, default_value = "4k", value_parser = parse_bytes, conflicts_with = "mix")]
+    pub bs: u64,
+    /// Reads, in percent of the operations
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent, conflicts_with = "mix")]
+    pub read: f64,
+    /// Random seeks, in percent of the operations
+    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent, conflicts_with = "mix")]
+    pub random: f64,
+    /// I/Os that each worker keeps outstanding
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub outstanding: u32,
+    /// Workers: threads, each with its own stream and position
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: u32,
+    /// Delay after each burst
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse_duration_ns, conflicts_with = "mix")]
+    pub think: u64,
+    /// Operations in a burst
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "mix")]
+    pub burst: u32,
+    /// Offsets are multiples of this [default: the block size]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "mix")]
+    pub align: Option<u64>,
+    /// A line of a mix, instead of the six options above; may be repeated, shares must add up to 100:
+    /// size=4k,share=60[,read=70][,random=100][,delay=0ms][,burst=1][,align=4k]
+    #[arg(long, value_name = "SPEC", value_parser = parse_mix_line)]
+    pub mix: Vec<AccessLine>,
+    /// Ramp-up before measuring
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
+    /// Measuring time
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Length of an interval of the series
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
+    pub interval: u64,
+    /// Seed of every random choice [default: drawn, and reported]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// How operations reach the kernel
+    #[arg(long, value_enum, default_value = "io_uring")]
+    pub engine: EngineArg,
+    /// Go through the page cache instead of around it (O_DIRECT)
+    #[arg(long)]
+    pub buffered: bool,
+    /// Permit writing to a block device or to a file that virtbench did not make
+    #[arg(long)]
+    pub allow_overwrite: bool,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    text.trim_end_matches('%')
+        .trim()
+        .parse()
+        .ok()
+        .filter(|value| (0.0..=100.0).contains(value))
+        .ok_or_else(|| "a percentage lies between 0 and 100".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn percentages_have_bounds() {
+        assert_eq!(percent("70"), Ok(70.0));
+        assert_eq!(percent("33.5%"), Ok(33.5));
+        for text in ["101", "-1", "NaN", "x", ""] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+}

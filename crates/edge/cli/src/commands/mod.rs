@@ -1,0 +1,5 @@
+//! One file for each command.
+
+pub mod completions;
+pub mod load;
+pub mod man;

@@ -1,0 +1,202 @@
+//! Throughput surfaces (paper 1, Figures 2 to 7): native beside VM, a pair for each block size.
+
+use std::collections::BTreeSet;
+
+use plotly::common::{ColorBar, ColorScale, ColorScalePalette, Title};
+use plotly::layout::{AspectMode, Axis, Camera, Eye, LayoutScene, Margin};
+use plotly::{HeatMap, Layout, Surface, Traces};
+use virtbench_model::ComparedPoint;
+use virtbench_units::format_bytes;
+
+use super::profile::{Varying, profile};
+use super::style::{FAINT, HOVER, axis, layout, note};
+use super::{Choice, Drawing, Figure, Variant};
+use crate::format::{MEGABYTE, significant};
+use crate::run::{Run, Which};
+
+/// The figures of all block sizes, those of one size side by side on one scale. A grid with a single
+/// value on an axis spans no surface; its points are drawn along what does vary.
+pub(crate) fn surfaces(run: &Run<'_>) -> Vec<Figure> {
+    let points: Vec<&ComparedPoint> = run
+        .comparison
+        .points
+        .iter()
+        .filter(|point| Which::BOTH.into_iter().any(|which| which.of(point).throughput.is_some()))
+        .collect();
+    let blocks: BTreeSet<u64> = points.iter().map(|point| point.key.block_bytes).collect();
+    let grids: Vec<Grid<'_>> = blocks.into_iter().map(|block| Grid::new(block, &points)).collect();
+    if !grids.is_empty() && grids.iter().all(|grid| grid.reads.len() < 2 && grid.randoms.len() < 2) {
+        return vec![profile("throughput-by-block", &points, Varying::Block)];
+    }
+    grids.iter().map(Grid::figure).collect()
+}
+
+/// The points of one block size.
+struct Grid<'a> {
+    block_bytes: u64,
+    reads: Vec<u8>,
+    randoms: Vec<u8>,
+    points: Vec<&'a ComparedPoint>,
+    /// Highest throughput of either side, in MB/s: the end of the scale.
+    most: f64,
+}
+
+impl<'a> Grid<'a> {
+    fn new(block_bytes: u64, points: &[&'a ComparedPoint]) -> Self {
+        let points: Vec<_> =
+            points.iter().filter(|point| point.key.block_bytes == block_bytes).copied().collect();
+        let distinct = |value: fn(&ComparedPoint) -> u8| -> Vec<u8> {
+            points.iter().map(|point| value(point)).collect::<BTreeSet<u8>>().into_iter().collect()
+        };
+        let reads = distinct(|point| point.key.read_percent);
+        let randoms = distinct(|point| point.key.random_percent);
+        let most = points
+            .iter()
+            .flat_map(|point| Which::BOTH.map(|which| megabytes(point, which)))
+            .flatten()
+            .fold(f64::MIN_POSITIVE, f64::max);
+        Self { block_bytes, reads, randoms, points, most }
+    }
+
+    fn figure(&self) -> Figure {
+        let id = format!("throughput-{}", self.block_bytes);
+        if self.reads.len() < 2 {
+            return profile(&id, &self.points, Varying::Random);
+        }
+        if self.randoms.len() < 2 {
+            return profile(&id, &self.points, Varying::Read);
+        }
+        let size = format_bytes(self.block_bytes);
+        Figure {
+            title: format!("Throughput, {size} blocks"),
+            caption: format!(
+                "Throughput in MB/s of {size} operations over the share of reads and the share of random \
+                 seeks, native and in the VM on the same scale. Higher is faster."
+            ),
+            drawings: Which::BOTH.into_iter().map(|which| self.drawing(&id, which)).collect(),
+        }
+    }
+
+    fn drawing(&self, id: &str, which: Which) -> Drawing {
+        let place = which.place();
+        let values: Vec<f64> = self.points.iter().filter_map(|point| megabytes(point, which)).collect();
+        let range = if values.is_empty() {
+            "nothing measured".into()
+        } else {
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(0.0, f64::max);
+            format!("{} to {} MB/s", significant(least), significant(most))
+        };
+        Drawing {
+            id: format!("{id}-{}", which.name().to_lowercase()),
+            label: format!(
+                "Throughput surface measured {place} with {} blocks: {range} over {} points.",
+                format_bytes(self.block_bytes),
+                values.len()
+            ),
+            choice: Choice::Depth,
+            variants: vec![self.solid(which), self.flat(which)],
+            first: 0,
+        }
+    }
+
+    /// Throughput in MB/s: a row for each share of random seeks, a column for each share of reads.
+    fn rows<T>(&self, which: Which, cell: impl Fn(Option<f64>, &ComparedPoint) -> T, empty: &T) -> Vec<Vec<T>>
+    where
+        T: Clone,
+    {
+        let row = |random: &u8| {
+            let at = |read: &u8| {
+                self.points
+                    .iter()
+                    .find(|point| point.key.read_percent == *read && point.key.random_percent == *random)
+                    .map_or_else(|| empty.clone(), |point| cell(megabytes(point, which), point))
+            };
+            self.reads.iter().map(at).collect()
+        };
+        self.randoms.iter().map(row).collect()
+    }
+
+    fn hover(&self, which: Which) -> Vec<Vec<String>> {
+        let cell = |value: Option<f64>, point: &ComparedPoint| {
+            let value = value.map_or_else(|| "not measured".into(), |mb| format!("{} MB/s", significant(mb)));
+            format!("{}<br>{}: <b>{value}</b>", point.key, which.name())
+        };
+        self.rows(which, cell, &String::new())
+    }
+
+    fn solid(&self, which: Which) -> Variant {
+        let surface = Surface::new(self.rows(which, |value, _| value, &None))
+            .x(self.reads.clone())
+            .y(self.randoms.clone())
+            .name(which.name())
+            .color_scale(scale())
+            .cmin(0.0)
+            .cmax(self.most)
+            .hover_template(format!(
+                "%{{x}} % read, %{{y}} % random<br>{}: <b>%{{z:.3s}} MB/s</b><extra></extra>",
+                which.name()
+            ))
+            .show_scale(false);
+        let ticks = |values: &[u8]| values.iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
+        let plain =
+            |title: &str| Axis::new().title(Title::with_text(title)).grid_color(FAINT).show_spikes(false);
+        let scene = LayoutScene::new()
+            .x_axis(plain("% read").tick_values(ticks(&self.reads)))
+            .y_axis(plain("% random").tick_values(ticks(&self.randoms)))
+            .z_axis(plain("MB/s").range(vec![0.0, self.most * 1.05]))
+            .aspect_mode(AspectMode::Cube)
+            .camera(Camera::new().eye(Eye::from((1.5, -1.6, 0.9))));
+        let mut traces = Traces::new();
+        traces.push(surface);
+        let layout = titled(which).scene(scene).margin(Margin::new().left(0).right(0).top(36).bottom(0));
+        Variant::new("3-D", &traces, &layout)
+    }
+
+    fn flat(&self, which: Which) -> Variant {
+        let text = |values: &[u8]| values.iter().map(u8::to_string).collect::<Vec<String>>();
+        let (x, y) = (text(&self.reads), text(&self.randoms));
+        let rows = self.rows(which, |value, _| value, &None);
+        let mut labels = Vec::new();
+        for (row, random) in rows.iter().zip(&y) {
+            for (value, read) in row.iter().zip(&x) {
+                // Cividis is dark in its lower half.
+                let ink = if value.is_some_and(|mb| mb < 0.55 * self.most) { "#ffffff" } else { "#1a1a1a" };
+                let label = value.map_or_else(|| "–".into(), significant);
+                labels.push(note(label, 12, ink).x(read.as_str()).y(random.as_str()));
+            }
+        }
+        let heat = HeatMap::new(x, y, rows)
+            .name(which.name())
+            .color_scale(scale())
+            .zmin(0.0)
+            .zmax(self.most)
+            .color_bar(ColorBar::new().thickness(10).outline_width(0).title(Title::with_text("MB/s")))
+            .text_matrix(self.hover(which))
+            .hover_info(HOVER);
+        let mut traces = Traces::new();
+        traces.push(heat);
+        let category = |title: &str| axis(title).type_(plotly::layout::AxisType::Category);
+        let layout = titled(which)
+            .x_axis(category("% read"))
+            .y_axis(category("% random"))
+            .annotations(labels)
+            .margin(Margin::new().left(56).right(8).top(36).bottom(48));
+        Variant::new("flat", &traces, &layout)
+    }
+}
+
+fn titled(which: Which) -> Layout {
+    let font = plotly::common::Font::new().size(14).color(super::style::colour(which));
+    layout().title(Title::with_text(format!("<b>{}</b>", which.name())).font(font).x(0.02))
+}
+
+/// Cividis: even steps of lightness, the same for readers with any colour vision.
+fn scale() -> ColorScale {
+    ColorScalePalette::Cividis.into()
+}
+
+/// Mean throughput of a side, in MB/s.
+pub(super) fn megabytes(point: &ComparedPoint, which: Which) -> Option<f64> {
+    which.of(point).throughput.map(|estimate| estimate.mean / MEGABYTE).filter(|value| value.is_finite())
+}

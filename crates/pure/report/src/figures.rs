@@ -27,8 +27,8 @@ pub(crate) enum Choice {
     Only,
     /// The first is 3-D, the second flat.
     Depth,
-    /// The reader selects one by name.
-    Select,
+    /// The reader selects one by name; this is what is selected, such as a point.
+    Select(&'static str),
 }
 
 impl Choice {
@@ -36,7 +36,7 @@ impl Choice {
         match self {
             Self::Only => "only",
             Self::Depth => "depth",
-            Self::Select => "select",
+            Self::Select(_) => "select",
         }
     }
 }

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
 use crate::figures::{self, Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
-use crate::format::{count, ratio, ratio_span};
+use crate::format::{ratio, ratio_span};
 use crate::run::Run;
 use crate::takeaway::{self, Takeaway};
 use crate::{provenance, scripts, tables};
@@ -152,16 +152,17 @@ fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) -> Markup {
                 }
             }
             @if figures.is_empty() { p { (nothing) } }
-            @for item in figures { (figure(item)) }
+            @for item in figures { (figure(item, figures.len() > 1)) }
         }
     }
 }
 
-fn figure(figure: &Figure) -> Markup {
+/// `named` where a title must tell it from its neighbours.
+fn figure(figure: &Figure, named: bool) -> Markup {
     html! {
         figure {
-            @if figure.drawings.len() > 1 { h3 { (figure.title) } }
-            @for drawing in &figure.drawings { @if drawing.choice == Choice::Select { (selection(drawing)) } }
+            @if named || figure.drawings.len() > 1 { h3 { (figure.title) } }
+            @for drawing in &figure.drawings { @if let Choice::Select(what) = drawing.choice { (selection(drawing, what)) } }
             div.plots.pair[figure.drawings.len() > 1] {
                 @for drawing in &figure.drawings {
                     div.plot id=(drawing.id) role="img" aria-label=(drawing.label) {}
@@ -172,11 +173,11 @@ fn figure(figure: &Figure) -> Markup {
     }
 }
 
-fn selection(drawing: &Drawing) -> Markup {
+fn selection(drawing: &Drawing, what: &str) -> Markup {
     let id = format!("{}-choice", drawing.id);
     html! {
         p.choice {
-            label for=(id) { "Show, of " (count(drawing.variants.len(), "choice")) ": " }
+            label for=(id) { (what) }
             select id=(id) data-selects=(drawing.id) {
                 @for (index, variant) in drawing.variants.iter().enumerate() {
                     option value=(index) selected[index == drawing.first] { (variant.name) }

@@ -77,12 +77,12 @@ const COLUMNS: [Column; 5] = [
 /// Every point with both its sides.
 pub(crate) fn comparison(run: &Run<'_>) -> Markup {
     html! {
+        p.hint {
+            "Native and VM at every point: means over repetitions, with their 95 % intervals below. "
+            "Select a header to sort."
+        }
         div.scroll tabindex="0" role="region" aria-label="Comparison of every point" {
             table.sortable {
-                caption {
-                    "Native and VM at every point: means over repetitions, with their 95 % intervals below. "
-                    "Select a header to sort."
-                }
                 thead { tr {
                     (header("block", "", None))
                     (header("read", "%", None))
@@ -141,9 +141,9 @@ pub(crate) fn repetitions(run: &Run<'_>) -> Markup {
     html! {
         details {
             summary { "All " (run.records.len()) " recorded repetitions" }
+            p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
             div.scroll tabindex="0" role="region" aria-label="All repetitions" {
                 table.sortable {
-                    caption { "Each repetition as it was measured, by the measuring machine's clock." }
                     thead { tr {
                         (header("environment", "", None))
                         (header("block", "", None))

@@ -107,19 +107,20 @@ fn significance(summary: &RatioSummary, points: usize) -> Option<String> {
                 .into(),
         );
     }
+    let of_all = |number: usize| match (number, points) {
+        (1, 1) => "at this point".into(),
+        (number, points) if number == points => format!("at all {points} points"),
+        _ => format!("at {number} of {points} points"),
+    };
     let mut parts = Vec::new();
-    for (number, verdict) in [(summary.slower, "the VM is slower"), (summary.faster, "the VM is faster")] {
+    for (number, verdict) in [
+        (summary.slower, "the VM is slower"),
+        (summary.faster, "the VM is faster"),
+        (summary.undecided, "no difference is shown"),
+    ] {
         if number > 0 {
-            parts.push(format!("{verdict} at {} of {}", number, count(points, "point")));
+            parts.push(format!("{verdict} {}", of_all(number)));
         }
-    }
-    if summary.undecided > 0 {
-        let at = if summary.undecided == points {
-            format!("at {}", if points == 1 { "this point".into() } else { format!("all {points} points") })
-        } else {
-            format!("at {}", summary.undecided)
-        };
-        parts.push(format!("{at} the interval includes 1, no difference"));
     }
     if summary.without_interval > 0 {
         parts.push(format!("{} cannot be judged from a single repetition", summary.without_interval));

@@ -5,7 +5,7 @@ use plotly::layout::{AxisType, CategoryOrder, Margin, RangeMode};
 use plotly::{Scatter, Traces};
 use virtbench_model::{ComparedPoint, Side};
 
-use super::style::{FAINT, HOVER, axis, colour, layout};
+use super::style::{FAINT, HOVER, axis, colour, layout, logarithmic};
 use super::{Choice, Drawing, Figure, Variant};
 use crate::format::{KILOBYTE, significant};
 use crate::run::{Run, Which};
@@ -63,7 +63,7 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
                 "Host CPU cost of {} points, native and VM; the table below holds the values.",
                 points.len()
             ),
-            choice: Choice::Select,
+            choice: Choice::Select("Quantity"),
             variants: METRICS.iter().map(|metric| variant(metric, &points)).collect(),
             first: 0,
         }],
@@ -98,7 +98,7 @@ fn variant(metric: &Metric, points: &[&ComparedPoint]) -> Variant {
         );
     }
     let value_axis = if metric.logarithmic {
-        axis(metric.unit).type_(AxisType::Log)
+        logarithmic(axis(metric.unit))
     } else {
         axis(metric.unit).range_mode(RangeMode::ToZero)
     };

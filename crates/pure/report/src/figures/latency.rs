@@ -9,7 +9,7 @@ use plotly::{Scatter, Traces};
 use virtbench_record::{PointKey, PointRecord};
 use virtbench_units::decode_histogram;
 
-use super::style::{HOVER, axis, colour, layout};
+use super::style::{HOVER, axis, colour, layout, logarithmic};
 use super::{Choice, Drawing, Figure, Variant};
 use crate::format::{MILLISECOND_NS, significant};
 use crate::run::{Run, Which};
@@ -49,7 +49,7 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, Histogram<u64
                 "Latency percentile curves, native and VM, of one of {} points; the table below holds the means.",
                 variants.len()
             ),
-            choice: Choice::Select,
+            choice: Choice::Select("Point"),
             variants,
             first,
         }],
@@ -88,7 +88,7 @@ impl Joined {
         let texts = ticks.iter().map(|inverse| percent_text(*inverse)).collect();
         let layout = layout()
             .x_axis(axis("percentile").type_(AxisType::Log).tick_values(ticks).tick_text(texts))
-            .y_axis(axis("latency, ms").type_(AxisType::Log).dtick(1.0));
+            .y_axis(logarithmic(axis("latency, ms")));
         Variant::new(name, &traces, &layout)
     }
 }

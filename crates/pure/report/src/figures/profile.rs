@@ -55,6 +55,7 @@ pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> 
     }
     let layout = layout()
         .bar_mode(BarMode::Group)
+        .bar_gap(0.45)
         .x_axis(axis(varying.title()).type_(AxisType::Category))
         .y_axis(axis("MB/s").range_mode(RangeMode::ToZero));
     let constant = points.first().map_or_else(String::new, |point| varying.constant(point));
@@ -64,7 +65,7 @@ pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> 
         varying.title()
     );
     Figure {
-        title: format!("Throughput by {}", varying.title()),
+        title: format!("Throughput by {}, {constant}", varying.title()),
         drawings: vec![Drawing::only(id, caption.clone(), Variant::new("bars", &traces, &layout))],
         caption,
     }

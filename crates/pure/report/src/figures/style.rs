@@ -2,7 +2,7 @@
 
 use plotly::Layout;
 use plotly::common::{Anchor, Font, HoverInfo, Orientation, Title};
-use plotly::layout::{Annotation, Axis, HoverMode, Legend, Margin};
+use plotly::layout::{Annotation, Axis, AxisType, HoverMode, Legend, Margin};
 
 use crate::run::Which;
 
@@ -53,6 +53,24 @@ pub(super) fn axis(title: &str) -> Axis {
         .zero_line(false)
         .auto_margin(true)
         .fixed_range(true)
+}
+
+/// The same axis with logarithmic steps: ticks at 1, 2 and 5 of each power of ten, so that even a range
+/// of less than tenfold has some.
+pub(super) fn logarithmic(axis: Axis) -> Axis {
+    let ticks: Vec<f64> =
+        (-4..9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power))).collect();
+    let texts = ticks.iter().map(|tick| plain(*tick)).collect();
+    axis.type_(AxisType::Log).tick_values(ticks).tick_text(texts)
+}
+
+/// 0.002, 50, 20k, 5M.
+fn plain(tick: f64) -> String {
+    match tick {
+        tick if tick > 0.9e6 => format!("{}M", (tick / 1e6).round()),
+        tick if tick > 0.9e3 => format!("{}k", (tick / 1e3).round()),
+        tick => format!("{}", (tick * 1e4).round() / 1e4),
+    }
 }
 
 /// Text at a place of the figure, without an arrow.

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use plotly::common::{ColorBar, ColorScale, ColorScalePalette, Title};
-use plotly::layout::{AspectMode, Axis, Camera, Eye, LayoutScene, Margin};
+use plotly::layout::{AspectMode, Axis, Camera, CameraCenter, Eye, LayoutScene, Margin};
+use plotly::surface::{PlaneContours, SurfaceContours};
 use plotly::{HeatMap, Layout, Surface, Traces};
 use virtbench_model::ComparedPoint;
 use virtbench_units::format_bytes;
@@ -137,6 +138,7 @@ impl<'a> Grid<'a> {
                 "%{{x}} % read, %{{y}} % random<br>{}: <b>%{{z:.3s}} MB/s</b><extra></extra>",
                 which.name()
             ))
+            .contours(SurfaceContours::new().x(grid_lines()).y(grid_lines()))
             .show_scale(false);
         let ticks = |values: &[u8]| values.iter().map(|value| f64::from(*value)).collect::<Vec<f64>>();
         let plain =
@@ -146,7 +148,13 @@ impl<'a> Grid<'a> {
             .y_axis(plain("% random").tick_values(ticks(&self.randoms)))
             .z_axis(plain("MB/s").range(vec![0.0, self.most * 1.05]))
             .aspect_mode(AspectMode::Cube)
-            .camera(Camera::new().eye(Eye::from((1.5, -1.6, 0.9))));
+            // From the side of sequential writes, low enough to compare heights; the centre is lowered to
+            // leave room for the labels below.
+            .camera(
+                Camera::new()
+                    .eye(Eye::from((1.45, -1.6, 0.75)))
+                    .center(CameraCenter::from((0.0, 0.0, -0.22))),
+            );
         let mut traces = Traces::new();
         traces.push(surface);
         let layout = titled(which).scene(scene).margin(Margin::new().left(0).right(0).top(36).bottom(0));
@@ -154,19 +162,16 @@ impl<'a> Grid<'a> {
     }
 
     fn flat(&self, which: Which) -> Variant {
-        let text = |values: &[u8]| values.iter().map(u8::to_string).collect::<Vec<String>>();
-        let (x, y) = (text(&self.reads), text(&self.randoms));
         let rows = self.rows(which, |value, _| value, &None);
         let mut labels = Vec::new();
-        for (row, random) in rows.iter().zip(&y) {
-            for (value, read) in row.iter().zip(&x) {
+        for (y, row) in rows.iter().enumerate() {
+            for (x, value) in row.iter().enumerate() {
                 // Cividis is dark in its lower half.
                 let ink = if value.is_some_and(|mb| mb < 0.55 * self.most) { "#ffffff" } else { "#1a1a1a" };
-                let label = value.map_or_else(|| "–".into(), significant);
-                labels.push(note(label, 12, ink).x(read.as_str()).y(random.as_str()));
+                labels.push(note(value.map_or_else(|| "–".into(), significant), 12, ink).x(x).y(y));
             }
         }
-        let heat = HeatMap::new(x, y, rows)
+        let heat = HeatMap::new(places(&self.reads), places(&self.randoms), rows)
             .name(which.name())
             .color_scale(scale())
             .zmin(0.0)
@@ -176,10 +181,9 @@ impl<'a> Grid<'a> {
             .hover_info(HOVER);
         let mut traces = Traces::new();
         traces.push(heat);
-        let category = |title: &str| axis(title).type_(plotly::layout::AxisType::Category);
         let layout = titled(which)
-            .x_axis(category("% read"))
-            .y_axis(category("% random"))
+            .x_axis(even_steps("% read", &self.reads))
+            .y_axis(even_steps("% random", &self.randoms))
             .annotations(labels)
             .margin(Margin::new().left(56).right(8).top(36).bottom(48));
         Variant::new("flat", &traces, &layout)
@@ -189,6 +193,22 @@ impl<'a> Grid<'a> {
 fn titled(which: Which) -> Layout {
     let font = plotly::common::Font::new().size(14).color(super::style::colour(which));
     layout().title(Title::with_text(format!("<b>{}</b>", which.name())).font(font).x(0.02))
+}
+
+/// The places of the cells of a flat grid, which are all of one size whatever their percentages.
+fn places(values: &[u8]) -> Vec<f64> {
+    (0..values.len()).map(|place| place as f64).collect()
+}
+
+/// An axis with a label at each of these places.
+fn even_steps(title: &str, values: &[u8]) -> Axis {
+    let texts = values.iter().map(u8::to_string).collect();
+    axis(title).show_grid(false).tick_values(places(values)).tick_text(texts)
+}
+
+/// Lines on the surface at every quarter of an axis of percentages.
+fn grid_lines() -> PlaneContours {
+    PlaneContours::new().show(true).start(0.0).end(100.0).size(25).color("rgba(255,255,255,0.55)").width(1)
 }
 
 /// Cividis: even steps of lightness, the same for readers with any colour vision.

@@ -87,7 +87,7 @@ fn cached(run: &Run<'_>) -> Vec<String> {
                 .count();
             (measurements > 0).then(|| {
                 format!(
-                    "{} {} went through the page cache: they measure memory as well as the disk.",
+                    "{} made {} went through the page cache, which measures memory as well as the disk.",
                     count(measurements, "measurement"),
                     which.place()
                 )

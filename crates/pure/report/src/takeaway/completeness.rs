@@ -35,10 +35,11 @@ pub(super) fn missing(run: &Run<'_>) -> Option<String> {
     let done = recorded.iter().filter(|(_, _, repetition)| *repetition < repetitions).count();
     (done < planned).then(|| {
         format!(
-            "The run is incomplete: {} of {} compared so far, {done} of {} made.",
+            "The run is incomplete: {} of {} missing, {} of {} compared.",
+            planned - done,
+            count(planned, "planned measurement"),
             run.comparison.curve.len(),
             count(points.len(), "point"),
-            count(planned, "measurement"),
         )
     })
 }

@@ -95,19 +95,23 @@ fn marks(summary: &RatioSummary, points: usize) -> Vec<Annotation> {
     if points < 2 {
         return vec![mean, native];
     }
-    let end = |name: &str, rank: usize, point: &CurvePoint, anchor: Anchor, aside: f64| {
-        let value = point.ratio.value;
-        note(format!("<b>{name} {}</b>", ratio(value)), 12, VM_COLOUR)
-            .x(rank)
-            .y(point.ratio.interval.map_or(value, |span| span.low.min(value)))
-            .x_anchor(anchor)
-            .x_shift(aside)
-            .y_anchor(Anchor::Top)
+    // Outside the curve: the lowest is named below its whisker, the highest above.
+    let end = |name: &str, rank: usize, point: &CurvePoint, y: f64| {
+        note(format!("<b>{name} {}</b>", ratio(point.ratio.value)), 12, VM_COLOUR).x(rank).y(y)
+    };
+    let reach = |point: &CurvePoint| {
+        point.ratio.interval.unwrap_or(Span { low: point.ratio.value, high: point.ratio.value })
     };
     vec![
         mean,
         native,
-        end("min", 1, &summary.min, Anchor::Left, -8.0),
-        end("max", points, &summary.max, Anchor::Right, 8.0),
+        end("min", 1, &summary.min, reach(&summary.min).low)
+            .x_anchor(Anchor::Left)
+            .x_shift(-8.0)
+            .y_anchor(Anchor::Top),
+        end("max", points, &summary.max, reach(&summary.max).high)
+            .x_anchor(Anchor::Right)
+            .x_shift(8.0)
+            .y_anchor(Anchor::Bottom),
     ]
 }

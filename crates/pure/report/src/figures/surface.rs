@@ -95,10 +95,25 @@ impl<'a> Grid<'a> {
                 format_bytes(self.block_bytes),
                 values.len()
             ),
-            choice: Choice::Depth,
-            variants: vec![self.solid(which), self.flat(which)],
+            choice: if self.spans_a_surface(which) { Choice::Depth } else { Choice::Only },
+            variants: self
+                .spans_a_surface(which)
+                .then(|| self.solid(which))
+                .into_iter()
+                .chain([self.flat(which)])
+                .collect(),
             first: 0,
         }
+    }
+
+    /// Whether four neighbours were measured: with fewer there is nothing to draw in 3-D, and plotly.js
+    /// fails on it.
+    fn spans_a_surface(&self, which: Which) -> bool {
+        let rows = self.rows(which, |value, _| value.is_some(), &false);
+        rows.windows(2).any(|pair| {
+            let both: Vec<bool> = pair[0].iter().zip(&pair[1]).map(|(a, b)| *a && *b).collect();
+            both.windows(2).any(|neighbours| neighbours[0] && neighbours[1])
+        })
     }
 
     /// Throughput in MB/s: a row for each share of random seeks, a column for each share of reads.

@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_bootstrap_of_three_would_not() {
-        let covered = coverage(3, 300, |samples, seed| bootstrap_plain(samples, seed));
+        let covered = coverage(3, 300, bootstrap_plain);
         assert!(covered < 0.85, "{covered}");
     }
 

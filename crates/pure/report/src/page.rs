@@ -73,13 +73,13 @@ fn opening(run: &Run<'_>, title: &str, takeaway: &Takeaway) -> Markup {
         header {
             h1 { (title) }
             p.where { (run.provenance.host.cpu) " · " (provenance::started(run)) }
-            p.headline { (takeaway.headline) }
+            p.headline { (unbroken(&takeaway.headline)) }
             (key_figures(run))
-            @for detail in &takeaway.details { p.detail { (detail) } }
+            @for detail in &takeaway.details { p.detail { (unbroken(detail)) } }
             @if !takeaway.cautions.is_empty() {
                 aside.cautions aria-label="Before you use these figures" {
                     h2 { "Before you use these figures" }
-                    ul { @for caution in &takeaway.cautions { li { (caution) } } }
+                    ul { @for caution in &takeaway.cautions { li { (unbroken(caution)) } } }
                 }
             }
             noscript { p.trouble { "The figures need JavaScript; the tables below hold the same numbers." } }
@@ -88,6 +88,11 @@ fn opening(run: &Run<'_>, title: &str, takeaway: &Takeaway) -> Markup {
             }
         }
     }
+}
+
+/// A number and its percent sign stay on one line.
+fn unbroken(text: &str) -> String {
+    text.replace(" %", "\u{a0}%")
 }
 
 /// The handful of numbers to remember.
@@ -104,7 +109,7 @@ fn key_figures(run: &Run<'_>) -> Markup {
     html! {
         dl.key {
             @for (name, value, below) in &figures {
-                div { dt { (name) } dd { span { (value) } @if let Some(below) = below { small { (below) } } } }
+                div { dt { (name) } dd { span { (value) } @if let Some(below) = below { small { (unbroken(below)) } } } }
             }
         }
     }

@@ -2,6 +2,7 @@
 //! nothing is asked of the network.
 
 #![allow(clippy::disallowed_methods, reason = "these tests write a file and run a browser")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod synthetic;
 

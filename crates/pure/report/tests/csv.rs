@@ -1,5 +1,7 @@
 //! The CSV table of a small run.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod synthetic;
 
 use insta::assert_snapshot;

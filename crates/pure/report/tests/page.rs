@@ -1,5 +1,7 @@
 //! The page without a browser: escaping, self-containment, and runs of any shape.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod synthetic;
 
 use std::collections::BTreeMap;

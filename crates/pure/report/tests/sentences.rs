@@ -1,5 +1,7 @@
 //! The sentences a reader takes away, for runs of every kind.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod synthetic;
 
 use insta::assert_snapshot;

@@ -4,6 +4,8 @@ use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, CategoryOrder, Margin, RangeMode};
 use plotly::{Scatter, Traces};
 use virtbench_model::{ComparedPoint, Side};
+use virtbench_record::PointKey;
+use virtbench_units::format_bytes;
 
 use super::style::{FAINT, HOVER, axis, colour, layout, logarithmic};
 use super::{Choice, Drawing, Figure, Variant};
@@ -20,19 +22,19 @@ struct Metric {
 
 const METRICS: [Metric; 3] = [
     Metric {
-        name: "I/O operations per second for each % of host CPU (more is better)",
+        name: "IOPS per % of host CPU (more is better)",
         unit: "IOPS per % CPU",
         logarithmic: true,
         of: Side::iops_per_cpu_percent,
     },
     Metric {
-        name: "KB/s for each % of host CPU (more is better)",
+        name: "KB/s per % of host CPU (more is better)",
         unit: "KB/s per % CPU",
         logarithmic: true,
         of: |side| side.bytes_per_second_per_cpu_percent().map(|bytes| bytes / KILOBYTE),
     },
     Metric {
-        name: "Host CPU in use, 100 % is one processor (less is better)",
+        name: "Host CPU in % (less is better)",
         unit: "host CPU, %",
         logarithmic: false,
         of: |side| side.cpu_percent.map(|estimate| estimate.mean),
@@ -52,11 +54,11 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
     }
     Some(Figure {
         title: "CPU cost".into(),
-        caption:
-            "What the host's processors did for each point: native against VM, a line for each point. Host \
+        caption: "What the host's processors did for each point: native against VM, a line for each point, \
+                  named by block size, % read / % random. Host \
                   CPU is the sum over all processors, so 100 % is one of them wholly busy; it counts \
                   everything that ran on the host, the load generator included."
-                .into(),
+            .into(),
         drawings: vec![Drawing {
             id: "cpu".into(),
             label: format!(
@@ -78,7 +80,7 @@ fn variant(metric: &Metric, points: &[&ComparedPoint]) -> Variant {
         for point in points {
             if let Some(value) = (metric.of)(which.of(point)) {
                 values.push(value);
-                names.push(point.key.to_string());
+                names.push(row_name(point));
                 hover.push(format!(
                     "{}<br>{}: <b>{} {}</b>",
                     point.key,
@@ -103,7 +105,7 @@ fn variant(metric: &Metric, points: &[&ComparedPoint]) -> Variant {
         axis(metric.unit).range_mode(RangeMode::ToZero)
     };
     // The first point on top, as in the table.
-    let order: Vec<String> = points.iter().rev().map(|point| point.key.to_string()).collect();
+    let order: Vec<String> = points.iter().rev().map(|point| row_name(point)).collect();
     let rows = axis("")
         .type_(AxisType::Category)
         .category_order(CategoryOrder::Array)
@@ -120,6 +122,12 @@ fn variant(metric: &Metric, points: &[&ComparedPoint]) -> Variant {
     Variant::new(metric.name, &traces, &layout)
 }
 
+/// Short, so that a narrow screen keeps room for the values.
+fn row_name(point: &ComparedPoint) -> String {
+    let PointKey { block_bytes, read_percent, random_percent } = point.key;
+    format!("{}, {read_percent} / {random_percent}", format_bytes(block_bytes))
+}
+
 /// A faint line from native to VM at each point that has both.
 fn connections(metric: &Metric, points: &[&ComparedPoint]) -> Box<Scatter<Option<f64>, String>> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
@@ -128,7 +136,7 @@ fn connections(metric: &Metric, points: &[&ComparedPoint]) -> Box<Scatter<Option
         if let [Some(from), Some(to)] = ends {
             for value in [Some(from), Some(to), None] {
                 x.push(value);
-                y.push(point.key.to_string());
+                y.push(row_name(point));
             }
         }
     }

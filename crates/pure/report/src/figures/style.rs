@@ -61,7 +61,7 @@ pub(super) fn logarithmic(axis: Axis) -> Axis {
     let ticks: Vec<f64> =
         (-4..9).flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power))).collect();
     let texts = ticks.iter().map(|tick| plain(*tick)).collect();
-    axis.type_(AxisType::Log).tick_values(ticks).tick_text(texts)
+    axis.type_(AxisType::Log).tick_values(ticks).tick_text(texts).tick_angle(0.0)
 }
 
 /// 0.002, 50, 20k, 5M.

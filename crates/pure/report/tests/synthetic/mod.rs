@@ -4,6 +4,8 @@
 //! from the seed.
 
 #![allow(dead_code, reason = "each test uses its own part")]
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small positive made-up numbers")]
+#![allow(clippy::unwrap_used, missing_docs, reason = "a fixture of tests")]
 
 use std::collections::BTreeMap;
 

@@ -43,13 +43,18 @@
   const isDrawn = (drawing) =>
     drawing.element.querySelector(".main-svg") !== null && drawing.element.querySelector(".no-webgl") === null;
 
-  const draw = async (drawing) => {
-    const variant = drawing.variants[variantOf(drawing)];
+  const plot = (drawing, index, size) => {
     // plotly.js writes into what it is given.
-    const { data, layout } = structuredClone(variant);
-    drawing.element.style.height = layout.height ? `${layout.height}px` : "";
+    const { data, layout } = structuredClone(drawing.variants[index]);
+    // A height that the data asks for goes before the one that fits the page.
+    const sized = { ...size, ...layout, autosize: !size };
+    drawing.element.style.height = sized.height ? `${sized.height}px` : "";
     Plotly.purge(drawing.element);
-    await Plotly.newPlot(drawing.element, data, layout, config);
+    return Plotly.newPlot(drawing.element, data, sized, config);
+  };
+
+  const draw = async (drawing) => {
+    await plot(drawing, variantOf(drawing));
     if (drawing.choice === "depth" && drawing.canBeSolid && !isDrawn(drawing)) {
       drawing.canBeSolid = false;
       return draw(drawing);
@@ -103,21 +108,19 @@
   }
   for (const drawing of drawings) drawing.select?.addEventListener("change", () => draw(drawing));
 
-  // Paper cannot be turned: print the flat form, at a width that fits.
+  // Paper cannot be turned: print the flat form, at a width that fits. The browser does not wait, and
+  // plotly.js draws what is flat before it returns.
   const PAPER_PX = 660;
-  let before = null;
+  const PAPER_HEIGHT_PX = 290;
   window.addEventListener("beforeprint", () => {
-    before = solid;
-    if (solid) setSolid(false);
-    for (const { element } of drawings) {
-      const columns = element.parentElement.children.length;
-      Plotly.relayout(element, { width: PAPER_PX / columns });
+    for (const drawing of drawings) {
+      const columns = drawing.element.parentElement.children.length;
+      const index = drawing.choice === "depth" ? 1 : variantOf(drawing);
+      plot(drawing, index, { width: PAPER_PX / columns, height: PAPER_HEIGHT_PX });
     }
   });
   window.addEventListener("afterprint", async () => {
     for (const drawing of drawings) await draw(drawing);
-    if (before) await setSolid(true);
-    before = null;
   });
 
   report();

@@ -66,9 +66,13 @@ fn without_scripts(dom: &str) -> String {
 }
 
 fn open(plan: Plan, records: &[PointRecord], flags: &[&str]) -> Opened {
+    open_page(&native_vs_vm_html(&provenance(plan), records, &BTreeMap::new()), flags)
+}
+
+fn open_page(html: &str, flags: &[&str]) -> Opened {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
-    fs::write(&page, native_vs_vm_html(&provenance(plan), records, &BTreeMap::new())).unwrap();
+    fs::write(&page, html).unwrap();
     let (dom, log) = (folder.path().join("dom.html"), folder.path().join("log"));
     let status = finish(start(folder.path(), &page, &dom, &log, flags));
     let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
@@ -136,6 +140,50 @@ fn a_grid_with_one_value_on_an_axis_is_drawn_along_the_other() {
     let plan = plan(&[4096], &[100], &[0, 50, 100], 2);
     let records = records(&plan);
     open(plan, &records, WITHOUT_WEBGL).assert_sound(4);
+}
+
+/// Uses the page as a reader would, and leaves what it saw in the root element's attributes.
+const READER: &str = r#"<script>(async () => {
+    const root = document.documentElement;
+    const until = async (holds) => {
+        root.dataset.read = `waits until ${holds}`;
+        while (!holds()) await new Promise((next) => setTimeout(next, 100));
+    };
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    await until(() => root.dataset.figures === "7/7");
+    Plotly.relayout(all(".plot")[0], { "scene.camera": { eye: { x: 2, y: 0.5, z: 1 } } });
+    await until(() => all(".plot")[1].layout.scene.camera.eye.x === 2);
+    document.querySelector('[data-depth="flat"]').click();
+    await until(() => all("canvas").length === 0 && all(".heatmaplayer").length >= 4);
+    document.querySelector('[data-depth="solid"]').click();
+    await until(() => all("canvas").length === 4);
+    for (const select of all("select")) {
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event("change"));
+    }
+    const header = all("table.sortable th button")[3];
+    header.click();
+    const ratios = () => all("table.sortable")[0].tBodies[0].rows;
+    const first = Number(ratios()[0].cells[3].dataset.sort);
+    header.click();
+    root.dataset.sorted = String(first < Number(ratios()[0].cells[3].dataset.sort));
+    window.dispatchEvent(new Event("beforeprint"));
+    root.dataset.printed = String(all("canvas").length === 0);
+    window.dispatchEvent(new Event("afterprint"));
+    await until(() => all("canvas").length === 4);
+    root.dataset.read = "all";
+})()</script>"#;
+
+#[test]
+fn a_reader_can_turn_flatten_select_sort_and_print() {
+    let plan = small_plan();
+    let records = records(&plan);
+    let html = native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new());
+    let opened = open_page(&html.replace("</body>", &format!("{READER}</body>")), WITH_WEBGL);
+    opened.assert_sound(FIGURES);
+    for (attribute, value) in [("data-read", "all"), ("data-sorted", "true"), ("data-printed", "true")] {
+        assert_eq!(opened.root(attribute), value, "{attribute}");
+    }
 }
 
 #[test]

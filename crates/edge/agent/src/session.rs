@@ -10,9 +10,8 @@ use std::time::{Duration, Instant};
 use virtbench_engine::{Control, EngineError, Target, TargetRequest, monotonic_ns, run};
 use virtbench_workload::LoadSpec;
 
-use crate::protocol::{
-    FailureKind, Greeting, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
-};
+use crate::greeting::greeting;
+use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send};
 
 /// How long a guest's disk may take to appear.
 const DISK_LIMIT: Duration = Duration::from_secs(10);
@@ -189,22 +188,5 @@ fn wait_for_disk(name_prefix: &str) -> Result<PathBuf, String> {
             ));
         }
         thread::sleep(Duration::from_millis(20));
-    }
-}
-
-/// What this machine is, as far as the host should know.
-fn greeting() -> Greeting {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-    let memory_kib = read("/proc/meminfo")
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    Greeting {
-        version: VERSION,
-        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-        processors: thread::available_parallelism().map_or(1, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
-        memory_bytes: memory_kib.unwrap_or(0) * 1024,
-        clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-            .trim()
-            .to_owned(),
     }
 }

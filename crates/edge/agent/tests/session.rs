@@ -9,7 +9,7 @@ use std::time::Duration;
 use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
-use virtbench_agent::session::serve;
+use virtbench_agent::serve;
 use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
 
 fn agent() -> (UnixStream, JoinHandle<Result<(), ProtocolError>>) {

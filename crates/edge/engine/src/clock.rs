@@ -2,7 +2,11 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, the clock on which timers and sleeps run as well.
+/// Nanoseconds of `CLOCK_MONOTONIC`.
+///
+/// Not `CLOCK_MONOTONIC_RAW`: timers and sleeps run on the former only, and natively host and agent
+/// then share one clock exactly. What NTP may bend it by (500 ppm) is far below the 1 % at which a
+/// guest's drift is reported.
 #[inline]
 #[must_use]
 #[allow(clippy::cast_sign_loss)]

@@ -53,7 +53,8 @@ impl StudyDisk {
         // Absolute, because QEMU and the native agent need not share our working directory.
         let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
         let lock_path = path.with_extension("lock");
-        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+        let lock =
+            OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.clone()))?;
         let request = TargetRequest {
             path: path.clone(),

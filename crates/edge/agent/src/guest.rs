@@ -1,0 +1,97 @@
+//! The agent as a guest's init: nothing else runs there.
+
+use std::error::Error;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::fs::sync;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::{RebootCommand, finit_module, reboot};
+
+use crate::protocol::PORT_NAME;
+use crate::serve;
+
+/// The file in the initramfs that names the modules to load: a path a line, in load order.
+pub const MODULE_LIST: &str = "/modules.list";
+
+/// How long the host's port may take to appear once its driver is loaded.
+const PORT_LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs as process 1: prepares the guest, serves the host, powers off. What goes wrong is told on
+/// the console, which is all the host sees of a guest that has not greeted it.
+pub fn run_as_init() -> ! {
+    std::panic::set_hook(Box::new(|panic| {
+        eprintln!("virtbench-agent: {panic}");
+        power_off();
+    }));
+    if let Err(error) = prepare().and_then(|port| {
+        serve(port.try_clone()?, port)?;
+        Ok(())
+    }) {
+        eprintln!("virtbench-agent: {error}");
+    }
+    power_off();
+}
+
+fn prepare() -> Result<File, Box<dyn Error>> {
+    for (kind, place) in [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys")] {
+        fs::create_dir_all(place)?;
+        match mount(kind, place, kind, MountFlags::empty(), None) {
+            Ok(()) | Err(Errno::BUSY) => {}
+            Err(error) => return Err(format!("cannot mount {kind} on {place}: {error}").into()),
+        }
+    }
+    for module in fs::read_to_string(MODULE_LIST)?.lines() {
+        // One missing driver need not be fatal; if it is, the port's or disk's absence will tell.
+        if let Err(error) = load(module) {
+            eprintln!("virtbench-agent: cannot load {module}: {error}");
+        }
+    }
+    open_port()
+}
+
+fn load(module: &str) -> io::Result<()> {
+    match finit_module(File::open(module)?, c"", 0) {
+        Ok(()) | Err(Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the virtio-serial port that carries the protocol.
+fn open_port() -> Result<File, Box<dyn Error>> {
+    let deadline = Instant::now() + PORT_LIMIT;
+    loop {
+        if let Some(device) = find_port(Path::new("/sys/class/virtio-ports")) {
+            return OpenOptions::new()
+                .read(true)
+                .write(true)
+                .open(&device)
+                .map_err(|error| format!("cannot open {}: {error}", device.display()).into());
+        }
+        if Instant::now() > deadline {
+            return Err(format!("no virtio-serial port {PORT_NAME} within {PORT_LIMIT:?}").into());
+        }
+        sleep(Duration::from_millis(2));
+    }
+}
+
+fn find_port(class: &Path) -> Option<PathBuf> {
+    fs::read_dir(class).ok()?.flatten().find_map(|entry| {
+        let name = fs::read_to_string(entry.path().join("name")).ok()?;
+        let device = Path::new("/dev").join(entry.file_name());
+        (name.trim() == PORT_NAME && device.exists()).then_some(device)
+    })
+}
+
+fn power_off() -> ! {
+    sync();
+    if let Err(error) = reboot(RebootCommand::PowerOff) {
+        eprintln!("virtbench-agent: cannot power off: {error}");
+    }
+    // Init's end makes the kernel panic, which ends the guest too.
+    std::process::exit(1);
+}

@@ -1,0 +1,185 @@
+//! Child processes that cannot outlive virtbench, not even its kill -9.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{Errno, FdFlags, fcntl_setfd};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getppid, pidfd_open, pidfd_send_signal, set_parent_process_death_signal,
+};
+
+/// How long a killed process may take to vanish; only one stuck in the kernel takes longer.
+const REAP_LIMIT: Duration = Duration::from_secs(5);
+
+/// A child that is killed and reaped when this value is dropped, and killed by the kernel when
+/// virtbench ends in any other way.
+#[derive(Debug)]
+pub(crate) struct BoundChild {
+    child: Child,
+    pidfd: OwnedFd,
+}
+
+impl BoundChild {
+    /// Starts `command`, which inherits the descriptors `inherited` under the same numbers.
+    pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> io::Result<Self> {
+        let (answer, answered) = channel();
+        spawner()?
+            .send(Order { command, inherited, answer })
+            .map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
+        answered.recv().map_err(|_| io::Error::other("the thread that starts processes has ended"))?
+    }
+
+    /// Its process id.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// How it ended, if it has within `limit`.
+    pub(crate) fn wait_within(&mut self, limit: Duration) -> io::Result<Option<ExitStatus>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+            match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Asks it to end. Nothing happens if it has ended already.
+    pub(crate) fn terminate(&self) {
+        let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);
+    }
+}
+
+impl Drop for BoundChild {
+    fn drop(&mut self) {
+        let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::KILL);
+        let _ = self.wait_within(REAP_LIMIT);
+    }
+}
+
+/// How a process ended, in words.
+pub(crate) fn describe_end(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "ended".into(),
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (_, Some(signal)) => format!("was killed by signal {signal}"),
+        _ => "ended".into(),
+    }
+}
+
+struct Order {
+    command: Command,
+    inherited: Vec<OwnedFd>,
+    answer: Sender<io::Result<BoundChild>>,
+}
+
+/// The thread that starts every child. The kernel binds a child's death signal to the *thread*
+/// that forked it, so this thread must live as long as the process does.
+fn spawner() -> io::Result<&'static Sender<Order>> {
+    static SPAWNER: OnceLock<Sender<Order>> = OnceLock::new();
+    if let Some(sender) = SPAWNER.get() {
+        return Ok(sender);
+    }
+    let (sender, orders) = channel::<Order>();
+    thread::Builder::new().name("spawner".into()).spawn(move || {
+        for Order { command, inherited, answer } in orders {
+            let _ = answer.send(spawn_here(command, inherited));
+        }
+    })?;
+    // Should two threads come here at once, one spawner is never used and ends with its sender.
+    Ok(SPAWNER.get_or_init(|| sender))
+}
+
+fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>) -> io::Result<BoundChild> {
+    let parent = rustix::process::getpid();
+    let prepare = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        // The parent may have died before the line above.
+        if getppid() != Some(parent) {
+            return Err(Errno::SRCH.into());
+        }
+        for fd in &inherited {
+            fcntl_setfd(fd, FdFlags::empty())?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes four kinds of system calls, all of them
+    // async-signal-safe, and neither allocates nor takes a lock.
+    unsafe { command.pre_exec(prepare) };
+    let mut child = command.spawn()?;
+    let pidfd = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or(Errno::SRCH)
+        .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    match pidfd {
+        Ok(pidfd) => Ok(BoundChild { child, pidfd }),
+        Err(error) => {
+            let _ = child.kill();
+            let _ = child.wait();
+            Err(error.into())
+        }
+    }
+    // Dropping `command` closes this process's copies of `inherited`, so that the child's end is
+    // seen as the end of its connections.
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_noticed_and_described() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "exit 3"]);
+        let mut child = BoundChild::spawn(command, Vec::new()).unwrap();
+        let status = child.wait_within(Duration::from_secs(10)).unwrap().unwrap();
+        assert_eq!(describe_end(status), "ended with exit code 3");
+    }
+
+    #[test]
+    fn waiting_has_an_end_and_dropping_kills() {
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let mut child = BoundChild::spawn(command, Vec::new()).unwrap();
+        assert_eq!(child.wait_within(Duration::from_millis(10)).unwrap(), None);
+        let process = format!("/proc/{}", child.id());
+        assert!(std::path::Path::new(&process).exists());
+        drop(child);
+        assert!(!std::path::Path::new(&process).exists());
+    }
+
+    #[test]
+    fn a_child_outlives_the_thread_that_asked_for_it() {
+        let mut child = thread::spawn(|| {
+            let mut command = Command::new("sleep");
+            command.arg("60");
+            BoundChild::spawn(command, Vec::new()).unwrap()
+        })
+        .join()
+        .unwrap();
+        assert_eq!(child.wait_within(Duration::from_millis(50)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_missing_program_is_an_error() {
+        let error = BoundChild::spawn(Command::new("/nonexistent/program"), Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}

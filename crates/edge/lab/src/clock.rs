@@ -1,0 +1,116 @@
+//! A guest's clock held against the host's, in the manner of NTP.
+
+use virtbench_record::ClockCheck;
+
+/// One question for an agent's clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// The host's clock when the question left, in nanoseconds.
+    pub sent_ns: u64,
+    /// The agent's clock when it answered, in nanoseconds.
+    pub clock_ns: u64,
+    /// The host's clock when the answer came, in nanoseconds.
+    pub received_ns: u64,
+}
+
+impl RoundTrip {
+    /// How long it took, in nanoseconds.
+    #[must_use]
+    pub fn length_ns(&self) -> u64 {
+        self.received_ns.saturating_sub(self.sent_ns)
+    }
+}
+
+/// How far an agent's clock is ahead of the host's at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClockOffset {
+    /// The agent's clock less the host's, in nanoseconds.
+    pub offset_ns: i64,
+    /// Half the round trip: the true offset lies no further off than this, in nanoseconds.
+    pub uncertainty_ns: u64,
+    /// The host's clock at that moment, in nanoseconds.
+    pub at_ns: u64,
+}
+
+impl ClockOffset {
+    /// The offset of a clock that is the host's own.
+    #[must_use]
+    pub const fn same_clock(at_ns: u64) -> Self {
+        Self { offset_ns: 0, uncertainty_ns: 0, at_ns }
+    }
+
+    /// What the agent's clock shows when the host's shows `host_ns`.
+    #[must_use]
+    pub fn agent_ns(&self, host_ns: u64) -> u64 {
+        host_ns.saturating_add_signed(self.offset_ns)
+    }
+
+    /// How the agent's clock ran between this moment and a `later` one; nothing if no time passed.
+    #[must_use]
+    pub fn drift_until(&self, later: &Self) -> Option<ClockCheck> {
+        let passed = later.at_ns.checked_sub(self.at_ns).filter(|passed| *passed > 0)? as f64;
+        let gained = i128::from(later.offset_ns) - i128::from(self.offset_ns);
+        Some(ClockCheck {
+            drift_ppm: gained as f64 / passed * 1e6,
+            uncertainty_ppm: (self.uncertainty_ns + later.uncertainty_ns) as f64 / passed * 1e6,
+        })
+    }
+}
+
+/// The offset by the quickest of several round trips, as the least is left open by it.
+///
+/// # Panics
+/// Never; without a round trip the clocks are taken for equal, with no certainty at all.
+#[must_use]
+pub fn best_of(trips: &[RoundTrip]) -> ClockOffset {
+    let Some(best) = trips.iter().min_by_key(|trip| trip.length_ns()) else {
+        return ClockOffset { offset_ns: 0, uncertainty_ns: u64::MAX / 2, at_ns: 0 };
+    };
+    let half = best.length_ns() / 2;
+    let at_ns = best.sent_ns + half;
+    let offset = i128::from(best.clock_ns) - i128::from(at_ns);
+    let offset_ns = i64::try_from(offset).unwrap_or(if offset < 0 { i64::MIN } else { i64::MAX });
+    ClockOffset { offset_ns, uncertainty_ns: half + 1, at_ns }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_truth_lies_within_the_uncertainty(
+            offset in -1_000_000_000_000i64..1_000_000_000_000,
+            delays in prop::collection::vec((0u64..10_000_000, 0u64..10_000_000), 1..20),
+        ) {
+            let mut now = 2_000_000_000_000u64;
+            let trips: Vec<RoundTrip> = delays.iter().map(|(there, back)| {
+                let sent_ns = now;
+                let clock_ns = (sent_ns + there).checked_add_signed(offset).unwrap();
+                now = sent_ns + there + back;
+                RoundTrip { sent_ns, clock_ns, received_ns: now }
+            }).collect();
+            let found = best_of(&trips);
+            prop_assert!(found.offset_ns.abs_diff(offset) <= found.uncertainty_ns);
+            prop_assert_eq!(found.agent_ns(found.at_ns), found.at_ns.checked_add_signed(found.offset_ns).unwrap());
+        }
+
+        #[test]
+        fn no_clock_panics(sent_ns: u64, clock_ns: u64, received_ns: u64, later: u64) {
+            let first = best_of(&[RoundTrip { sent_ns, clock_ns, received_ns }]);
+            let _ = first.drift_until(&best_of(&[RoundTrip { sent_ns: later, clock_ns, received_ns }]));
+            let _ = first.agent_ns(later);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_runs_two_percent_fast_is_suspect() {
+        let first = ClockOffset { offset_ns: 5, uncertainty_ns: 100_000, at_ns: 1_000_000_000 };
+        let later = ClockOffset { offset_ns: 20_000_005, uncertainty_ns: 100_000, at_ns: 2_000_000_000 };
+        let check = first.drift_until(&later).unwrap();
+        assert!((check.drift_ppm - 20_000.0).abs() < 1e-6 && (check.uncertainty_ppm - 200.0).abs() < 1e-6);
+        assert!(check.is_suspect());
+        assert!(first.drift_until(&first).is_none());
+    }
+}

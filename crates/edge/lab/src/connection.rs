@@ -1,0 +1,270 @@
+//! The host's end of the conversation with one agent: nothing is waited for without a limit.
+
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use virtbench_agent::now_ns;
+use virtbench_agent::protocol::{
+    FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
+};
+use virtbench_record::{LoadOutcome, TargetFacts};
+
+use crate::clock::{ClockOffset, RoundTrip, best_of};
+
+/// How long an idle agent may take to answer a ping, and any agent to take a request.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How much of the agent's introduction and of its explanations is believed, in characters.
+const TEXT_LIMIT: usize = 500;
+
+/// A conversation that went wrong. The connection is of no more use then, except after `Refused`.
+#[derive(Debug, Error)]
+pub enum ConnectionError {
+    /// It broke.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The agent took too long.
+    #[error("the agent did not {expected} within {} s", limit.as_secs_f64())]
+    TimedOut {
+        /// What it was to do.
+        expected: &'static str,
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The agent said something that does not belong here.
+    #[error("the agent was to {expected} but said {said}")]
+    Unexpected {
+        /// What it was to do.
+        expected: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// The agent could not do what it was asked for.
+    #[error("{message}")]
+    Refused {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// Why, for the user.
+        message: String,
+    },
+}
+
+/// A conversation with an agent.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    pings: u64,
+}
+
+/// Tells an agent to stop while someone else waits for what it says.
+#[derive(Debug)]
+pub struct Stopper {
+    stream: UnixStream,
+}
+
+impl Stopper {
+    /// Sends `Stop`.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn stop(&mut self) -> Result<(), ConnectionError> {
+        Ok(send(&mut self.stream, &Request::Stop)?)
+    }
+}
+
+impl Connection {
+    /// Talks over `stream`.
+    ///
+    /// # Errors
+    /// The stream takes no time limit.
+    pub fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+        Ok(Self { stream, pings: 0 })
+    }
+
+    /// A conversation and the other end of it, which an agent's process is to inherit.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub(crate) fn pair() -> io::Result<(Self, OwnedFd)> {
+        let (stream, other) = UnixStream::pair()?;
+        Ok((Self::new(stream)?, other.into()))
+    }
+
+    /// Greets the agent, who may take `limit` to come to life.
+    ///
+    /// # Errors
+    /// No answer, or one of another version.
+    pub fn greet(&mut self, limit: Duration) -> Result<Greeting, ConnectionError> {
+        self.send(&Request::Hello { version: VERSION })?;
+        match self.receive("answer its greeting", limit)? {
+            Reply::Hello(greeting) if greeting.version == VERSION => Ok(Greeting {
+                kernel: shortened(&greeting.kernel),
+                clock_source: shortened(&greeting.clock_source),
+                ..greeting
+            }),
+            other => Err(unexpected("answer its greeting", &other)),
+        }
+    }
+
+    /// Holds the agent's clock against the host's with `pings` pings; the quickest round trip counts.
+    ///
+    /// # Errors
+    /// An answer is missing or wrong.
+    pub fn synchronise(&mut self, pings: u32) -> Result<ClockOffset, ConnectionError> {
+        let trips: Vec<RoundTrip> = (0..pings.max(1)).map(|_| self.ping()).collect::<Result<_, _>>()?;
+        Ok(best_of(&trips))
+    }
+
+    /// One question for the agent's clock.
+    ///
+    /// # Errors
+    /// The answer is missing or wrong.
+    pub fn ping(&mut self) -> Result<RoundTrip, ConnectionError> {
+        self.pings += 1;
+        let id = self.pings;
+        let sent_ns = now_ns();
+        self.send(&Request::Ping { id })?;
+        match self.receive("answer a ping", ANSWER_LIMIT)? {
+            Reply::Pong { id: answered, clock_ns } if answered == id => {
+                Ok(RoundTrip { sent_ns, clock_ns, received_ns: now_ns() })
+            }
+            other => Err(unexpected("answer a ping", &other)),
+        }
+    }
+
+    /// Has the agent get ready for `job`.
+    ///
+    /// # Errors
+    /// `Refused` if the target or the load cannot be used; anything else breaks the connection.
+    pub fn prepare(&mut self, job: Job, limit: Duration) -> Result<TargetFacts, ConnectionError> {
+        self.send(&Request::Prepare(Box::new(job)))?;
+        match self.receive("prepare the load", limit)? {
+            Reply::Prepared { target } => Ok(target),
+            other => Err(unexpected("prepare the load", &other)),
+        }
+    }
+
+    /// Has the agent begin when its own clock shows `at_ns`.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn start(&mut self, at_ns: u64) -> Result<(), ConnectionError> {
+        self.send(&Request::Start { at_ns })
+    }
+
+    /// Waits for ramp-up to end; returns the agent's clock at that moment, or nothing if the load
+    /// was stopped before and is [`finished`](Self::finished) next.
+    ///
+    /// # Errors
+    /// `Refused` if the load failed; anything else breaks the connection.
+    pub fn measuring(&mut self, limit: Duration) -> Result<Measuring, ConnectionError> {
+        match self.receive("begin to measure", limit)? {
+            Reply::Measuring { clock_ns } => Ok(Measuring::Since { clock_ns }),
+            Reply::Finished(outcome) => Ok(Measuring::Stopped(outcome)),
+            other => Err(unexpected("begin to measure", &other)),
+        }
+    }
+
+    /// Waits for the load's outcome.
+    ///
+    /// # Errors
+    /// `Refused` if the load failed; anything else breaks the connection.
+    pub fn finished(&mut self, limit: Duration) -> Result<Box<LoadOutcome>, ConnectionError> {
+        match self.receive("finish the load", limit)? {
+            Reply::Finished(outcome) => Ok(outcome),
+            other => Err(unexpected("finish the load", &other)),
+        }
+    }
+
+    /// Tells the agent to end.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn shut_down(&mut self) -> Result<(), ConnectionError> {
+        self.send(&Request::Shutdown)
+    }
+
+    /// A second way to the agent, for `Stop` alone.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn stopper(&self) -> Result<Stopper, ConnectionError> {
+        let stream = self.stream.try_clone().map_err(ProtocolError::from)?;
+        Ok(Stopper { stream })
+    }
+
+    fn send(&mut self, request: &Request) -> Result<(), ConnectionError> {
+        send(&mut self.stream, request).map_err(|error| match error {
+            ProtocolError::Io(error) if is_timeout(&error) => {
+                ConnectionError::TimedOut { expected: "take a request", limit: ANSWER_LIMIT }
+            }
+            // The reader sees the same end, with less ado than a broken pipe.
+            ProtocolError::Io(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                ProtocolError::Closed.into()
+            }
+            error => error.into(),
+        })
+    }
+
+    fn receive(&mut self, expected: &'static str, limit: Duration) -> Result<Reply, ConnectionError> {
+        let mut reader = Deadline { stream: &self.stream, at: Instant::now() + limit };
+        match receive(&mut reader) {
+            Ok(Reply::Failed { kind, message }) => {
+                Err(ConnectionError::Refused { kind, message: shortened(&message) })
+            }
+            Ok(reply) => Ok(reply),
+            Err(ProtocolError::Io(error)) if is_timeout(&error) => {
+                Err(ConnectionError::TimedOut { expected, limit })
+            }
+            Err(ProtocolError::Io(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
+                Err(ProtocolError::Closed.into())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What became of ramp-up.
+#[derive(Debug)]
+pub enum Measuring {
+    /// It is over.
+    Since {
+        /// The agent's clock when it was, in nanoseconds.
+        clock_ns: u64,
+    },
+    /// The load was stopped before.
+    Stopped(Box<LoadOutcome>),
+}
+
+/// A stream that gives up at one instant, however slowly bytes trickle in.
+struct Deadline<'a> {
+    stream: &'a UnixStream,
+    at: Instant,
+}
+
+impl Read for Deadline<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.at.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(buffer)
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+fn unexpected(expected: &'static str, reply: &Reply) -> ConnectionError {
+    ConnectionError::Unexpected { expected, said: shortened(&format!("{reply:?}")) }
+}
+
+/// A guest's words are limited, and cannot command the user's terminal.
+fn shortened(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control() || *character == '\n').take(TEXT_LIMIT).collect()
+}

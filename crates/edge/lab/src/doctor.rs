@@ -1,0 +1,226 @@
+//! What virtbench needs on this host, and the command that mends what is missing.
+
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{OFlags, statvfs};
+use rustix::process::{Resource, getrlimit};
+use serde::Serialize;
+use virtbench_units::format_bytes;
+
+use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
+use crate::guest::Accelerator;
+use crate::image::{AGENT, GuestImage};
+use crate::kernel::{GuestKernel, find_kernel};
+use crate::qemu::Qemu;
+
+/// Space that a quick study takes, in bytes.
+const WANTED_SPACE_BYTES: u64 = 4 << 30;
+/// Memory that can be locked for io_uring's registered buffers before kernel 5.12, in bytes.
+const WANTED_MEMLOCK_BYTES: u64 = 64 << 20;
+/// Chromium by its several names.
+const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// What was found.
+    #[serde(flatten)]
+    pub status: Status,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum Status {
+    /// All is well.
+    Ok {
+        /// What it is.
+        detail: String,
+    },
+    /// It works, but not as well as it could; or it serves development only.
+    Warning {
+        /// What is the matter.
+        why: String,
+        /// What mends it.
+        mend: String,
+    },
+    /// It does not work without.
+    Missing {
+        /// What is the matter.
+        why: String,
+        /// What mends it.
+        mend: String,
+    },
+}
+
+/// Looks at everything, for targets in `directory` and guests of the kernel that is named or found.
+/// Where the accelerator is not known yet, guests are booted to find out, which takes up to a minute.
+#[must_use]
+pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check> {
+    let qemu = Qemu::find();
+    let kernel = find_kernel(named_kernel);
+    let image = kernel.as_ref().ok().map(|kernel| GuestImage::new(kernel, &all_adapters()));
+    let check = |name, status| Check { name, status };
+    vec![
+        check(
+            "QEMU",
+            match &qemu {
+                Ok(qemu) => ok(format!("{} {}", qemu.path.display(), qemu.version)),
+                Err(error) => missing(error, "apt install qemu-system-x86"),
+            },
+        ),
+        check(
+            "guest kernel",
+            match &kernel {
+                Ok(kernel) => ok(format!("{} {}", kernel.image.display(), kernel.release)),
+                Err(error) => missing(error, "make setup"),
+            },
+        ),
+        check(
+            "guest modules",
+            match image {
+                Some(Ok(image)) => ok(format!("initramfs of {} KiB", image.initramfs_bytes >> 10)),
+                Some(Err(error)) => missing(error, "make setup"),
+                None => missing("there is no guest kernel", "make setup"),
+            },
+        ),
+        check("accelerator", accelerator(qemu.as_ref().ok(), kernel.as_ref().ok())),
+        check(
+            "KVM",
+            match open_kvm() {
+                Ok(()) => ok("/dev/kvm can be opened (whether guests boot, `accelerator` tells)"),
+                Err(why) => {
+                    warning(why, "use a host with virtualization enabled, then: sudo usermod -aG kvm $USER")
+                }
+            },
+        ),
+        check("agent", ok(format!("embedded, {} KiB, static", AGENT.len() >> 10))),
+        check("io_uring", io_uring()),
+        check("locked memory", locked_memory()),
+        check("disk space", disk_space(directory)),
+        check("direct I/O", direct_io(directory)),
+        check("fio", program(&["fio"], "needed by `make bench` only", "apt install fio")),
+        check("Chromium", program(&CHROMIUM, "needed by `make test` only", "apt install chromium")),
+    ]
+}
+
+fn all_adapters() -> Vec<&'static crate::adapters::Adapter> {
+    crate::adapters::ADAPTERS.iter().collect()
+}
+
+fn accelerator(qemu: Option<&Qemu>, kernel: Option<&GuestKernel>) -> Status {
+    let (Some(qemu), Some(kernel)) = (qemu, kernel) else {
+        return missing("it cannot be found out without QEMU and a guest kernel", "mend those first");
+    };
+    match choose_accelerator(qemu, kernel, KVM_LIMIT) {
+        Ok(AcceleratorChoice { accelerator: Accelerator::Kvm, why, .. }) => ok(format!("kvm: {why}")),
+        Ok(AcceleratorChoice { accelerator: Accelerator::Tcg, why, .. }) => warning(
+            format!("tcg: {why}; figures of guests describe this emulation, not virtualization"),
+            "use a host whose KVM works",
+        ),
+        Err(error) => missing(error, "make setup, and apt install --reinstall qemu-system-x86"),
+    }
+}
+
+fn io_uring() -> Status {
+    let mend =
+        "sudo sysctl kernel.io_uring_disabled=0 (in a container, allow io_uring in its seccomp profile)";
+    match io_uring::IoUring::new(2) {
+        Ok(_) => ok("allowed"),
+        Err(error) => warning(format!("not allowed ({error}): use --engine psync"), mend),
+    }
+}
+
+fn locked_memory() -> Status {
+    match getrlimit(Resource::Memlock).current {
+        Some(bytes) if bytes < WANTED_MEMLOCK_BYTES => warning(
+            format!("RLIMIT_MEMLOCK is {}: large buffers may not be registered", format_bytes(bytes)),
+            "ulimit -l unlimited",
+        ),
+        Some(bytes) => ok(format_bytes(bytes)),
+        None => ok("unlimited"),
+    }
+}
+
+fn disk_space(directory: &Path) -> Status {
+    match statvfs(directory) {
+        Ok(facts) => {
+            let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+            let text = format!("{} MiB free in {}", free >> 20, directory.display());
+            let mend = "make room, or name another place with --target-dir";
+            if free < WANTED_SPACE_BYTES { warning(text, mend) } else { ok(text) }
+        }
+        Err(error) => {
+            missing(format!("{}: {error}", directory.display()), "name a directory with --target-dir")
+        }
+    }
+}
+
+fn direct_io(directory: &Path) -> Status {
+    let attempt = tempfile::Builder::new().prefix(".virtbench-").make_in(directory, |path| {
+        let flags = i32::try_from(OFlags::DIRECT.bits()).unwrap_or_default();
+        File::options().read(true).write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+    });
+    let mend = "name a directory on a disk's file system with --target-dir";
+    match attempt {
+        Ok(_) => ok(format!("{} takes O_DIRECT", directory.display())),
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error()) => {
+            warning(format!("the file system of {} refuses O_DIRECT", directory.display()), mend)
+        }
+        Err(error) => missing(format!("no file can be made in {}: {error}", directory.display()), mend),
+    }
+}
+
+fn program(names: &[&str], purpose: &str, mend: &str) -> Status {
+    match names.iter().find_map(|name| which::which(name).ok()) {
+        Some(path) => ok(path.display()),
+        None => warning(format!("not installed; {purpose}"), mend),
+    }
+}
+
+fn ok(detail: impl ToString) -> Status {
+    Status::Ok { detail: detail.to_string() }
+}
+
+fn warning(why: impl ToString, mend: &str) -> Status {
+    Status::Warning { why: why.to_string(), mend: mend.to_owned() }
+}
+
+fn missing(why: impl ToString, mend: &str) -> Status {
+    Status::Missing { why: why.to_string(), mend: mend.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_check_is_one_flat_object() {
+        let check = Check { name: "QEMU", status: missing("gone", "apt install it") };
+        let expected = r#"{"name":"QEMU","status":"missing","why":"gone","mend":"apt install it"}"#;
+        assert_eq!(serde_json::to_string(&check).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_directory_that_is_not_there_is_missing() {
+        assert!(matches!(disk_space(Path::new("/nonexistent")), Status::Missing { .. }));
+        assert!(matches!(direct_io(Path::new("/nonexistent")), Status::Missing { .. }));
+    }
+
+    #[test]
+    fn a_file_made_for_the_check_is_gone_afterwards() {
+        let directory = tempfile::tempdir().unwrap();
+        let _ = direct_io(directory.path());
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_program_is_found_by_any_of_its_names() {
+        assert!(matches!(program(&["no-such-program", "sh"], "", ""), Status::Ok { .. }));
+        assert!(matches!(program(&["no-such-program"], "", ""), Status::Warning { .. }));
+    }
+}

@@ -1,0 +1,59 @@
+//! What can go wrong in the lab.
+
+use thiserror::Error;
+
+use crate::adapters::UnknownAdapter;
+use crate::image::ImageError;
+use crate::kernel::KernelError;
+use crate::modules::ModuleError;
+use crate::process::MachineError;
+use crate::qemu::QemuError;
+
+/// What can go wrong in the lab. Each kind names what to do next, where something can be done.
+#[derive(Debug, Error)]
+pub enum LabError {
+    /// No such adapter.
+    #[error(transparent)]
+    Adapter(#[from] UnknownAdapter),
+    /// No kernel for guests.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// Nothing to boot.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// No QEMU.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// No way to execute guests: software emulation always works where QEMU and the kernel do.
+    #[error("no guest boots here, not even under software emulation: {source}")]
+    NoAccelerator {
+        /// What happened under software emulation.
+        source: MachineError,
+    },
+    /// A machine failed.
+    #[error("{machine}: {source}")]
+    Machine {
+        /// Its name.
+        machine: String,
+        /// What happened.
+        source: MachineError,
+    },
+    /// Loads that are to run together do not have the same ramp-up and measuring time.
+    #[error("loads that run together need the same ramp-up and measuring time: make --ramp and --time equal")]
+    PhasesDiffer,
+    /// It was stopped before anything was measured.
+    #[error("stopped before measuring began")]
+    Stopped,
+    /// The host's own figures cannot be read.
+    #[error("the host's CPU use cannot be read from /proc/stat: {why}")]
+    HostUse {
+        /// Why not.
+        why: String,
+    },
+}
+
+impl From<ModuleError> for LabError {
+    fn from(error: ModuleError) -> Self {
+        Self::Image(error.into())
+    }
+}

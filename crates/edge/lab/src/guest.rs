@@ -1,0 +1,265 @@
+//! One QEMU guest, from its start to its end.
+
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use virtbench_agent::protocol::{Greeting, PORT_NAME};
+
+use crate::adapters::Adapter;
+use crate::connection::{Connection, ConnectionError};
+use crate::console::Console;
+use crate::image::GuestImage;
+use crate::process::{AgentProcess, MachineError};
+use crate::qemu::Qemu;
+
+/// How long a guest may take to boot, unless told otherwise: 2 s when alone under emulation, more
+/// when it shares its processor with others.
+pub const BOOT_LIMIT: Duration = Duration::from_secs(60);
+/// How long a guest may take to power off.
+const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
+
+/// The guest kernel's command line.
+///
+/// - `console=ttyS0`, and no `quiet`: what the kernel says last is what an error shows. It says it
+///   before the first I/O, so it costs no measurement anything.
+/// - `panic=-1`: a panic restarts at once, which QEMU's `-no-reboot` turns into its end.
+/// - `tsc=reliable`: a clock reading costs 0.1 us; under contention the kernel would else distrust
+///   the TSC in mid-run and fall back to HPET, where it costs 0.9 us.
+/// - `no_timer_check`: under contention the check fails and the kernel would panic.
+///
+/// `mitigations=off` and the like are left out on purpose: the guest is to be what users run.
+const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 tsc=reliable no_timer_check";
+
+/// What executes a guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Accelerator {
+    /// The processor, through the kernel's KVM.
+    Kvm,
+    /// QEMU's translator, with a thread per virtual processor.
+    Tcg,
+}
+
+impl Accelerator {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+
+    /// QEMU's arguments for it. The CPU is the best it offers.
+    fn arguments(self) -> [&'static str; 4] {
+        match self {
+            Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
+            Self::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max"],
+        }
+    }
+}
+
+/// How QEMU hands a guest's I/O to the host's kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Aio {
+    /// io_uring.
+    IoUring,
+    /// Linux's older asynchronous I/O.
+    Native,
+    /// A pool of threads.
+    Threads,
+}
+
+impl Aio {
+    fn name(self) -> &'static str {
+        match self {
+            Self::IoUring => "io_uring",
+            Self::Native => "native",
+            Self::Threads => "threads",
+        }
+    }
+}
+
+/// A guest's disk: a raw file or block device, past the host's page cache (`cache=none`).
+#[derive(Debug, Clone)]
+pub struct GuestDisk {
+    /// What the guest sees it through.
+    pub adapter: &'static Adapter,
+    /// The file or device on the host.
+    pub path: PathBuf,
+    /// How QEMU accesses it.
+    pub aio: Aio,
+}
+
+/// What a guest is made of.
+#[derive(Debug, Clone)]
+pub struct GuestConfig {
+    /// Virtual processors.
+    pub vcpus: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// What executes it.
+    pub accelerator: Accelerator,
+    /// Its disks.
+    pub disks: Vec<GuestDisk>,
+    /// How long it may take to boot.
+    pub boot_limit: Duration,
+}
+
+impl GuestConfig {
+    /// A guest of one virtual processor and 256 MiB, without a disk.
+    #[must_use]
+    pub fn new(accelerator: Accelerator) -> Self {
+        Self { vcpus: 1, memory_bytes: 256 << 20, accelerator, disks: Vec::new(), boot_limit: BOOT_LIMIT }
+    }
+}
+
+/// A running guest. Dropping it kills it; nothing of it is left behind.
+#[derive(Debug)]
+pub struct Guest {
+    process: AgentProcess,
+    connection: Connection,
+    greeting: Greeting,
+    command_line: Vec<String>,
+    boot: Duration,
+}
+
+impl Guest {
+    /// Starts QEMU and waits for the agent's greeting.
+    ///
+    /// # Errors
+    /// QEMU does not start or ends, the guest panics, or it says nothing within its limit.
+    pub fn boot(qemu: &Qemu, image: &GuestImage, config: &GuestConfig) -> Result<Self, MachineError> {
+        let failed = |source| MachineError::Start { program: qemu.path.clone(), source };
+        let started = Instant::now();
+        let (mut connection, agent_end) = Connection::pair().map_err(failed)?;
+        let (initramfs, initramfs_path) = image.initramfs.lend().map_err(failed)?;
+
+        let mut arguments = machine_arguments(config);
+        let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
+        add(&["-kernel", &image.kernel.to_string_lossy(), "-initrd", &initramfs_path.to_string_lossy()]);
+        add(&["-append", KERNEL_ARGUMENTS]);
+        // Sockets made here and inherited: no path, so no limit on its length and no file to clean up.
+        add(&["-chardev", &format!("socket,id=agent,fd={}", agent_end.as_raw_fd())]);
+        add(&["-device", "virtio-serial-pci,id=serial"]);
+        add(&["-device", &format!("virtserialport,bus=serial.0,chardev=agent,name={PORT_NAME}")]);
+        for (index, disk) in config.disks.iter().enumerate() {
+            arguments.extend(disk_arguments(index, disk));
+        }
+        let mut command = Command::new(&qemu.path);
+        command.args(&arguments);
+
+        let mut process = AgentProcess::spawn(command, vec![agent_end, initramfs], "QEMU")?;
+        let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
+        let command_line =
+            std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
+        Ok(Self { process, connection, greeting, command_line, boot: started.elapsed() })
+    }
+
+    /// The conversation with its agent.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// What its agent said of it.
+    #[must_use]
+    pub fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// QEMU's command line. Its `/proc/self/fd` paths and descriptors mean something to that QEMU only.
+    #[must_use]
+    pub fn command_line(&self) -> &[String] {
+        &self.command_line
+    }
+
+    /// From QEMU's start to the agent's greeting.
+    #[must_use]
+    pub fn boot_time(&self) -> Duration {
+        self.boot
+    }
+
+    /// QEMU's process id.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// What it printed last.
+    #[must_use]
+    pub fn console(&self) -> &Console {
+        self.process.console()
+    }
+
+    /// Whether QEMU still runs; if not, why.
+    ///
+    /// # Errors
+    /// It has ended.
+    pub fn check(&mut self) -> Result<(), MachineError> {
+        self.process.check()
+    }
+
+    /// Says what a broken conversation means, by what became of QEMU and stands on the console.
+    pub fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.process.explain(error)
+    }
+
+    /// Has the guest power off. One that does not is told to end by SIGTERM, upon which QEMU closes
+    /// its disks in good order (what QMP's `quit` does), and at last is killed.
+    pub fn shut_down(mut self) {
+        let told = self.connection.shut_down().is_ok();
+        self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
+    }
+}
+
+fn machine_arguments(config: &GuestConfig) -> Vec<String> {
+    let memory_mib = config.memory_bytes.div_ceil(1 << 20);
+    let mut arguments: Vec<String> = ["-machine", "q35"].map(str::to_owned).into();
+    arguments.extend(config.accelerator.arguments().map(str::to_owned));
+    arguments.extend(["-smp".into(), config.vcpus.to_string(), "-m".into(), format!("{memory_mib}M")]);
+    // Standard input is null, and `-nographic` would spin on it; `-serial` prints to the same pipe as
+    // QEMU itself, so its own errors stand between the guest's lines.
+    let fixed = "-nodefaults -no-user-config -display none -no-reboot -serial file:/dev/stdout";
+    arguments.extend(fixed.split(' ').map(str::to_owned));
+    arguments
+}
+
+/// QEMU's arguments for a disk, in JSON because a path may hold commas.
+fn disk_arguments(index: usize, disk: &GuestDisk) -> Vec<String> {
+    let (file, drive) = (format!("file{index}"), format!("disk{index}"));
+    let cache = serde_json::json!({ "direct": true, "no-flush": false });
+    let protocol = match std::fs::metadata(&disk.path) {
+        Ok(facts) if std::os::unix::fs::FileTypeExt::is_block_device(&facts.file_type()) => "host_device",
+        _ => "file",
+    };
+    let lower = serde_json::json!({
+        "driver": protocol, "node-name": file, "filename": disk.path, "aio": disk.aio.name(), "cache": cache,
+    });
+    let upper = serde_json::json!({ "driver": "raw", "node-name": drive, "file": file, "cache": cache });
+    let mut arguments = vec!["-blockdev".into(), lower.to_string(), "-blockdev".into(), upper.to_string()];
+    arguments.extend(disk.adapter.arguments(&format!("adapter{index}"), &drive));
+    arguments
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::DEFAULT_ADAPTER;
+
+    #[test]
+    fn a_path_with_commas_stays_one_path() {
+        let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: "/a,b=\"c\"".into(), aio: Aio::Native };
+        let arguments = disk_arguments(3, &disk);
+        let lower: serde_json::Value = serde_json::from_str(&arguments[1]).unwrap();
+        assert_eq!((&lower["filename"], &lower["aio"]), (&"/a,b=\"c\"".into(), &"native".into()));
+        assert_eq!(arguments[5], "virtio-blk-pci,id=adapter3,drive=disk3");
+    }
+
+    #[test]
+    fn memory_is_rounded_up_to_what_qemu_takes() {
+        let config = GuestConfig { memory_bytes: (64 << 20) + 1, ..GuestConfig::new(Accelerator::Tcg) };
+        assert!(machine_arguments(&config).contains(&"65M".to_owned()));
+    }
+}

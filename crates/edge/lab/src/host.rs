@@ -1,0 +1,84 @@
+//! What this host is.
+
+use std::fs;
+use std::path::Path;
+
+use procfs::{CpuInfo, Current};
+use rustix::system::{sysinfo, uname};
+use virtbench_record::HostFacts;
+
+use crate::disk::disk_facts;
+
+/// This host, with the storage under `target`. What cannot be found out is `None`, or `unknown`.
+#[must_use]
+pub fn host_facts(target: &Path) -> HostFacts {
+    let memory = sysinfo();
+    let processors = CpuInfo::current().ok();
+    let field = |name: &str| processors.as_ref().and_then(|info| info.fields.get(name).cloned());
+    let model = processors.as_ref().and_then(|info| info.model_name(0)).map(str::to_owned);
+    HostFacts {
+        kernel: uname().release().to_string_lossy().into_owned(),
+        distribution: fs::read_to_string("/etc/os-release")
+            .ok()
+            .and_then(|text| pretty_name(&text))
+            .unwrap_or_else(unknown),
+        cpu: model.or_else(|| field("model name")).unwrap_or_else(unknown),
+        processors: processors.as_ref().map_or(1, |info| u32::try_from(info.num_cores()).unwrap_or(u32::MAX)),
+        memory_bytes: memory.totalram.saturating_mul(memory.mem_unit.into()),
+        hypervisor: hypervisor(processors.as_ref()),
+        disk: disk_facts(target),
+    }
+}
+
+fn unknown() -> String {
+    "unknown".into()
+}
+
+/// `PRETTY_NAME` of os-release(5).
+fn pretty_name(text: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?.trim();
+    let bare = ['"', '\''].iter().find_map(|quote| value.strip_prefix(*quote)?.strip_suffix(*quote));
+    Some(bare.unwrap_or(value).to_owned()).filter(|name| !name.is_empty())
+}
+
+/// The kind of hypervisor below this host, as far as it shows: Xen says so itself, others set the
+/// processor's hypervisor flag, and the firmware's vendor mostly tells which it is.
+fn hypervisor(processors: Option<&CpuInfo>) -> Option<String> {
+    let line = |path: &str| {
+        let text = fs::read_to_string(path).ok()?;
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+    };
+    if let Some(kind) = line("/sys/hypervisor/type") {
+        return Some(kind);
+    }
+    let flagged =
+        processors.and_then(|info| info.flags(0)).is_some_and(|flags| flags.contains(&"hypervisor"));
+    if !flagged {
+        return None;
+    }
+    let words = ["sys_vendor", "product_name"].map(|name| line(&format!("/sys/class/dmi/id/{name}")));
+    let named = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
+    Some(if named.is_empty() { "of an unknown kind".into() } else { named })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distribution_is_read_in_any_quotes() {
+        for text in ["A=1\nPRETTY_NAME=\"Debian 12\"\n", "PRETTY_NAME='Debian 12'", "PRETTY_NAME=Debian 12\n"]
+        {
+            assert_eq!(pretty_name(text).as_deref(), Some("Debian 12"), "{text}");
+        }
+        assert_eq!(pretty_name("PRETTY_NAME=\"\"\n"), None);
+        assert_eq!(pretty_name("NAME=Debian\n"), None);
+    }
+
+    #[test]
+    fn this_host_has_processors_memory_and_a_kernel() {
+        let facts = host_facts(Path::new("/"));
+        assert!(facts.processors > 0 && facts.memory_bytes > 1 << 20 && !facts.kernel.is_empty());
+        println!("{facts:#?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! The host's CPU use, summed over all its processors as in paper 2.
+
+use procfs::{CpuTime, CurrentSI, KernelStats};
+use virtbench_agent::now_ns;
+use virtbench_record::HostUse;
+
+use crate::error::LabError;
+
+/// The processors' time accounts at one instant.
+#[derive(Debug)]
+pub(crate) struct CpuSample {
+    at_ns: u64,
+    total: CpuTime,
+    processors: u32,
+}
+
+impl CpuSample {
+    /// Reads `/proc/stat`. Its accounts are kept in ticks of 10 ms.
+    pub(crate) fn take() -> Result<Self, LabError> {
+        let stats = KernelStats::current().map_err(|error| LabError::HostUse { why: error.to_string() })?;
+        let processors = u32::try_from(stats.cpu_time.len()).unwrap_or(u32::MAX);
+        Ok(Self { at_ns: now_ns(), total: stats.total, processors })
+    }
+
+    /// What was used from this sample to a `later` one.
+    pub(crate) fn until(&self, later: &Self) -> HostUse {
+        let seconds = later.at_ns.saturating_sub(self.at_ns).max(1) as f64 / 1e9;
+        let percent = |spent: fn(&CpuTime) -> u64| {
+            let ticks = spent(&later.total).saturating_sub(spent(&self.total)) as f64;
+            ticks / procfs::ticks_per_second() as f64 / seconds * 100.0
+        };
+        // `user` includes guests already.
+        let user_percent = percent(|time| time.user + time.nice);
+        let system_percent = percent(|time| time.system + time.irq.unwrap_or(0) + time.softirq.unwrap_or(0));
+        HostUse {
+            cpu_percent: user_percent + system_percent,
+            user_percent,
+            system_percent,
+            steal_percent: percent(|time| time.steal.unwrap_or(0)),
+            processors: later.processors,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_held_against_itself_shows_no_use() {
+        let sample = CpuSample::take().unwrap();
+        let used = sample.until(&sample);
+        assert!(used.processors > 0 && used.cpu_percent == 0.0);
+    }
+
+    #[test]
+    fn ticks_become_percent_of_one_processor() {
+        let first = CpuSample::take().unwrap();
+        let mut later = CpuSample::take().unwrap();
+        later.at_ns = first.at_ns + 2_000_000_000;
+        later.total = first.total.clone();
+        later.total.user += 3 * procfs::ticks_per_second();
+        later.total.system += procfs::ticks_per_second();
+        let used = first.until(&later);
+        assert!((used.user_percent - 150.0).abs() < 1e-9 && (used.cpu_percent - 200.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,61 @@
+//! The seam: environments, and the machines that are started in them.
+
+use virtbench_agent::protocol::{Greeting, TargetRef};
+use virtbench_record::GuestFacts;
+
+use crate::connection::{Connection, ConnectionError};
+use crate::error::LabError;
+use crate::process::MachineError;
+
+/// A kind of place where loads can be applied: natively, in a QEMU guest; later libvirt, vSphere, ssh.
+pub trait Environment: Send {
+    /// Its name in records, such as `native` or `vm`.
+    fn name(&self) -> &str;
+
+    /// Starts one machine and waits until its agent has greeted.
+    ///
+    /// # Errors
+    /// It does not start, with its console's last lines.
+    fn start(&mut self) -> Result<Box<dyn Machine>, LabError>;
+}
+
+/// A running machine with an agent in it. Dropping it kills it.
+pub trait Machine: Send {
+    /// Its name in errors.
+    fn name(&self) -> &str;
+
+    /// The conversation with its agent.
+    fn connection(&mut self) -> &mut Connection;
+
+    /// What its agent said of it.
+    fn greeting(&self) -> &Greeting;
+
+    /// What its loads are applied to.
+    fn target(&self) -> TargetRef;
+
+    /// The guest's facts; nothing where there is no guest.
+    fn guest(&self) -> Option<GuestFacts>;
+
+    /// What a reader should know, such as a setting that could not be had.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Whether its clock is the host's own, so that it needs no synchronising.
+    fn shares_host_clock(&self) -> bool;
+
+    /// Its processes on this host, for accounting.
+    fn processes(&self) -> Vec<u32>;
+
+    /// Whether it still runs; if not, why.
+    ///
+    /// # Errors
+    /// It does not.
+    fn check(&mut self) -> Result<(), MachineError>;
+
+    /// Says what a broken conversation means, by all that is known of the machine.
+    fn explain(&mut self, error: ConnectionError) -> MachineError;
+
+    /// Ends it in good order, within a time limit.
+    fn shut_down(self: Box<Self>);
+}

@@ -1,0 +1,251 @@
+//! Measures one machine, or several at one agreed moment.
+//!
+//! ```text
+//! prepare all -> clocks -> start at one host instant -> ramp-up -> [ measuring ] -> clocks -> outcomes
+//!                                                                  ^ host CPU  ^
+//! ```
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use virtbench_agent::now_ns;
+use virtbench_agent::protocol::Job;
+use virtbench_record::{ClockCheck, HostUse, LoadOutcome, Measured};
+use virtbench_workload::LoadSpec;
+
+use crate::clock::ClockOffset;
+use crate::connection::{ConnectionError, Measuring, Stopper};
+use crate::error::LabError;
+use crate::host_cpu::CpuSample;
+use crate::machine::Machine;
+
+/// Pings that one synchronisation takes; the quickest counts, and one takes 0.2 ms.
+const PINGS: u32 = 25;
+/// How often a wish to stop is looked for.
+const STOP_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How long the agents may take, beyond the ramp-up and measuring time that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimeLimits {
+    /// To open targets and allocate buffers.
+    pub prepare: Duration,
+    /// To complete the last operations, and to do the sums.
+    pub grace: Duration,
+}
+
+impl Default for TimeLimits {
+    fn default() -> Self {
+        Self { prepare: Duration::from_secs(60), grace: Duration::from_secs(30) }
+    }
+}
+
+/// A load and the machine it is for.
+pub struct Assignment<'a> {
+    /// Where.
+    pub machine: &'a mut dyn Machine,
+    /// What. All that run together have the same ramp-up and measuring time.
+    pub spec: LoadSpec,
+}
+
+/// What was measured together.
+#[derive(Debug)]
+pub struct MeasuredTogether {
+    /// When measuring was to begin, in nanoseconds since 1970 by the host's clock.
+    pub started_unix_ns: u64,
+    /// Machine by machine, in the order given. That one fails does not end the others.
+    pub results: Vec<Result<Measured, LabError>>,
+}
+
+/// Applies each load to its machine, all starting at one moment. With `stop` set, all are stopped
+/// and what was measured so far is returned, marked as interrupted.
+///
+/// # Errors
+/// Nothing was started: a load that cannot be prepared, loads whose phases differ, or a stop before
+/// the start. What fails later fails for its machine alone.
+pub fn measure_together(
+    mut assignments: Vec<Assignment<'_>>,
+    limits: TimeLimits,
+    stop: &AtomicBool,
+) -> Result<MeasuredTogether, LabError> {
+    let Some((ramp_ns, time_ns)) = phases(&assignments)? else {
+        return Ok(MeasuredTogether { started_unix_ns: unix_ns(), results: Vec::new() });
+    };
+    let before = each(&mut assignments, |assignment| ready(assignment, limits));
+    let before: Vec<ClockOffset> = before.into_iter().collect::<Result<_, _>>()?;
+    let mut stoppers = Vec::with_capacity(assignments.len());
+    for Assignment { machine, .. } in &mut assignments {
+        let stopper = machine.connection().stopper();
+        stoppers.push(stopper.map_err(|error| failure(*machine, error))?);
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(LabError::Stopped);
+    }
+
+    // Sending takes 0.1 ms a machine; a guest starved of its processor takes longer to hear it.
+    let start_ns = now_ns() + 50_000_000 + 5_000_000 * assignments.len() as u64;
+    let begin_ns = start_ns + ramp_ns;
+    let started_unix_ns = unix_ns() + begin_ns.saturating_sub(now_ns());
+    let running = AtomicUsize::new(assignments.len());
+    let (runs, host) = thread::scope(|scope| {
+        let threads: Vec<_> = assignments
+            .iter_mut()
+            .zip(&before)
+            .map(|(Assignment { machine, spec }, clock)| {
+                let running = &running;
+                scope.spawn(move || {
+                    let run = run(*machine, clock, start_ns, spec, limits);
+                    running.fetch_sub(1, Ordering::Release);
+                    run
+                })
+            })
+            .collect();
+        let host = watch(begin_ns, begin_ns + time_ns, &running, stop, &mut stoppers);
+        let ended = |_| Err(LabError::HostUse { why: "the thread that measured panicked".into() });
+        let runs: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect();
+        (runs, host)
+    });
+    let host = host?;
+    let measured = |run: Run| Measured {
+        host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns, run.clock.as_ref()),
+        outcome: *run.outcome,
+        host: host.clone(),
+        clock: run.clock,
+    };
+    Ok(MeasuredTogether { started_unix_ns, results: runs.into_iter().map(|run| run.map(measured)).collect() })
+}
+
+/// Measures one machine; returns when measuring began, in nanoseconds since 1970, and the figures.
+///
+/// # Errors
+/// The load cannot be applied, the machine fails, or it was stopped before measuring began.
+pub fn measure(
+    machine: &mut dyn Machine,
+    spec: LoadSpec,
+    limits: TimeLimits,
+    stop: &AtomicBool,
+) -> Result<(u64, Measured), LabError> {
+    let mut together = measure_together(vec![Assignment { machine, spec }], limits, stop)?;
+    let measured = together.results.pop().unwrap_or(Err(LabError::Stopped))?;
+    Ok((together.started_unix_ns, measured))
+}
+
+/// Ramp-up and measuring time of all, in nanoseconds; nothing if there is nothing to do.
+fn phases(assignments: &[Assignment<'_>]) -> Result<Option<(u64, u64)>, LabError> {
+    let mut phases = assignments.iter().map(|assignment| (assignment.spec.ramp_ns, assignment.spec.time_ns));
+    let first = phases.next();
+    if phases.all(|other| Some(other) == first) { Ok(first) } else { Err(LabError::PhasesDiffer) }
+}
+
+/// Does something with every machine at once.
+fn each<'a, T: Send>(
+    assignments: &mut [Assignment<'a>],
+    act: impl Fn(&mut Assignment<'a>) -> Result<T, LabError> + Sync,
+) -> Vec<Result<T, LabError>> {
+    let act = &act;
+    thread::scope(|scope| {
+        let threads: Vec<_> =
+            assignments.iter_mut().map(|assignment| scope.spawn(move || act(assignment))).collect();
+        let ended = |_| Err(LabError::HostUse { why: "the thread that prepared panicked".into() });
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(ended)).collect()
+    })
+}
+
+fn ready(assignment: &mut Assignment<'_>, limits: TimeLimits) -> Result<ClockOffset, LabError> {
+    let machine = &mut *assignment.machine;
+    let job = Job { target: machine.target(), spec: assignment.spec.clone() };
+    machine.connection().prepare(job, limits.prepare).map_err(|error| failure(machine, error))?;
+    clock_of(machine)
+}
+
+fn clock_of(machine: &mut dyn Machine) -> Result<ClockOffset, LabError> {
+    if machine.shares_host_clock() {
+        return Ok(ClockOffset::same_clock(now_ns()));
+    }
+    machine.connection().synchronise(PINGS).map_err(|error| failure(machine, error))
+}
+
+/// What one machine did.
+struct Run {
+    outcome: Box<LoadOutcome>,
+    clock: Option<ClockCheck>,
+}
+
+fn run(
+    machine: &mut dyn Machine,
+    before: &ClockOffset,
+    start_ns: u64,
+    spec: &LoadSpec,
+    limits: TimeLimits,
+) -> Result<Run, LabError> {
+    let lead = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
+    let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns) + limits.grace;
+    let time_limit = Duration::from_nanos(spec.time_ns) + limits.grace;
+    let connection = machine.connection();
+    let outcome = connection
+        .start(before.agent_ns(start_ns))
+        .and_then(|()| connection.measuring(ramp_limit))
+        .and_then(|measuring| match measuring {
+            Measuring::Since { .. } => connection.finished(time_limit).map(Some),
+            Measuring::Stopped(_) => Ok(None),
+        })
+        .map_err(|error| failure(machine, error))?
+        .ok_or(LabError::Stopped)?;
+    let clock = if machine.shares_host_clock() { None } else { before.drift_until(&clock_of(machine)?) };
+    Ok(Run { outcome, clock })
+}
+
+fn failure(machine: &mut dyn Machine, error: ConnectionError) -> LabError {
+    LabError::Machine { machine: machine.name().to_owned(), source: machine.explain(error) }
+}
+
+/// Samples the host's CPU use over the measuring time, and passes on the wish to stop.
+fn watch(
+    begin_ns: u64,
+    end_ns: u64,
+    running: &AtomicUsize,
+    stop: &AtomicBool,
+    stoppers: &mut [Stopper],
+) -> Result<HostUse, LabError> {
+    let mut told = false;
+    let mut wait_until = |at_ns: u64| {
+        while running.load(Ordering::Acquire) > 0 && !told {
+            if stop.load(Ordering::Relaxed) {
+                told = true;
+                // One whose connection is gone has failed already, and says so itself.
+                stoppers.iter_mut().for_each(|stopper| drop(stopper.stop()));
+            }
+            match at_ns.checked_sub(now_ns()) {
+                None | Some(0) => break,
+                Some(left_ns) => thread::sleep(Duration::from_nanos(left_ns).min(STOP_INTERVAL)),
+            }
+        }
+    };
+    wait_until(begin_ns);
+    let begin = CpuSample::take()?;
+    wait_until(end_ns);
+    let host = begin.until(&CpuSample::take()?);
+    // Their last operations may take a while; a wish to stop still counts.
+    wait_until(u64::MAX);
+    Ok(host)
+}
+
+/// A guest's interval in the host's time: its clock may run fast or slow.
+fn by_host_clock(elapsed_ns: u64, clock: Option<&ClockCheck>) -> u64 {
+    let rate = 1.0 + clock.map_or(0.0, |check| check.drift_ppm) / 1e6;
+    if rate <= 0.0 {
+        return elapsed_ns;
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, as it should")]
+    let host_ns = (elapsed_ns as f64 / rate).round() as u64;
+    host_ns
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[path = "measure_tests.rs"]
+mod tests;

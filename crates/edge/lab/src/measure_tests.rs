@@ -1,0 +1,264 @@
+//! Agents that are threads of the test: what matters here is the host's side.
+
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::sync::Arc;
+
+use virtbench_agent::protocol::{FailureKind, Greeting, Reply, Request, TargetRef, VERSION, receive, send};
+use virtbench_record::{DirectionStats, GuestFacts, TargetFacts, TargetKind};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind};
+
+use super::*;
+use crate::connection::Connection;
+use crate::process::{AgentProcess, MachineError};
+
+/// How a fake agent behaves.
+#[derive(Clone, Copy, PartialEq)]
+enum Manner {
+    Good,
+    /// Its clock runs this much faster than the host's.
+    Fast(f64),
+    CannotPrepare,
+    /// It hangs up when it should measure.
+    Dies,
+    /// It never finishes.
+    Silent,
+}
+
+struct Fake {
+    connection: Connection,
+    process: AgentProcess,
+    greeting: Greeting,
+}
+
+impl Fake {
+    fn new(manner: Manner) -> Self {
+        let (host, agent) = UnixStream::pair().unwrap();
+        thread::spawn(move || play(agent, manner));
+        let mut command = Command::new("sleep");
+        command.arg("60");
+        let greeting = Greeting {
+            version: VERSION,
+            kernel: String::new(),
+            processors: 1,
+            memory_bytes: 0,
+            clock_source: String::new(),
+        };
+        let process = AgentProcess::spawn(command, Vec::new(), "the fake").unwrap();
+        Self { connection: Connection::new(host).unwrap(), process, greeting }
+    }
+}
+
+impl Machine for Fake {
+    fn name(&self) -> &str {
+        "fake"
+    }
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+    fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+    fn target(&self) -> TargetRef {
+        TargetRef::Path("target".into())
+    }
+    fn guest(&self) -> Option<GuestFacts> {
+        None
+    }
+    fn shares_host_clock(&self) -> bool {
+        false
+    }
+    fn processes(&self) -> Vec<u32> {
+        vec![self.process.id()]
+    }
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.process.check()
+    }
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.process.explain(error)
+    }
+    fn shut_down(self: Box<Self>) {}
+}
+
+fn play(mut stream: UnixStream, manner: Manner) {
+    let origin = now_ns();
+    let rate = if let Manner::Fast(rate) = manner { rate } else { 1.0 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds, and positive")]
+    let clock = || 5_000_000_000 + ((now_ns() - origin) as f64 * rate) as u64;
+    let mut prepared = None;
+    while let Ok(request) = receive::<Request>(&mut stream) {
+        match request {
+            Request::Ping { id } => send(&mut stream, &Reply::Pong { id, clock_ns: clock() }).unwrap(),
+            Request::Prepare(_) if manner == Manner::CannotPrepare => {
+                let message = "the target is a directory".into();
+                send(&mut stream, &Reply::Failed { kind: FailureKind::Target, message }).unwrap();
+            }
+            Request::Prepare(job) => {
+                send(&mut stream, &Reply::Prepared { target: target() }).unwrap();
+                prepared = Some(job.spec);
+            }
+            Request::Start { at_ns } => {
+                let spec = prepared.clone().unwrap();
+                let begin_ns = at_ns + spec.ramp_ns;
+                thread::sleep(Duration::from_nanos(begin_ns.saturating_sub(clock())));
+                if manner == Manner::Dies {
+                    return;
+                }
+                send(&mut stream, &Reply::Measuring { clock_ns: begin_ns }).unwrap();
+                stream.set_read_timeout(Some(Duration::from_nanos(spec.time_ns))).unwrap();
+                let stopped = receive::<Request>(&mut stream).is_ok();
+                stream.set_read_timeout(None).unwrap();
+                if manner != Manner::Silent {
+                    let elapsed_ns = clock() - begin_ns;
+                    send(&mut stream, &Reply::Finished(Box::new(outcome(spec, elapsed_ns, stopped))))
+                        .unwrap();
+                }
+            }
+            _ => return,
+        }
+    }
+}
+
+fn target() -> TargetFacts {
+    TargetFacts {
+        path: "target".into(),
+        kind: TargetKind::Null,
+        size_bytes: 0,
+        direct: false,
+        alignment_bytes: 1,
+    }
+}
+
+fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
+    LoadOutcome {
+        total: DirectionStats::default(),
+        read: DirectionStats::default(),
+        write: DirectionStats::default(),
+        errors: 0,
+        error_kinds: std::collections::BTreeMap::new(),
+        elapsed_ns,
+        interrupted,
+        own_cpu_ns: [0, 0],
+        intervals: Vec::new(),
+        target: target(),
+        seed: spec.seed,
+        spec,
+        notes: Vec::new(),
+    }
+}
+
+fn load(time_ms: u64) -> LoadSpec {
+    LoadSpec {
+        access: AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
+        outstanding: 1,
+        workers: 1,
+        ramp_ns: 20_000_000,
+        time_ns: time_ms * 1_000_000,
+        interval_ns: 100_000_000,
+        region_bytes: 1 << 20,
+        engine: EngineKind::IoUring,
+        direct: true,
+        seed: 1,
+    }
+}
+
+fn limits() -> TimeLimits {
+    TimeLimits { prepare: Duration::from_secs(10), grace: Duration::from_secs(10) }
+}
+
+fn together(
+    fakes: &mut [Fake],
+    time_ms: u64,
+    limits: TimeLimits,
+    stop: &AtomicBool,
+) -> Result<MeasuredTogether, LabError> {
+    let assignments = fakes.iter_mut().map(|machine| Assignment { machine, spec: load(time_ms) }).collect();
+    measure_together(assignments, limits, stop)
+}
+
+#[test]
+fn several_machines_are_measured_at_one_moment() {
+    let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Good), Fake::new(Manner::Good)];
+    let measured = together(&mut fakes, 100, limits(), &AtomicBool::new(false)).unwrap();
+    assert_eq!(measured.results.len(), 3);
+    for result in measured.results {
+        let measured = result.unwrap();
+        assert!(measured.outcome.elapsed_ns >= 90_000_000 && !measured.outcome.interrupted);
+        assert!(measured.host.processors > 0 && measured.host.cpu_percent.is_finite());
+        assert!(!measured.clock.unwrap().is_suspect());
+    }
+}
+
+#[test]
+fn a_clock_that_runs_fast_is_found_out_and_corrected() {
+    let mut fakes = [Fake::new(Manner::Fast(1.5))];
+    let measured = together(&mut fakes, 200, limits(), &AtomicBool::new(false)).unwrap();
+    let measured = measured.results.into_iter().next().unwrap().unwrap();
+    assert!(measured.clock.as_ref().unwrap().is_suspect(), "{:?}", measured.clock);
+    let ratio = measured.outcome.elapsed_ns as f64 / measured.host_elapsed_ns as f64;
+    assert!((1.4..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn a_machine_that_dies_leaves_the_others_their_results() {
+    let mut fakes = [Fake::new(Manner::Dies), Fake::new(Manner::Good)];
+    let measured = together(&mut fakes, 50, limits(), &AtomicBool::new(false)).unwrap();
+    assert!(matches!(measured.results[0], Err(LabError::Machine { .. })));
+    assert!(measured.results[1].is_ok());
+}
+
+#[test]
+fn a_target_that_cannot_be_used_is_refused_before_the_start() {
+    let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::CannotPrepare)];
+    let error = together(&mut fakes, 50, limits(), &AtomicBool::new(false)).unwrap_err();
+    assert_eq!(error.to_string(), "fake: the target is a directory");
+    let refused =
+        |source: &MachineError| matches!(source, MachineError::Refused { kind: FailureKind::Target, .. });
+    assert!(matches!(&error, LabError::Machine { source, .. } if refused(source)));
+}
+
+#[test]
+fn an_agent_that_never_finishes_is_not_waited_for_without_end() {
+    let mut fakes = [Fake::new(Manner::Silent)];
+    let limits = TimeLimits { grace: Duration::from_millis(200), ..limits() };
+    let measured = together(&mut fakes, 20, limits, &AtomicBool::new(false)).unwrap();
+    let error = measured.results.into_iter().next().unwrap().unwrap_err().to_string();
+    assert!(error.contains("did not finish the load within 0.22 s"), "{error}");
+}
+
+#[test]
+fn a_stop_brings_what_was_measured_so_far() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let later = Arc::clone(&stop);
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(400));
+        later.store(true, Ordering::Relaxed);
+    });
+    let mut fakes = [Fake::new(Manner::Good)];
+    let measured = together(&mut fakes, 3_600_000, limits(), &stop).unwrap();
+    assert!(measured.results[0].as_ref().unwrap().outcome.interrupted);
+}
+
+#[test]
+fn a_stop_before_the_start_starts_nothing() {
+    let mut fakes = [Fake::new(Manner::Good)];
+    let result = together(&mut fakes, 50, limits(), &AtomicBool::new(true));
+    assert!(matches!(result, Err(LabError::Stopped)));
+}
+
+#[test]
+fn phases_must_agree() {
+    let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Good)];
+    let assignments = fakes.iter_mut().zip([50, 60]);
+    let assignments = assignments.map(|(machine, time)| Assignment { machine, spec: load(time) }).collect();
+    let result = measure_together(assignments, limits(), &AtomicBool::new(false));
+    assert!(matches!(result, Err(LabError::PhasesDiffer)));
+}
+
+#[test]
+fn host_time_follows_from_the_drift() {
+    let check = |drift_ppm| ClockCheck { drift_ppm, uncertainty_ppm: 0.0 };
+    assert_eq!(by_host_clock(1_500, Some(&check(500_000.0))), 1_000);
+    assert_eq!(by_host_clock(1_000, None), 1_000);
+    assert_eq!(by_host_clock(1_000, Some(&check(-2e6))), 1_000);
+}

@@ -1,0 +1,141 @@
+//! A process that runs an agent, and what its failures mean.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use thiserror::Error;
+use virtbench_agent::protocol::{FailureKind, ProtocolError};
+
+use crate::child::{BoundChild, describe_end};
+use crate::connection::ConnectionError;
+use crate::console::Console;
+
+/// How long a process that has hung up may take to end.
+const END_LIMIT: Duration = Duration::from_secs(3);
+
+/// What went wrong with a machine. Where it may help, the last lines of its console are carried along.
+#[derive(Debug, Error)]
+pub enum MachineError {
+    /// Its process could not be started.
+    #[error("{} could not be started: {source}; `virtbench doctor` shows what is missing", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// Its process has ended.
+    #[error("{what} {how} while it was needed{}", tail(console))]
+    Ended {
+        /// Which process.
+        what: &'static str,
+        /// How, in words.
+        how: String,
+        /// The console's last lines.
+        console: Vec<String>,
+    },
+    /// The guest's kernel gave up.
+    #[error("the guest's kernel panicked{}", tail(console))]
+    Panicked {
+        /// The console's last lines.
+        console: Vec<String>,
+    },
+    /// The agent did not answer in time, or did not keep to the protocol.
+    #[error("{source}{}", tail(console))]
+    Conversation {
+        /// What went wrong.
+        source: ConnectionError,
+        /// The console's last lines.
+        console: Vec<String>,
+    },
+    /// The agent is well but could not do as it was asked.
+    #[error("{message}")]
+    Refused {
+        /// What kind of failure.
+        kind: FailureKind,
+        /// Why, for the user.
+        message: String,
+    },
+}
+
+fn tail(console: &[String]) -> String {
+    if console.is_empty() {
+        return "; its console is empty".into();
+    }
+    format!("; the last lines of its console:\n  | {}", console.join("\n  | "))
+}
+
+/// A child with its output. Dropping it kills it.
+#[derive(Debug)]
+pub(crate) struct AgentProcess {
+    child: BoundChild,
+    console: Console,
+    what: &'static str,
+}
+
+impl AgentProcess {
+    /// Starts `command`, which errors call `what`, with its standard streams collected and the
+    /// descriptors `inherited`.
+    pub(crate) fn spawn(
+        mut command: Command,
+        inherited: Vec<OwnedFd>,
+        what: &'static str,
+    ) -> Result<Self, MachineError> {
+        let program = PathBuf::from(command.get_program());
+        let start = || -> io::Result<Self> {
+            let (reader, writer) = io::pipe()?;
+            command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+            let child = BoundChild::spawn(command, inherited)?;
+            Ok(Self { child, console: Console::collect(reader)?, what })
+        };
+        start().map_err(|source| MachineError::Start { program, source })
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn console(&self) -> &Console {
+        &self.console
+    }
+
+    /// Whether it still runs; if not, why.
+    pub(crate) fn check(&mut self) -> Result<(), MachineError> {
+        match self.child.wait_within(Duration::ZERO) {
+            Ok(None) => Ok(()),
+            _ => Err(self.explain(ProtocolError::Closed.into())),
+        }
+    }
+
+    /// Says what a broken conversation means, by what became of the process and stands on its console.
+    pub(crate) fn explain(&mut self, error: ConnectionError) -> MachineError {
+        if let ConnectionError::Refused { kind, message } = error {
+            return MachineError::Refused { kind, message };
+        }
+        let hung_up =
+            matches!(error, ConnectionError::Protocol(ProtocolError::Closed | ProtocolError::Io(_)));
+        let limit = if hung_up { END_LIMIT } else { Duration::ZERO };
+        let end = self.child.wait_within(limit).ok().flatten();
+        if end.is_some() {
+            self.console.settle(END_LIMIT);
+        }
+        let console = self.console.tail();
+        match end {
+            _ if self.console.contains("Kernel panic") => MachineError::Panicked { console },
+            Some(status) => MachineError::Ended { what: self.what, how: describe_end(status), console },
+            None => MachineError::Conversation { source: error, console },
+        }
+    }
+
+    /// Waits for its end, then asks for it by SIGTERM, then kills it.
+    pub(crate) fn end_within(mut self, limit: Duration) {
+        if matches!(self.child.wait_within(limit), Ok(Some(_))) {
+            return;
+        }
+        self.child.terminate();
+        let _ = self.child.wait_within(END_LIMIT);
+    }
+}

@@ -1,0 +1,251 @@
+//! Guests that really boot, and the ways in which they fail. They need QEMU and a guest kernel; if
+//! one is missing they fail with the command that mends it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_agent::protocol::TargetRef;
+use virtbench_lab::{
+    Accelerator, Aio, DEFAULT_ADAPTER, Environment, Guest, GuestConfig, GuestDisk, GuestImage, GuestKernel,
+    KVM_LIMIT, LabError, MachineError, Qemu, Vm, choose_accelerator, find_kernel,
+};
+
+fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn kernel() -> GuestKernel {
+    or_mend(find_kernel(None))
+}
+
+fn boot(image: &GuestImage, config: &GuestConfig) -> Result<Guest, MachineError> {
+    Guest::boot(&or_mend(Qemu::find()), image, config)
+}
+
+fn config() -> GuestConfig {
+    GuestConfig::new(Accelerator::Tcg)
+}
+
+fn guest() -> Guest {
+    or_mend(boot(&or_mend(GuestImage::new(&kernel(), &[])), &config()))
+}
+
+fn is_gone(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat"));
+    status.map_or(true, |text| text.contains(") Z"))
+}
+
+fn signal(process: u32, signal: &str) {
+    assert!(Command::new("kill").args([signal, &process.to_string()]).status().unwrap().success());
+}
+
+/// A kernel whose image is a copy changed by `change`, with the real one's modules.
+fn changed_kernel(directory: &Path, change: impl Fn(&mut [u8])) -> GuestKernel {
+    let kernel = kernel();
+    let mut bytes = fs::read(&kernel.image).unwrap();
+    change(&mut bytes);
+    let image = directory.join("vmlinuz");
+    fs::write(&image, bytes).unwrap();
+    GuestKernel { image, ..kernel }
+}
+
+#[test]
+fn a_guest_boots_answers_and_powers_off() {
+    let mut guest = guest();
+    assert_eq!(guest.greeting().processors, 1);
+    assert_eq!(guest.greeting().kernel, kernel().release);
+    assert!(guest.greeting().clock_source.starts_with("tsc"), "{}", guest.greeting().clock_source);
+    let before = guest.connection().synchronise(20).unwrap();
+    thread::sleep(Duration::from_secs(1));
+    let drift = before.drift_until(&guest.connection().synchronise(20).unwrap()).unwrap();
+    assert!(!drift.is_suspect(), "{drift:?}");
+    let process = guest.process_id();
+    guest.shut_down();
+    assert!(is_gone(process));
+}
+
+#[test]
+fn two_guests_with_disks_run_at_once() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let image = or_mend(GuestImage::new(&kernel(), &[DEFAULT_ADAPTER]));
+    assert!(image.initramfs_bytes <= 16 << 20, "{} bytes", image.initramfs_bytes);
+    let start = |name: &str| {
+        let path = directory.path().join(name);
+        fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
+        let facts = virtbench_record::AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
+        let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+        let mut vm = Vm::new(name, or_mend(Qemu::find()), image.clone(), facts, config(), disk);
+        or_mend(vm.start())
+    };
+    let machines = thread::scope(|scope| {
+        let threads = ["one", "two"].map(|name| scope.spawn(move || start(name)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for mut machine in machines {
+        assert_eq!(machine.target(), TargetRef::Disk { name_prefix: "vd".into() });
+        let facts = machine.guest().unwrap();
+        assert!(facts.command_line.join(" ").contains("\"direct\":true") && facts.boot_ns > 0);
+        machine.connection().ping().unwrap();
+        machine.check().unwrap();
+        machine.shut_down();
+    }
+}
+
+#[test]
+fn a_killed_qemu_is_noticed_at_once() {
+    let mut guest = guest();
+    signal(guest.process_id(), "-9");
+    let began = Instant::now();
+    let error = guest.connection().ping().unwrap_err();
+    let error = guest.explain(error);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert!(matches!(&error, MachineError::Ended { console, .. } if !console.is_empty()));
+    let text = error.to_string();
+    assert!(text.contains("killed by signal 9") && text.contains("\n  | ["), "{text}");
+    assert!(guest.check().is_err());
+}
+
+#[test]
+fn a_stopped_qemu_runs_into_the_time_limit() {
+    let mut guest = guest();
+    signal(guest.process_id(), "-STOP");
+    let error = guest.connection().ping().unwrap_err();
+    let text = guest.explain(error).to_string();
+    assert!(text.contains("did not answer a ping within 10 s") && text.contains("\n  | ["), "{text}");
+    let process = guest.process_id();
+    drop(guest);
+    assert!(is_gone(process));
+}
+
+#[test]
+fn a_guest_that_never_greets_runs_into_the_time_limit() {
+    // No program at all: the kernel panics. To be silent, init must run: an endless loop in machine code.
+    let image = or_mend(GuestImage::with_init(&kernel(), &[], &spinning_program()));
+    let limit = Duration::from_secs(8);
+    let began = Instant::now();
+    let error = boot(&image, &GuestConfig { boot_limit: limit, ..config() }).unwrap_err();
+    assert!(began.elapsed() < limit + Duration::from_secs(5));
+    let text = error.to_string();
+    assert!(text.contains("did not answer its greeting within 8 s") && text.contains("/init"), "{text}");
+}
+
+#[test]
+fn a_panicking_guest_is_told_apart() {
+    let image = or_mend(GuestImage::with_init(&kernel(), &[], b"not a program"));
+    let error = boot(&image, &config()).unwrap_err();
+    assert!(matches!(&error, MachineError::Panicked { .. }), "{error}");
+    assert!(error.to_string().contains("Kernel panic"), "{error}");
+}
+
+#[test]
+fn a_kernel_with_a_ruined_payload_ends_in_a_clear_error() {
+    let directory = tempfile::tempdir().unwrap();
+    // The header stays, so that it passes for a kernel; what is to be executed is garbage.
+    let kernel = changed_kernel(directory.path(), |bytes| bytes[0x4000..].fill(0xf4));
+    let image = or_mend(GuestImage::new(&kernel, &[]));
+    let limit = Duration::from_secs(5);
+    let began = Instant::now();
+    let error = boot(&image, &GuestConfig { boot_limit: limit, ..config() }).unwrap_err();
+    assert!(began.elapsed() < limit + Duration::from_secs(5), "{error}");
+    assert!(!error.to_string().is_empty());
+}
+
+#[test]
+fn a_disk_that_is_not_there_is_qemus_error_in_its_words() {
+    let image = or_mend(GuestImage::new(&kernel(), &[DEFAULT_ADAPTER]));
+    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: "/nonexistent/disk".into(), aio: Aio::IoUring };
+    let error = boot(&image, &GuestConfig { disks: vec![disk], ..config() }).unwrap_err();
+    assert!(error.to_string().contains("No such file"), "{error}");
+}
+
+#[test]
+fn no_qemu_outlives_a_killed_host_process() {
+    // Cargo builds examples before it runs tests.
+    let mut helper = Command::new(example("boot_and_wait")).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(helper.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let qemu: u32 = line.trim().parse().expect("the helper prints QEMU's process id");
+    assert!(!is_gone(qemu));
+    helper.kill().unwrap();
+    helper.wait().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !is_gone(qemu) {
+        assert!(Instant::now() < deadline, "QEMU {qemu} outlived its host process");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn the_accelerator_is_chosen_by_a_boot_and_remembered() {
+    let (qemu, kernel) = (or_mend(Qemu::find()), kernel());
+    let choice = or_mend(choose_accelerator(&qemu, &kernel, KVM_LIMIT));
+    assert!(choice.why.contains("booted"), "{}", choice.why);
+    let began = Instant::now();
+    assert_eq!(or_mend(choose_accelerator(&qemu, &kernel, KVM_LIMIT)), choice);
+    assert!(began.elapsed() < Duration::from_secs(2), "the second choice was probed again");
+}
+
+#[test]
+fn a_qemu_that_is_none_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let program = directory.path().join("qemu");
+    let mut file = fs::File::create(&program).unwrap();
+    file.write_all(b"#!/bin/sh\necho something else\n").unwrap();
+    drop(file);
+    Command::new("chmod").arg("+x").arg(&program).status().unwrap();
+    let qemu = Qemu { path: program, version: String::new() };
+    let image = or_mend(GuestImage::new(&kernel(), &[]));
+    let error = Guest::boot(&qemu, &image, &config()).unwrap_err();
+    assert!(error.to_string().contains("something else"), "{error}");
+    let qemu = Qemu { path: "/nonexistent/qemu".into(), version: String::new() };
+    assert!(matches!(Guest::boot(&qemu, &image, &config()), Err(MachineError::Start { .. })));
+}
+
+#[test]
+fn an_unknown_driver_is_named_before_anything_starts() {
+    let kernel = kernel();
+    let adapter = virtbench_lab::Adapter { modules: &["no_such_driver"], ..*DEFAULT_ADAPTER };
+    let error: LabError = GuestImage::new(&kernel, &[&adapter]).unwrap_err().into();
+    assert!(error.to_string().contains("no_such_driver"), "{error}");
+}
+
+/// The path of an example of this package, which stands beside the tests.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    tests.parent().unwrap().parent().unwrap().join("examples").join(name)
+}
+
+/// The smallest ELF program that loops for ever.
+fn spinning_program() -> Vec<u8> {
+    const BASE: u64 = 0x40_0000;
+    let mut program = Vec::new();
+    program.extend(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+    program.extend([2, 0, 62, 0, 1, 0, 0, 0]); // an executable for x86-64
+    program.extend((BASE + 120).to_le_bytes()); // entry
+    program.extend(64u64.to_le_bytes()); // program headers
+    program.extend([0; 12]);
+    program.extend([64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
+    program.extend([1, 0, 0, 0, 5, 0, 0, 0]); // one segment, to be read and executed
+    for word in [0, BASE, BASE, 122, 122, 0x1000] {
+        program.extend(word.to_le_bytes());
+    }
+    program.extend([0xeb, 0xfe]); // jmp to itself
+    program
+}
+
+#[test]
+fn the_doctor_finds_all_that_guests_need() {
+    let checks = virtbench_lab::examine_host(Path::new(env!("CARGO_TARGET_TMPDIR")), None);
+    for needed in ["QEMU", "guest kernel", "guest modules", "agent"] {
+        let check = checks.iter().find(|check| check.name == needed).unwrap();
+        assert!(matches!(check.status, virtbench_lab::Status::Ok { .. }), "{check:?}");
+    }
+    let accelerator = checks.iter().find(|check| check.name == "accelerator").unwrap();
+    assert!(!matches!(accelerator.status, virtbench_lab::Status::Missing { .. }), "{accelerator:?}");
+    println!("{checks:#?}");
+}

@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test bench lint build install setup-study setup-test setup-bench clean
+.PHONY: help study test bench lint build install setup setup-study setup-test setup-bench clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -40,6 +40,7 @@ install: setup-study build
 	$(VIRTBENCH) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/virtbench
 	$(VIRTBENCH) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_virtbench
 
+setup: setup-study
 setup-study:
 	scripts/setup.sh study
 setup-test:

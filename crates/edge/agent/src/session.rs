@@ -129,6 +129,9 @@ impl<'scope> Session<'scope> {
                     Ok(outcome) => Reply::Finished(Box::new(outcome)),
                     Err(error) => Reply::Failed { kind: failure_kind(&error), message: error.to_string() },
                 };
+                // The host may use the target as soon as it hears of the end: a device held
+                // exclusively must be closed by then.
+                drop(target);
                 // A host that is gone cannot be told.
                 let _ = replies.send(&reply);
             }

@@ -117,7 +117,7 @@ pub struct GuestArgs {
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// Disk adapter of the guest
-    #[arg(long, value_name = "NAME", default_value = virtbench_lab::DEFAULT_ADAPTER)]
+    #[arg(long, value_name = "NAME", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
     pub adapter: String,
     /// Kernel of the guest, with its modules in ../lib/modules [default: found by doctor]
     #[arg(long, value_name = "FILE")]

@@ -15,6 +15,9 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load),
+        Command::Study(study) => commands::study::execute(&study),
+        Command::Report(report) => commands::report::execute(&report),
+        Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),
         Command::Completions { shell } => commands::completions::execute(shell),
     });

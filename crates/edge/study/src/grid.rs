@@ -4,7 +4,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{Plan, PointKey};
 use virtbench_units::{parse_bytes, parse_duration_ns};
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadError, LoadSpec};
 
 /// The most points a grid may have.
 const MAX_POINTS: usize = 10_000;
@@ -158,6 +158,14 @@ pub(crate) fn points(plan: &Plan) -> Vec<PointKey> {
         }
     }
     points
+}
+
+/// Checks that every point of a plan is a load that can be applied.
+///
+/// # Errors
+/// The first point's load that cannot, naming the flag to change.
+pub fn check_plan(plan: &Plan) -> Result<(), LoadError> {
+    points(plan).into_iter().try_for_each(|point| load_of(plan, point, 0).validate())
 }
 
 /// The load of one point of a plan. Both environments get the same, seed included.

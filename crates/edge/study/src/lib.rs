@@ -8,5 +8,5 @@ mod schedule;
 
 pub use disk::{DiskError, StudyDisk};
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run};
-pub use grid::{Grid, GridError};
+pub use grid::{Grid, GridError, check_plan};
 pub use schedule::{Step, schedule};

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use virtbench_engine::{Control, EngineError, Target, TargetError, TargetRequest, monotonic_ns, run};
-use virtbench_record::LoadOutcome;
+use virtbench_lab::CpuSample;
+use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -26,6 +27,10 @@ const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 struct Report<'a> {
     #[serde(flatten)]
     outcome: &'a LoadOutcome,
+    host_cpu_percent: f64,
+    host_cpu: &'a HostUse,
+    iops_per_cpu_percent: Option<f64>,
+    kilobytes_per_second_per_cpu_percent: Option<f64>,
 }
 
 /// Applies the load and prints what came of it.
@@ -45,17 +50,24 @@ pub fn execute(args: &LoadArgs) -> Outcome {
         direct: target.facts().direct,
         seed: args.seed.unwrap_or_else(drawn_seed),
     };
-    let outcome = measure(&spec, &target)?;
+    let (outcome, host) = measure(&spec, &target)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let mut outcome = outcome.clone();
         for stats in [&mut outcome.total, &mut outcome.read, &mut outcome.write] {
             stats.histogram = None;
         }
-        serde_json::to_writer(&mut out, &Report { outcome: &outcome })?;
+        let report = Report {
+            outcome: &outcome,
+            host_cpu_percent: host.cpu_percent,
+            host_cpu: &host,
+            iops_per_cpu_percent: host.per_cpu_percent(outcome.total.iops),
+            kilobytes_per_second_per_cpu_percent: host.per_cpu_percent(outcome.total.bytes_per_second / 1e3),
+        };
+        serde_json::to_writer(&mut out, &report)?;
         writeln!(out)?;
     } else {
-        table::write(&mut out, &outcome)?;
+        table::write(&mut out, &outcome, &host)?;
     }
     verdict(&outcome)
 }
@@ -100,14 +112,19 @@ fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
     })
 }
 
-fn measure(spec: &LoadSpec, target: &Target) -> Result<LoadOutcome, Failure> {
+/// Runs the load, showing progress, and samples the host's CPU use over the measuring time.
+fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse), Failure> {
     let control = Arc::new(Control::new(spec.workers));
     let stopper = Arc::clone(&control);
     interrupt::on_request(move || stopper.stop());
     let bar = progress::timer(spec.ramp_ns + spec.time_ns, "measuring");
     let began = Instant::now();
     let outcome = thread::scope(|scope| {
-        let load = scope.spawn(|| run(spec, target, &control, 0, |_| ()));
+        let load = scope.spawn(|| {
+            let mut begin = None;
+            let outcome = run(spec, target, &control, 0, |_| begin = Some(CpuSample::take()));
+            (outcome, begin, CpuSample::take())
+        });
         let mut before = 0;
         while !load.is_finished() {
             thread::sleep(Duration::from_millis(100).min(began.elapsed() / 4 + Duration::from_millis(1)));
@@ -119,16 +136,19 @@ fn measure(spec: &LoadSpec, target: &Target) -> Result<LoadOutcome, Failure> {
         load.join()
     });
     bar.finish_and_clear();
-    let outcome =
+    let (outcome, begin, end) =
         outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
-    outcome.map_err(|error| {
+    let outcome = outcome.map_err(|error| {
         let kind = match error {
             EngineError::Load(_) => Kind::Usage,
             EngineError::Misfit(_) => Kind::Target,
             EngineError::Resource { .. } => Kind::Environment,
         };
         Failure::new(kind, error)
-    })
+    })?;
+    let end = end?;
+    let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
+    Ok((outcome, begin.until(&end)))
 }
 
 /// Results were printed; the exit code still tells whether to trust them.

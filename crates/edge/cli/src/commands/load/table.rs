@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use virtbench_record::{DirectionStats, LoadOutcome};
+use virtbench_record::{DirectionStats, HostUse, LoadOutcome};
 
 /// Writes the table.
-pub fn write(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
+pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io::Result<()> {
     writeln!(out, "{:<22}{:>14}{:>14}{:>14}", "", "total", "read", "write")?;
     let sides = [&outcome.total, &outcome.read, &outcome.write];
     let mut row = |name: &str, cell: &dyn Fn(&DirectionStats) -> Option<String>| {
@@ -29,6 +29,19 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
     row("  p99.9", &|side| side.latency_ns.map(|l| us(l.p99_9 as f64)))?;
     row("  max", &|side| side.latency_ns.map(|l| us(l.max as f64)))?;
     writeln!(out, "{:<22}{:>14}", "errors", outcome.errors)?;
+    writeln!(
+        out,
+        "{:<22}{:>14} (sum over {} processors)",
+        "host CPU (%)",
+        format!("{:.1}", host.cpu_percent),
+        host.processors
+    )?;
+    for (name, rate) in
+        [("IOPS per %CPU", outcome.total.iops), ("KB/s per %CPU", outcome.total.bytes_per_second / 1e3)]
+    {
+        let cell = host.per_cpu_percent(rate).map_or_else(|| "-".into(), |value| format!("{value:.0}"));
+        writeln!(out, "{name:<22}{cell:>14}")?;
+    }
     writeln!(out, "measured for {:.3} s, seed {}", outcome.elapsed_ns as f64 / 1e9, outcome.seed)?;
     for note in &outcome.notes {
         writeln!(out, "note: {note}")?;

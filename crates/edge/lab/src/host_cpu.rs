@@ -7,8 +7,8 @@ use virtbench_record::HostUse;
 use crate::error::LabError;
 
 /// The processors' time accounts at one instant.
-#[derive(Debug)]
-pub(crate) struct CpuSample {
+#[derive(Debug, Clone)]
+pub struct CpuSample {
     at_ns: u64,
     total: CpuTime,
     processors: u32,
@@ -16,14 +16,18 @@ pub(crate) struct CpuSample {
 
 impl CpuSample {
     /// Reads `/proc/stat`. Its accounts are kept in ticks of 10 ms.
-    pub(crate) fn take() -> Result<Self, LabError> {
+    ///
+    /// # Errors
+    /// It cannot be read or understood.
+    pub fn take() -> Result<Self, LabError> {
         let stats = KernelStats::current().map_err(|error| LabError::HostUse { why: error.to_string() })?;
         let processors = u32::try_from(stats.cpu_time.len()).unwrap_or(u32::MAX);
         Ok(Self { at_ns: now_ns(), total: stats.total, processors })
     }
 
     /// What was used from this sample to a `later` one.
-    pub(crate) fn until(&self, later: &Self) -> HostUse {
+    #[must_use]
+    pub fn until(&self, later: &Self) -> HostUse {
         let seconds = later.at_ns.saturating_sub(self.at_ns).max(1) as f64 / 1e9;
         let percent = |spent: fn(&CpuTime) -> u64| {
             let ticks = spent(&later.total).saturating_sub(spent(&self.total)) as f64;

@@ -42,6 +42,7 @@ pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
 pub use guest::{Accelerator, Aio, BOOT_LIMIT, Guest, GuestConfig, GuestDisk};
 pub use host::host_facts;
+pub use host_cpu::CpuSample;
 pub use image::{AGENT, GuestImage, ImageError};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use machine::{Environment, Machine};

@@ -49,6 +49,14 @@ pub struct HostUse {
     pub processors: u32,
 }
 
+impl HostUse {
+    /// A rate for each percent of CPU use, as in paper 2; nothing where no use could be seen.
+    #[must_use]
+    pub fn per_cpu_percent(&self, rate: f64) -> Option<f64> {
+        (self.cpu_percent > 0.0).then(|| rate / self.cpu_percent)
+    }
+}
+
 /// The measuring machine's clock held against the host's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

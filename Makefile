@@ -1,0 +1,52 @@
+# The two commands are `make study` and `make test`; both set up what they need first.
+
+CARGO ?= cargo
+OUT ?= out/native-vs-vm
+VIRTBENCH = target/release/virtbench
+
+.PHONY: help study test bench lint build install setup setup-study setup-test setup-bench clean
+
+help:
+	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
+	@echo "make test     set up and run every test"
+	@echo "make bench    set up and reproduce every figure the documents quote"
+	@echo "make lint     formatting, clippy, documentation, licences"
+	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
+
+study: setup-study build
+	$(VIRTBENCH) doctor --quiet
+	$(VIRTBENCH) study native-vs-vm --grid quick --out "$(OUT)-$$(date +%Y%m%d-%H%M%S)"
+
+test: setup-test
+	$(CARGO) test --workspace --locked --no-fail-fast
+
+bench: setup-bench build
+	$(CARGO) run --release --locked -p virtbench-bench
+
+lint: setup-study
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+	scripts/deny.sh
+
+build:
+	$(CARGO) build --release --locked -p virtbench
+
+PREFIX ?= /usr/local
+install: setup-study build
+	install -Dm755 $(VIRTBENCH) $(DESTDIR)$(PREFIX)/bin/virtbench
+	$(VIRTBENCH) man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+	$(VIRTBENCH) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/virtbench
+	$(VIRTBENCH) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_virtbench
+
+setup: setup-study
+setup-study:
+	scripts/setup.sh study
+setup-test:
+	scripts/setup.sh test
+setup-bench:
+	scripts/setup.sh bench
+
+clean:
+	$(CARGO) clean

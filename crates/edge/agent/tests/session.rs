@@ -1,0 +1,95 @@
+//! A host talks to an agent over a socket, on the null target.
+
+#![allow(clippy::unwrap_used)]
+
+use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use virtbench_agent::protocol::{
+    FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
+};
+use virtbench_agent::serve;
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+
+fn agent() -> (UnixStream, JoinHandle<Result<(), ProtocolError>>) {
+    let (host, agent) = UnixStream::pair().unwrap();
+    host.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let reader = agent.try_clone().unwrap();
+    (host, std::thread::spawn(move || serve(reader, agent)))
+}
+
+fn ask(host: &mut UnixStream, request: &Request) -> Reply {
+    send(host, request).unwrap();
+    receive(host).unwrap()
+}
+
+fn job(time_ns: u64) -> Request {
+    Request::Prepare(Box::new(Job {
+        target: TargetRef::Path("null".into()),
+        spec: LoadSpec {
+            access: AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)),
+            outstanding: 4,
+            workers: 1,
+            ramp_ns: 1_000_000,
+            time_ns,
+            interval_ns: 1_000_000_000,
+            region_bytes: 1 << 20,
+            engine: EngineKind::IoUring,
+            direct: true,
+            seed: 1,
+        },
+    }))
+}
+
+#[test]
+fn a_load_is_prepared_measured_and_finished_and_the_clock_answers_meanwhile() {
+    let (mut host, agent) = agent();
+    assert!(matches!(ask(&mut host, &Request::Hello { version: VERSION }), Reply::Hello(_)));
+    assert!(matches!(ask(&mut host, &job(200_000_000)), Reply::Prepared { .. }));
+    assert!(matches!(ask(&mut host, &Request::Start { at_ns: 0 }), Reply::Measuring { .. }));
+    assert!(matches!(ask(&mut host, &Request::Ping { id: 9 }), Reply::Pong { id: 9, .. }));
+    let Reply::Finished(outcome) = receive(&mut host).unwrap() else { panic!("not finished") };
+    assert!(outcome.total.operations > 0 && !outcome.interrupted);
+    send(&mut host, &Request::Shutdown).unwrap();
+    agent.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_stopped_load_brings_back_what_it_has() {
+    let (mut host, _agent) = agent();
+    ask(&mut host, &job(600_000_000_000));
+    ask(&mut host, &Request::Start { at_ns: 0 });
+    let Reply::Finished(outcome) = ask(&mut host, &Request::Stop) else { panic!("not finished") };
+    assert!(outcome.interrupted);
+}
+
+#[test]
+fn requests_out_of_turn_are_refused_and_the_agent_stays() {
+    let (mut host, _agent) = agent();
+    let refused = |reply| matches!(reply, Reply::Failed { kind: FailureKind::Request, .. });
+    assert!(refused(ask(&mut host, &Request::Hello { version: 99 })));
+    assert!(refused(ask(&mut host, &Request::Start { at_ns: 0 })));
+    ask(&mut host, &job(600_000_000_000));
+    ask(&mut host, &Request::Start { at_ns: 0 });
+    assert!(refused(ask(&mut host, &job(1_000_000))));
+    assert!(matches!(ask(&mut host, &Request::Ping { id: 1 }), Reply::Pong { .. }));
+}
+
+#[test]
+fn a_target_that_cannot_be_opened_is_a_failure_of_the_target() {
+    let (mut host, _agent) = agent();
+    let Request::Prepare(mut job) = job(1_000_000) else { unreachable!() };
+    job.target = TargetRef::Path("/nonexistent/disk".into());
+    let reply = ask(&mut host, &Request::Prepare(job));
+    assert!(matches!(reply, Reply::Failed { kind: FailureKind::Target, .. }), "{reply:?}");
+}
+
+#[test]
+fn a_host_that_vanishes_ends_the_agent_and_its_load() {
+    let (mut host, agent) = agent();
+    ask(&mut host, &job(600_000_000_000));
+    ask(&mut host, &Request::Start { at_ns: 0 });
+    drop(host);
+    agent.join().unwrap().unwrap();
+}

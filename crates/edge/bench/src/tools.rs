@@ -1,0 +1,134 @@
+//! Running virtbench and fio on the same load.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::pairs::Sample;
+use crate::virtbench;
+
+/// Size of the file that is read, as both tools take it.
+const SIZE: &str = "1G";
+
+/// Which tool.
+#[derive(Debug, Clone, Copy)]
+pub enum Engine {
+    /// Ours.
+    Virtbench,
+    /// The anchor.
+    Fio,
+}
+
+/// One load, as both tools are asked for it: 4 KiB random reads.
+pub struct Case {
+    /// What it is called.
+    pub name: String,
+    target: Option<PathBuf>,
+    outstanding: u32,
+}
+
+impl Case {
+    /// The null target.
+    pub fn null(outstanding: u32) -> Self {
+        Self { name: format!("null, 4 KiB read, depth {outstanding}"), target: None, outstanding }
+    }
+
+    /// A file, past the page cache.
+    pub fn file(path: &Path, outstanding: u32) -> Self {
+        Self {
+            name: format!("file, 4 KiB random read, depth {outstanding}"),
+            target: Some(path.to_owned()),
+            outstanding,
+        }
+    }
+
+    /// Measures once.
+    pub fn measure(&self, engine: Engine) -> Result<Sample> {
+        match engine {
+            Engine::Virtbench => self.virtbench(),
+            Engine::Fio => self.fio(),
+        }
+    }
+
+    fn virtbench(&self) -> Result<Sample> {
+        let mut command = Command::new(virtbench());
+        command.args(["load", "--bs", "4k", "--read", "100", "--random", "100", "--json"]);
+        command.args(["--size", SIZE, "--ramp", "500ms", "--time", "3s", "--seed", "1"]);
+        command.args(["--outstanding", &self.outstanding.to_string(), "--target"]);
+        command.arg(self.target.as_deref().unwrap_or(Path::new("null")));
+        let json = json(&mut command)?;
+        let operations = number(&json, "/total/operations")?;
+        Ok(Sample {
+            iops: number(&json, "/total/iops")?,
+            mean_latency_ns: number(&json, "/total/latency_ns/mean")?,
+            cpu_per_io_ns: (number(&json, "/own_cpu_ns/0")? + number(&json, "/own_cpu_ns/1")?) / operations,
+        })
+    }
+
+    fn fio(&self) -> Result<Sample> {
+        let mut command = Command::new("fio");
+        command.args(["--name=bench", "--rw=randread", "--bs=4k", "--time_based", "--output-format=json"]);
+        command.args(["--ramp_time=500ms", "--runtime=3s", "--randseed=1"]);
+        command.args([format!("--size={SIZE}"), format!("--iodepth={}", self.outstanding)]);
+        match &self.target {
+            None => command.args(["--ioengine=null", "--filename=null"]),
+            Some(path) => command
+                .args(["--ioengine=io_uring", "--direct=1"])
+                .arg(format!("--filename={}", path.display())),
+        };
+        let json = json(&mut command)?;
+        let job = "/jobs/0";
+        let iops = number(&json, &format!("{job}/read/iops"))?;
+        let cpu_percent =
+            number(&json, &format!("{job}/usr_cpu"))? + number(&json, &format!("{job}/sys_cpu"))?;
+        Ok(Sample {
+            iops,
+            mean_latency_ns: number(&json, &format!("{job}/read/lat_ns/mean"))?,
+            cpu_per_io_ns: cpu_percent / 100.0 * 1e9 / iops,
+        })
+    }
+}
+
+/// Makes and writes the file that is read, the way virtbench makes any test file.
+pub fn make_file(path: &Path) -> Result<()> {
+    let mut command = Command::new(virtbench());
+    command.args(["load", "--json", "--size", SIZE, "--ramp", "0s", "--time", "10ms", "--target"]).arg(path);
+    json(&mut command).map(|_| ())
+}
+
+/// What the figures were measured on, in a line.
+pub fn machine() -> Result<String> {
+    let fio =
+        Command::new("fio").arg("--version").output().context("fio: run `make bench`, which installs it")?;
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .unwrap_or("")
+        .trim_matches([':', '\t', ' ']);
+    let processors = cpuinfo.matches("processor\t").count();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    let fio = String::from_utf8_lossy(&fio.stdout);
+    Ok(format!("{processors} x {model}, Linux {}, {}", kernel.trim(), fio.trim()))
+}
+
+fn json(command: &mut Command) -> Result<Value> {
+    let output =
+        command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;
+    ensure!(
+        output.status.success(),
+        "{} failed: {}",
+        command.get_program().display(),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // fio may put warnings before the object.
+    let text = String::from_utf8_lossy(&output.stdout);
+    let Some(begin) = text.find('{') else { bail!("{} printed no JSON", command.get_program().display()) };
+    Ok(serde_json::from_str(&text[begin..])?)
+}
+
+fn number(json: &Value, path: &str) -> Result<f64> {
+    json.pointer(path).and_then(Value::as_f64).with_context(|| format!("no number at {path}"))
+}

@@ -1,0 +1,55 @@
+//! `virtbench doctor`
+
+use std::fs;
+use std::io::Write;
+
+use serde::Serialize;
+use virtbench_lab::{Check, Status, cache_directory, examine_host};
+
+use crate::args::DoctorArgs;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    ready: bool,
+    checks: &'a [Check],
+}
+
+/// Shows what was found; fails if something is missing.
+pub fn execute(args: &DoctorArgs) -> Outcome {
+    if args.probe {
+        // Not there is as good as gone.
+        let _ = fs::remove_file(cache_directory().join("accelerator.json"));
+    }
+    let checks = examine_host(&args.target_dir, args.kernel.as_deref());
+    let missing = checks.iter().filter(|check| matches!(check.status, Status::Missing { .. })).count();
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &Report { ready: missing == 0, checks: &checks })?;
+        writeln!(out)?;
+    } else {
+        for check in &checks {
+            line(&mut out, check, args.quiet)?;
+        }
+    }
+    if missing > 0 {
+        let message =
+            format!("{missing} of {} things are missing; the commands above mend them", checks.len());
+        return Err(Failure::message(Kind::Environment, message));
+    }
+    Ok(())
+}
+
+fn line(out: &mut impl Write, check: &Check, quiet: bool) -> std::io::Result<()> {
+    match &check.status {
+        Status::Ok { detail } if !quiet => writeln!(out, "ok       {:<16} {detail}", check.name),
+        Status::Warning { why, mend } if !quiet => {
+            writeln!(out, "warning  {:<16} {why}\n{:26}mend: {mend}", check.name, "")
+        }
+        Status::Missing { why, mend } => {
+            writeln!(out, "MISSING  {:<16} {why}\n{:26}mend: {mend}", check.name, "")
+        }
+        _ => Ok(()),
+    }
+}

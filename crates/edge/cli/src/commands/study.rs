@@ -1,0 +1,13 @@
+//! `virtbench study`
+
+mod native_vs_vm;
+
+use crate::args::StudyCommand;
+use crate::exit::Outcome;
+
+/// Runs the experiment.
+pub fn execute(command: &StudyCommand) -> Outcome {
+    match command {
+        StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
+    }
+}

@@ -1,0 +1,86 @@
+//! What the shell is told.
+
+use std::process::ExitCode;
+
+/// Why a command ended without doing its job, as an exit code. Listed in the manual page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Something failed that has no code of its own.
+    Other = 1,
+    /// The command line asks for something impossible.
+    Usage = 2,
+    /// The target cannot be used.
+    Target = 3,
+    /// Something that is needed is missing; `virtbench doctor` says what.
+    Environment = 4,
+    /// Results exist, but some operations failed.
+    Measured = 5,
+    /// A guest crashed, hung or never answered.
+    Guest = 6,
+    /// The run folder is in use, damaged or of another run.
+    Folder = 7,
+    /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
+    Interrupted = 130,
+}
+
+/// The table for the manual page: every code with its meaning.
+pub const MEANINGS: [(u8, &str); 9] = [
+    (0, "It worked."),
+    (Kind::Other as u8, "Something failed that has no code of its own."),
+    (Kind::Usage as u8, "The command line asks for something impossible."),
+    (Kind::Target as u8, "The target cannot be used."),
+    (Kind::Environment as u8, "Something that is needed is missing; virtbench doctor says what."),
+    (Kind::Measured as u8, "There are results, but operations failed."),
+    (Kind::Guest as u8, "A guest crashed, hung or never answered."),
+    (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
+    (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
+];
+
+/// An error with its exit code.
+#[derive(Debug)]
+pub struct Failure {
+    kind: Kind,
+    error: anyhow::Error,
+}
+
+impl Failure {
+    /// A failure of this kind.
+    pub fn new(kind: Kind, error: impl Into<anyhow::Error>) -> Self {
+        Self { kind, error: error.into() }
+    }
+
+    /// A failure that needs no more than a sentence.
+    pub fn message(kind: Kind, message: impl Into<String>) -> Self {
+        Self { kind, error: anyhow::Error::msg(message.into()) }
+    }
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(Kind::Other, error)
+    }
+}
+
+/// What every command returns.
+pub type Outcome = Result<(), Failure>;
+
+/// Prints the error, if there is one, and gives its code.
+pub fn report(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has closed it, which is an answer and not an error.
+        Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
+        Err(Failure { kind, error }) => {
+            eprintln!("virtbench: {error:#}");
+            ExitCode::from(kind as u8)
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}

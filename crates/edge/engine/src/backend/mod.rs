@@ -1,0 +1,37 @@
+//! Ways of handing operations to the kernel.
+
+mod null;
+mod psync;
+mod uring;
+
+use std::io;
+
+use virtbench_workload::Op;
+
+pub(crate) use null::Null;
+pub(crate) use psync::Psync;
+pub(crate) use uring::Uring;
+
+/// An operation that is over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Completion {
+    /// The slot it was queued in.
+    pub slot: u32,
+    /// Bytes moved, or a negated error number.
+    pub result: i32,
+}
+
+/// Executes operations. Each operation occupies a slot from [`Backend::queue`] until its completion
+/// is returned; the caller never reuses an occupied slot.
+pub(crate) trait Backend {
+    /// Takes an operation. It may start at once or with the next [`Backend::drive`].
+    ///
+    /// `buffer` holds at least the operation's length and is neither moved nor touched until the
+    /// completion; the caller owns it for as long as the backend lives.
+    fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8);
+
+    /// Starts everything queued and appends completions, waiting for at least one unless the clock
+    /// reaches `until_ns` first. Returns now and then without a completion, so that the caller
+    /// can look at its stop flag.
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()>;
+}

@@ -1,0 +1,41 @@
+//! What the load generator itself costs.
+
+use std::mem::MaybeUninit;
+
+/// CPU time of the calling thread from the begin of measuring.
+pub(crate) struct CpuMeter {
+    begin_ns: u64,
+    at_begin: Option<[u64; 2]>,
+}
+
+impl CpuMeter {
+    /// A meter that starts when the clock first shows `begin_ns` or later.
+    pub(crate) fn new(begin_ns: u64) -> Self {
+        Self { begin_ns, at_begin: None }
+    }
+
+    /// Lets the meter see the clock.
+    #[inline]
+    pub(crate) fn look(&mut self, now_ns: u64) {
+        if self.at_begin.is_none() && now_ns >= self.begin_ns {
+            self.at_begin = Some(thread_cpu_ns());
+        }
+    }
+
+    /// User and system time since then, in nanoseconds.
+    pub(crate) fn used(&self) -> [u64; 2] {
+        let now = thread_cpu_ns();
+        self.at_begin.map_or([0, 0], |then| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])])
+    }
+}
+
+fn thread_cpu_ns() -> [u64; 2] {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage fills the struct it is given; zeroed is valid for it should it fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    [usage.ru_utime, usage.ru_stime]
+        .map(|time| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
+}

@@ -1,0 +1,81 @@
+//! Why a target cannot be used.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use virtbench_units::format_bytes;
+
+/// Why a target cannot be used. Each message says what to do next.
+#[derive(Debug, Error)]
+pub enum TargetError {
+    /// It is a directory.
+    #[error("{path} is a directory: name a file in it, such as {path}/test.img", path = .0.display())]
+    Directory(PathBuf),
+    /// It is neither a file nor a block device.
+    #[error("{path} is neither a regular file nor a block device", path = .0.display())]
+    Kind(PathBuf),
+    /// It does not exist and no size was given.
+    #[error("{path} does not exist: give --size to have it made", path = .0.display())]
+    Missing(PathBuf),
+    /// The load writes, and the data was not made by virtbench.
+    #[error(
+        "{path} was not made by virtbench and this load writes: name another target, read only (--read 100), \
+         or give --allow-overwrite to destroy its contents", path = .0.display()
+    )]
+    Foreign(PathBuf),
+    /// A block device that holds a mounted file system, swap or another device.
+    #[error("{path} is in use ({use_}): unmount or detach it first", path = path.display())]
+    InUse {
+        /// The device.
+        path: PathBuf,
+        /// What it is used for.
+        use_: String,
+    },
+    /// It is smaller than asked.
+    #[error("{path} has {}, less than the {} asked for: lower --size", format_bytes(*actual_bytes),
+        format_bytes(*wanted_bytes), path = path.display())]
+    TooSmall {
+        /// The target.
+        path: PathBuf,
+        /// Its size, in bytes.
+        actual_bytes: u64,
+        /// The size asked for, in bytes.
+        wanted_bytes: u64,
+    },
+    /// The file system has no room for it.
+    #[error("no room for {} at {path}: {} are free; lower --size or name a target elsewhere",
+        format_bytes(*wanted_bytes), format_bytes(*free_bytes), path = path.display())]
+    Full {
+        /// The target.
+        path: PathBuf,
+        /// The size asked for, in bytes.
+        wanted_bytes: u64,
+        /// The room left, in bytes.
+        free_bytes: u64,
+    },
+    /// It is being written by another run.
+    #[error("{path} is being prepared by another run: wait for it, or name another target", path = .0.display())]
+    Busy(PathBuf),
+    /// The user interrupted its preparation.
+    #[error("interrupted while {path} was being written; nothing is left of it", path = .0.display())]
+    Interrupted(PathBuf),
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The target.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl TargetError {
+    /// For `map_err`: an operating-system error while doing `action` to `path`.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { action, path, source }
+    }
+}

@@ -1,0 +1,105 @@
+//! Whose data is it? The rules that keep virtbench from destroying what it did not make.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{XattrFlags, fgetxattr, fsetxattr, major, minor};
+
+use super::error::TargetError;
+
+/// Extended attribute that marks a file as made by virtbench.
+const MARK: &str = "user.virtbench.testfile";
+
+/// Marks a file as ours. File systems without extended attributes refuse, which only means that
+/// the file counts as foreign later on.
+pub(crate) fn mark(file: &File) -> io::Result<()> {
+    Ok(fsetxattr(file, MARK, b"1", XattrFlags::empty())?)
+}
+
+/// Whether virtbench made this file.
+pub(crate) fn is_ours(file: &File) -> bool {
+    let mut value = [0u8; 8];
+    fgetxattr(file, MARK, &mut value).is_ok_and(|length| length > 0)
+}
+
+/// Refuses a block device on which anything else depends: a mounted file system (also on one of
+/// its partitions), swap, or a device built on top of it.
+pub(crate) fn refuse_device_in_use(path: &Path, device: u64) -> Result<(), TargetError> {
+    let use_ = device_use(device).map_err(TargetError::io("look up the use of", path))?;
+    use_.map_or(Ok(()), |use_| Err(TargetError::InUse { path: path.to_owned(), use_ }))
+}
+
+fn device_use(device: u64) -> io::Result<Option<String>> {
+    let own = number(device);
+    let sys = Path::new("/sys/dev/block").join(&own);
+    let mut numbers = vec![own];
+    for entry in fs::read_dir(&sys)?.flatten() {
+        if entry.path().join("partition").exists() {
+            numbers.push(fs::read_to_string(entry.path().join("dev"))?.trim().to_owned());
+        }
+    }
+    if let Some(mount) = mounted_at(&fs::read_to_string("/proc/self/mountinfo")?, &numbers) {
+        return Ok(Some(format!("mounted at {mount}")));
+    }
+    for line in fs::read_to_string("/proc/swaps").unwrap_or_default().lines().skip(1) {
+        let swap = line.split_whitespace().next().unwrap_or_default();
+        if fs::metadata(swap).is_ok_and(|meta| numbers.contains(&number(meta.rdev()))) {
+            return Ok(Some("swap".to_owned()));
+        }
+    }
+    for number in &numbers {
+        let holders = Path::new("/sys/dev/block").join(number).join("holders");
+        if let Some(holder) = fs::read_dir(holders).ok().and_then(|mut all| all.next()).transpose()? {
+            return Ok(Some(format!("{} is built on it", holder.file_name().to_string_lossy())));
+        }
+    }
+    Ok(None)
+}
+
+/// A device number as the kernel writes it in `/proc/self/mountinfo` and under `/sys/dev/block`.
+fn number(device: u64) -> String {
+    format!("{}:{}", major(device), minor(device))
+}
+
+/// Where one of these devices is mounted, according to a mountinfo text (proc(5)).
+fn mounted_at<'a>(mountinfo: &'a str, numbers: &[String]) -> Option<&'a str> {
+    mountinfo.lines().find_map(|line| {
+        let mut fields = line.split(' ').skip(2);
+        let device = fields.next()?;
+        let mount = fields.nth(1)?;
+        numbers.iter().any(|number| number == device).then_some(mount)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_found_by_device_number() {
+        let text = "22 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n23 22 0:5 / /dev rw - devtmpfs x rw\n";
+        assert_eq!(mounted_at(text, &["254:0".into()]), Some("/"));
+        assert_eq!(mounted_at(text, &["254:1".into(), "0:5".into()]), Some("/dev"));
+        assert_eq!(mounted_at(text, &["8:0".into()]), None);
+    }
+
+    #[test]
+    fn the_root_device_is_in_use() {
+        let root = fs::metadata("/").unwrap().dev();
+        if Path::new("/sys/dev/block").join(number(root)).exists() {
+            assert!(device_use(root).unwrap().is_some_and(|use_| use_.contains("mounted at")));
+        } else {
+            println!("skipped: / is not on a block device here");
+        }
+    }
+
+    #[test]
+    fn a_file_is_ours_only_when_marked() {
+        let file = tempfile::NamedTempFile::new_in(".").unwrap();
+        assert!(!is_ours(file.as_file()));
+        mark(file.as_file()).unwrap();
+        assert!(is_ours(file.as_file()));
+    }
+}

@@ -1,0 +1,160 @@
+//! Finding out what a target is and opening it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustix::fs::{fstatfs, seek};
+use virtbench_record::{TargetFacts, TargetKind};
+
+use super::alignment::direct_alignment;
+use super::error::TargetError;
+use super::{NULL, Target, TargetRequest, guard, prepare};
+
+/// Size of the null target unless told otherwise, in bytes.
+const NULL_BYTES: u64 = 1 << 30;
+
+pub(super) fn open(
+    request: &TargetRequest,
+    on_progress: impl FnMut(u64, u64) -> bool,
+) -> Result<Target, TargetError> {
+    let path = request.path.as_path();
+    if path.as_os_str() == NULL {
+        return Ok(null(request.size_bytes.unwrap_or(NULL_BYTES)));
+    }
+    match std::fs::metadata(path) {
+        Ok(meta) if meta.is_dir() => Err(TargetError::Directory(path.to_owned())),
+        Ok(meta) if meta.file_type().is_block_device() => open_device(request, meta.rdev()),
+        Ok(meta) if meta.is_file() => open_file(request, on_progress),
+        Ok(_) => Err(TargetError::Kind(path.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let size_bytes = request.size_bytes.ok_or_else(|| TargetError::Missing(path.to_owned()))?;
+            let note = prepare::make_file(path, size_bytes, on_progress)?;
+            let mut target = open_direct(request, TargetKind::File, 0)?;
+            target.notes.extend(note);
+            Ok(target)
+        }
+        Err(source) => Err(TargetError::Io { action: "look up", path: path.to_owned(), source }),
+    }
+}
+
+fn null(size_bytes: u64) -> Target {
+    let facts = TargetFacts {
+        path: NULL.to_owned(),
+        kind: TargetKind::Null,
+        size_bytes,
+        direct: false,
+        alignment_bytes: 1,
+    };
+    Target { file: None, facts, notes: Vec::new() }
+}
+
+fn open_file(
+    request: &TargetRequest,
+    on_progress: impl FnMut(u64, u64) -> bool,
+) -> Result<Target, TargetError> {
+    let path = request.path.as_path();
+    let file = File::open(path).map_err(TargetError::io("open", path))?;
+    let meta = file.metadata().map_err(TargetError::io("look up", path))?;
+    let ours = guard::is_ours(&file);
+    if request.writes && !ours && !request.allow_overwrite {
+        return Err(TargetError::Foreign(path.to_owned()));
+    }
+    let wanted_bytes = request.size_bytes.unwrap_or(meta.len());
+    if wanted_bytes > meta.len() && ours {
+        drop(file);
+        prepare::make_file(path, wanted_bytes, on_progress)?;
+    } else {
+        check_size(path, meta.len(), wanted_bytes)?;
+    }
+    let mut target = open_direct(request, TargetKind::File, 0)?;
+    if meta.blocks() * 512 < meta.len() && !ours && request.reads {
+        target.notes.push(format!(
+            "{} has holes: reads of parts that were never written do not reach the disk",
+            path.display()
+        ));
+    }
+    Ok(target)
+}
+
+fn open_device(request: &TargetRequest, device: u64) -> Result<Target, TargetError> {
+    let path = request.path.as_path();
+    guard::refuse_device_in_use(path, device)?;
+    if request.writes && !request.allow_overwrite {
+        return Err(TargetError::Foreign(path.to_owned()));
+    }
+    // The kernel grants O_EXCL on a device only while nobody else holds it so.
+    let exclusive = if request.writes { libc::O_EXCL } else { 0 };
+    open_direct(request, TargetKind::BlockDevice, exclusive)
+}
+
+fn check_size(path: &Path, actual_bytes: u64, wanted_bytes: u64) -> Result<(), TargetError> {
+    if actual_bytes < wanted_bytes || actual_bytes == 0 {
+        return Err(TargetError::TooSmall { path: path.to_owned(), actual_bytes, wanted_bytes });
+    }
+    Ok(())
+}
+
+/// Opens for direct I/O, or through the page cache with a note where that is refused.
+fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<Target, TargetError> {
+    let path = request.path.as_path();
+    let open = |flags| OpenOptions::new().read(true).write(request.writes).custom_flags(flags).open(path);
+    let mut notes = Vec::new();
+    let mut direct = request.direct;
+    let opened = if direct { open(flags | libc::O_DIRECT) } else { open(flags) };
+    let file = match opened {
+        Err(error) if direct && error.raw_os_error() == Some(libc::EINVAL) => {
+            direct = false;
+            let file = open(flags).map_err(TargetError::io("open", path))?;
+            notes.push(format!(
+                "{} refuses O_DIRECT ({error}): the page cache is part of what was measured",
+                file_system_name(&file)
+            ));
+            file
+        }
+        Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            return Err(TargetError::InUse {
+                path: path.to_owned(),
+                use_: "another program holds it".into(),
+            });
+        }
+        opened => opened.map_err(TargetError::io("open", path))?,
+    };
+    let size_bytes = seek(&file, rustix::fs::SeekFrom::End(0))
+        .map_err(io::Error::from)
+        .map_err(TargetError::io("find the size of", path))?;
+    check_size(path, size_bytes, request.size_bytes.unwrap_or(0))?;
+    let facts = TargetFacts {
+        path: path.display().to_string(),
+        kind,
+        size_bytes,
+        direct,
+        alignment_bytes: if direct { direct_alignment(&file) } else { 1 },
+    };
+    Ok(Target { file: Some(Arc::new(file)), facts, notes })
+}
+
+/// What kind of file system a file is on, for a message.
+fn file_system_name(file: impl AsFd) -> String {
+    match fstatfs(file).map(|stat| stat.f_type) {
+        Ok(0x0102_1994) => "tmpfs".to_owned(),
+        Ok(magic) => format!("the file system (type {magic:#x})"),
+        Err(_) => "the file system".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_checked() {
+        assert!(check_size(Path::new("x"), 4096, 4096).is_ok());
+        let error = check_size(Path::new("x"), 4096, 8192).unwrap_err().to_string();
+        assert!(error.contains("4 KiB") && error.contains("--size"), "{error}");
+        assert!(check_size(Path::new("x"), 0, 0).is_err());
+    }
+}

@@ -1,0 +1,133 @@
+//! The disk that a study loads: one file, for the native side and for the guest's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+use virtbench_engine::{Target, TargetError, TargetRequest};
+
+/// A disk that cannot be had.
+#[derive(Debug, Error)]
+pub enum DiskError {
+    /// The folder for it cannot be used.
+    #[error("cannot use {path} for the test disk: {source}", path = path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another run loads it.
+    #[error("{path} is in use by another run: wait for it, or choose another --target-dir", path = .0.display())]
+    InUse(PathBuf),
+    /// It cannot be made, or is not ours.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+}
+
+/// A test disk, written whole and held against other runs. Dropping it removes the file; only a
+/// kill leaves it, and the next run of the same folder takes it over.
+#[derive(Debug)]
+pub struct StudyDisk {
+    path: PathBuf,
+    notes: Vec<String>,
+    _lock: File,
+}
+
+impl StudyDisk {
+    /// Makes the disk of the run `run_name`, or takes over what a killed one left.
+    /// `on_progress` is told bytes written of bytes in all, and answers whether to go on.
+    ///
+    /// # Errors
+    /// The folder cannot be used, another run holds the disk, or it cannot be written.
+    pub fn prepare(
+        folder: &Path,
+        run_name: &str,
+        size_bytes: u64,
+        on_progress: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Self, DiskError> {
+        let failed = |source| DiskError::Folder { path: folder.to_owned(), source };
+        fs::create_dir_all(folder).map_err(failed)?;
+        // Absolute, because QEMU and the native agent need not share our working directory.
+        let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
+        let lock_path = path.with_extension("lock");
+        let lock =
+            OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.clone()))?;
+        let request = TargetRequest {
+            path: path.clone(),
+            size_bytes: Some(size_bytes),
+            direct: true,
+            reads: true,
+            writes: true,
+            allow_overwrite: false,
+        };
+        let target = Target::open(&request, on_progress).inspect_err(|_| {
+            let _ = fs::remove_file(&lock_path);
+        })?;
+        Ok(Self { path, notes: target.notes().to_vec(), _lock: lock })
+    }
+
+    /// Where it is; absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What a reader of the results should know about it.
+    #[must_use]
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+}
+
+impl Drop for StudyDisk {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        let _ = fs::remove_file(self.path.with_extension("lock"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    fn prepare(folder: &Path) -> Result<StudyDisk, DiskError> {
+        StudyDisk::prepare(folder, "test", 1 << 20, |_, _| true)
+    }
+
+    #[test]
+    fn a_disk_is_held_while_it_is_used_and_gone_afterwards() {
+        let temp = TempDir::new().unwrap();
+        let disk = prepare(temp.path()).unwrap();
+        assert_eq!(fs::metadata(disk.path()).unwrap().len(), 1 << 20);
+        assert!(matches!(prepare(temp.path()), Err(DiskError::InUse(_))));
+        drop(disk);
+        assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_taken_over() {
+        let temp = TempDir::new().unwrap();
+        let left = prepare(temp.path()).unwrap();
+        let made = fs::metadata(left.path()).unwrap();
+        // A kill drops nothing but releases the lock.
+        flock(&left._lock, FlockOperation::Unlock).unwrap();
+        let taken = prepare(temp.path()).unwrap();
+        let found = fs::metadata(taken.path()).unwrap();
+        assert_eq!(made.modified().unwrap(), found.modified().unwrap());
+        std::mem::forget(left);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let temp = TempDir::new().unwrap();
+        let file = temp.path().join("file");
+        fs::write(&file, "").unwrap();
+        let error = prepare(&file.join("folder")).unwrap_err().to_string();
+        assert!(error.contains("file/folder"), "{error}");
+    }
+}

@@ -1,0 +1,328 @@
+//! The folder of a run: written as points are measured, so that a killed run loses nothing.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::V2DeflateSerializer;
+use hdrhistogram::serialization::interval_log::{
+    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
+};
+use rustix::fs::{FlockOperation, flock};
+use thiserror::Error;
+use virtbench_record::{PointRecord, Provenance, RecordError, parse_provenance, parse_records};
+use virtbench_units::decode_histogram;
+
+const PROVENANCE: &str = "run.json";
+const RESULTS: &str = "results.jsonl";
+const HISTOGRAMS: &str = "histograms.hlog";
+const LOCK: &str = ".lock";
+
+/// A run folder that cannot be used.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// Another run writes into it.
+    #[error("{path} is in use by another run: wait for it, or choose another --out", path = .0.display())]
+    InUse(PathBuf),
+    /// It holds a run already.
+    #[error("{path} already holds a run: give --resume to go on with it, or choose another --out",
+        path = .0.display())]
+    Occupied(PathBuf),
+    /// It holds something else.
+    #[error("{path} is not empty and holds no run: choose another --out", path = .0.display())]
+    Foreign(PathBuf),
+    /// There is no run in it.
+    #[error("{path} holds no run: there is no {PROVENANCE} in it", path = .0.display())]
+    NoRun(PathBuf),
+    /// The run in it has another plan.
+    #[error("{path} holds a run with another plan ({field} differs): repeat the options it was started with, \
+             or choose another --out", path = path.display())]
+    OtherPlan {
+        /// The folder.
+        path: PathBuf,
+        /// The first field that differs.
+        field: &'static str,
+    },
+    /// A file in it cannot be understood.
+    #[error("{path}: {source}", path = path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: RecordError,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source}", path = path.display())]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    move |source| FolderError::Io { action, path, source }
+}
+
+/// A run folder that this process writes into. No other can meanwhile.
+#[derive(Debug)]
+pub struct RunFolder {
+    path: PathBuf,
+    provenance: Provenance,
+    records: Vec<PointRecord>,
+    results: File,
+    histograms: File,
+    _lock: File,
+}
+
+impl RunFolder {
+    /// Begins a run in a folder that is empty or does not exist yet.
+    ///
+    /// # Errors
+    /// The folder holds a run or anything else, is in use, or cannot be written.
+    pub fn create(path: &Path, provenance: Provenance) -> Result<Self, FolderError> {
+        fs::create_dir_all(path).map_err(io_error("make", path))?;
+        let lock = lock(path)?;
+        if path.join(PROVENANCE).exists() {
+            return Err(FolderError::Occupied(path.to_owned()));
+        }
+        let foreign = fs::read_dir(path)
+            .map_err(io_error("list", path))?
+            .flatten()
+            .any(|entry| ![LOCK, RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
+        if foreign {
+            return Err(FolderError::Foreign(path.to_owned()));
+        }
+        write_whole(&path.join(PROVENANCE), &provenance)?;
+        Self::open(path, provenance, Vec::new(), 0, lock)
+    }
+
+    /// Goes on with the run in a folder. What a kill left half-written is cut off.
+    ///
+    /// # Errors
+    /// There is no run, its plan is not this one, it is in use or damaged.
+    pub fn resume(path: &Path, provenance: &Provenance) -> Result<Self, FolderError> {
+        if !path.join(PROVENANCE).exists() {
+            return Err(FolderError::NoRun(path.to_owned()));
+        }
+        let lock = lock(path)?;
+        let stored = read_provenance(path)?;
+        if let Some(field) = first_difference(&stored, provenance) {
+            return Err(FolderError::OtherPlan { path: path.to_owned(), field });
+        }
+        let (records, whole) = read_records(path)?;
+        Self::open(path, stored, records, whole as u64, lock)
+    }
+
+    fn open(
+        path: &Path,
+        provenance: Provenance,
+        records: Vec<PointRecord>,
+        whole: u64,
+        lock: File,
+    ) -> Result<Self, FolderError> {
+        let append = |name| {
+            let path = path.join(name);
+            OpenOptions::new().create(true).append(true).open(&path).map_err(io_error("open", &path))
+        };
+        let (results, histograms) = (append(RESULTS)?, append(HISTOGRAMS)?);
+        results.set_len(whole).map_err(io_error("cut", &path.join(RESULTS)))?;
+        end_torn_line(&path.join(HISTOGRAMS), &histograms)?;
+        Ok(Self { path: path.to_owned(), provenance, records, results, histograms, _lock: lock })
+    }
+
+    /// What the run is about.
+    #[must_use]
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// Changes what the run is about, also on disk; for what is known only once a guest has booted.
+    ///
+    /// # Errors
+    /// The file cannot be written; the old one then is still whole.
+    pub fn amend(&mut self, change: impl FnOnce(&mut Provenance)) -> Result<(), FolderError> {
+        change(&mut self.provenance);
+        write_whole(&self.path.join(PROVENANCE), &self.provenance)
+    }
+
+    /// The points measured so far.
+    #[must_use]
+    pub fn records(&self) -> &[PointRecord] {
+        &self.records
+    }
+
+    /// Adds a point: its histograms to the HdrHistogram log, then the rest as one line, which
+    /// counts only once it is whole.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn add(&mut self, mut record: PointRecord) -> Result<(), FolderError> {
+        let log = take_histograms(&mut record);
+        let write = |file: &mut File, name: &str, bytes: &[u8]| {
+            file.write_all(bytes)
+                .and_then(|()| file.sync_data())
+                .map_err(io_error("write", &self.path.join(name)))
+        };
+        write(&mut self.histograms, HISTOGRAMS, &log)?;
+        let mut line = serde_json::to_vec(&record)
+            .map_err(|error| io_error("write", &self.path.join(RESULTS))(error.into()))?;
+        line.push(b'\n');
+        write(&mut self.results, RESULTS, &line)?;
+        self.records.push(record);
+        Ok(())
+    }
+}
+
+/// A run as a reader sees it.
+#[derive(Debug)]
+pub struct LoadedRun {
+    /// What it is about.
+    pub provenance: Provenance,
+    /// The points measured.
+    pub records: Vec<PointRecord>,
+    /// Latency histograms by [`PointRecord::histogram_tag`] and direction, as in `native/.../0/read`.
+    pub histograms: BTreeMap<String, Histogram<u64>>,
+}
+
+/// Reads a run folder, also one that is being written or was left by a killed run.
+///
+/// # Errors
+/// There is no run in it, or a file is damaged or of a later version.
+pub fn load_run(path: &Path) -> Result<LoadedRun, FolderError> {
+    let provenance = read_provenance(path)?;
+    let (records, _) = read_records(path)?;
+    let log = fs::read(path.join(HISTOGRAMS)).unwrap_or_default();
+    Ok(LoadedRun { provenance, records, histograms: parse_log(&log) })
+}
+
+fn lock(path: &Path) -> Result<File, FolderError> {
+    let name = path.join(LOCK);
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&name)
+        .map_err(io_error("open", &name))?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
+        .map_err(|_| FolderError::InUse(path.to_owned()))?;
+    Ok(file)
+}
+
+fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
+    let name = path.join(PROVENANCE);
+    let text = fs::read_to_string(&name).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FolderError::NoRun(path.to_owned()),
+        _ => io_error("read", &name)(error),
+    })?;
+    parse_provenance(&text).map_err(|source| FolderError::Damaged { path: name, source })
+}
+
+fn read_records(path: &Path) -> Result<(Vec<PointRecord>, usize), FolderError> {
+    let name = path.join(RESULTS);
+    match fs::read(&name) {
+        Ok(bytes) => parse_records(&String::from_utf8_lossy(&bytes))
+            .map_err(|source| FolderError::Damaged { path: name, source }),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
+        Err(error) => Err(io_error("read", &name)(error)),
+    }
+}
+
+/// Writes beside the file and renames, so that the file is whole at any moment.
+fn write_whole(path: &Path, provenance: &Provenance) -> Result<(), FolderError> {
+    let beside = path.with_extension("json.new");
+    let write = || -> io::Result<()> {
+        let mut file = File::create(&beside)?;
+        serde_json::to_writer_pretty(&mut file, provenance)?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(io_error("write", path))
+}
+
+/// The first part of a run's plan that another one does not share.
+fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static str> {
+    let (a, b) = (&stored.plan, &wanted.plan);
+    [
+        ("the study", stored.kind == wanted.kind),
+        ("--grid", a.grid == b.grid),
+        ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
+        ("the grid's shares of reads", a.read_percents == b.read_percents),
+        ("the grid's shares of random seeks", a.random_percents == b.random_percents),
+        ("--repetitions", a.repetitions == b.repetitions),
+        ("--outstanding", a.outstanding == b.outstanding),
+        ("--workers", a.workers == b.workers),
+        ("--ramp", a.ramp_ns == b.ramp_ns),
+        ("--time", a.time_ns == b.time_ns),
+        ("--size", a.size_bytes == b.size_bytes),
+        ("the environments", a.environments == b.environments),
+        ("--seed", a.seed == b.seed),
+        ("the host", stored.host == wanted.host),
+    ]
+    .into_iter()
+    .find_map(|(field, same)| (!same).then_some(field))
+}
+
+/// Moves a record's histograms into the lines of an HdrHistogram log.
+fn take_histograms(record: &mut PointRecord) -> Vec<u8> {
+    let tag = record.histogram_tag();
+    let start = Duration::from_nanos(record.started_unix_ns);
+    let mut log = Vec::new();
+    let virtbench_record::PointStatus::Measured(measured) = &mut record.status else { return log };
+    let outcome = &mut measured.outcome;
+    let length = Duration::from_nanos(outcome.elapsed_ns);
+    // Both directions together can be added up again.
+    outcome.total.histogram = None;
+    let mut serializer = V2DeflateSerializer::new();
+    let mut builder = IntervalLogWriterBuilder::new();
+    let Ok(mut writer) = builder.with_max_value_divisor(1e6).begin_log_with(&mut log, &mut serializer) else {
+        return Vec::new();
+    };
+    for (stats, direction) in [(&mut outcome.read, "read"), (&mut outcome.write, "write")] {
+        let Some(histogram) = stats.histogram.take().and_then(|text| decode_histogram(&text).ok()) else {
+            continue;
+        };
+        let name = format!("{tag}/{direction}");
+        // Writing into memory does not fail.
+        let _ = writer.write_histogram(&histogram, start, length, Tag::new(&name));
+    }
+    log
+}
+
+fn parse_log(log: &[u8]) -> BTreeMap<String, Histogram<u64>> {
+    IntervalLogIterator::new(log)
+        .map_while(Result::ok)
+        .filter_map(|entry| match entry {
+            LogEntry::Interval(interval) => Some((
+                interval.tag()?.as_str().to_owned(),
+                decode_histogram(interval.encoded_histogram()).ok()?,
+            )),
+            _ => None,
+        })
+        .collect()
+}
+
+/// A kill may have left a line without its end: the next one must not continue it.
+fn end_torn_line(path: &Path, file: &File) -> Result<(), FolderError> {
+    let bytes = fs::read(path).map_err(io_error("read", path))?;
+    let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |index| index + 1);
+    file.set_len(whole as u64).map_err(io_error("cut", path))
+}
+
+/// When a moment was, in nanoseconds since 1970.
+#[must_use]
+pub fn unix_ns(time: std::time::SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+#[path = "folder_tests.rs"]
+mod tests;

@@ -1,0 +1,174 @@
+use super::*;
+use tempfile::TempDir;
+use virtbench_record::{
+    DiskFacts, FORMAT, HostFacts, HostUse, LoadOutcome, Measured, Plan, PointKey, PointStatus, RunKind,
+    TargetFacts, TargetKind,
+};
+use virtbench_units::LatencyRecorder;
+
+use crate::grid::load_of;
+
+fn provenance() -> Provenance {
+    Provenance {
+        format: FORMAT,
+        kind: RunKind::NativeVsVm,
+        version: "0".into(),
+        command: vec![],
+        started_unix_s: 0,
+        plan: Plan {
+            grid: "test".into(),
+            blocks_bytes: vec![4096],
+            read_percents: vec![50],
+            random_percents: vec![100],
+            repetitions: 2,
+            outstanding: 4,
+            workers: 1,
+            ramp_ns: 0,
+            time_ns: 1_000_000,
+            size_bytes: 1 << 20,
+            environments: vec!["native".into(), "vm".into()],
+            seed: 1,
+        },
+        host: HostFacts {
+            kernel: "k".into(),
+            distribution: "d".into(),
+            cpu: "c".into(),
+            processors: 2,
+            memory_bytes: 1,
+            hypervisor: None,
+            disk: DiskFacts {
+                filesystem: "ext4".into(),
+                device: None,
+                rotational: None,
+                scheduler: None,
+                write_cache: None,
+            },
+        },
+        guest: None,
+        notes: vec![],
+    }
+}
+
+fn record(repetition: u32) -> PointRecord {
+    let mut latency = LatencyRecorder::new();
+    (1..100).for_each(|n| latency.record(n * 1000));
+    let point = PointKey { block_bytes: 4096, read_percent: 50, random_percent: 100 };
+    let mut outcome = LoadOutcome {
+        total: Default::default(),
+        read: Default::default(),
+        write: Default::default(),
+        errors: 0,
+        error_kinds: Default::default(),
+        elapsed_ns: 1_000_000,
+        interrupted: false,
+        own_cpu_ns: [0, 0],
+        intervals: vec![],
+        target: TargetFacts {
+            path: "null".into(),
+            kind: TargetKind::Null,
+            size_bytes: 1,
+            direct: false,
+            alignment_bytes: 1,
+        },
+        spec: load_of(&provenance().plan, point, repetition),
+        seed: 1,
+        notes: vec![],
+    };
+    outcome.read.histogram = Some(latency.encode_histogram().unwrap());
+    PointRecord {
+        format: FORMAT,
+        point,
+        environment: "native".into(),
+        repetition,
+        started_unix_ns: 1_700_000_000_000_000_000,
+        status: PointStatus::Measured(Box::new(Measured {
+            outcome,
+            host: HostUse {
+                cpu_percent: 1.0,
+                user_percent: 1.0,
+                system_percent: 0.0,
+                steal_percent: 0.0,
+                processors: 2,
+            },
+            host_elapsed_ns: 1,
+            clock: None,
+        })),
+    }
+}
+
+fn folder_with_two_points() -> TempDir {
+    let temp = TempDir::new().unwrap();
+    let mut folder = RunFolder::create(temp.path(), provenance()).unwrap();
+    folder.add(record(0)).unwrap();
+    folder.add(record(1)).unwrap();
+    temp
+}
+
+#[test]
+fn what_is_added_comes_back_histograms_included() {
+    let temp = folder_with_two_points();
+    let run = load_run(temp.path()).unwrap();
+    assert_eq!(run.provenance, provenance());
+    assert_eq!(run.records.len(), 2);
+    let histogram = &run.histograms["native/b4096-r50-x100/1/read"];
+    assert_eq!((histogram.len(), histogram.max()), (99, 99_007));
+    assert_eq!(run.histograms.len(), 2, "writes had none");
+}
+
+#[test]
+fn a_killed_run_goes_on_wherever_it_was_cut() {
+    for (name, bytes) in [(RESULTS, 7), (HISTOGRAMS, 5), (RESULTS, 1), (HISTOGRAMS, 1)] {
+        let temp = folder_with_two_points();
+        let path = temp.path().join(name);
+        let length = fs::metadata(&path).unwrap().len();
+        OpenOptions::new().write(true).open(&path).unwrap().set_len(length - bytes).unwrap();
+        let mut folder = RunFolder::resume(temp.path(), &provenance()).unwrap();
+        let kept = folder.records().len();
+        assert_eq!(kept, if name == RESULTS { 1 } else { 2 });
+        folder.add(record(1)).unwrap();
+        drop(folder);
+        let run = load_run(temp.path()).unwrap();
+        assert_eq!(run.records.len(), kept + 1);
+        assert!(run.histograms.contains_key("native/b4096-r50-x100/1/read"), "{name} cut by {bytes}");
+    }
+}
+
+#[test]
+fn two_runs_at_once_are_refused() {
+    let temp = TempDir::new().unwrap();
+    let _first = RunFolder::create(temp.path(), provenance()).unwrap();
+    assert!(matches!(RunFolder::resume(temp.path(), &provenance()), Err(FolderError::InUse(_))));
+    let other = TempDir::new().unwrap();
+    let _held = lock(other.path()).unwrap();
+    assert!(matches!(RunFolder::create(other.path(), provenance()), Err(FolderError::InUse(_))));
+}
+
+#[test]
+fn folders_that_hold_something_are_refused() {
+    let temp = folder_with_two_points();
+    assert!(matches!(RunFolder::create(temp.path(), provenance()), Err(FolderError::Occupied(_))));
+    let foreign = TempDir::new().unwrap();
+    fs::write(foreign.path().join("thesis.tex"), "x").unwrap();
+    assert!(matches!(RunFolder::create(foreign.path(), provenance()), Err(FolderError::Foreign(_))));
+    assert!(matches!(RunFolder::resume(foreign.path(), &provenance()), Err(FolderError::NoRun(_))));
+    assert!(matches!(load_run(foreign.path()), Err(FolderError::NoRun(_))));
+}
+
+#[test]
+fn another_plan_is_named() {
+    let temp = folder_with_two_points();
+    let mut other = provenance();
+    other.plan.outstanding = 99;
+    let error = RunFolder::resume(temp.path(), &other).unwrap_err();
+    assert!(error.to_string().contains("--outstanding"), "{error}");
+}
+
+#[test]
+fn damage_is_reported_with_its_place() {
+    let temp = folder_with_two_points();
+    let path = temp.path().join(RESULTS);
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("{{nonsense\n{text}")).unwrap();
+    let error = load_run(temp.path()).unwrap_err().to_string();
+    assert!(error.contains("results.jsonl") && error.contains("line 1"), "{error}");
+}

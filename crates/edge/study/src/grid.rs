@@ -1,0 +1,232 @@
+//! Which points of the throughput surface are measured, and for how long.
+
+use serde::Deserialize;
+use thiserror::Error;
+use virtbench_record::{Plan, PointKey};
+use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadError, LoadSpec};
+
+/// The most points a grid may have.
+const MAX_POINTS: usize = 10_000;
+
+/// A grid that cannot be used.
+#[derive(Debug, Error)]
+pub enum GridError {
+    /// The file is not TOML with the fields of a grid; the message names line and field.
+    #[error("the grid file cannot be read: {0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A value that makes no sense.
+    #[error("grid: {0}")]
+    Value(String),
+}
+
+/// A grid as a user writes it, in TOML.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GridFile {
+    blocks: Vec<String>,
+    reads: Vec<u8>,
+    randoms: Vec<u8>,
+    repetitions: Option<u32>,
+    ramp: Option<String>,
+    time: Option<String>,
+}
+
+/// The points of a surface: every block size with every share of reads and of random seeks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grid {
+    /// Its name.
+    pub name: String,
+    /// Block sizes, in bytes.
+    pub blocks_bytes: Vec<u64>,
+    /// Shares of reads, in percent.
+    pub read_percents: Vec<u8>,
+    /// Shares of random seeks, in percent.
+    pub random_percents: Vec<u8>,
+    /// Repetitions of each point.
+    pub repetitions: u32,
+    /// Ramp-up before each point, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Measuring time of each point, in nanoseconds.
+    pub time_ns: u64,
+}
+
+impl Grid {
+    /// Paper 1's grid (section 3.1): 1, 4, 8, 16 KiB x 0, 25, 50, 75, 100 % read x as many shares
+    /// random, three minutes each. The paper measured each point once; so does this.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self {
+            name: "paper".into(),
+            blocks_bytes: vec![1 << 10, 4 << 10, 8 << 10, 16 << 10],
+            read_percents: vec![0, 25, 50, 75, 100],
+            random_percents: vec![0, 25, 50, 75, 100],
+            repetitions: 1,
+            ramp_ns: 5_000_000_000,
+            time_ns: 180_000_000_000,
+        }
+    }
+
+    /// The same surface at the corners and in the middle, for two block sizes, repeated: what fits
+    /// four minutes.
+    #[must_use]
+    pub fn quick() -> Self {
+        Self {
+            name: "quick".into(),
+            blocks_bytes: vec![4 << 10, 16 << 10],
+            read_percents: vec![0, 50, 100],
+            random_percents: vec![0, 50, 100],
+            repetitions: 3,
+            ramp_ns: 300_000_000,
+            time_ns: 1_200_000_000,
+        }
+    }
+
+    /// Reads a grid from TOML:
+    ///
+    /// ```toml
+    /// blocks = ["4k", "64k"]
+    /// reads = [0, 50, 100]
+    /// randoms = [0, 100]
+    /// repetitions = 5     # of each point, default 3
+    /// ramp = "1s"         # default 1s
+    /// time = "10s"        # default 10s
+    /// ```
+    ///
+    /// # Errors
+    /// An unknown or missing field, or a value outside its limits.
+    pub fn parse(name: &str, text: &str) -> Result<Self, GridError> {
+        let file: GridFile = toml::from_str(text)?;
+        let duration = |text: Option<String>, default| {
+            text.map_or(Ok(default), |text| parse_duration_ns(&text))
+                .map_err(|error| GridError::Value(error.to_string()))
+        };
+        let blocks = file.blocks.iter().map(|text| parse_bytes(text));
+        let grid = Self {
+            name: name.to_owned(),
+            blocks_bytes: blocks
+                .collect::<Result<_, _>>()
+                .map_err(|error| GridError::Value(error.to_string()))?,
+            read_percents: file.reads,
+            random_percents: file.randoms,
+            repetitions: file.repetitions.unwrap_or(3),
+            ramp_ns: duration(file.ramp, 1_000_000_000)?,
+            time_ns: duration(file.time, 10_000_000_000)?,
+        };
+        grid.validate()?;
+        Ok(grid)
+    }
+
+    fn validate(&self) -> Result<(), GridError> {
+        let value = |message: String| Err(GridError::Value(message));
+        for (name, length) in [
+            ("blocks", self.blocks_bytes.len()),
+            ("reads", self.read_percents.len()),
+            ("randoms", self.random_percents.len()),
+        ] {
+            if length == 0 {
+                return value(format!("{name} is empty"));
+            }
+        }
+        if let Some(percent) =
+            self.read_percents.iter().chain(&self.random_percents).find(|percent| **percent > 100)
+        {
+            return value(format!("{percent} is over 100 %"));
+        }
+        if !(1..=1000).contains(&self.repetitions) {
+            return value(format!("repetitions = {} is outside 1 to 1000", self.repetitions));
+        }
+        let points = self.blocks_bytes.len() * self.read_percents.len() * self.random_percents.len();
+        if points > MAX_POINTS {
+            return value(format!("{points} points are more than {MAX_POINTS}"));
+        }
+        Ok(())
+    }
+}
+
+/// Every point of a plan, each once, in the order of the plan's lists.
+pub(crate) fn points(plan: &Plan) -> Vec<PointKey> {
+    let mut points = Vec::new();
+    for &block_bytes in &plan.blocks_bytes {
+        for &read_percent in &plan.read_percents {
+            for &random_percent in &plan.random_percents {
+                let point = PointKey { block_bytes, read_percent, random_percent };
+                if !points.contains(&point) {
+                    points.push(point);
+                }
+            }
+        }
+    }
+    points
+}
+
+/// Checks that every point of a plan is a load that can be applied.
+///
+/// # Errors
+/// The first point's load that cannot, naming the flag to change.
+pub fn check_plan(plan: &Plan) -> Result<(), LoadError> {
+    points(plan).into_iter().try_for_each(|point| load_of(plan, point, 0).validate())
+}
+
+/// The load of one point of a plan. Both environments get the same, seed included.
+#[must_use]
+pub(crate) fn load_of(plan: &Plan, point: PointKey, repetition: u32) -> LoadSpec {
+    LoadSpec {
+        access: AccessSpec::single(AccessLine::new(
+            point.block_bytes,
+            f64::from(point.read_percent),
+            f64::from(point.random_percent),
+        )),
+        outstanding: plan.outstanding,
+        workers: plan.workers,
+        ramp_ns: plan.ramp_ns,
+        time_ns: plan.time_ns,
+        interval_ns: (plan.time_ns / 10).max(1_000_000),
+        region_bytes: plan.size_bytes,
+        engine: EngineKind::IoUring,
+        direct: true,
+        seed: plan.seed.wrapping_add(u64::from(repetition)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_paper_measured_a_hundred_points() {
+        let grid = Grid::paper();
+        assert_eq!(grid.blocks_bytes.len() * grid.read_percents.len() * grid.random_percents.len(), 100);
+        assert_eq!(grid.time_ns, 180_000_000_000);
+    }
+
+    #[test]
+    fn a_grid_file_is_read() {
+        let text = "blocks = ['4k']\nreads = [0, 100]\nrandoms = [50]\ntime = '2s'";
+        let grid = Grid::parse("mine", text).unwrap();
+        assert_eq!((grid.blocks_bytes, grid.repetitions, grid.time_ns), (vec![4096], 3, 2_000_000_000));
+    }
+
+    #[test]
+    fn errors_name_the_field() {
+        for (text, word) in [
+            ("blocks = ['4k']\nreads = []\nrandoms = [0]", "reads is empty"),
+            ("blocks = ['4k']\nreads = [101]\nrandoms = [0]", "101"),
+            ("blocks = ['4q']\nreads = [1]\nrandoms = [0]", "4q"),
+            ("blocks = ['4k']\nreads = [1]\nrandoms = [0]\nspeed = 1", "speed"),
+            ("blocks = ['4k']\nreads = [1]\nrandoms = [0]\nrepetitions = 0", "repetitions"),
+            ("nonsense", "line 1"),
+        ] {
+            let message = Grid::parse("g", text).unwrap_err().to_string();
+            assert!(message.contains(word), "{text:?}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,120}") {
+            let _ = Grid::parse("g", &text);
+        }
+    }
+}

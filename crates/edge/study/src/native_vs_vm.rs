@@ -1,0 +1,177 @@
+//! The same load natively and in a VM, point by point (paper 1, section 3).
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use thiserror::Error;
+use virtbench_lab::{Environment, LabError, Machine, MachineError, TimeLimits, measure};
+use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
+
+use crate::folder::{FolderError, RunFolder};
+use crate::grid::load_of;
+use crate::schedule::{Step, schedule};
+
+/// A study that ended before its time. What was measured is in its folder.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// A machine or the host failed.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The folder failed.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The target stopped working.
+    #[error("{environment}: operations on the test disk failed: {why}")]
+    Target {
+        /// Where.
+        environment: String,
+        /// What failed.
+        why: String,
+    },
+    /// It was asked to stop.
+    #[error("stopped; --resume goes on with the missing points")]
+    Stopped,
+}
+
+/// What happens in a study, for whoever shows it.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The machines of these environments are being started.
+    Starting(&'a str),
+    /// A step begins.
+    Measuring {
+        /// Steps measured so far, of this and earlier sittings.
+        done: usize,
+        /// Steps in all.
+        total: usize,
+        /// The step.
+        step: &'a Step,
+        /// The name of its environment.
+        environment: &'a str,
+    },
+    /// A step is in the folder.
+    Recorded(&'a PointRecord),
+}
+
+/// Measures whatever of the folder's plan is missing. `environments` are in the plan's order.
+///
+/// # Errors
+/// A machine, the target or the folder failed, or `stop` was set. Points measured until then stay.
+pub fn run(
+    folder: &mut RunFolder,
+    environments: &mut [Box<dyn Environment>],
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<(), StudyError> {
+    let plan = folder.provenance().plan.clone();
+    let steps = schedule(&plan);
+    let missing = missing_steps(folder, &steps);
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut machines = start_all(folder, environments, stop, on_event)?;
+    let before = steps.len() - missing.len();
+    for (index, step) in missing.into_iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(StudyError::Stopped);
+        }
+        let environment = plan.environments[step.environment].as_str();
+        on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
+        let record = measure_step(&plan, &step, machines[step.environment].as_mut(), stop)?;
+        folder.add(record)?;
+        if let Some(record) = folder.records().last() {
+            on_event(Event::Recorded(record));
+        }
+    }
+    machines.into_iter().for_each(Machine::shut_down);
+    Ok(())
+}
+
+/// The steps whose points are not in the folder yet, in order.
+fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
+    let environments = &folder.provenance().plan.environments;
+    let measured: BTreeSet<_> = folder
+        .records()
+        .iter()
+        .map(|record| (record.point, record.repetition, record.environment.as_str()))
+        .collect();
+    steps
+        .iter()
+        .filter(|step| {
+            !measured.contains(&(step.point, step.repetition, environments[step.environment].as_str()))
+        })
+        .cloned()
+        .collect()
+}
+
+fn start_all(
+    folder: &mut RunFolder,
+    environments: &mut [Box<dyn Environment>],
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(Event<'_>),
+) -> Result<Vec<Box<dyn Machine>>, StudyError> {
+    let mut machines = Vec::new();
+    for environment in environments {
+        if stop.load(Ordering::Relaxed) {
+            return Err(StudyError::Stopped);
+        }
+        on_event(Event::Starting(environment.name()));
+        let machine = environment.start()?;
+        folder.amend(|provenance| {
+            if let Some(guest) = machine.guest() {
+                provenance.guest.get_or_insert(guest);
+            }
+            for note in machine.notes() {
+                if !provenance.notes.contains(&note) {
+                    provenance.notes.push(note);
+                }
+            }
+        })?;
+        machines.push(machine);
+    }
+    Ok(machines)
+}
+
+fn measure_step(
+    plan: &virtbench_record::Plan,
+    step: &Step,
+    machine: &mut dyn Machine,
+    stop: &AtomicBool,
+) -> Result<PointRecord, StudyError> {
+    let environment = plan.environments[step.environment].clone();
+    let spec = load_of(plan, step.point, step.repetition);
+    let (started_unix_ns, status) = match measure(machine, spec, TimeLimits::default(), stop) {
+        Ok((started_unix_ns, measured)) => {
+            check_whole(&environment, &measured, stop)?;
+            (started_unix_ns, PointStatus::Measured(Box::new(measured)))
+        }
+        Err(LabError::Stopped) => return Err(StudyError::Stopped),
+        // The agent is well but this load is not possible here, such as 1 KiB blocks on 4 KiB sectors.
+        Err(LabError::Machine { source: MachineError::Refused { message, .. }, .. }) => {
+            (crate::folder::unix_ns(std::time::SystemTime::now()), PointStatus::Unavailable { why: message })
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok(PointRecord {
+        format: FORMAT,
+        point: step.point,
+        environment,
+        repetition: step.repetition,
+        started_unix_ns,
+        status,
+    })
+}
+
+/// A point that was cut short is not a point: it is measured again when the run is resumed.
+fn check_whole(environment: &str, measured: &Measured, stop: &AtomicBool) -> Result<(), StudyError> {
+    let outcome = &measured.outcome;
+    if !outcome.interrupted {
+        return Ok(());
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(StudyError::Stopped);
+    }
+    let kinds: Vec<String> =
+        outcome.error_kinds.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+    Err(StudyError::Target { environment: environment.to_owned(), why: kinds.join(", ") })
+}

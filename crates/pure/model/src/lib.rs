@@ -1,0 +1,15 @@
+//! Numbers to conclusions.
+//!
+//! [`interval`] says how well a few samples know their mean, [`ratio`] compares two sides measured
+//! in turn, and [`surface`] applies both to a run: native against VM at every point of the
+//! throughput surface (paper 1, section 3). Everything is a pure function of its arguments; where
+//! chance is needed, a seed is an argument.
+
+pub mod interval;
+pub mod ratio;
+mod side;
+pub mod surface;
+
+pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval};
+pub use ratio::{Ratio, paired_ratio};
+pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};

@@ -1,0 +1,28 @@
+//! The schemas in `schema/` describe what is really written.
+//!
+//! After a change of format: `VIRTBENCH_UPDATE_SCHEMA=1 cargo test -p virtbench-record --test schema`.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads and writes files")]
+
+use std::fs;
+use std::path::PathBuf;
+
+use schemars::{JsonSchema, schema_for};
+use virtbench_record::{LoadOutcome, PointRecord, Provenance};
+
+fn check<T: JsonSchema>(name: &str) {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../schema")).join(name);
+    let text = serde_json::to_string_pretty(&schema_for!(T)).unwrap() + "\n";
+    if std::env::var("VIRTBENCH_UPDATE_SCHEMA").is_ok() {
+        fs::write(&path, &text).unwrap();
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(stored == text, "{name} is out of date: see the head of this test");
+}
+
+#[test]
+fn published_schemas_are_current() {
+    check::<Provenance>("run.schema.json");
+    check::<PointRecord>("point.schema.json");
+    check::<LoadOutcome>("load.schema.json");
+}

@@ -1,0 +1,120 @@
+//! Numbers as a reader wants them.
+
+use virtbench_model::Span;
+
+/// Bytes in a megabyte, as in all rates of the report (decimal, as on a disk's label).
+pub(crate) const MEGABYTE: f64 = 1e6;
+/// Bytes in a kilobyte.
+pub(crate) const KILOBYTE: f64 = 1e3;
+/// Nanoseconds in a millisecond.
+pub(crate) const MILLISECOND_NS: f64 = 1e6;
+
+/// Three significant digits, or all of an integer part of more, with commas between thousands.
+pub(crate) fn significant(value: f64) -> String {
+    if !value.is_finite() {
+        return "–".into();
+    }
+    let decimals = match value.abs() {
+        0.0 => 0,
+        size if size >= 99.95 => 0,
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        size if size >= 0.1 => 3,
+        size if size >= 0.01 => 4,
+        size if size >= 0.001 => 5,
+        _ => return format!("{value:.1e}"),
+    };
+    with_commas(&format!("{value:.decimals$}"))
+}
+
+fn with_commas(number: &str) -> String {
+    let (sign, number) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let whole = number.split('.').next().unwrap_or(number).len();
+    let mut text = String::from(sign);
+    for (index, digit) in number.char_indices() {
+        if index > 0 && index < whole && (whole - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A ratio: two decimals, more only where it is very small.
+pub(crate) fn ratio(value: f64) -> String {
+    if value >= 99.95 {
+        significant(value)
+    } else if value.abs() >= 0.1 || value == 0.0 {
+        format!("{value:.2}")
+    } else if value.abs() >= 0.001 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1e}")
+    }
+}
+
+/// Both ends of a range of ratios.
+pub(crate) fn ratio_span(span: Span) -> String {
+    format!("{} to {}", ratio(span.low), ratio(span.high))
+}
+
+/// `1 point`, `2 points`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match number {
+        1 => format!("1 {noun}"),
+        _ => format!("{} {noun}s", with_commas(&number.to_string())),
+    }
+}
+
+/// A command line that a shell would read back.
+pub(crate) fn shell_line(arguments: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    let quoted: Vec<String> = arguments
+        .iter()
+        .map(|argument| {
+            if !argument.is_empty() && argument.chars().all(plain) {
+                argument.clone()
+            } else {
+                format!("'{}'", argument.replace('\'', r"'\''"))
+            }
+        })
+        .collect();
+    quoted.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_are_significant() {
+        for (value, text) in [
+            (0.0, "0"),
+            (0.01234, "0.0123"),
+            (0.5, "0.500"),
+            (1.0, "1.00"),
+            (12.34, "12.3"),
+            (99.96, "100"),
+            (123.4, "123"),
+            (1_234_567.0, "1,234,567"),
+            (-1_234.0, "-1,234"),
+            (0.000_12, "1.2e-4"),
+            (f64::NAN, "–"),
+        ] {
+            assert_eq!(significant(value), text);
+        }
+    }
+
+    #[test]
+    fn ratios_keep_two_decimals_unless_tiny() {
+        for (value, text) in [(0.623, "0.62"), (12.345, "12.35"), (0.0421, "0.042"), (1234.0, "1,234")] {
+            assert_eq!(ratio(value), text);
+        }
+    }
+
+    #[test]
+    fn a_shell_would_read_the_line_back() {
+        let line = shell_line(&["a".into(), "b c".into(), "it's".into(), String::new(), "k=v,w".into()]);
+        assert_eq!(line, r"a 'b c' 'it'\''s' '' k=v,w");
+    }
+}

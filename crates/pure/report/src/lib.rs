@@ -1,0 +1,38 @@
+//! Results to text: one self-contained HTML page, the sentences it opens with, and CSV.
+//!
+//! Data in, text out: nothing here reads a file or a clock, and the page it writes asks nothing of
+//! the network (its content security policy forbids it). Every figure has a table that holds the
+//! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
+
+mod figures;
+mod format;
+mod page;
+mod provenance;
+mod rows;
+mod run;
+mod scripts;
+mod tables;
+mod takeaway;
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use virtbench_record::{PointRecord, Provenance};
+
+pub use rows::{CsvError, csv};
+pub use takeaway::{Takeaway, takeaway};
+
+/// The report of a native-against-VM run as one HTML file.
+///
+/// `histograms` holds latencies in nanoseconds under [`PointRecord::histogram_tag`] followed by
+/// `/read` or `/write`. Where a tag is missing, the histogram inside the record is used; where that
+/// is missing too, the point has no latency curve. Any records will do, from none at all to an
+/// incomplete run: the page says what is missing.
+#[must_use]
+pub fn native_vs_vm_html(
+    provenance: &Provenance,
+    records: &[PointRecord],
+    histograms: &BTreeMap<String, Histogram<u64>>,
+) -> String {
+    page::page(&run::Run::new(provenance, records), histograms)
+}

@@ -1,0 +1,144 @@
+//! Where the figures come from: everything needed to judge or repeat the run.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, UNIX_EPOCH};
+
+use maud::{Markup, html};
+use virtbench_record::{DiskFacts, GuestFacts, HostFacts, Plan};
+use virtbench_units::{format_bytes, format_duration_ns};
+
+use crate::format::{count, shell_line};
+use crate::run::Run;
+
+/// When the run began, in UTC.
+pub(crate) fn started(run: &Run<'_>) -> String {
+    UNIX_EPOCH
+        .checked_add(Duration::from_secs(run.provenance.started_unix_s))
+        .filter(|_| run.provenance.started_unix_s < LAST_YEAR_S)
+        .map_or_else(
+            || format!("{} s since 1970", run.provenance.started_unix_s),
+            |time| humantime::format_rfc3339_seconds(time).to_string(),
+        )
+}
+
+/// The end of the year 9999, in seconds since 1970: dates have four digits.
+const LAST_YEAR_S: u64 = 253_402_300_800;
+
+/// The section's lists.
+pub(crate) fn section(run: &Run<'_>) -> Markup {
+    let provenance = run.provenance;
+    html! {
+        dl.facts {
+            (fact("Started", &started(run)))
+            (fact("virtbench", &provenance.version))
+            (fact("Seed", &provenance.plan.seed.to_string()))
+            dt { "Command" } dd { pre tabindex="0" { code { (shell_line(&provenance.command)) } } }
+        }
+        h3 { "Host" }
+        (host(&provenance.host))
+        h3 { "Guest" }
+        @match &provenance.guest {
+            Some(facts) => (guest(facts)),
+            None => p { "No guest has booted." },
+        }
+        h3 { "Plan" }
+        (plan(&provenance.plan))
+        @let notes = notes(run);
+        @if !notes.is_empty() {
+            h3 { "Notes" }
+            ul { @for note in &notes { li { (note) } } }
+        }
+    }
+}
+
+fn fact(name: &str, value: &str) -> Markup {
+    html! { dt { (name) } dd { (value) } }
+}
+
+fn host(facts: &HostFacts) -> Markup {
+    let kind = facts.hypervisor.as_ref().map_or_else(
+        || "no hypervisor found below it".into(),
+        |name| format!("itself a virtual machine ({name})"),
+    );
+    html! {
+        dl.facts {
+            (fact("CPU", &format!("{}, {}", facts.cpu, count(facts.processors as usize, "processor"))))
+            (fact("Memory", &format_bytes(facts.memory_bytes)))
+            (fact("System", &format!("{}, kernel {}", facts.distribution, facts.kernel)))
+            (fact("Hypervisor", &kind))
+            (fact("Disk", &disk(&facts.disk)))
+        }
+    }
+}
+
+fn disk(facts: &DiskFacts) -> String {
+    let known =
+        |name: &str, value: &Option<String>| format!("{name} {}", value.as_deref().unwrap_or("unknown"));
+    let medium = match facts.rotational {
+        Some(true) => "rotating",
+        Some(false) => "not rotating",
+        None => "rotation unknown",
+    };
+    [
+        format!("file system {}", facts.filesystem),
+        known("device", &facts.device),
+        medium.into(),
+        known("scheduler", &facts.scheduler),
+        known("write cache", &facts.write_cache),
+    ]
+    .join(", ")
+}
+
+fn guest(facts: &GuestFacts) -> Markup {
+    let accelerator = &facts.accelerator;
+    let processors = count(facts.vcpus as usize, "virtual processor");
+    html! {
+        dl.facts {
+            (fact("Accelerator", &format!("{}: {}", accelerator.name.to_uppercase(), accelerator.why)))
+            (fact("Adapter", &facts.adapter))
+            (fact("Size", &format!("{processors}, {}", format_bytes(facts.memory_bytes))))
+            (fact("Kernel", &facts.kernel))
+            (fact("QEMU", &facts.qemu))
+            (fact("Boot", &format!("{:.1} s", facts.boot_ns as f64 / 1e9)))
+            dt { "QEMU command" } dd { pre tabindex="0" { code { (shell_line(&facts.command_line)) } } }
+        }
+    }
+}
+
+fn plan(plan: &Plan) -> Markup {
+    let percents = |values: &[u8]| values.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
+    let blocks: Vec<String> = plan.blocks_bytes.iter().map(|bytes| format_bytes(*bytes)).collect();
+    html! {
+        dl.facts {
+            (fact("Grid", &plan.grid))
+            (fact("Block sizes", &blocks.join(", ")))
+            (fact("% read", &percents(&plan.read_percents)))
+            (fact("% random", &percents(&plan.random_percents)))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Load", &format!(
+                "{}, {} each",
+                count(plan.workers as usize, "worker"),
+                count(plan.outstanding as usize, "outstanding I/O")
+            )))
+            (fact("Time", &format!(
+                "{} measured after {} of ramp-up, each point",
+                format_duration_ns(plan.time_ns),
+                format_duration_ns(plan.ramp_ns)
+            )))
+            (fact("Disk size", &format_bytes(plan.size_bytes)))
+            (fact("Environments", &plan.environments.join(", ")))
+        }
+    }
+}
+
+/// The run's notes, then those of its measurements, each once.
+fn notes(run: &Run<'_>) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    let of_measurements = run
+        .records
+        .iter()
+        .filter_map(|record| Some((&record.environment, &record.measured()?.outcome.notes)))
+        .flat_map(|(environment, notes)| notes.iter().map(move |note| format!("{environment}: {note}")));
+    let all = run.provenance.notes.iter().cloned().chain(of_measurements);
+    all.filter(|note| seen.insert(note.clone())).collect()
+}

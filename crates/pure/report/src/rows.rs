@@ -1,0 +1,125 @@
+//! The measured repetitions as CSV.
+
+use csv::Writer;
+use thiserror::Error;
+use virtbench_record::{DirectionStats, Measured, PointRecord};
+use virtbench_units::LatencySummary;
+
+/// A table that could not be written.
+#[derive(Debug, Error)]
+#[error("the CSV table cannot be written: {0}")]
+pub struct CsvError(String);
+
+const HEADER: &[&str] = &[
+    "environment",
+    "block_bytes",
+    "read_percent",
+    "random_percent",
+    "repetition",
+    "started_unix_ns",
+    "operations",
+    "bytes",
+    "iops",
+    "bytes_per_second",
+    "read_bytes_per_second",
+    "write_bytes_per_second",
+    "latency_min_ns",
+    "latency_mean_ns",
+    "latency_stddev_ns",
+    "latency_p50_ns",
+    "latency_p90_ns",
+    "latency_p95_ns",
+    "latency_p99_ns",
+    "latency_p99_9_ns",
+    "latency_max_ns",
+    "read_latency_mean_ns",
+    "write_latency_mean_ns",
+    "errors",
+    "host_cpu_percent",
+    "host_user_percent",
+    "host_system_percent",
+    "host_steal_percent",
+    "host_processors",
+    "generator_cpu_ns",
+    "elapsed_ns",
+    "host_elapsed_ns",
+    "clock_drift_ppm",
+    "clock_suspect",
+    "interrupted",
+    "direct",
+];
+
+/// One row for each measured repetition, in the order of `records`; what was not measured has no
+/// row, and a cell without a value is empty, never zero. Units stand at the end of each column's
+/// name.
+///
+/// # Errors
+/// The writer failed, which only an exhausted memory can cause.
+pub fn csv(records: &[PointRecord]) -> Result<String, CsvError> {
+    let mut writer = Writer::from_writer(Vec::new());
+    let error = |error: csv::Error| CsvError(error.to_string());
+    writer.write_record(HEADER).map_err(error)?;
+    for record in records {
+        if let Some(measured) = record.measured() {
+            writer.write_record(row(record, measured)).map_err(error)?;
+        }
+    }
+    let bytes = writer.into_inner().map_err(|error| CsvError(error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| CsvError(error.to_string()))
+}
+
+fn row(record: &PointRecord, measured: &Measured) -> Vec<String> {
+    let Measured { outcome, host, host_elapsed_ns, clock } = measured;
+    let mut row = vec![
+        record.environment.clone(),
+        record.point.block_bytes.to_string(),
+        record.point.read_percent.to_string(),
+        record.point.random_percent.to_string(),
+        record.repetition.to_string(),
+        record.started_unix_ns.to_string(),
+        outcome.total.operations.to_string(),
+        outcome.total.bytes.to_string(),
+        outcome.total.iops.to_string(),
+        outcome.total.bytes_per_second.to_string(),
+        outcome.read.bytes_per_second.to_string(),
+        outcome.write.bytes_per_second.to_string(),
+    ];
+    row.extend(latency_cells(outcome.total.latency_ns.as_ref()));
+    row.extend([
+        mean_latency(&outcome.read),
+        mean_latency(&outcome.write),
+        outcome.errors.to_string(),
+        host.cpu_percent.to_string(),
+        host.user_percent.to_string(),
+        host.system_percent.to_string(),
+        host.steal_percent.to_string(),
+        host.processors.to_string(),
+        outcome.own_cpu_ns[0].saturating_add(outcome.own_cpu_ns[1]).to_string(),
+        outcome.elapsed_ns.to_string(),
+        host_elapsed_ns.to_string(),
+        clock.as_ref().map_or_else(String::new, |clock| clock.drift_ppm.to_string()),
+        clock.as_ref().map_or_else(String::new, |clock| clock.is_suspect().to_string()),
+        outcome.interrupted.to_string(),
+        outcome.target.direct.to_string(),
+    ]);
+    row
+}
+
+fn latency_cells(latency: Option<&LatencySummary>) -> [String; 9] {
+    let Some(latency) = latency else { return Default::default() };
+    [
+        latency.min.to_string(),
+        latency.mean.to_string(),
+        latency.stddev.to_string(),
+        latency.p50.to_string(),
+        latency.p90.to_string(),
+        latency.p95.to_string(),
+        latency.p99.to_string(),
+        latency.p99_9.to_string(),
+        latency.max.to_string(),
+    ]
+}
+
+fn mean_latency(direction: &DirectionStats) -> String {
+    direction.latency_ns.map_or_else(String::new, |latency| latency.mean.to_string())
+}

@@ -1,0 +1,205 @@
+//! The numbers behind the figures, in tables that sort by a click on a header.
+
+use maud::{Markup, html};
+use virtbench_model::{ComparedPoint, Estimate, Side};
+use virtbench_record::{Measured, PointRecord, PointStatus};
+use virtbench_units::format_bytes;
+
+use crate::format::{MEGABYTE, MILLISECOND_NS, ratio, ratio_span, significant};
+use crate::run::{Run, Which};
+
+/// A cell: what it shows and by what it sorts; cells without a number sort last.
+struct Cell {
+    text: String,
+    range: Option<String>,
+    sort: Option<f64>,
+}
+
+impl Cell {
+    fn number(value: Option<f64>) -> Self {
+        let value = value.filter(|value| value.is_finite());
+        Self { text: value.map_or_else(|| "–".into(), significant), range: None, sort: value }
+    }
+
+    fn estimate(estimate: Option<Estimate>, unit: f64) -> Self {
+        let range = estimate
+            .and_then(|estimate| estimate.span())
+            .map(|span| format!("{} to {}", significant(span.low / unit), significant(span.high / unit)));
+        Self { range, ..Self::number(estimate.map(|estimate| estimate.mean / unit)) }
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            td.number data-sort=[self.sort] {
+                (self.text)
+                @if let Some(range) = &self.range { small { (range) } }
+            }
+        }
+    }
+}
+
+/// A header that sorts its column. `group` names the columns' side by its colour.
+fn header(title: &str, unit: &str, group: Option<Which>) -> Markup {
+    let class = group.map_or("", |which| match which {
+        Which::Native => "native",
+        Which::Vm => "vm",
+    });
+    html! {
+        th scope="col" aria-sort="none" class=(class) {
+            button type="button" {
+                @if let Some(which) = group { span.side { (which.name()) " " } }
+                (title)
+                @if !unit.is_empty() { " " span.unit { (unit) } }
+            }
+        }
+    }
+}
+
+/// A column of the comparison that both sides have.
+struct Column {
+    title: &'static str,
+    unit: &'static str,
+    cell: fn(&Side) -> Cell,
+}
+
+const COLUMNS: [Column; 5] = [
+    Column { title: "throughput", unit: "MB/s", cell: |side| Cell::estimate(side.throughput, MEGABYTE) },
+    Column { title: "I/O rate", unit: "IOPS", cell: |side| Cell::estimate(side.iops, 1.0) },
+    Column {
+        title: "latency",
+        unit: "ms",
+        cell: |side| Cell::number(side.latency_ns.map(|ns| ns / MILLISECOND_NS)),
+    },
+    Column { title: "host CPU", unit: "%", cell: |side| Cell::estimate(side.cpu_percent, 1.0) },
+    Column { title: "efficiency", unit: "IOPS/%", cell: |side| Cell::number(side.iops_per_cpu_percent()) },
+];
+
+/// Every point with both its sides.
+pub(crate) fn comparison(run: &Run<'_>) -> Markup {
+    html! {
+        p.hint {
+            "Native and VM at every point: means over repetitions, with their 95 % intervals below. "
+            "Select a header to sort."
+        }
+        div.scroll tabindex="0" role="region" aria-label="Comparison of every point" {
+            table.sortable {
+                thead { tr {
+                    (header("block", "", None))
+                    (header("read", "%", None))
+                    (header("random", "%", None))
+                    (header("VM / native", "", None))
+                    @for column in &COLUMNS {
+                        @for which in Which::BOTH { (header(column.title, column.unit, Some(which))) }
+                    }
+                    th scope="col" { "remarks" }
+                } }
+                tbody { @for point in &run.comparison.points { (comparison_row(point)) } }
+            }
+        }
+    }
+}
+
+fn comparison_row(point: &ComparedPoint) -> Markup {
+    let key = point.key;
+    let shown = Cell {
+        text: point.ratio.map_or_else(|| "–".into(), |value| ratio(value.value)),
+        range: point.ratio.and_then(|value| value.interval).map(ratio_span),
+        sort: point.ratio.map(|value| value.value),
+    };
+    html! {
+        tr {
+            td.number data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
+            td.number data-sort=(key.read_percent) { (key.read_percent) }
+            td.number data-sort=(key.random_percent) { (key.random_percent) }
+            (shown.markup())
+            @for column in &COLUMNS {
+                @for which in Which::BOTH { ((column.cell)(which.of(point)).markup()) }
+            }
+            td.remarks { (remarks(point).join("; ")) }
+        }
+    }
+}
+
+fn remarks(point: &ComparedPoint) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(ratio) = point.ratio {
+        remarks.extend((ratio.pairs == 1).then(|| "one repetition: no interval".into()));
+        remarks.extend((ratio.excludes_one() == Some(false)).then(|| "no difference shown".into()));
+    }
+    for which in Which::BOTH {
+        let (name, side) = (which.name(), which.of(point));
+        remarks.extend(side.unavailable.iter().map(|why| format!("{name} unavailable: {why}")));
+        remarks.extend((side.errors > 0).then(|| format!("{name}: {} errors", side.errors)));
+        remarks.extend((side.suspect_clocks > 0).then(|| format!("{name}: suspect clock")));
+        remarks.extend((side.interrupted > 0).then(|| format!("{name}: stopped early")));
+    }
+    remarks
+}
+
+/// Every repetition as it was measured, folded away.
+pub(crate) fn repetitions(run: &Run<'_>) -> Markup {
+    html! {
+        details {
+            summary { "All " (run.records.len()) " recorded repetitions" }
+            p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
+            div.scroll tabindex="0" role="region" aria-label="All repetitions" {
+                table.sortable {
+                    thead { tr {
+                        (header("environment", "", None))
+                        (header("block", "", None))
+                        (header("read", "%", None))
+                        (header("random", "%", None))
+                        (header("repetition", "", None))
+                        (header("throughput", "MB/s", None))
+                        (header("I/O rate", "IOPS", None))
+                        (header("mean", "ms", None))
+                        (header("p50", "ms", None))
+                        (header("p99", "ms", None))
+                        (header("p99.9", "ms", None))
+                        (header("max", "ms", None))
+                        (header("errors", "", None))
+                        (header("host CPU", "%", None))
+                        (header("clock drift", "ppm", None))
+                    } }
+                    tbody { @for record in run.records { (repetition_row(record)) } }
+                }
+            }
+        }
+    }
+}
+
+fn repetition_row(record: &PointRecord) -> Markup {
+    let key = record.point;
+    html! {
+        tr {
+            td { (record.environment) }
+            td.number data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
+            td.number data-sort=(key.read_percent) { (key.read_percent) }
+            td.number data-sort=(key.random_percent) { (key.random_percent) }
+            td.number data-sort=(record.repetition) { (record.repetition) }
+            @match &record.status {
+                PointStatus::Measured(measured) => (measured_cells(measured)),
+                PointStatus::Unavailable { why } => { td.remarks colspan="10" { "unavailable: " (why) } }
+            }
+        }
+    }
+}
+
+fn measured_cells(measured: &Measured) -> Markup {
+    let total = &measured.outcome.total;
+    let latency = total.latency_ns;
+    let milliseconds = |ns: Option<f64>| Cell::number(ns.map(|ns| ns / MILLISECOND_NS));
+    let cells = [
+        Cell::number(Some(total.bytes_per_second / MEGABYTE)),
+        Cell::number(Some(total.iops)),
+        milliseconds(latency.map(|latency| latency.mean)),
+        milliseconds(latency.map(|latency| latency.p50 as f64)),
+        milliseconds(latency.map(|latency| latency.p99 as f64)),
+        milliseconds(latency.map(|latency| latency.p99_9 as f64)),
+        milliseconds(latency.map(|latency| latency.max as f64)),
+        Cell::number(Some(measured.outcome.errors as f64)),
+        Cell::number(Some(measured.host.cpu_percent)),
+        Cell::number(measured.clock.as_ref().map(|clock| clock.drift_ppm)),
+    ];
+    html! { @for cell in &cells { (cell.markup()) } }
+}

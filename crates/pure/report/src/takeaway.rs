@@ -1,0 +1,148 @@
+//! The sentences a reader takes away. Each must stay true whatever the run looks like.
+
+mod cautions;
+mod completeness;
+
+use virtbench_model::{Comparison, RatioSummary, Side};
+use virtbench_record::{PointRecord, Provenance};
+
+use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
+use crate::run::{Run, Which};
+
+/// The conclusions of a run in plain sentences, without markup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Takeaway {
+    /// The one sentence.
+    pub headline: String,
+    /// What supports and completes it.
+    pub details: Vec<String>,
+    /// What keeps a careful reader from taking it for more than it is.
+    pub cautions: Vec<String>,
+}
+
+/// What a reader takes away from a native-against-VM run.
+#[must_use]
+pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
+    of_run(&Run::new(provenance, records))
+}
+
+pub(crate) fn of_run(run: &Run<'_>) -> Takeaway {
+    let comparison = &run.comparison;
+    let headline = match &comparison.summary {
+        Some(summary) => compared(run, summary),
+        None => not_compared(comparison),
+    };
+    let details = [
+        comparison.summary.as_ref().and_then(|summary| significance(summary, comparison.curve.len())),
+        cpu_cost(comparison),
+    ];
+    Takeaway { headline, details: details.into_iter().flatten().collect(), cautions: cautions::all(run) }
+}
+
+fn compared(run: &Run<'_>, summary: &RatioSummary) -> String {
+    let guest = run.provenance.guest.as_ref();
+    let under =
+        guest.map_or_else(String::new, |guest| format!(", under {},", guest.accelerator.name.to_uppercase()));
+    let disk = guest.map_or_else(String::new, |guest| format!(" whose disk is {}", guest.adapter));
+    let reach =
+        format!("On this host{under} a VM{disk} reaches {} of native throughput", ratio(summary.mean.mean));
+    let (least, most) = (ratio(summary.min.ratio.value), ratio(summary.max.ratio.value));
+    match run.comparison.curve.len() {
+        1 => {
+            let interval = summary
+                .min
+                .ratio
+                .interval
+                .map_or_else(String::new, |span| format!("; 95 % interval {}", ratio_span(span)));
+            format!("{reach} at the one point compared ({}{interval}).", summary.min.key)
+        }
+        points if least == most => format!("{reach} at each of {points} points."),
+        points => {
+            let interval = summary
+                .mean
+                .span()
+                .map_or_else(String::new, |span| format!("; 95 % interval of the mean {}", ratio_span(span)));
+            format!("{reach} on average over {points} points ({least} to {most}{interval}).")
+        }
+    }
+}
+
+fn not_compared(comparison: &Comparison) -> String {
+    let throughputs = |which: Which| -> Vec<f64> {
+        comparison
+            .points
+            .iter()
+            .filter_map(|point| Some(which.of(point).throughput?.mean / MEGABYTE))
+            .collect()
+    };
+    let alone = |which: Which, throughputs: &[f64]| {
+        let least = throughputs.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = throughputs.iter().copied().fold(0.0, f64::max);
+        let range = if significant(least) == significant(most) {
+            format!("{} MB/s", significant(most))
+        } else {
+            format!("{} to {} MB/s", significant(least), significant(most))
+        };
+        format!("Measured {}: {range} at {}.", which.place(), count(throughputs.len(), "point"))
+    };
+    match (throughputs(Which::Native), throughputs(Which::Vm)) {
+        (native, vm) if native.is_empty() && vm.is_empty() => "Nothing has been measured.".into(),
+        (native, vm) if vm.is_empty() => format!(
+            "Nothing has been measured in the VM, so nothing can be said about its cost. {}",
+            alone(Which::Native, &native)
+        ),
+        (native, vm) if native.is_empty() => format!(
+            "Nothing has been measured natively, so there is nothing to compare the VM with. {}",
+            alone(Which::Vm, &vm)
+        ),
+        _ => "No repetition moved data on both sides, so there is no ratio.".into(),
+    }
+}
+
+/// Whether the differences are more than chance.
+fn significance(summary: &RatioSummary, points: usize) -> Option<String> {
+    if summary.without_interval == points {
+        return Some(
+            "No point was measured often enough for an interval, so a difference cannot be told from chance."
+                .into(),
+        );
+    }
+    let of_all = |number: usize| match (number, points) {
+        (1, 1) => "at this point".into(),
+        (number, points) if number == points => format!("at all {points} points"),
+        _ => format!("at {number} of {points} points"),
+    };
+    let mut parts = Vec::new();
+    for (number, verdict) in [
+        (summary.slower, "the VM is slower"),
+        (summary.faster, "the VM is faster"),
+        (summary.undecided, "no difference is shown"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{verdict} {}", of_all(number)));
+        }
+    }
+    if summary.without_interval > 0 {
+        parts.push(format!("{} cannot be judged from a single repetition", summary.without_interval));
+    }
+    Some(format!("By 95 % intervals, {}.", parts.join("; ")))
+}
+
+fn cpu_cost(comparison: &Comparison) -> Option<String> {
+    let cost = comparison.cpu_per_io?;
+    let interval =
+        cost.interval.map_or_else(String::new, |span| format!("; 95 % interval {}", ratio_span(span)));
+    let over = match cost.pairs {
+        1 => "at one point".into(),
+        points => format!("geometric mean over {points} points"),
+    };
+    Some(format!(
+        "Each I/O from the VM costs {} times the host CPU of a native one ({over}{interval}).",
+        ratio(cost.value)
+    ))
+}
+
+/// How many points have `holds` true on a side.
+pub(crate) fn points_where(run: &Run<'_>, which: Which, holds: impl Fn(&Side) -> bool) -> usize {
+    run.comparison.points.iter().filter(|point| holds(which.of(point))).count()
+}

@@ -1,0 +1,213 @@
+//! The page opened in Chromium, with WebGL and without: every figure is drawn, nothing goes wrong and
+//! nothing is asked of the network.
+
+#![allow(clippy::disallowed_methods, reason = "these tests write a file and run a browser")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod synthetic;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use synthetic::{plan, provenance, records, small_plan, unavailable};
+use virtbench_record::{Plan, PointRecord};
+use virtbench_report::native_vs_vm_html;
+
+/// Software WebGL: the machines that test have no graphics card.
+const WITH_WEBGL: &[&str] = &["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
+const WITHOUT_WEBGL: &[&str] = &["--disable-3d-apis"];
+
+/// How long a browser may take in all.
+const LIMIT: Duration = Duration::from_secs(180);
+/// How long the page may take by its own clock.
+const VIRTUAL_TIME_MS: u32 = 60_000;
+
+/// What became of a page.
+struct Opened {
+    /// The document after its scripts ran, as HTML.
+    dom: String,
+    /// What the browser wrote about it.
+    log: String,
+}
+
+impl Opened {
+    /// The value of an attribute of the root element.
+    fn root(&self, attribute: &str) -> &str {
+        let tag = self.dom.split_once("<html").and_then(|(_, rest)| rest.split_once('>')).unwrap().0;
+        let needle = format!("{attribute}=\"");
+        tag.split_once(&needle).and_then(|(_, rest)| rest.split_once('"')).map_or("", |(value, _)| value)
+    }
+
+    fn assert_sound(&self, figures: usize) {
+        let trouble: Vec<&str> = self
+            .log
+            .lines()
+            .filter(|line| line.contains("CONSOLE") && !line.contains(":INFO:"))
+            .chain(self.log.lines().filter(|line| line.contains("Uncaught")))
+            .collect();
+        assert!(trouble.is_empty(), "{trouble:#?}");
+        assert_eq!(self.root("data-errors"), "0");
+        assert_eq!(self.root("data-figures"), format!("{figures}/{figures}"));
+        let elements = without_scripts(&self.dom);
+        for attribute in ["src=\"http", "href=\"http", "src=\"//", "href=\"//"] {
+            assert!(!elements.contains(attribute), "{attribute}");
+        }
+    }
+}
+
+/// The document less the text of its scripts, in which such words are only words.
+fn without_scripts(dom: &str) -> String {
+    let mut parts = dom.split("<script");
+    let before = parts.next().unwrap_or_default().to_owned();
+    parts.fold(before, |kept, part| kept + part.split_once("</script>").map_or(part, |(_, after)| after))
+}
+
+fn open(plan: Plan, records: &[PointRecord], flags: &[&str]) -> Opened {
+    open_page(&native_vs_vm_html(&provenance(plan), records, &BTreeMap::new()), flags)
+}
+
+fn open_page(html: &str, flags: &[&str]) -> Opened {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("report.html");
+    fs::write(&page, html).unwrap();
+    let (dom, log) = (folder.path().join("dom.html"), folder.path().join("log"));
+    let status = finish(start(folder.path(), &page, &dom, &log, flags));
+    let read = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    let opened = Opened { dom: read(&dom), log: read(&log) };
+    assert!(status.success(), "{status}: {}", opened.log);
+    opened
+}
+
+fn start(folder: &Path, page: &Path, dom: &Path, log: &Path, flags: &[&str]) -> Child {
+    Command::new("chromium")
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--window-size=1280,1000"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(flags)
+        .arg(format!("--virtual-time-budget={VIRTUAL_TIME_MS}"))
+        .arg("--dump-dom")
+        .arg(format!("file://{}", page.display()))
+        .stdout(File::create(dom).unwrap())
+        .stderr(File::create(log).unwrap())
+        .spawn()
+        .unwrap_or_else(|error| {
+            panic!("chromium cannot be started ({error}); install it with: apt-get install chromium")
+        })
+}
+
+/// Waits for the browser, and kills it when its time is up.
+fn finish(mut browser: Child) -> ExitStatus {
+    let started = Instant::now();
+    while started.elapsed() < LIMIT {
+        if let Some(status) = browser.try_wait().unwrap() {
+            return status;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    browser.kill().unwrap();
+    browser.wait().unwrap();
+    panic!("chromium had not finished after {LIMIT:?}");
+}
+
+/// Two block sizes with two surfaces each, the ratio curve, latency and CPU.
+const FIGURES: usize = 2 * 2 + 3;
+
+#[test]
+fn with_webgl_the_surfaces_are_solid() {
+    let plan = small_plan();
+    let records = records(&plan);
+    let opened = open(plan, &records, WITH_WEBGL);
+    opened.assert_sound(FIGURES);
+    assert_eq!(opened.dom.matches("<canvas").count(), 4, "a scene for each surface");
+}
+
+#[test]
+fn without_webgl_they_are_flat() {
+    let plan = small_plan();
+    let records = records(&plan);
+    let opened = open(plan, &records, WITHOUT_WEBGL);
+    opened.assert_sound(FIGURES);
+    assert_eq!(opened.dom.matches("<canvas").count(), 0);
+    assert_eq!(opened.dom.matches("class=\"heatmaplayer mlayer\"").count(), 4, "a grid for each");
+}
+
+#[test]
+fn a_grid_with_one_value_on_an_axis_is_drawn_along_the_other() {
+    let plan = plan(&[4096], &[100], &[0, 50, 100], 2);
+    let records = records(&plan);
+    open(plan, &records, WITHOUT_WEBGL).assert_sound(4);
+}
+
+/// Uses the page as a reader would, and leaves what it saw in the root element's attributes.
+const READER: &str = r#"<script>(async () => {
+    const root = document.documentElement;
+    const until = async (holds) => {
+        root.dataset.read = `waits until ${holds}`;
+        while (!holds()) await new Promise((next) => setTimeout(next, 100));
+    };
+    const all = (selector) => [...document.querySelectorAll(selector)];
+    await until(() => root.dataset.figures === "7/7");
+    Plotly.relayout(all(".plot")[0], { "scene.camera": { eye: { x: 2, y: 0.5, z: 1 } } });
+    await until(() => all(".plot")[1].layout.scene.camera.eye.x === 2);
+    document.querySelector('[data-depth="flat"]').click();
+    await until(() => all("canvas").length === 0 && all(".heatmaplayer").length >= 4);
+    document.querySelector('[data-depth="solid"]').click();
+    await until(() => all("canvas").length === 4);
+    for (const select of all("select")) {
+        select.selectedIndex = 1;
+        select.dispatchEvent(new Event("change"));
+    }
+    const header = all("table.sortable th button")[3];
+    header.click();
+    const ratios = () => all("table.sortable")[0].tBodies[0].rows;
+    const first = Number(ratios()[0].cells[3].dataset.sort);
+    header.click();
+    root.dataset.sorted = String(first < Number(ratios()[0].cells[3].dataset.sort));
+    window.dispatchEvent(new Event("beforeprint"));
+    root.dataset.printed = String(all("canvas").length === 0);
+    window.dispatchEvent(new Event("afterprint"));
+    await until(() => all("canvas").length === 4);
+    root.dataset.read = "all";
+})()</script>"#;
+
+#[test]
+fn a_reader_can_turn_flatten_select_sort_and_print() {
+    let plan = small_plan();
+    let records = records(&plan);
+    let html = native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new());
+    let opened = open_page(&html.replace("</body>", &format!("{READER}</body>")), WITH_WEBGL);
+    opened.assert_sound(FIGURES);
+    for (attribute, value) in [("data-read", "all"), ("data-sorted", "true"), ("data-printed", "true")] {
+        assert_eq!(opened.root(attribute), value, "{attribute}");
+    }
+}
+
+#[test]
+fn a_surface_with_a_hole_is_drawn() {
+    let plan = small_plan();
+    let mut records = records(&plan);
+    let (hole, other) = (records[30].point, records[80].point);
+    records.retain(|record| record.point != hole && (record.point != other || record.environment != "vm"));
+    open(plan, &records, WITH_WEBGL).assert_sound(FIGURES);
+}
+
+#[test]
+fn a_run_without_a_vm_draws_what_there_is() {
+    let plan = small_plan();
+    let mut records = records(&plan);
+    for record in &mut records {
+        if record.environment == "vm" {
+            *record = unavailable(record.point, "vm", record.repetition, "QEMU is not installed");
+        }
+    }
+    open(plan, &records, WITH_WEBGL).assert_sound(FIGURES - 1);
+}
+
+#[test]
+fn an_empty_run_is_a_page_too() {
+    open(small_plan(), &[], WITHOUT_WEBGL).assert_sound(0);
+}

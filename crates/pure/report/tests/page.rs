@@ -1,0 +1,100 @@
+//! The page without a browser: escaping, self-containment, and runs of any shape.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod synthetic;
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use synthetic::{measured_mut, provenance, records, small_plan, unavailable};
+use virtbench_record::PointRecord;
+use virtbench_report::{csv, native_vs_vm_html, takeaway};
+use virtbench_units::Random;
+
+const HOSTILE: &str = "</script><script>alert(1)</script>\"'&";
+
+/// The page without plotly.js, which is 4.6 MB of someone else's text.
+fn own_part(html: &str) -> String {
+    let start = html.find("<script>/**\n* plotly.js").expect("plotly.js stands in a script of its own");
+    let end = start + html[start..].find("</script>").unwrap();
+    html[..start].to_owned() + &html[end..]
+}
+
+#[test]
+fn whatever_names_contain_is_only_text() {
+    let mut plan = small_plan();
+    plan.grid = HOSTILE.into();
+    let mut records = records(&plan);
+    measured_mut(&mut records[0]).outcome.notes.push(HOSTILE.into());
+    records.push(unavailable(records[0].point, "vm", 7, HOSTILE));
+    let mut provenance = provenance(plan);
+    provenance.command.push(HOSTILE.into());
+    provenance.notes.push(HOSTILE.into());
+    provenance.host.cpu = HOSTILE.into();
+    let guest = provenance.guest.as_mut().unwrap();
+    guest.adapter = HOSTILE.into();
+    guest.command_line.push(HOSTILE.into());
+    guest.accelerator.why = HOSTILE.into();
+    let html = native_vs_vm_html(&provenance, &records, &BTreeMap::new());
+    assert!(!html.contains("<script>alert"));
+    assert!(html.contains("&lt;script&gt;alert(1)"));
+}
+
+#[test]
+fn nothing_comes_from_elsewhere() {
+    let plan = small_plan();
+    let records = records(&plan);
+    let html = own_part(&native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new()));
+    for forbidden in [" src=", " href=", "url(", "@import", "http://", "https://", "fetch(", "XMLHttpRequest"]
+    {
+        assert!(!html.contains(forbidden), "{forbidden}");
+    }
+    assert!(html.contains("default-src 'none'"));
+    assert!(html.len() < 2_000_000, "{}", html.len());
+}
+
+/// A run with holes: records left out, unavailable, without operations, of other environments.
+fn any_records() -> impl Strategy<Value = Vec<PointRecord>> {
+    let key = (prop::sample::select(vec![512u64, 4096, 65536]), 0u8..=2, 0u8..=2);
+    let one = (key, 0u32..3, prop::sample::select(vec!["native", "vm", "else"]), 0u8..5, any::<u64>());
+    prop::collection::vec(one, 0..24).prop_map(|drawn| {
+        drawn
+            .into_iter()
+            .map(|((block_bytes, read, random), repetition, environment, fate, seed)| {
+                let point = virtbench_record::PointKey {
+                    block_bytes,
+                    read_percent: read * 50,
+                    random_percent: random * 50,
+                };
+                let mut record = synthetic::record(point, environment, repetition, &mut Random::new(seed));
+                match fate {
+                    0 => record = unavailable(point, environment, repetition, "drawn"),
+                    1 => {
+                        let measured = measured_mut(&mut record);
+                        measured.outcome.total = Default::default();
+                        measured.host.cpu_percent = 0.0;
+                    }
+                    2 => measured_mut(&mut record).outcome.total.bytes_per_second = f64::NAN,
+                    _ => {}
+                }
+                record
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn no_records_panic_it(records in any_records()) {
+        let provenance = provenance(small_plan());
+        let html = native_vs_vm_html(&provenance, &records, &BTreeMap::new());
+        prop_assert!(html.ends_with("</html>"));
+        csv(&records).unwrap();
+        let takeaway = takeaway(&provenance, &records);
+        for sentence in [vec![takeaway.headline], takeaway.details, takeaway.cautions].concat() {
+            prop_assert!(sentence.ends_with('.') && !sentence.contains("NaN") && !sentence.contains("inf"), "{sentence}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! The sentences a reader takes away, for runs of every kind.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod synthetic;
+
+use insta::assert_snapshot;
+use synthetic::{measured_mut, plan, provenance, records, small_plan, unavailable};
+use virtbench_record::{ClockCheck, PointRecord, Provenance};
+use virtbench_report::takeaway;
+
+/// Headline, details and cautions, a line each.
+fn sentences(provenance: &Provenance, records: &[PointRecord]) -> String {
+    let takeaway = takeaway(provenance, records);
+    let lines = [vec![takeaway.headline], takeaway.details, takeaway.cautions];
+    lines.concat().join("\n")
+}
+
+fn small() -> (Provenance, Vec<PointRecord>) {
+    let plan = small_plan();
+    let records = records(&plan);
+    (provenance(plan), records)
+}
+
+#[test]
+fn a_whole_run_under_tcg() {
+    let (provenance, records) = small();
+    assert_snapshot!(sentences(&provenance, &records));
+}
+
+#[test]
+fn under_kvm_nothing_is_said_of_emulation() {
+    let (mut provenance, records) = small();
+    provenance.guest.as_mut().unwrap().accelerator.name = "kvm".into();
+    provenance.host.hypervisor = Some("kvm".into());
+    assert_snapshot!(sentences(&provenance, &records));
+}
+
+#[test]
+fn an_incomplete_run_with_a_point_that_cannot_be_measured() {
+    let (provenance, mut records) = small();
+    let (last, lost) = (records[107].point, records[0].point);
+    records.retain(|record| record.point != last && !(record.point == lost && record.environment == "vm"));
+    for repetition in 0..3 {
+        records.push(unavailable(lost, "vm", repetition, "the guest stopped answering."));
+    }
+    assert_snapshot!(sentences(&provenance, &records));
+}
+
+#[test]
+fn a_single_repetition_proves_no_difference() {
+    let plan = plan(&[4096], &[0, 100], &[0, 100], 1);
+    let records = records(&plan);
+    assert_snapshot!(sentences(&provenance(plan), &records));
+}
+
+#[test]
+fn a_single_point() {
+    let plan = plan(&[4096], &[100], &[0], 3);
+    let records = records(&plan);
+    assert_snapshot!(sentences(&provenance(plan), &records));
+}
+
+#[test]
+fn sides_that_are_equal() {
+    let (provenance, mut records) = small();
+    for pair in records.chunks_mut(2) {
+        pair[1].status = pair[0].status.clone();
+    }
+    assert_snapshot!(sentences(&provenance, &records));
+}
+
+#[test]
+fn nothing_in_the_vm() {
+    let (mut provenance, mut records) = small();
+    provenance.guest = None;
+    for record in &mut records {
+        if record.environment == "vm" {
+            *record = unavailable(record.point, "vm", record.repetition, "QEMU is not installed");
+        }
+    }
+    assert_snapshot!(sentences(&provenance, &records));
+}
+
+#[test]
+fn nothing_at_all() {
+    let (provenance, _) = small();
+    assert_snapshot!(sentences(&provenance, &[]));
+}
+
+#[test]
+fn suspect_clocks_errors_interruptions_and_the_page_cache() {
+    let (provenance, mut records) = small();
+    for index in [1, 7] {
+        measured_mut(&mut records[index]).clock =
+            Some(ClockCheck { drift_ppm: -30_000.0, uncertainty_ppm: 50.0 });
+    }
+    measured_mut(&mut records[0]).outcome.errors = 1;
+    measured_mut(&mut records[3]).outcome.errors = 12;
+    measured_mut(&mut records[9]).outcome.interrupted = true;
+    measured_mut(&mut records[2]).outcome.target.direct = false;
+    assert_snapshot!(sentences(&provenance, &records));
+}

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Brings a Debian machine to where virtbench can be built, run (study), tested (test) or compared
+# with other tools (bench). Running it again changes nothing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-study}
+packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-utils)
+case $purpose in
+  study) ;;
+  test) packages+=(chromium fonts-dejavu-core) ;;
+  bench) packages+=(chromium fonts-dejavu-core fio) ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, test or bench" >&2; exit 2 ;;
+esac
+
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null; then sudo "$@"
+  else echo "setup.sh: this needs root: $*" >&2; exit 4
+  fi
+}
+
+installed() { dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q '^install ok installed$'; }
+
+missing=()
+for package in "${packages[@]}"; do installed "$package" || missing+=("$package"); done
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "setup: installing ${missing[*]}"
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+# Rust: Debian 13 packages rustup; older releases need its own installer.
+[ -r "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"
+if ! command -v cargo >/dev/null; then
+  echo "setup: installing Rust"
+  if apt-cache policy rustup 2>/dev/null | grep -q 'Candidate: [0-9]'; then
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq rustup >/dev/null
+    rustup default stable
+  else
+    curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y --profile minimal
+    . "$HOME/.cargo/env"
+  fi
+fi
+# The program inside guests is linked statically against musl.
+target=x86_64-unknown-linux-musl
+if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
+  echo "setup: adding the $target target"
+  rustup target add "$target"
+fi
+
+scripts/setup-guest-kernel.sh

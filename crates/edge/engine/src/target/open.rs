@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{fstatfs, seek};
 use virtbench_record::{TargetFacts, TargetKind};
@@ -16,6 +18,8 @@ use super::{NULL, Target, TargetRequest, guard, prepare};
 
 /// Size of the null target unless told otherwise, in bytes.
 const NULL_BYTES: u64 = 1 << 30;
+/// How long a device may still be held by whoever used it last.
+const BUSY_LIMIT: Duration = Duration::from_secs(2);
 
 pub(super) fn open(
     request: &TargetRequest,
@@ -101,7 +105,7 @@ fn check_size(path: &Path, actual_bytes: u64, wanted_bytes: u64) -> Result<(), T
 /// Opens for direct I/O, or through the page cache with a note where that is refused.
 fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<Target, TargetError> {
     let path = request.path.as_path();
-    let open = |flags| OpenOptions::new().read(true).write(request.writes).custom_flags(flags).open(path);
+    let open = |flags| open_when_free(path, request.writes, flags);
     let mut notes = Vec::new();
     let mut direct = request.direct;
     let opened = if direct { open(flags | libc::O_DIRECT) } else { open(flags) };
@@ -135,6 +139,21 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         alignment_bytes: if direct { direct_alignment(&file) } else { 1 },
     };
     Ok(Target { file: Some(Arc::new(file)), facts, notes })
+}
+
+/// Opens, and where a device is held exclusively, tries again for a while: the kernel takes a ring
+/// that used it apart only after the process has moved on, and device managers look in now and then.
+fn open_when_free(path: &Path, write: bool, flags: i32) -> io::Result<File> {
+    let limit = Instant::now() + BUSY_LIMIT;
+    loop {
+        let opened = OpenOptions::new().read(true).write(write).custom_flags(flags).open(path);
+        match opened {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < limit => {
+                thread::sleep(BUSY_LIMIT / 100);
+            }
+            opened => return opened,
+        }
+    }
 }
 
 /// What kind of file system a file is on, for a message.

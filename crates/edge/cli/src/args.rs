@@ -223,10 +223,10 @@ pub struct LoadArgs {
     #[arg(long, default_value = "4k", value_parser = parse_bytes, conflicts_with = "mix")]
     pub bs: u64,
     /// Reads, in percent of the operations
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent, conflicts_with = "mix")]
+    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
     pub read: f64,
     /// Random seeks, in percent of the operations
-    #[arg(long, value_name = "PERCENT", default_value = "100", value_parser = percent, conflicts_with = "mix")]
+    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
     pub random: f64,
     /// I/Os that each worker keeps outstanding
     #[arg(long, value_name = "N", default_value = "16")]

@@ -58,7 +58,7 @@ fn hypervisor(processors: Option<&CpuInfo>) -> Option<String> {
     }
     let words = ["sys_vendor", "product_name"].map(|name| line(&format!("/sys/class/dmi/id/{name}")));
     let named = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    Some(if named.is_empty() { "of an unknown kind".into() } else { named })
+    Some(if named.is_empty() { "unknown hypervisor".into() } else { named })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The disk that a study loads: one file, for the native side and for the guest's.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -52,10 +52,10 @@ impl StudyDisk {
         fs::create_dir_all(folder).map_err(failed)?;
         // Absolute, because QEMU and the native agent need not share our working directory.
         let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
-        let lock_path = path.with_extension("lock");
-        let lock =
-            OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path).map_err(failed)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.clone()))?;
+        // What a killed run left is taken over, what a running one holds is not.
+        if path.exists() {
+            hold(&path)?;
+        }
         let request = TargetRequest {
             path: path.clone(),
             size_bytes: Some(size_bytes),
@@ -64,9 +64,8 @@ impl StudyDisk {
             writes: true,
             allow_overwrite: false,
         };
-        let target = Target::open(&request, on_progress).inspect_err(|_| {
-            let _ = fs::remove_file(&lock_path);
-        })?;
+        let target = Target::open(&request, on_progress)?;
+        let lock = hold(&path)?;
         Ok(Self { path, notes: target.notes().to_vec(), _lock: lock })
     }
 
@@ -86,8 +85,15 @@ impl StudyDisk {
 impl Drop for StudyDisk {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-        let _ = fs::remove_file(self.path.with_extension("lock"));
     }
+}
+
+/// Locks a disk against other runs, for as long as the file returned is open. QEMU's own locks are
+/// of another kind and do not meet this one.
+fn hold(path: &Path) -> Result<File, DiskError> {
+    let file = File::open(path).map_err(|source| DiskError::Folder { path: path.to_owned(), source })?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.to_owned()))?;
+    Ok(file)
 }
 
 #[cfg(test)]

@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::V2DeflateSerializer;
-use hdrhistogram::serialization::interval_log::{
-    IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
-};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use virtbench_record::{PointRecord, Provenance, RecordError, parse_provenance, parse_records};
-use virtbench_units::decode_histogram;
+
+use crate::histogram_log;
 
 const PROVENANCE: &str = "run.json";
 const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
-const LOCK: &str = ".lock";
 
 /// A run folder that cannot be used.
 #[derive(Debug, Error)]
@@ -96,7 +91,7 @@ impl RunFolder {
         let foreign = fs::read_dir(path)
             .map_err(io_error("list", path))?
             .flatten()
-            .any(|entry| ![LOCK, RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
+            .any(|entry| ![RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
         if foreign {
             return Err(FolderError::Foreign(path.to_owned()));
         }
@@ -165,7 +160,7 @@ impl RunFolder {
     /// # Errors
     /// A file cannot be written.
     pub fn add(&mut self, mut record: PointRecord) -> Result<(), FolderError> {
-        let log = take_histograms(&mut record);
+        let log = histogram_log::take(&mut record);
         let write = |file: &mut File, name: &str, bytes: &[u8]| {
             file.write_all(bytes)
                 .and_then(|()| file.sync_data())
@@ -200,20 +195,15 @@ pub fn load_run(path: &Path) -> Result<LoadedRun, FolderError> {
     let provenance = read_provenance(path)?;
     let (records, _) = read_records(path)?;
     let log = fs::read(path.join(HISTOGRAMS)).unwrap_or_default();
-    Ok(LoadedRun { provenance, records, histograms: parse_log(&log) })
+    Ok(LoadedRun { provenance, records, histograms: histogram_log::parse(&log) })
 }
 
+/// Locks the folder itself, so that no file is needed for it.
 fn lock(path: &Path) -> Result<File, FolderError> {
-    let name = path.join(LOCK);
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&name)
-        .map_err(io_error("open", &name))?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)
+    let folder = File::open(path).map_err(io_error("open", path))?;
+    flock(&folder, FlockOperation::NonBlockingLockExclusive)
         .map_err(|_| FolderError::InUse(path.to_owned()))?;
-    Ok(file)
+    Ok(folder)
 }
 
 fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
@@ -271,56 +261,11 @@ fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static
     .find_map(|(field, same)| (!same).then_some(field))
 }
 
-/// Moves a record's histograms into the lines of an HdrHistogram log.
-fn take_histograms(record: &mut PointRecord) -> Vec<u8> {
-    let tag = record.histogram_tag();
-    let start = Duration::from_nanos(record.started_unix_ns);
-    let mut log = Vec::new();
-    let virtbench_record::PointStatus::Measured(measured) = &mut record.status else { return log };
-    let outcome = &mut measured.outcome;
-    let length = Duration::from_nanos(outcome.elapsed_ns);
-    // Both directions together can be added up again.
-    outcome.total.histogram = None;
-    let mut serializer = V2DeflateSerializer::new();
-    let mut builder = IntervalLogWriterBuilder::new();
-    let Ok(mut writer) = builder.with_max_value_divisor(1e6).begin_log_with(&mut log, &mut serializer) else {
-        return Vec::new();
-    };
-    for (stats, direction) in [(&mut outcome.read, "read"), (&mut outcome.write, "write")] {
-        let Some(histogram) = stats.histogram.take().and_then(|text| decode_histogram(&text).ok()) else {
-            continue;
-        };
-        let name = format!("{tag}/{direction}");
-        // Writing into memory does not fail.
-        let _ = writer.write_histogram(&histogram, start, length, Tag::new(&name));
-    }
-    log
-}
-
-fn parse_log(log: &[u8]) -> BTreeMap<String, Histogram<u64>> {
-    IntervalLogIterator::new(log)
-        .map_while(Result::ok)
-        .filter_map(|entry| match entry {
-            LogEntry::Interval(interval) => Some((
-                interval.tag()?.as_str().to_owned(),
-                decode_histogram(interval.encoded_histogram()).ok()?,
-            )),
-            _ => None,
-        })
-        .collect()
-}
-
 /// A kill may have left a line without its end: the next one must not continue it.
 fn end_torn_line(path: &Path, file: &File) -> Result<(), FolderError> {
     let bytes = fs::read(path).map_err(io_error("read", path))?;
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |index| index + 1);
     file.set_len(whole as u64).map_err(io_error("cut", path))
-}
-
-/// When a moment was, in nanoseconds since 1970.
-#[must_use]
-pub fn unix_ns(time: std::time::SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

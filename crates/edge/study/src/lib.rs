@@ -3,6 +3,7 @@
 mod disk;
 mod folder;
 mod grid;
+mod histogram_log;
 pub mod native_vs_vm;
 mod schedule;
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
 use virtbench_lab::{Environment, LabError, Machine, MachineError, TimeLimits, measure};
@@ -148,7 +149,7 @@ fn measure_step(
         Err(LabError::Stopped) => return Err(StudyError::Stopped),
         // The agent is well but this load is not possible here, such as 1 KiB blocks on 4 KiB sectors.
         Err(LabError::Machine { source: MachineError::Refused { message, .. }, .. }) => {
-            (crate::folder::unix_ns(std::time::SystemTime::now()), PointStatus::Unavailable { why: message })
+            (unix_ns(), PointStatus::Unavailable { why: message })
         }
         Err(error) => return Err(error.into()),
     };
@@ -174,4 +175,9 @@ fn check_whole(environment: &str, measured: &Measured, stop: &AtomicBool) -> Res
     let kinds: Vec<String> =
         outcome.error_kinds.iter().map(|(name, count)| format!("{count} x {name}")).collect();
     Err(StudyError::Target { environment: environment.to_owned(), why: kinds.join(", ") })
+}
+
+fn unix_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -35,21 +35,12 @@ struct Report<'a> {
 
 /// Applies the load and prints what came of it.
 pub fn execute(args: &LoadArgs) -> Outcome {
-    let access = access(args);
-    access.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
-    let target = open(args, &access)?;
-    let spec = LoadSpec {
-        access,
-        outstanding: args.outstanding,
-        workers: args.workers,
-        ramp_ns: args.ramp,
-        time_ns: args.time,
-        interval_ns: args.interval,
-        region_bytes: args.size.unwrap_or(target.facts().size_bytes),
-        engine: args.engine.into(),
-        direct: target.facts().direct,
-        seed: args.seed.unwrap_or_else(drawn_seed),
-    };
+    let mut spec = spec(args);
+    // Before a file is made for a load that makes no sense.
+    spec.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
+    let target = open(args, &spec.access)?;
+    spec.region_bytes = args.size.unwrap_or(target.facts().size_bytes);
+    spec.direct = target.facts().direct;
     let (outcome, host) = measure(&spec, &target)?;
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -70,6 +61,22 @@ pub fn execute(args: &LoadArgs) -> Outcome {
         table::write(&mut out, &outcome, &host)?;
     }
     verdict(&outcome)
+}
+
+/// The load as far as it is known before the target is.
+fn spec(args: &LoadArgs) -> LoadSpec {
+    LoadSpec {
+        access: access(args),
+        outstanding: args.outstanding,
+        workers: args.workers,
+        ramp_ns: args.ramp,
+        time_ns: args.time,
+        interval_ns: args.interval,
+        region_bytes: args.size.unwrap_or(u64::MAX),
+        engine: args.engine.into(),
+        direct: !args.buffered,
+        seed: args.seed.unwrap_or_else(drawn_seed),
+    }
 }
 
 fn access(args: &LoadArgs) -> AccessSpec {

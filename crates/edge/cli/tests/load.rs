@@ -1,0 +1,186 @@
+//! `virtbench load` as a user runs it.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::time::Duration;
+
+use support::{finish, folder, run, signal, virtbench};
+
+const SHORT: [&str; 6] = ["--ramp", "20ms", "--time", "200ms", "--size", "8MiB"];
+
+fn load(target: &str, more: &[&str]) -> support::Finished {
+    let mut arguments = vec!["load", "--target", target];
+    arguments.extend(SHORT);
+    arguments.extend(more);
+    run(&arguments)
+}
+
+#[test]
+fn json_is_one_object_with_the_promised_fields_and_nothing_else_is_printed() {
+    let folder = folder();
+    let target = folder.path().join("t.img");
+    let done = load(target.to_str().unwrap(), &["--read", "70", "--json", "--seed", "7"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert_eq!(done.stderr, "", "progress is for terminals");
+    let json = done.json();
+    for side in ["total", "read", "write"] {
+        for field in ["operations", "iops", "bytes_per_second"] {
+            assert!(json[side][field].as_f64().unwrap() > 0.0, "{side}.{field}");
+        }
+        for field in ["min", "mean", "stddev", "max", "p50", "p90", "p95", "p99", "p99_9"] {
+            assert!(json[side]["latency_ns"][field].is_number(), "{side}.latency_ns.{field}");
+        }
+    }
+    assert_eq!(json["errors"], 0);
+    assert_eq!(json["elapsed_ns"], 200_000_000);
+    assert_eq!((&json["seed"], &json["spec"]["seed"]), (&7.into(), &7.into()));
+    assert!(json["host_cpu_percent"].as_f64().unwrap() >= 0.0);
+    let share = json["read"]["operations"].as_f64().unwrap() / json["total"]["operations"].as_f64().unwrap();
+    assert!((0.6..0.8).contains(&share), "{share} were reads");
+}
+
+#[test]
+fn a_table_is_printed_for_people() {
+    let done = load("null", &[]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    for word in ["IOPS", "p99.9", "host CPU", "IOPS per %CPU", "KB/s per %CPU", "seed"] {
+        assert!(done.stdout.contains(word), "{word} is missing:\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn a_mix_is_applied_by_its_shares() {
+    let mix = ["--mix", "size=4k,share=50,read=100", "--mix", "size=8k,share=50,read=0,random=0", "--json"];
+    let json = load("null", &mix).json();
+    let mean =
+        |side: &str| json[side]["bytes"].as_f64().unwrap() / json[side]["operations"].as_f64().unwrap();
+    assert_eq!((mean("read"), mean("write")), (4096.0, 8192.0));
+}
+
+#[test]
+fn nonsense_is_refused_with_the_flag_and_exit_code_2() {
+    for (arguments, word) in [
+        (vec!["--bs", "0"], "block size"),
+        (vec!["--bs", "4q"], "4q"),
+        (vec!["--read", "101"], "--read"),
+        (vec!["--random", "-1"], "--random"),
+        (vec!["--outstanding", "0"], "--outstanding"),
+        (vec!["--workers", "100000"], "--workers"),
+        (vec!["--time", "5"], "--time"),
+        (vec!["--burst", "0"], "burst"),
+        (vec!["--engine", "psync", "--outstanding", "4"], "psync"),
+        (vec!["--mix", "size=4k,share=30"], "30 %"),
+        (vec!["--mix", "size=4k,share=100", "--bs", "4k"], "--bs"),
+        (vec!["--mix", "size=4k,share=100,colour=red"], "colour"),
+        (vec!["--bs", "16MiB"], "--size"),
+        (vec!["--frobnicate"], "--frobnicate"),
+    ] {
+        let mut words = vec!["load", "--target", "null", "--size", "8MiB", "--ramp", "0s"];
+        words.extend(&arguments);
+        let done = run(&words);
+        assert_eq!(done.code(), 2, "{arguments:?}: {done:?}");
+        assert!(done.stderr.contains(word), "{arguments:?}: {}", done.stderr);
+        assert_eq!(done.stdout, "");
+    }
+}
+
+#[test]
+fn targets_that_cannot_be_used_are_exit_code_3_and_stay_as_they_are() {
+    let folder = folder();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(path("precious"), vec![7; 8 << 20]).unwrap();
+    let small = path("small");
+    fs::write(&small, [0; 4096]).unwrap();
+    for (target, more, word) in [
+        (path("."), vec![], "directory"),
+        (path("precious"), vec!["--read", "50"], "--allow-overwrite"),
+        (small, vec![], "--size"),
+        (path("no/such/folder/t"), vec![], "cannot create"),
+        ("/dev/null".into(), vec![], "neither"),
+        (path("huge"), vec!["--size", "1000TiB"], "no room"),
+    ] {
+        let mut words = vec!["load", "--target", &target, "--time", "50ms"];
+        if !more.contains(&"--size") {
+            words.extend(["--size", "8MiB"]);
+        }
+        words.extend(&more);
+        let done = run(&words);
+        assert_eq!(done.code(), 3, "{target}: {done:?}");
+        assert!(done.stderr.contains(word), "{target}: {}", done.stderr);
+    }
+    assert_eq!(fs::read(path("precious")).unwrap(), vec![7; 8 << 20]);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "something was left behind");
+}
+
+#[test]
+fn a_file_system_without_direct_io_is_said_to_be_so() {
+    let folder = tempfile::TempDir::new_in("/dev/shm").unwrap();
+    let target = folder.path().join("t.img");
+    let done = load(target.to_str().unwrap(), &["--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    // Linux 6.6 and later take O_DIRECT on tmpfs; where it is refused, a note says so and why.
+    let refused = json["target"]["direct"] == false;
+    let noted = json["notes"].to_string().contains("O_DIRECT");
+    assert_eq!(refused, noted, "{}", json["notes"]);
+}
+
+#[test]
+fn a_signal_ends_the_load_and_keeps_what_was_measured() {
+    for name in ["INT", "TERM"] {
+        let child = virtbench()
+            .args(["load", "--target", "null", "--ramp", "0s", "--time", "60s", "--json"])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&child, name);
+        let done = finish(child);
+        assert_eq!(done.code(), 130, "{done:?}");
+        let json = done.json();
+        assert_eq!(json["interrupted"], true);
+        assert!(json["total"]["operations"].as_u64().unwrap() > 0);
+        assert!(json["elapsed_ns"].as_u64().unwrap() < 30_000_000_000);
+    }
+}
+
+#[test]
+fn a_signal_during_preparation_leaves_no_file() {
+    let folder = folder();
+    let target = folder.path().join("t.img");
+    let child = virtbench().args(["load", "--size", "4GiB", "--target"]).arg(&target).spawn().unwrap();
+    support::wait_for("writing to begin", || fs::read_dir(folder.path()).unwrap().next().map(drop));
+    signal(&child, "INT");
+    let done = finish(child);
+    assert_eq!(done.code(), 130, "{done:?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn operations_that_fail_are_exit_code_5_with_results() {
+    let folder = folder();
+    let target = folder.path().join("t.img");
+    load(target.to_str().unwrap(), &[]);
+    let child = virtbench()
+        .args(["load", "--ramp", "0s", "--time", "20s", "--json", "--target"])
+        .arg(&target)
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    fs::OpenOptions::new().write(true).open(&target).unwrap().set_len(4096).unwrap();
+    let done = finish(child);
+    assert_eq!(done.code(), 5, "{done:?}");
+    assert!(done.json()["errors"].as_u64().unwrap() > 0);
+    assert!(done.stderr.contains("short transfer"), "{}", done.stderr);
+}
+
+#[test]
+fn output_into_a_closed_pipe_is_no_error() {
+    let mut child =
+        virtbench().args(["load", "--target", "null", "--ramp", "0s", "--time", "50ms"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let status = child.wait().unwrap();
+    assert!(status.success(), "{status}");
+}

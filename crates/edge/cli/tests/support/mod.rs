@@ -1,0 +1,125 @@
+//! Running the command as a user does, with a limit on every wait.
+
+#![allow(clippy::unwrap_used, dead_code, reason = "helpers of tests, each of which uses some")]
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long anything may take before the test fails.
+pub const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a finished command left.
+#[derive(Debug)]
+pub struct Finished {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Finished {
+    pub fn code(&self) -> i32 {
+        self.status.code().unwrap_or(-1)
+    }
+
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// A folder on the disk of the build rather than in /tmp, which may be a tmpfs without direct I/O.
+pub fn folder() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+pub fn virtbench() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_virtbench"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Runs to the end.
+pub fn run(arguments: &[&str]) -> Finished {
+    finish(virtbench().args(arguments).spawn().unwrap())
+}
+
+/// Waits for the end, within the limit.
+pub fn finish(mut child: Child) -> Finished {
+    let reader = |mut pipe: Box<dyn Read + Send>| {
+        thread::spawn(move || {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).unwrap();
+            text
+        })
+    };
+    let stdout = reader(Box::new(child.stdout.take().unwrap()));
+    let stderr = reader(Box::new(child.stderr.take().unwrap()));
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begun.elapsed() > LIMIT {
+            child.kill().unwrap();
+            panic!("still running after {LIMIT:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    Finished { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+}
+
+/// Sends a signal to a process this test started.
+pub fn signal(child: &Child, name: &str) {
+    signal_pid(child.id(), name);
+}
+
+pub fn signal_pid(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
+
+/// Waits until something is so.
+pub fn wait_for<T>(what: &str, mut probe: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(begun.elapsed() < LIMIT, "waited {LIMIT:?} for {what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Processes whose parent is `pid`, as (pid, command name).
+pub fn children(pid: u32) -> Vec<(u32, String)> {
+    std::fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter_map(|child| {
+            let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
+            let (name, rest) = (stat.split_once('(')?.1.rsplit_once(')')?.0, stat.rsplit_once(") ")?.1);
+            let parent: u32 = rest.split(' ').nth(1)?.parse().ok()?;
+            (parent == pid).then(|| (child, name.to_owned()))
+        })
+        .collect()
+}
+
+pub fn is_alive(pid: u32) -> bool {
+    // A zombie has ended; it only waits to be asked for its status.
+    std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// Arguments of a small study into `out`.
+pub fn small_study(folder: &Path, out: &Path, time: &str, repetitions: u32) -> Vec<String> {
+    let grid = folder.join("grid.toml");
+    std::fs::write(&grid, "blocks = ['4k']\nreads = [0, 100]\nrandoms = [100]\n").unwrap();
+    let words = ["study", "native-vs-vm", "--size", "32MiB", "--ramp", "50ms", "--time", time, "--grid"];
+    let mut arguments: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    arguments.extend([grid, PathBuf::from("--out"), out.to_owned()].map(|path| path.display().to_string()));
+    arguments.extend(["--repetitions".to_owned(), repetitions.to_string()]);
+    arguments
+}

@@ -1,12 +1,124 @@
 //! Sizes and times of what virtbench carries and starts.
 
+use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
+use virtbench_lab::{
+    AGENT, Aio, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu,
+    TimeLimits, Vm, choose_accelerator, find_kernel, measure,
+};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
 
-use crate::pairs::Verdict;
+use crate::pairs::{Verdict, median};
+use crate::virtbench;
 
-/// Checks them.
-pub fn check(_folder: &Path) -> Result<Vec<Verdict>> {
-    Ok(vec![])
+/// Guests booted for the median.
+const BOOTS: usize = 5;
+/// How long a grid of a hundred short points may take.
+const GRID_LIMIT: Duration = Duration::from_secs(300);
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// Checks what was promised of them.
+pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
+    println!("{:<44} {:>10} {:>10}", "figure", "virtbench", "promise");
+    let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
+    let image = GuestImage::new(&kernel, &[DEFAULT_ADAPTER])?;
+    let initramfs_bytes = image.initramfs_bytes;
+    let choice = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?;
+    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: folder.join("bench.img"), aio: Aio::IoUring };
+    let config = GuestConfig::new(choice.accelerator);
+    let mut vm = Vm::new("vm", qemu, image, choice.facts(), config, disk);
+    let boots = (0..BOOTS).map(|_| first_operation(&mut vm)).collect::<Result<Vec<f64>>>()?;
+    let boot = format!("boot to first I/O, {}, median of {BOOTS} (s)", choice.facts().name);
+    Ok(vec![
+        line("agent (MiB)", AGENT.len() as f64 / MIB, 4.0),
+        line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
+        line(&boot, median(boots), 6.0),
+        line("peak memory, 100-point grid (MiB)", grid_memory(folder)? / MIB, 100.0),
+    ])
+}
+
+fn line(figure: &str, value: f64, most: f64) -> Verdict {
+    let kept = value <= most;
+    println!(
+        "{figure:<44} {value:>10.2} {:>10} {}",
+        format!("<= {most}"),
+        if kept { "kept" } else { "BROKEN" }
+    );
+    if kept { Verdict::Kept } else { Verdict::Broken }
+}
+
+/// Seconds from asking for a guest until a load of 10 ms on its disk has brought results.
+fn first_operation(vm: &mut Vm) -> Result<f64> {
+    let spec = LoadSpec {
+        access: AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
+        outstanding: 1,
+        workers: 1,
+        ramp_ns: 0,
+        time_ns: 10_000_000,
+        interval_ns: 10_000_000,
+        region_bytes: 1 << 20,
+        engine: EngineKind::IoUring,
+        direct: true,
+        seed: 1,
+    };
+    let begun = Instant::now();
+    let mut machine = vm.start()?;
+    let (_, measured) = measure(machine.as_mut(), spec, TimeLimits::default(), &AtomicBool::new(false))?;
+    let seconds = begun.elapsed().as_secs_f64();
+    if measured.outcome.total.operations == 0 {
+        bail!("the guest's disk completed nothing");
+    }
+    machine.shut_down();
+    Ok(seconds)
+}
+
+/// Peak resident memory of virtbench itself over paper 1's grid, with short points, in bytes.
+fn grid_memory(folder: &Path) -> Result<f64> {
+    let mut child = Command::new(virtbench())
+        .args([
+            "study",
+            "native-vs-vm",
+            "--grid",
+            "paper",
+            "--ramp",
+            "0s",
+            "--time",
+            "20ms",
+            "--size",
+            "64MiB",
+        ])
+        .arg("--out")
+        .arg(folder.join("grid"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the study")?;
+    let begun = Instant::now();
+    let mut peak_kib = 0.0;
+    let status = loop {
+        peak_kib = high_water_kib(child.id()).unwrap_or(peak_kib);
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        if begun.elapsed() > GRID_LIMIT {
+            child.kill()?;
+            bail!("the grid took more than {GRID_LIMIT:?}");
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
+    if !status.success() {
+        bail!("the grid study failed: {status}");
+    }
+    Ok(peak_kib * 1024.0)
+}
+
+fn high_water_kib(pid: u32) -> Option<f64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
 }

@@ -73,7 +73,8 @@ impl Claim {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The value in the middle.
+pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) }

@@ -5,7 +5,6 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use hdrhistogram::Histogram;
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use virtbench_record::{PointRecord, Provenance, RecordError, parse_provenance, parse_records};
@@ -183,8 +182,9 @@ pub struct LoadedRun {
     pub provenance: Provenance,
     /// The points measured.
     pub records: Vec<PointRecord>,
-    /// Latency histograms by [`PointRecord::histogram_tag`] and direction, as in `native/.../0/read`.
-    pub histograms: BTreeMap<String, Histogram<u64>>,
+    /// Encoded latency histograms by [`PointRecord::histogram_tag`] and direction, as in
+    /// `native/.../0/read`.
+    pub histograms: BTreeMap<String, String>,
 }
 
 /// Reads a run folder, also one that is being written or was left by a killed run.

@@ -4,7 +4,7 @@ use virtbench_record::{
     DiskFacts, FORMAT, HostFacts, HostUse, LoadOutcome, Measured, Plan, PointKey, PointStatus, RunKind,
     TargetFacts, TargetKind,
 };
-use virtbench_units::LatencyRecorder;
+use virtbench_units::{LatencyRecorder, decode_histogram};
 
 use crate::grid::load_of;
 
@@ -110,7 +110,7 @@ fn what_is_added_comes_back_histograms_included() {
     let run = load_run(temp.path()).unwrap();
     assert_eq!(run.provenance, provenance());
     assert_eq!(run.records.len(), 2);
-    let histogram = &run.histograms["native/b4096-r50-x100/1/read"];
+    let histogram = decode_histogram(&run.histograms["native/b4096-r50-x100/1/read"]).unwrap();
     assert_eq!((histogram.len(), histogram.max()), (99, 99_007));
     assert_eq!(run.histograms.len(), 2, "writes had none");
 }

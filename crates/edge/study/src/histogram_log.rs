@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
@@ -37,15 +36,15 @@ pub(crate) fn take(record: &mut PointRecord) -> Vec<u8> {
     log
 }
 
-/// Reads a log; a line that was cut short ends it. Of two lines with one tag the later counts.
-pub(crate) fn parse(log: &[u8]) -> BTreeMap<String, Histogram<u64>> {
+/// Reads a log into encoded histograms by tag; a line that was cut short ends it. Of two lines with
+/// one tag the later counts.
+pub(crate) fn parse(log: &[u8]) -> BTreeMap<String, String> {
     IntervalLogIterator::new(log)
         .map_while(Result::ok)
         .filter_map(|entry| match entry {
-            LogEntry::Interval(interval) => Some((
-                interval.tag()?.as_str().to_owned(),
-                decode_histogram(interval.encoded_histogram()).ok()?,
-            )),
+            LogEntry::Interval(interval) => {
+                Some((interval.tag()?.as_str().to_owned(), interval.encoded_histogram().to_owned()))
+            }
             _ => None,
         })
         .collect()

@@ -16,7 +16,6 @@ mod takeaway;
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use virtbench_record::{PointRecord, Provenance};
 
 pub use rows::{CsvError, csv};
@@ -24,15 +23,15 @@ pub use takeaway::{Takeaway, takeaway};
 
 /// The report of a native-against-VM run as one HTML file.
 ///
-/// `histograms` holds latencies in nanoseconds under [`PointRecord::histogram_tag`] followed by
-/// `/read` or `/write`. Where a tag is missing, the histogram inside the record is used; where that
+/// `histograms` holds latencies in nanoseconds, encoded as HdrHistogram logs hold them, under
+/// [`PointRecord::histogram_tag`] followed by `/read` or `/write`. Where a tag is missing, the histogram inside the record is used; where that
 /// is missing too, the point has no latency curve. Any records will do, from none at all to an
 /// incomplete run: the page says what is missing.
 #[must_use]
 pub fn native_vs_vm_html(
     provenance: &Provenance,
     records: &[PointRecord],
-    histograms: &BTreeMap<String, Histogram<u64>>,
+    histograms: &BTreeMap<String, String>,
 ) -> String {
     page::page(&run::Run::new(provenance, records), histograms)
 }

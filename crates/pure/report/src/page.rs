@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use hdrhistogram::Histogram;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
@@ -19,7 +18,7 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// The report's HTML.
-pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, Histogram<u64>>) -> String {
+pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> String {
     let figures = Figures {
         surfaces: figures::surfaces(run),
         ratio: figures::ratio_curve(run),

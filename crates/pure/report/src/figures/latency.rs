@@ -20,23 +20,30 @@ const STEPS_PER_DECADE: i32 = 10;
 const DECADES_MOST: i32 = 7;
 
 /// The curves of every point that has histograms; nothing where none has.
-pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, Histogram<u64>>) -> Option<Figure> {
-    let mut joined: BTreeMap<PointKey, Joined> = BTreeMap::new();
+///
+/// One point's histograms are decoded at a time: a paper's grid of them takes a hundred megabytes.
+pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Option<Figure> {
+    let mut sides: BTreeMap<PointKey, Vec<(&PointRecord, Which)>> = BTreeMap::new();
     for record in run.records {
         if let Some(which) = run.side_of(record) {
-            joined.entry(record.point).or_default().add(record, which, histograms);
+            sides.entry(record.point).or_default().push((record, which));
         }
     }
-    joined.retain(|_, joined| !joined.0.is_empty());
-    let variants: Vec<Variant> =
-        joined.iter().map(|(key, joined)| joined.variant(&key.to_string())).collect();
+    let (keys, variants): (Vec<PointKey>, Vec<Variant>) = sides
+        .into_iter()
+        .filter_map(|(key, records)| {
+            let mut joined = Joined::default();
+            records.into_iter().for_each(|(record, which)| joined.add(record, which, histograms));
+            (!joined.0.is_empty()).then(|| (key, joined.variant(&key.to_string())))
+        })
+        .unzip();
     if variants.is_empty() {
         return None;
     }
     // The middle of the ratio curve is the most typical point there is.
     let curve = &run.comparison.curve;
     let typical = curve.get(curve.len() / 2).map(|point| point.key);
-    let first = joined.keys().position(|key| Some(*key) == typical).unwrap_or(0);
+    let first = keys.iter().position(|key| Some(*key) == typical).unwrap_or(0);
     Some(Figure {
         title: "Latency by percentile".into(),
         caption: "How long operations of the selected point took: all repetitions together. Each step to the \
@@ -63,17 +70,16 @@ const DIRECTIONS: [(&str, DashType); 2] = [("read", DashType::Solid), ("write", 
 struct Joined(BTreeMap<(bool, usize), Histogram<u64>>);
 
 impl Joined {
-    fn add(&mut self, record: &PointRecord, which: Which, histograms: &BTreeMap<String, Histogram<u64>>) {
+    fn add(&mut self, record: &PointRecord, which: Which, histograms: &BTreeMap<String, String>) {
         for (direction, (name, _)) in DIRECTIONS.iter().enumerate() {
             let stored = histograms.get(&format!("{}/{name}", record.histogram_tag()));
-            let inside = stored.is_none().then(|| inside(record, direction)).flatten();
-            let Some(histogram) = stored.or(inside.as_ref()).filter(|histogram| !histogram.is_empty()) else {
-                continue;
-            };
+            let text = stored.map(String::as_str).or_else(|| inside(record, direction));
+            let decoded = text.and_then(|text| decode_histogram(text).ok());
+            let Some(histogram) = decoded.filter(|histogram| !histogram.is_empty()) else { continue };
             let Ok(empty) = Histogram::new(3) else { continue };
             let sum = self.0.entry((which == Which::Vm, direction)).or_insert(empty);
             // Resizing, it takes any value; what it could not take would be missing from the curve only.
-            let _ = sum.add(histogram);
+            let _ = sum.add(&histogram);
         }
     }
 
@@ -93,10 +99,10 @@ impl Joined {
     }
 }
 
-fn inside(record: &PointRecord, direction: usize) -> Option<Histogram<u64>> {
+fn inside(record: &PointRecord, direction: usize) -> Option<&str> {
     let outcome = &record.measured()?.outcome;
     let stats = if direction == 0 { &outcome.read } else { &outcome.write };
-    decode_histogram(stats.histogram.as_ref()?).ok()
+    stats.histogram.as_deref()
 }
 
 /// The percentile at which 1/(1-p) has this value.

@@ -72,10 +72,23 @@ pub fn report(outcome: Outcome) -> ExitCode {
         // Whoever reads our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
-            eprintln!("virtbench: {error:#}");
+            eprintln!("virtbench: {}", sentence(&error));
             ExitCode::from(kind as u8)
         }
     }
+}
+
+/// The error with its causes, each said once: many messages contain that of their cause already.
+fn sentence(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| {
+        if said.contains(&cause) {
+            said
+        } else if said.is_empty() {
+            cause
+        } else {
+            format!("{said}: {cause}")
+        }
+    })
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -83,4 +96,18 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
         .chain()
         .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
         .any(|cause| cause.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once() {
+        let cause = || std::io::Error::other("no such luck");
+        let bare = anyhow::Error::new(cause()).context("cannot open x");
+        assert_eq!(sentence(&bare), "cannot open x: no such luck");
+        let telling = anyhow::Error::new(cause()).context("cannot open x: no such luck; try y");
+        assert_eq!(sentence(&telling), "cannot open x: no such luck; try y");
+    }
 }

@@ -36,7 +36,8 @@ pub struct TimeLimits {
 
 impl Default for TimeLimits {
     fn default() -> Self {
-        Self { prepare: Duration::from_secs(60), grace: Duration::from_secs(30) }
+        // The engine gives a stalled target 30 s; its own word comes before our limit.
+        Self { prepare: Duration::from_secs(60), grace: Duration::from_secs(45) }
     }
 }
 

@@ -147,6 +147,7 @@ pub fn decode_histogram(text: &str) -> Result<Histogram<u64>, CodecError> {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -53,6 +53,7 @@ impl SeedSequence {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 mod tests {
     use super::*;
     use proptest::prelude::*;

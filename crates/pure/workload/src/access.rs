@@ -59,6 +59,39 @@ pub enum AccessError {
     },
 }
 
+/// Where random seeks go.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Every aligned offset is as likely.
+    #[default]
+    Uniform,
+    /// The k-th most popular offset has a probability in proportion to k^-theta; popular offsets are
+    /// scattered over the region.
+    Zipf {
+        /// The exponent, 0 < theta < 5, theta not 1.
+        theta: f64,
+    },
+    /// Popularity follows a Pareto distribution, as fio's: h = 0.2 puts 80 % on 20 %.
+    Pareto {
+        /// The skew, 0 < h < 1.
+        h: f64,
+    },
+    /// Some of the seeks go to a part at the region's start, the others to the rest.
+    Hot {
+        /// How much of the region is hot, in percent.
+        data_percent: f64,
+        /// How many of the seeks go there, in percent.
+        access_percent: f64,
+    },
+    /// Each seek goes this far on from the one before, in bytes, and wraps around.
+    Strided {
+        /// The distance, in bytes.
+        stride_bytes: u64,
+    },
+}
+
 /// One line of an access specification, with Iometer's columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -78,6 +111,13 @@ pub struct AccessLine {
     pub burst: u32,
     /// Offsets are multiples of this many bytes.
     pub align_bytes: u64,
+    /// Probability that an operation that is not a read is a trim (discard) instead of a write, in
+    /// percent.
+    #[serde(default)]
+    pub trim_percent: f64,
+    /// Where random seeks go.
+    #[serde(default)]
+    pub placement: Placement,
 }
 
 impl AccessLine {
@@ -92,6 +132,8 @@ impl AccessLine {
             delay_ns: 0,
             burst: 1,
             align_bytes: size_bytes,
+            trim_percent: 0.0,
+            placement: Placement::Uniform,
         }
     }
 
@@ -207,6 +249,8 @@ pub fn parse_mix_line(text: &str) -> Result<AccessLine, AccessError> {
             text.parse().map_err(|_| syntax(format!("{text:?} is not a whole number of operations")))
         })?,
         align_bytes: get("align").map_or(Ok(size_bytes), bytes)?,
+        trim_percent: 0.0,
+        placement: Placement::Uniform,
     };
     line.validate()?;
     Ok(line)
@@ -230,6 +274,8 @@ mod tests {
                 delay_ns: 2_000_000,
                 burst: 4,
                 align_bytes: 512,
+                trim_percent: 0.0,
+                placement: Placement::Uniform,
             }
         );
     }

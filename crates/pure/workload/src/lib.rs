@@ -7,6 +7,9 @@ mod access;
 mod load;
 mod stream;
 
-pub use access::{AccessError, AccessLine, AccessSpec, parse_mix_line};
-pub use load::{EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING, MAX_WORKERS};
+pub use access::{AccessError, AccessLine, AccessSpec, Placement, parse_mix_line};
+pub use load::{
+    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING,
+    MAX_WORKERS, Rate, UringOptions,
+};
 pub use stream::{Direction, Op, Step, Stream};

@@ -29,6 +29,49 @@ pub enum EngineKind {
     Psync,
 }
 
+/// When operations arrive, for an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// At exponentially distributed distances, as independent users do.
+    Poisson,
+}
+
+/// An open loop: operations arrive at a rate, whether earlier ones have completed or not. Latency
+/// then counts from the intended start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Operations per second, of all workers together.
+    pub per_second: f64,
+    /// When they arrive.
+    pub arrivals: Arrivals,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Content {
+    /// How much of each block a compressor could save, in percent.
+    pub compressible_percent: u8,
+    /// How many of the blocks written repeat an earlier one, in percent.
+    pub duplicate_percent: u8,
+}
+
+/// What else is asked of io_uring. A kernel or device that refuses is an error, not a silent no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UringOptions {
+    /// A kernel thread polls for submissions (IORING_SETUP_SQPOLL).
+    pub submission_polling: bool,
+    /// Completions are polled for at the device (IORING_SETUP_IOPOLL).
+    pub completion_polling: bool,
+}
+
 /// A load that cannot be applied.
 #[derive(Debug, Error, PartialEq)]
 pub enum LoadError {
@@ -106,6 +149,61 @@ pub struct LoadSpec {
     pub direct: bool,
     /// Seed of every random choice.
     pub seed: u64,
+    /// An open loop's rate; without it the loop is closed: outstanding I/Os are kept up.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// A flush (fdatasync) after so many writes of a worker.
+    #[serde(default)]
+    pub flush_every: Option<u32>,
+    /// What is written.
+    #[serde(default)]
+    pub content: Content,
+    /// Whether blocks carry seed, offset, sequence and checksum, and are checked when read.
+    #[serde(default)]
+    pub verify: bool,
+    /// What else is asked of io_uring.
+    #[serde(default)]
+    pub uring: UringOptions,
+    /// Processors that workers are pinned to, in turn; empty where they may run anywhere.
+    #[serde(default)]
+    pub processors: Vec<u32>,
+    /// How long an operation may take before the target counts as stalled, in nanoseconds.
+    #[serde(default = "default_timeout_ns")]
+    pub timeout_ns: u64,
+}
+
+/// Half a minute: longer than any device's own retries that still end well.
+pub const DEFAULT_TIMEOUT_NS: u64 = 30_000_000_000;
+
+fn default_timeout_ns() -> u64 {
+    DEFAULT_TIMEOUT_NS
+}
+
+impl LoadSpec {
+    /// A closed loop of one worker on the whole of `region_bytes`, with everything else as it is
+    /// when nobody says otherwise: 16 outstanding, 1 s ramp-up, 5 s measuring, direct I/O.
+    #[must_use]
+    pub fn new(access: AccessSpec, region_bytes: u64) -> Self {
+        Self {
+            access,
+            outstanding: 16,
+            workers: 1,
+            ramp_ns: 1_000_000_000,
+            time_ns: 5_000_000_000,
+            interval_ns: 1_000_000_000,
+            region_bytes,
+            engine: EngineKind::IoUring,
+            direct: true,
+            seed: 1,
+            rate: None,
+            flush_every: None,
+            content: Content::default(),
+            verify: false,
+            uring: UringOptions::default(),
+            processors: Vec::new(),
+            timeout_ns: DEFAULT_TIMEOUT_NS,
+        }
+    }
 }
 
 impl LoadSpec {
@@ -154,18 +252,7 @@ mod tests {
     use crate::access::AccessLine;
 
     fn load() -> LoadSpec {
-        LoadSpec {
-            access: AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)),
-            outstanding: 16,
-            workers: 1,
-            ramp_ns: 0,
-            time_ns: 1_000_000_000,
-            interval_ns: 100_000_000,
-            region_bytes: 1 << 20,
-            engine: EngineKind::IoUring,
-            direct: true,
-            seed: 1,
-        }
+        LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)
     }
 
     #[test]

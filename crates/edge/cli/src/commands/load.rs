@@ -39,16 +39,15 @@ pub fn execute(args: &LoadArgs) -> Outcome {
     access.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
     let target = open(args, &access)?;
     let spec = LoadSpec {
-        access,
         outstanding: args.outstanding,
         workers: args.workers,
         ramp_ns: args.ramp,
         time_ns: args.time,
         interval_ns: args.interval,
-        region_bytes: args.size.unwrap_or(target.facts().size_bytes),
         engine: args.engine.into(),
         direct: target.facts().direct,
         seed: args.seed.unwrap_or_else(drawn_seed),
+        ..LoadSpec::new(access, args.size.unwrap_or(target.facts().size_bytes))
     };
     let (outcome, host) = measure(&spec, &target)?;
     let mut out = std::io::stdout().lock();

@@ -47,6 +47,9 @@ pub enum AccessError {
         /// What was given.
         ns: u64,
     },
+    /// A placement of random seeks that makes no sense.
+    #[error("--distribution: {0}")]
+    Placement(String),
     /// A `--mix` text that cannot be read.
     #[error(
         "--mix {text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k"
@@ -141,9 +144,12 @@ impl AccessLine {
         if self.size_bytes == 0 || self.size_bytes > MAX_BLOCK_BYTES {
             return Err(AccessError::BlockSize { bytes: self.size_bytes });
         }
-        for (field, value) in
-            [("share", self.share_percent), ("read", self.read_percent), ("random", self.random_percent)]
-        {
+        for (field, value) in [
+            ("share", self.share_percent),
+            ("read", self.read_percent),
+            ("random", self.random_percent),
+            ("trim", self.trim_percent),
+        ] {
             if !(0.0..=100.0).contains(&value) {
                 return Err(AccessError::Percentage { field, value });
             }
@@ -157,7 +163,7 @@ impl AccessLine {
         if self.delay_ns > MAX_DELAY_NS {
             return Err(AccessError::Delay { ns: self.delay_ns });
         }
-        Ok(())
+        self.placement.validate(self.align_bytes).map_err(AccessError::Placement)
     }
 }
 
@@ -198,7 +204,7 @@ impl AccessSpec {
         self.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 
-    /// Whether any operation can be a write.
+    /// Whether any operation changes the target: a write or a trim.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.lines.iter().any(|line| line.share_percent > 0.0 && line.read_percent < 100.0)

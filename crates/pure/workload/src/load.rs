@@ -14,6 +14,9 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 pub const MAX_WORKERS: u32 = 256;
 /// The most buffer memory a load may ask for, in bytes.
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
+/// The highest rate of an open loop, in operations per second: drawing the intended starts alone
+/// would take a fifth of a processor.
+pub const MAX_RATE: f64 = 1e7;
 /// The longest ramp-up or measurement: a week.
 const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
@@ -123,6 +126,22 @@ pub enum LoadError {
         /// Outstanding I/Os asked for.
         outstanding: u32,
     },
+    /// A rate that is no rate.
+    #[error("--rate {per_second}/s is outside 0.001/s to {MAX_RATE}/s, of all workers together")]
+    Rate {
+        /// Operations per second asked for.
+        per_second: f64,
+    },
+    /// Two things that exclude each other.
+    #[error("{first} and {second} exclude each other: {why}")]
+    Conflict {
+        /// One flag.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// Why, and what to do.
+        why: &'static str,
+    },
 }
 
 /// A load as one machine applies it to one target.
@@ -228,6 +247,11 @@ impl LoadSpec {
         if self.engine == EngineKind::Psync && self.outstanding > 1 {
             return Err(LoadError::PsyncOutstanding { outstanding: self.outstanding });
         }
+        range("--timeout (ns)", self.timeout_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("--flush-every", self.flush_every.unwrap_or(1).into(), 1, u32::MAX as u64 - 1)?;
+        range("--compressible", self.content.compressible_percent.into(), 0, 100)?;
+        range("--duplicate", self.content.duplicate_percent.into(), 0, 100)?;
+        self.check_combinations()?;
         let block_bytes = self.access.largest_block_bytes();
         let total_bytes =
             u64::from(self.workers) * u64::from(self.outstanding) * block_bytes.next_multiple_of(4096);
@@ -241,6 +265,60 @@ impl LoadSpec {
         }
         if self.region_bytes < block_bytes {
             return Err(LoadError::RegionTooSmall { region_bytes: self.region_bytes, block_bytes });
+        }
+        Ok(())
+    }
+
+    /// Flags that contradict one another.
+    fn check_combinations(&self) -> Result<(), LoadError> {
+        let conflict = |first, second, why| Err(LoadError::Conflict { first, second, why });
+        if let Some(Rate { per_second, .. }) = self.rate {
+            if !(0.001..=MAX_RATE).contains(&per_second) {
+                return Err(LoadError::Rate { per_second });
+            }
+            if self.access.lines.iter().any(|line| line.delay_ns > 0) {
+                return conflict(
+                    "--rate",
+                    "--think",
+                    "the rate alone says when operations start; leave one out",
+                );
+            }
+        }
+        if self.verify && self.content != Content::default() {
+            return conflict(
+                "--verify",
+                "--compressible or --duplicate",
+                "blocks that are verified have contents of their own; leave one out",
+            );
+        }
+        if self.verify
+            && self.access.lines.iter().any(|line| line.size_bytes % 512 != 0 || line.align_bytes % 512 != 0)
+        {
+            return conflict(
+                "--verify",
+                "--bs or --align",
+                "each 512 bytes carry a header; choose multiples of 512",
+            );
+        }
+        let uring = self.uring;
+        if self.engine == EngineKind::Psync && uring != UringOptions::default() {
+            return conflict("--engine psync", "--sqpoll or --iopoll", "they are io_uring's; leave one out");
+        }
+        if uring.completion_polling {
+            if !self.direct {
+                return conflict(
+                    "--iopoll",
+                    "--buffered",
+                    "only direct I/O can be polled for; leave one out",
+                );
+            }
+            if self.flush_every.is_some() || self.access.lines.iter().any(|line| line.trim_percent > 0.0) {
+                return conflict(
+                    "--iopoll",
+                    "--flush-every or --trim",
+                    "the kernel polls for reads and writes only; leave one out",
+                );
+            }
         }
         Ok(())
     }
@@ -271,6 +349,9 @@ mod tests {
         assert!(message(|s| s.workers = 1000).contains("--workers"));
         assert!(message(|s| s.time_ns = 0).contains("--time"));
         assert!(message(|s| s.region_bytes = 100).contains("--size"));
+        assert!(message(|s| s.timeout_ns = 0).contains("--timeout"));
+        assert!(message(|s| s.flush_every = Some(0)).contains("--flush-every"));
+        assert!(message(|s| s.content.compressible_percent = 101).contains("--compressible"));
         assert!(message(|s| s.engine = EngineKind::Psync).contains("psync"));
         assert!(
             message(|s| {
@@ -279,5 +360,33 @@ mod tests {
             })
             .contains("4096 outstanding")
         );
+    }
+
+    #[test]
+    fn contradictions_name_both_flags() {
+        let message = |change: fn(&mut LoadSpec)| {
+            let mut spec = load();
+            change(&mut spec);
+            spec.validate().unwrap_err().to_string()
+        };
+        let rate = |per_second| Some(Rate { per_second, arrivals: Arrivals::Constant });
+        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8] {
+            assert!(LoadSpec { rate: rate(per_second), ..load() }.validate().is_err(), "{per_second}");
+        }
+        let thinking = message(|s| {
+            s.access.lines[0].delay_ns = 1;
+            s.rate = Some(Rate { per_second: 1.0, arrivals: Arrivals::Poisson });
+        });
+        assert!(thinking.contains("--rate and --think"), "{thinking}");
+        let polled = message(|s| {
+            s.uring.completion_polling = true;
+            s.flush_every = Some(3);
+        });
+        assert!(polled.contains("--iopoll and --flush-every"), "{polled}");
+        let verified = message(|s| {
+            s.verify = true;
+            s.content.duplicate_percent = 3;
+        });
+        assert!(verified.contains("--verify and --compressible"), "{verified}");
     }
 }

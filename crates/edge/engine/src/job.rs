@@ -60,7 +60,7 @@ impl WorkerJob {
             moments,
             interval_ns: self.interval_ns,
             timeout_ns: spec.timeout_ns,
-            open_loop: arrivals.map(|times| OpenLoop::new(times, moments)),
+            open_loop: arrivals.map(|times| Box::new(OpenLoop::new(times, moments))),
             verifier: self.ledger.clone().map(Verifier::new),
             stop: &self.stop,
             completed: &self.completed,

@@ -27,18 +27,22 @@ impl Slots {
         Self { in_flight: vec![idle; count as usize], free: (0..count).rev().collect() }
     }
 
-    /// A free place, which stays free.
+    /// Takes a free place, for [`Slots::occupy`] or [`Slots::put_back`].
     #[inline]
-    pub(crate) fn peek(&self) -> Option<u32> {
-        self.free.last().copied()
+    pub(crate) fn take(&mut self) -> Option<u32> {
+        self.free.pop()
     }
 
-    /// Takes the place that [`Slots::peek`] showed.
+    /// Gives back a place that was taken and not occupied.
     #[inline]
-    pub(crate) fn occupy(&mut self, operation: InFlight) {
-        if let Some(slot) = self.free.pop() {
-            self.in_flight[slot as usize] = operation;
-        }
+    pub(crate) fn put_back(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    /// Puts an operation into the place that was taken for it.
+    #[inline]
+    pub(crate) fn occupy(&mut self, slot: u32, operation: InFlight) {
+        self.in_flight[slot as usize] = operation;
     }
 
     /// The operation in a place, which is free from now on.
@@ -76,11 +80,12 @@ mod tests {
         let mut slots = Slots::new(3);
         let op = Op { direction: Direction::Write, offset: 0, len: 512 };
         for issued_ns in [10, 20, 30] {
-            slots.occupy(InFlight { op, start_ns: issued_ns, issued_ns });
+            let slot = slots.take().unwrap();
+            slots.occupy(slot, InFlight { op, start_ns: issued_ns, issued_ns });
         }
-        assert_eq!(slots.peek(), None);
+        assert_eq!(slots.take(), None);
         assert_eq!((slots.older_than(10), slots.older_than(25), slots.under_way()), (0, 2, 3));
         assert_eq!(slots.release(0).issued_ns, 10);
-        assert_eq!((slots.older_than(25), slots.peek(), slots.is_idle()), (1, Some(0), false));
+        assert_eq!((slots.older_than(25), slots.take(), slots.is_idle()), (1, Some(0), false));
     }
 }

@@ -66,7 +66,7 @@ pub(crate) struct Worker<'a> {
     pub interval_ns: u64,
     /// An operation that takes longer ends the load.
     pub timeout_ns: u64,
-    pub open_loop: Option<OpenLoop>,
+    pub open_loop: Option<Box<OpenLoop>>,
     pub verifier: Option<Verifier>,
     pub stop: &'a AtomicBool,
     pub completed: &'a AtomicU64,
@@ -202,12 +202,16 @@ impl Worker<'_> {
         mut now_ns: u64,
     ) -> u64 {
         let mut refused = 0;
-        while let Some(slot) = slots.peek() {
+        while let Some(slot) = slots.take() {
             let op = match self.stream.next_step() {
                 Step::Issue(op) => op,
-                Step::Wait(delay_ns) => return now_ns + delay_ns,
+                Step::Wait(delay_ns) => {
+                    slots.put_back(slot);
+                    return now_ns + delay_ns;
+                }
             };
             if !PLAIN && !self.may_start(op, &mut refused) {
+                slots.put_back(slot);
                 if refused >= MAX_CLAIMS_REFUSED {
                     break;
                 }
@@ -216,7 +220,7 @@ impl Worker<'_> {
             if op.direction == Direction::Write {
                 now_ns = self.fill(slot, op);
             }
-            slots.occupy(InFlight { op, start_ns: now_ns, issued_ns: now_ns });
+            slots.occupy(slot, InFlight { op, start_ns: now_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
         }
         0
@@ -225,36 +229,40 @@ impl Worker<'_> {
     /// Starts what is due while there are free slots; returns when the next operation is due if all
     /// that are have been started.
     fn issue_due(&mut self, backend: &mut impl Backend, slots: &mut Slots, mut now_ns: u64) -> u64 {
+        // Taken out meanwhile, so that it and the rest of the worker can both be changed.
+        let Some(mut open_loop) = self.open_loop.take() else { return 0 };
         let mut refused = 0;
-        if let Some(open_loop) = &mut self.open_loop {
-            open_loop.collect(now_ns);
-        }
-        while let Some(slot) = slots.peek() {
-            let Some(open_loop) = &self.open_loop else { break };
-            let Some(intended_ns) = open_loop.due() else { return open_loop.next_ns() };
-            // With a rate there are no delays: `LoadSpec::validate` refuses them.
-            let Step::Issue(op) = self.stream.next_step() else { continue };
-            if !self.may_start(op, &mut refused) {
-                if refused >= MAX_CLAIMS_REFUSED {
-                    break;
+        let mut wake_ns = 0;
+        open_loop.collect(now_ns);
+        while refused < MAX_CLAIMS_REFUSED {
+            let Some(intended_ns) = open_loop.due() else {
+                wake_ns = open_loop.next_ns();
+                break;
+            };
+            let Some(slot) = slots.take() else { break };
+            let op = match self.stream.next_step() {
+                Step::Issue(op) if self.may_start(op, &mut refused) => op,
+                // With a rate there are no delays: `LoadSpec::validate` refuses them.
+                Step::Issue(_) | Step::Wait(_) => {
+                    slots.put_back(slot);
+                    continue;
                 }
-                continue;
-            }
+            };
             if op.direction == Direction::Write {
                 now_ns = self.fill(slot, op);
             }
             // A flush belongs to the write before it and takes nobody's turn.
-            let start_ns = if op.direction == Direction::Flush { now_ns } else { intended_ns };
-            slots.occupy(InFlight { op, start_ns, issued_ns: now_ns });
+            let takes_turn = op.direction != Direction::Flush;
+            let start_ns = if takes_turn { intended_ns } else { now_ns };
+            slots.occupy(slot, InFlight { op, start_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
-            if let Some(open_loop) = self.open_loop.as_mut().filter(|_| op.direction != Direction::Flush) {
+            if takes_turn {
                 open_loop.started();
             }
         }
-        if let Some(open_loop) = &mut self.open_loop {
-            open_loop.note_backlog();
-        }
-        0
+        open_loop.note_backlog();
+        self.open_loop = Some(open_loop);
+        wake_ns
     }
 
     /// Whether nothing else is under way on the operation's blocks, where that matters.

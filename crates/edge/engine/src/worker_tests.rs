@@ -82,7 +82,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         moments,
         interval_ns: setup.time_ns,
         timeout_ns: setup.timeout_ns,
-        open_loop: arrivals.map(|times| OpenLoop::new(times, moments)),
+        open_loop: arrivals.map(|times| Box::new(OpenLoop::new(times, moments))),
         verifier: None,
         stop: &AtomicBool::new(false),
         completed: &AtomicU64::new(0),

@@ -66,7 +66,7 @@ fn a_later_run_with_the_same_seed_tells_each_kind_of_damage() {
     assert!(clean.blocks_checked > 32, "{clean:?}");
 
     let file = editor(&path);
-    let mut block = vec![0; BLOCK as usize];
+    let mut block = vec![0; 4096];
     // Misplaced: block 1 is put where block 2 belongs.
     file.read_exact_at(&mut block, BLOCK).unwrap();
     file.write_all_at(&block, 2 * BLOCK).unwrap();
@@ -78,8 +78,8 @@ fn a_later_run_with_the_same_seed_tells_each_kind_of_damage() {
     let old = fs::read(&path).unwrap();
     apply(&load, &target);
     apply(&LoadSpec { time_ns: 300_000_000, ..load.clone() }, &target);
-    let half = (BLOCK / 2) as usize;
-    let at = (5 * BLOCK) as usize;
+    let half = 2048;
+    let at = 5 * 4096;
     let new = fs::read(&path).unwrap();
     assert_ne!(old[at..at + 4096], new[at..at + 4096], "block 5 was not written again");
     file.write_all_at(&old[at..at + half], 5 * BLOCK).unwrap();
@@ -125,7 +125,7 @@ fn writes_that_are_undone_while_the_load_runs_are_stale_or_lost() {
     // What the target held before the load has no header; a version of a first load is older, too.
     apply(&verified(0.0), &target);
     let file = editor(&path);
-    let mut block = vec![0; BLOCK as usize];
+    let mut block = vec![0; 4096];
     file.read_exact_at(&mut block, 7 * BLOCK).unwrap();
     let found = sabotaged(&target, &file, &block);
     assert!(found.stale + found.lost > 0, "{found:?}");
@@ -141,7 +141,7 @@ fn a_write_that_lands_on_another_block_is_misplaced() {
     let target = target(&path);
     apply(&verified(0.0), &target);
     let file = editor(&path);
-    let mut block = vec![0; BLOCK as usize];
+    let mut block = vec![0; 4096];
     file.read_exact_at(&mut block, 9 * BLOCK).unwrap();
     let found = sabotaged(&target, &file, &block);
     assert!(found.misplaced > 0, "{found:?}");

@@ -39,7 +39,7 @@ fn pareto_puts_one_minus_h_on_h() {
     for h in [0.1, 0.2, 0.3] {
         let shares = shares(Placement::Pareto { h }, 1000);
         for x in [h, 0.5] {
-            let ranks = whole(x * 1000.0) as usize;
+            let ranks = usize::try_from(whole(x * 1000.0)).unwrap();
             // The closed form, x^(ln(1-h)/ln h); for x = h it is 1 - h.
             close(
                 shares[..ranks].iter().sum(),

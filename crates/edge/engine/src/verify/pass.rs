@@ -48,10 +48,11 @@ impl Task for CheckRegion<'_> {
         let mut next = 0;
         let mut last_ns = monotonic_ns();
         while next < end || !slots.is_idle() {
-            while let Some(slot) = slots.peek().filter(|_| next < end) {
+            while next < end {
+                let Some(slot) = slots.take() else { break };
                 let len = u32::try_from(chunk_bytes(self.spec).min(end - next)).unwrap_or(u32::MAX);
                 let op = Op { direction: Direction::Read, offset: next, len };
-                slots.occupy(InFlight { op, start_ns: last_ns, issued_ns: last_ns });
+                slots.occupy(slot, InFlight { op, start_ns: last_ns, issued_ns: last_ns });
                 backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
                 next += u64::from(len);
             }

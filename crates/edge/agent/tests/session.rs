@@ -10,7 +10,7 @@ use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
 use virtbench_agent::serve;
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 fn agent() -> (UnixStream, JoinHandle<Result<(), ProtocolError>>) {
     let (host, agent) = UnixStream::pair().unwrap();
@@ -28,16 +28,13 @@ fn job(time_ns: u64) -> Request {
     Request::Prepare(Box::new(Job {
         target: TargetRef::Path("null".into()),
         spec: LoadSpec {
-            access: AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)),
             outstanding: 4,
             workers: 1,
             ramp_ns: 1_000_000,
             time_ns,
             interval_ns: 1_000_000_000,
-            region_bytes: 1 << 20,
-            engine: EngineKind::IoUring,
-            direct: true,
             seed: 1,
+            ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)
         },
     }))
 }

@@ -12,7 +12,7 @@ use virtbench_lab::{
     AGENT, Aio, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu,
     TimeLimits, Vm, choose_accelerator, find_kernel, measure,
 };
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use crate::pairs::{Verdict, median};
 use crate::virtbench;
@@ -56,16 +56,10 @@ fn line(figure: &str, value: f64, most: f64) -> Verdict {
 /// Seconds from asking for a guest until a load of 10 ms on its disk has brought results.
 fn first_operation(vm: &mut Vm) -> Result<f64> {
     let spec = LoadSpec {
-        access: AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
         outstanding: 1,
-        workers: 1,
         ramp_ns: 0,
         time_ns: 10_000_000,
-        interval_ns: 10_000_000,
-        region_bytes: 1 << 20,
-        engine: EngineKind::IoUring,
-        direct: true,
-        seed: 1,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20)
     };
     let begun = Instant::now();
     let mut machine = vm.start()?;

@@ -1,10 +1,14 @@
 //! The command line. Help, manual page and completions are generated from this.
 
+mod load_args;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
+
+pub use load_args::LoadOptions;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -268,6 +272,9 @@ pub struct LoadArgs {
     /// Permit writing to a block device or to a file that virtbench did not make
     #[arg(long)]
     pub allow_overwrite: bool,
+    /// What most loads leave alone
+    #[command(flatten)]
+    pub options: LoadOptions,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,

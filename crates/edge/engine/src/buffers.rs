@@ -4,32 +4,59 @@ use std::io;
 
 use memmap2::MmapMut;
 use virtbench_units::Random;
+use virtbench_workload::Content;
 
 /// Direct I/O wants page-aligned memory.
 const PAGE: usize = 4096;
+/// A compressor finds its savings within every so many bytes.
+const CHUNK: usize = 512;
+/// How many different blocks the duplicates repeat.
+const ORIGINALS: u64 = 16;
 
-/// One page-aligned buffer per slot, filled with random bytes.
+/// One page-aligned buffer per slot.
 ///
-/// Data written must neither compress nor repeat, or a storage system that compresses or
-/// deduplicates would look faster than it is. Each buffer therefore holds random bytes of its own,
-/// and [`Buffers::renew`] XORs them with a fresh 64-bit key before each write: no two blocks share
-/// more than chance bytes, at a cost of memory bandwidth rather than of a generator.
+/// Data written must neither compress nor repeat unless asked to, or a storage system that compresses
+/// or deduplicates would look faster than it is. A master block is therefore random once, and
+/// [`Buffers::renew`] XORs it with a fresh 64-bit key before each write: no two blocks share more
+/// than chance bytes, at a cost of memory bandwidth rather than of a generator. What a buffer held
+/// before does not matter, for it may have been read from a hole.
+///
+/// Where a share is to be compressible, that share of each 512 bytes is zero instead. Where a share is
+/// to repeat, so many writes, drawn at random, carry one of a few blocks known beforehand.
 pub(crate) struct Buffers {
     memory: MmapMut,
     stride: usize,
     random: Random,
+    /// What every write is made from.
+    master: Vec<u8>,
+    /// Bytes at the start of each chunk that are random.
+    random_bytes: usize,
+    /// Share of writes that repeat a block, of 1.
+    duplicates: f64,
 }
 
 impl Buffers {
     /// `slots` buffers of at least `bytes` each.
     pub(crate) fn new(slots: usize, bytes: usize, seed: u64) -> io::Result<Self> {
         let stride = bytes.next_multiple_of(PAGE);
-        let mut memory = MmapMut::map_anon(stride * slots)?;
+        let memory = MmapMut::map_anon(stride * slots)?;
         let mut random = Random::new(seed);
-        for word in memory.chunks_exact_mut(8) {
-            word.copy_from_slice(&random.next_u64().to_ne_bytes());
+        let mut master = vec![0; stride];
+        for word in master.as_chunks_mut::<8>().0 {
+            *word = random.next_u64().to_ne_bytes();
         }
-        Ok(Self { memory, stride, random })
+        Ok(Self { memory, stride, random, master, random_bytes: CHUNK, duplicates: 0.0 })
+    }
+
+    /// The same buffers with such contents.
+    pub(crate) fn with_content(mut self, content: Content) -> Self {
+        let random_percent = 100 - usize::from(content.compressible_percent.min(100));
+        self.random_bytes = (CHUNK * random_percent / 100).next_multiple_of(8);
+        for chunk in self.master.chunks_mut(CHUNK) {
+            chunk[self.random_bytes..].fill(0);
+        }
+        self.duplicates = f64::from(content.duplicate_percent) / 100.0;
+        self
     }
 
     /// The whole buffer of a slot.
@@ -37,16 +64,33 @@ impl Buffers {
         &mut self.memory[slot * self.stride..(slot + 1) * self.stride]
     }
 
-    /// Gives the first `len` bytes of a slot's buffer contents that were never written before.
+    /// Gives the first `len` bytes of a slot's buffer the contents of its next write.
     #[inline]
     pub(crate) fn renew(&mut self, slot: usize, len: usize) {
-        let key = self.random.next_u64().to_ne_bytes();
         let end = len.next_multiple_of(8).min(self.stride);
-        for word in self.slot(slot)[..end].as_chunks_mut::<8>().0 {
-            for (byte, key) in word.iter_mut().zip(key) {
-                *byte ^= key;
-            }
+        let start = slot * self.stride;
+        let block = &mut self.memory[start..start + end];
+        let mut key = self.random.next_u64();
+        if self.duplicates > 0.0 && self.random.unit() < self.duplicates {
+            key = (key % ORIGINALS + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         }
+        if self.random_bytes == CHUNK {
+            mix(block, &self.master[..end], key);
+            return;
+        }
+        for (chunk, master) in block.chunks_mut(CHUNK).zip(self.master.chunks(CHUNK)) {
+            let random_bytes = self.random_bytes.min(chunk.len());
+            mix(&mut chunk[..random_bytes], &master[..random_bytes], key);
+            chunk[random_bytes..].fill(0);
+        }
+    }
+}
+
+/// Writes every eight bytes of the master, XORed with the key.
+#[inline]
+fn mix(block: &mut [u8], master: &[u8], key: u64) {
+    for (word, master) in block.as_chunks_mut::<8>().0.iter_mut().zip(master.as_chunks::<8>().0) {
+        *word = (u64::from_ne_bytes(*master) ^ key).to_ne_bytes();
     }
 }
 
@@ -81,5 +125,53 @@ mod tests {
             .map(|p| if p > 0.0 { -p * p.log2() } else { 0.0 })
             .sum();
         assert!(entropy > 7.99, "{entropy} bits a byte");
+    }
+
+    /// A thousand blocks of 16 KiB, one after the other.
+    fn written(compressible_percent: u8, duplicate_percent: u8) -> Vec<Vec<u8>> {
+        let content = Content { compressible_percent, duplicate_percent };
+        let mut buffers = Buffers::new(4, 16384, 9).unwrap().with_content(content);
+        let mut write = |index: usize| {
+            // As after a read from somewhere else: what a buffer held must not matter.
+            buffers.slot(index % 4).fill(u8::try_from(index % 251).unwrap());
+            buffers.renew(index % 4, 16384);
+            buffers.slot(index % 4).to_vec()
+        };
+        (0..1000).map(&mut write).collect()
+    }
+
+    #[test]
+    fn a_compressor_saves_what_was_asked_for() {
+        for percent in [0u8, 25, 50, 80, 100] {
+            let blocks = written(percent, 0);
+            let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+            for block in &blocks[..50] {
+                std::io::Write::write_all(&mut encoder, block).unwrap();
+            }
+            let saved = 100.0 * (1.0 - encoder.finish().unwrap().len() as f64 / (50.0 * 16384.0));
+            assert!((saved - f64::from(percent)).abs() < 4.0, "{percent} % asked for, {saved:.1} % saved");
+        }
+    }
+
+    #[test]
+    fn so_many_blocks_repeat_as_were_asked_for() {
+        for percent in [0u8, 20, 60] {
+            let blocks = written(0, percent);
+            let distinct: BTreeSet<&Vec<u8>> = blocks.iter().collect();
+            let repeated = 100.0 * (1.0 - distinct.len() as f64 / blocks.len() as f64);
+            assert!(
+                (repeated - f64::from(percent)).abs() < 5.0,
+                "{percent} % asked for, {repeated:.1} % repeat"
+            );
+        }
+    }
+
+    #[test]
+    fn both_at_once() {
+        let blocks = written(50, 20);
+        let distinct: BTreeSet<&Vec<u8>> = blocks.iter().collect();
+        assert!((750..850).contains(&distinct.len()), "{}", distinct.len());
+        let zeros = blocks.iter().flatten().filter(|byte| **byte == 0).count();
+        assert!((0.49..0.53).contains(&(zeros as f64 / (1000.0 * 16384.0))), "{zeros}");
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{DirectionStats, Interval};
-use virtbench_units::LatencyRecorder;
+use virtbench_units::{LatencyRecorder, LatencySummary};
 use virtbench_workload::Direction;
 
 /// The most intervals a series keeps: over a day of seconds.
 pub(crate) const MAX_INTERVALS: usize = 100_000;
+
+/// Stands among the error numbers for an operation that took longer than `--timeout`.
+const STALLED: i32 = -1;
 
 /// Counts of one interval, before it becomes an [`Interval`].
 #[derive(Debug, Clone, Copy, Default)]
@@ -30,8 +33,10 @@ pub(crate) struct Recorder {
     begin_ns: u64,
     end_ns: u64,
     interval_ns: u64,
-    read: Lane,
-    write: Lane,
+    /// By direction: read, write, trim, flush.
+    lanes: [Lane; 4],
+    /// From the real start, in an open loop.
+    service: LatencyRecorder,
     intervals: Vec<Tally>,
     interval_index: usize,
     interval_end_ns: u64,
@@ -46,8 +51,8 @@ impl Recorder {
             begin_ns,
             end_ns,
             interval_ns,
-            read: Lane::default(),
-            write: Lane::default(),
+            lanes: Default::default(),
+            service: LatencyRecorder::new(),
             intervals: vec![Tally::default(); count.clamp(1, MAX_INTERVALS)],
             interval_index: 0,
             interval_end_ns: begin_ns + interval_ns,
@@ -67,12 +72,12 @@ impl Recorder {
         if !self.counts(now_ns) {
             return;
         }
-        let lane = match direction {
-            Direction::Read => &mut self.read,
-            Direction::Write => &mut self.write,
-        };
+        let lane = &mut self.lanes[direction as usize];
         lane.latency.record(latency_ns);
         lane.bytes += u64::from(bytes);
+        if !direction.moves_data() {
+            return;
+        }
         if now_ns >= self.interval_end_ns {
             self.advance(now_ns);
         }
@@ -90,6 +95,22 @@ impl Recorder {
         }
     }
 
+    /// Records how long an operation took from its real start, where that is not the intended one.
+    #[inline]
+    pub(crate) fn service(&mut self, now_ns: u64, service_ns: u64) {
+        if self.counts(now_ns) {
+            self.service.record(service_ns);
+        }
+    }
+
+    /// Records operations that never completed, whenever that was found out.
+    #[cold]
+    pub(crate) fn stalled(&mut self, operations: usize) {
+        if operations > 0 {
+            *self.errors.entry(STALLED).or_default() += operations as u64;
+        }
+    }
+
     #[cold]
     fn advance(&mut self, now_ns: u64) {
         let index = usize::try_from((now_ns - self.begin_ns) / self.interval_ns).unwrap_or(usize::MAX);
@@ -102,7 +123,8 @@ impl Recorder {
 
     /// Adds what another worker saw in the same time.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for (lane, others) in [(&mut self.read, &other.read), (&mut self.write, &other.write)] {
+        self.service.merge(&other.service);
+        for (lane, others) in self.lanes.iter_mut().zip(&other.lanes) {
             lane.latency.merge(&others.latency);
             lane.bytes += others.bytes;
         }
@@ -116,15 +138,19 @@ impl Recorder {
         }
     }
 
-    /// Total, reads and writes over `elapsed_ns`.
-    pub(crate) fn stats(&self, elapsed_ns: u64) -> [DirectionStats; 3] {
-        let mut all = self.read.latency.clone();
-        all.merge(&self.write.latency);
-        [
-            stats(&all, self.read.bytes + self.write.bytes, elapsed_ns),
-            stats(&self.read.latency, self.read.bytes, elapsed_ns),
-            stats(&self.write.latency, self.write.bytes, elapsed_ns),
-        ]
+    /// Total (reads and writes), reads, writes, trims and flushes over `elapsed_ns`.
+    pub(crate) fn stats(&self, elapsed_ns: u64) -> [DirectionStats; 5] {
+        let [read, write, trim, flush] = &self.lanes;
+        let mut all = read.latency.clone();
+        all.merge(&write.latency);
+        let of = |lane: &Lane| stats(&lane.latency, lane.bytes, elapsed_ns);
+        [stats(&all, read.bytes + write.bytes, elapsed_ns), of(read), of(write), of(trim), of(flush)]
+    }
+
+    /// Service times, as a summary and as an encoded histogram.
+    pub(crate) fn service_times(&self) -> (Option<LatencySummary>, Option<String>) {
+        let histogram = self.service.encode_histogram().ok().filter(|_| self.service.count() > 0);
+        (self.service.summary(), histogram)
     }
 
     /// The series up to `elapsed_ns`.
@@ -152,7 +178,11 @@ impl Recorder {
 
 /// The name of an error number, for people.
 pub(crate) fn error_name(errno: i32) -> String {
-    if errno == 0 { "short transfer".into() } else { std::io::Error::from_raw_os_error(errno).to_string() }
+    match errno {
+        0 => "short transfer".into(),
+        STALLED => "no completion within --timeout".into(),
+        errno => std::io::Error::from_raw_os_error(errno).to_string(),
+    }
 }
 
 fn stats(latency: &LatencyRecorder, bytes: u64, elapsed_ns: u64) -> DirectionStats {
@@ -180,7 +210,7 @@ mod tests {
         }
         recorder.failure(500, libc::EIO);
         recorder.failure(1_500, libc::EIO);
-        let [total, read, write] = recorder.stats(1_000);
+        let [total, read, write, ..] = recorder.stats(1_000);
         assert_eq!((total.operations, read.operations, write.operations), (4, 4, 0));
         assert_eq!(write.latency_ns, None);
         assert_eq!(recorder.error_kinds().values().sum::<u64>(), 1);

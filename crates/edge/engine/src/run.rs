@@ -2,20 +2,26 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc;
-use std::thread;
+use std::sync::{Arc, mpsc};
 
 use thiserror::Error;
-use virtbench_record::LoadOutcome;
+use virtbench_record::{LoadOutcome, TargetKind, Verification};
 use virtbench_units::SeedSequence;
-use virtbench_workload::{EngineKind, LoadError, LoadSpec, Stream};
+use virtbench_workload::{EngineKind, LoadError, LoadSpec};
 
-use crate::backend::{Null, Psync, Uring};
+use crate::backend::Opened;
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
-use crate::recorder::{MAX_INTERVALS, Recorder};
+use crate::crew::{Member, gather};
+use crate::job::WorkerJob;
+use crate::merge::merge;
+use crate::recorder::MAX_INTERVALS;
 use crate::target::Target;
-use crate::worker::{Moments, Worker, WorkerReport};
+use crate::verify::{CheckRegion, Ledger, chunk_bytes};
+use crate::worker::Moments;
+
+/// Reads under way while a region is verified.
+const CHECK_OUTSTANDING: u32 = 16;
 
 /// Why a load could not be applied. Operations that fail are not among them: they are counted.
 #[derive(Debug, Error)]
@@ -39,15 +45,15 @@ pub enum EngineError {
 /// What the caller holds of a running load.
 #[derive(Debug, Default)]
 pub struct Control {
-    stop: AtomicBool,
-    completed: Vec<AtomicU64>,
+    stop: Arc<AtomicBool>,
+    completed: Vec<Arc<AtomicU64>>,
 }
 
 impl Control {
     /// A control for loads of up to this many workers.
     #[must_use]
     pub fn new(workers: u32) -> Self {
-        Self { stop: AtomicBool::new(false), completed: (0..workers).map(|_| AtomicU64::new(0)).collect() }
+        Self { stop: Arc::default(), completed: (0..workers).map(|_| Arc::default()).collect() }
     }
 
     /// Ends the load early; what was measured is kept.
@@ -65,6 +71,9 @@ impl Control {
 /// Applies `spec` to `target`. Ramp-up begins when the monotonic clock shows `start_at_ns`, or once
 /// all workers are ready if that is later; `on_measuring` is called with the clock when it is over.
 ///
+/// With `spec.verify`, the region is read once more after the load. A worker of the blocking engine
+/// whose operation exceeds `spec.timeout_ns` is left behind: its thread ends when the target answers.
+///
 /// # Errors
 /// The load is not valid or does not fit the target, or the kernel refuses threads, memory or rings.
 pub fn run(
@@ -76,158 +85,103 @@ pub fn run(
 ) -> Result<LoadOutcome, EngineError> {
     spec.validate()?;
     target.check_fit(spec).map_err(EngineError::Misfit)?;
-    let workers = spec.workers as usize;
+    let ledger = ledger(spec, target)?;
     let interval_ns = spec.interval_ns.max(spec.time_ns.div_ceil(MAX_INTERVALS as u64));
     let mut seeds = SeedSequence::new(!spec.seed);
-    let buffer_seeds: Vec<u64> = (0..workers).map(|_| seeds.next_seed()).collect();
-
-    thread::scope(|scope| {
-        let (ready, all_ready) = mpsc::channel::<Result<Option<String>, EngineError>>();
-        let mut starts = Vec::with_capacity(workers);
-        let mut handles = Vec::with_capacity(workers);
-        for (index, buffer_seed) in (0..spec.workers).zip(buffer_seeds) {
-            let ready = ready.clone();
-            let (start, started) = mpsc::channel::<Moments>();
-            starts.push(start);
-            let handle =
-                thread::Builder::new().name(format!("worker-{index}")).spawn_scoped(scope, move || {
-                    let job = WorkerJob { spec, target, control, index, interval_ns, buffer_seed };
-                    job.run(&ready, &started)
-                });
-            handles.push(handle.map_err(|source| resource("a worker thread", source))?);
-        }
-        drop(ready);
-        let mut notes = target.notes().to_vec();
-        for report in all_ready.iter().take(workers) {
-            if let Some(note) = report?.filter(|note| !notes.contains(note)) {
-                notes.push(note);
-            }
-        }
-        let start_ns = start_at_ns.max(monotonic_ns());
-        let begin_ns = start_ns + spec.ramp_ns;
-        let moments = Moments { start_ns, begin_ns, end_ns: begin_ns + spec.time_ns };
-        for start in &starts {
-            // A worker that is gone reports its own error below.
-            let _ = start.send(moments);
-        }
-        while monotonic_ns() < begin_ns && !control.stop.load(Ordering::Relaxed) {
-            sleep_until(begin_ns.min(monotonic_ns() + 50_000_000));
-        }
-        on_measuring(monotonic_ns());
-        let mut reports = Vec::with_capacity(workers);
-        for handle in handles {
-            let report = handle.join().map_err(|_| {
-                resource("a worker", io::Error::other("it panicked; this is a defect of virtbench"))
-            })?;
-            reports.push(report.map_err(|source| resource("io_uring", source))?);
-        }
-        Ok(merge(spec, target, moments, interval_ns, &reports, notes))
-    })
-}
-
-fn resource(what: &str, source: io::Error) -> EngineError {
-    EngineError::Resource { what: what.to_owned(), source }
-}
-
-/// One worker's part of the load.
-struct WorkerJob<'a> {
-    spec: &'a LoadSpec,
-    target: &'a Target,
-    control: &'a Control,
-    index: u32,
-    interval_ns: u64,
-    buffer_seed: u64,
-}
-
-impl WorkerJob<'_> {
-    /// Builds the worker and its backend on this thread (a ring belongs to the thread that made
-    /// it), reports, waits for the moments and runs.
-    #[allow(clippy::cast_possible_truncation)]
-    fn run(
-        self,
-        ready: &mpsc::Sender<Result<Option<String>, EngineError>>,
-        started: &mpsc::Receiver<Moments>,
-    ) -> io::Result<WorkerReport> {
-        let Self { spec, target, control, index, .. } = self;
-        let fail = |what: &str, error: io::Error| {
-            let kind = error.kind();
-            let _ = ready.send(Err(resource(what, error)));
-            io::Error::from(kind)
+    let shared = Arc::new(spec.clone());
+    let (ready, all_ready) = mpsc::channel();
+    let mut starts = Vec::new();
+    let mut crew = Vec::new();
+    for index in 0..spec.workers {
+        let (start, started) = mpsc::channel::<Moments>();
+        starts.push(start);
+        let job = WorkerJob {
+            spec: Arc::clone(&shared),
+            target: target.clone(),
+            stop: Arc::clone(&control.stop),
+            completed: control.completed.get(index as usize).cloned().unwrap_or_default(),
+            parking: Arc::default(),
+            ledger: ledger.clone(),
+            index,
+            interval_ns,
+            buffer_seed: seeds.next_seed(),
         };
-        let slots = spec.outstanding;
-        let block_bytes = spec.access.largest_block_bytes() as usize;
-        let mut buffers = Buffers::new(slots as usize, block_bytes, self.buffer_seed)
-            .map_err(|error| fail("memory for buffers", error))?;
-        let stream = Stream::new(&spec.access, spec.region_bytes, spec.seed, index, spec.workers);
-        let file = target.file();
-        let mut ring = None;
-        let mut note = None;
-        if let (Some(file), EngineKind::IoUring) = (&file, spec.engine) {
-            let vectors: Vec<libc::iovec> = (0..slots as usize)
-                .map(|slot| {
-                    let memory = buffers.slot(slot);
-                    libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
-                })
-                .collect();
-            let (backend, said) = Uring::new(file.clone(), slots, &vectors).map_err(|error| {
-                fail("io_uring (if the kernel forbids it, see sysctl kernel.io_uring_disabled, or use --engine psync)", error)
-            })?;
-            (ring, note) = (Some(backend), said);
-        }
-        let _ = ready.send(Ok(note));
-        let Ok(moments) = started.recv() else { return Err(io::Error::other("another worker failed")) };
-        let uncounted = AtomicU64::new(0);
-        let worker = Worker {
-            stream,
-            buffers,
-            outstanding: slots,
-            moments,
-            interval_ns: self.interval_ns,
-            stop: &control.stop,
-            completed: control.completed.get(index as usize).unwrap_or(&uncounted),
-        };
-        match (ring, file) {
-            (Some(mut ring), _) => worker.run(&mut ring),
-            (None, Some(file)) => worker.run(&mut Psync::new(file)),
-            (None, None) => worker.run(&mut Null::default()),
+        crew.push(Member::start(job, ready.clone(), started)?);
+    }
+    drop(ready);
+    let mut notes = target.notes().to_vec();
+    for report in all_ready.iter().take(crew.len()) {
+        if let Some(note) = report?.filter(|note| !notes.contains(note)) {
+            notes.push(note);
         }
     }
+    let start_ns = start_at_ns.max(monotonic_ns());
+    let begin_ns = start_ns + spec.ramp_ns;
+    let moments = Moments { start_ns, begin_ns, end_ns: begin_ns + spec.time_ns };
+    for start in &starts {
+        // A worker that is gone reports its own error below.
+        let _ = start.send(moments);
+    }
+    while monotonic_ns() < begin_ns && !control.stop.load(Ordering::Relaxed) {
+        sleep_until(begin_ns.min(monotonic_ns() + 50_000_000));
+    }
+    on_measuring(monotonic_ns());
+    let reports = gather(&mut crew, spec.timeout_ns, &control.stop)?;
+    let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
+    if let (Some(ledger), Some(found)) = (ledger, &mut outcome.verify) {
+        // A target that stalled would only stall again, and a user who interrupts wants to go.
+        if !outcome.interrupted {
+            let pass = check_region(spec, target, control, Some(ledger))?;
+            found.merge(&pass);
+        }
+        if !found.complete {
+            outcome.notes.push("the region was not read whole after the load: losses may be missed".into());
+        }
+    }
+    Ok(outcome)
 }
 
-fn merge(
+/// Checks the region of a target that an earlier load with `verify` and the same seed, block sizes and
+/// alignments has written, without writing. Which version a block should be is not known then: torn,
+/// misplaced, foreign and corrupt blocks are found, lost writes are not.
+///
+/// # Errors
+/// As [`run`].
+pub fn verify(spec: &LoadSpec, target: &Target, control: &Control) -> Result<Verification, EngineError> {
+    spec.validate()?;
+    target.check_fit(spec).map_err(EngineError::Misfit)?;
+    ledger(spec, target)?;
+    check_region(spec, target, control, None)
+}
+
+fn ledger(spec: &LoadSpec, target: &Target) -> Result<Option<Arc<Ledger>>, EngineError> {
+    if !spec.verify {
+        return Ok(None);
+    }
+    if target.facts().kind == TargetKind::Null {
+        return Err(EngineError::Misfit(
+            "--verify needs a target that keeps what is written: null does not".into(),
+        ));
+    }
+    Ok(Some(Arc::new(Ledger::new(spec).map_err(EngineError::Misfit)?)))
+}
+
+#[allow(clippy::cast_possible_truncation)]
+fn check_region(
     spec: &LoadSpec,
     target: &Target,
-    moments: Moments,
-    interval_ns: u64,
-    reports: &[WorkerReport],
-    mut notes: Vec<String>,
-) -> LoadOutcome {
-    let stopped_ns = reports.iter().map(|report| report.stopped_ns).max().unwrap_or(moments.end_ns);
-    let elapsed_ns = stopped_ns.saturating_sub(moments.begin_ns);
-    let own_cpu_ns =
-        reports.iter().fold([0, 0], |sum, report| [sum[0] + report.cpu_ns[0], sum[1] + report.cpu_ns[1]]);
-    for reason in reports.iter().filter_map(|report| report.gave_up.as_ref()) {
-        if !notes.contains(reason) {
-            notes.push(reason.clone());
-        }
-    }
-    let mut all = Recorder::new(moments.begin_ns, moments.end_ns, interval_ns);
-    reports.iter().for_each(|report| all.merge(&report.recorder));
-    let [total, read, write] = all.stats(elapsed_ns);
-    let error_kinds = all.error_kinds();
-    LoadOutcome {
-        total,
-        read,
-        write,
-        errors: error_kinds.values().sum(),
-        error_kinds,
-        elapsed_ns,
-        interrupted: stopped_ns < moments.end_ns,
-        own_cpu_ns,
-        intervals: all.series(elapsed_ns),
-        target: target.facts().clone(),
-        spec: spec.clone(),
-        seed: spec.seed,
-        notes,
-    }
+    control: &Control,
+    ledger: Option<Arc<Ledger>>,
+) -> Result<Verification, EngineError> {
+    let slots = if spec.engine == EngineKind::Psync { 1 } else { CHECK_OUTSTANDING };
+    let mut buffers = Buffers::new(slots as usize, chunk_bytes(spec) as usize, 0)
+        .map_err(|source| resource("memory for buffers", source))?;
+    let (backend, _) = Opened::open(target, spec, &mut buffers, slots)?;
+    backend
+        .perform(CheckRegion { spec, ledger, buffers, slots, stop: &control.stop })
+        .map_err(|source| resource("reading the region", source))
+}
+
+pub(crate) fn resource(what: &str, source: io::Error) -> EngineError {
+    EngineError::Resource { what: what.to_owned(), source }
 }

@@ -30,16 +30,13 @@ fn request(path: &Path) -> TargetRequest {
 
 fn spec(read_percent: f64) -> LoadSpec {
     LoadSpec {
-        access: AccessSpec::single(AccessLine::new(4096, read_percent, 100.0)),
         outstanding: 8,
         workers: 2,
         ramp_ns: 20_000_000,
         time_ns: 200_000_000,
         interval_ns: 50_000_000,
-        region_bytes: SIZE,
-        engine: EngineKind::IoUring,
-        direct: true,
         seed: 5,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, read_percent, 100.0)), SIZE)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use virtbench_agent::protocol::{FailureKind, Greeting, Reply, Request, TargetRef, VERSION, receive, send};
 use virtbench_record::{DirectionStats, GuestFacts, TargetFacts, TargetKind};
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind};
+use virtbench_workload::{AccessLine, AccessSpec};
 
 use super::*;
 use crate::connection::Connection;
@@ -134,6 +134,10 @@ fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
         total: DirectionStats::default(),
         read: DirectionStats::default(),
         write: DirectionStats::default(),
+        trim: None,
+        flush: None,
+        open_loop: None,
+        verify: None,
         errors: 0,
         error_kinds: std::collections::BTreeMap::new(),
         elapsed_ns,
@@ -149,16 +153,13 @@ fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
 
 fn load(time_ms: u64) -> LoadSpec {
     LoadSpec {
-        access: AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
         outstanding: 1,
         workers: 1,
         ramp_ns: 20_000_000,
         time_ns: time_ms * 1_000_000,
         interval_ns: 100_000_000,
-        region_bytes: 1 << 20,
-        engine: EngineKind::IoUring,
-        direct: true,
         seed: 1,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20)
     }
 }
 

@@ -11,7 +11,7 @@ use virtbench_lab::{
     Machine, Native, Qemu, TimeLimits, Vm, find_kernel, measure, measure_together,
 };
 use virtbench_record::AcceleratorFacts;
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 const SIZE_BYTES: u64 = 16 << 20;
 
@@ -21,16 +21,13 @@ fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
 
 fn load(time_ms: u64) -> LoadSpec {
     LoadSpec {
-        access: AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
         outstanding: 4,
         workers: 1,
         ramp_ns: 100_000_000,
         time_ns: time_ms * 1_000_000,
         interval_ns: 100_000_000,
-        region_bytes: SIZE_BYTES,
-        engine: EngineKind::IoUring,
-        direct: true,
         seed: 1,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), SIZE_BYTES)
     }
 }
 

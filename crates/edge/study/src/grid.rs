@@ -4,7 +4,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{Plan, PointKey};
 use virtbench_units::{parse_bytes, parse_duration_ns};
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadError, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadError, LoadSpec};
 
 /// The most points a grid may have.
 const MAX_POINTS: usize = 10_000;
@@ -172,20 +172,20 @@ pub fn check_plan(plan: &Plan) -> Result<(), LoadError> {
 #[must_use]
 pub(crate) fn load_of(plan: &Plan, point: PointKey, repetition: u32) -> LoadSpec {
     LoadSpec {
-        access: AccessSpec::single(AccessLine::new(
-            point.block_bytes,
-            f64::from(point.read_percent),
-            f64::from(point.random_percent),
-        )),
         outstanding: plan.outstanding,
         workers: plan.workers,
         ramp_ns: plan.ramp_ns,
         time_ns: plan.time_ns,
         interval_ns: (plan.time_ns / 10).max(1_000_000),
-        region_bytes: plan.size_bytes,
-        engine: EngineKind::IoUring,
-        direct: true,
         seed: plan.seed.wrapping_add(u64::from(repetition)),
+        ..LoadSpec::new(
+            AccessSpec::single(AccessLine::new(
+                point.block_bytes,
+                f64::from(point.read_percent),
+                f64::from(point.random_percent),
+            )),
+            plan.size_bytes,
+        )
     }
 }
 

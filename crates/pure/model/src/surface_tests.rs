@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use virtbench_record::{
     ClockCheck, DirectionStats, FORMAT, HostUse, LoadOutcome, Measured, PointStatus, TargetFacts, TargetKind,
 };
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
 
@@ -18,6 +18,10 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
         read: total.clone(),
         write: DirectionStats::default(),
         total,
+        trim: None,
+        flush: None,
+        open_loop: None,
+        verify: None,
         errors: 0,
         error_kinds: BTreeMap::new(),
         elapsed_ns: 1_000_000_000,
@@ -32,16 +36,14 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
             alignment_bytes: 1,
         },
         spec: LoadSpec {
-            access,
             outstanding: 1,
             workers: 1,
             ramp_ns: 0,
             time_ns: 1_000_000_000,
             interval_ns: 100_000_000,
-            region_bytes: 1 << 20,
-            engine: EngineKind::IoUring,
             direct: false,
             seed: 1,
+            ..LoadSpec::new(access, 1 << 20)
         },
         seed: 1,
         notes: Vec::new(),

@@ -8,14 +8,16 @@
 mod outcome;
 mod point;
 mod provenance;
+mod verification;
 
-pub use outcome::{DirectionStats, Interval, LoadOutcome, TargetFacts, TargetKind};
+pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
 pub use point::{
     ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
 };
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
+pub use verification::{Damage, DamagedBlock, Verification};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::LoadSpec;
 
+use crate::verification::Verification;
+
 /// Operations of one direction, or of both.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -70,6 +72,28 @@ pub struct TargetFacts {
     pub alignment_bytes: u32,
 }
 
+/// How an open loop kept up with its rate.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OpenLoop {
+    /// Operations that were meant to start while measuring.
+    pub offered: u64,
+    /// Operations given up because too many were waiting to start; they have no latency.
+    pub dropped: u64,
+    /// Operations that were due but not started at the end.
+    pub backlog_end: u64,
+    /// The most that were due but not started at any time, summed over the workers.
+    pub backlog_max: u64,
+    /// Whether the target could not keep up: operations were dropped, or the backlog at the end is
+    /// larger than all that may be outstanding and than 1 % of what was offered.
+    pub saturated: bool,
+    /// Time from the real start of a read, write or trim to its completion, in nanoseconds.
+    pub service_ns: Option<LatencySummary>,
+    /// Service times of all operations: an HdrHistogram, compressed V2 in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_histogram: Option<String>,
+}
+
 /// The outcome of one load on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -80,6 +104,18 @@ pub struct LoadOutcome {
     pub read: DirectionStats,
     /// Writes.
     pub write: DirectionStats,
+    /// Trims, where the load trims; their bytes are those discarded, and not part of the total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trim: Option<DirectionStats>,
+    /// Flushes, where the load flushes; not part of the total.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flush: Option<DirectionStats>,
+    /// What only an open loop has: latencies above then count from the intended start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_loop: Option<OpenLoop>,
+    /// What verification found, where blocks were verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<Verification>,
     /// Operations that failed while measuring.
     pub errors: u64,
     /// Failed operations by the error's name.

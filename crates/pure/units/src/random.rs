@@ -1,6 +1,8 @@
 //! Random numbers that a seed reproduces on every machine.
 
-use rand_core::{Rng, SeedableRng};
+use std::convert::Infallible;
+
+use rand_core::{Rng, SeedableRng, TryRng};
 use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
 /// A stream of random numbers: xoshiro256++, the same on every platform for the same seed.
@@ -32,6 +34,25 @@ impl Random {
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+/// For crates that draw from distributions.
+impl TryRng for Random {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        self.0.try_next_u32()
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        self.0.try_next_u64()
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.0.try_fill_bytes(bytes)
     }
 }
 

@@ -47,6 +47,9 @@ pub enum AccessError {
         /// What was given.
         ns: u64,
     },
+    /// A placement of random seeks that makes no sense.
+    #[error("--distribution: {0}")]
+    Placement(String),
     /// A `--mix` text that cannot be read.
     #[error(
         "--mix {text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k"
@@ -56,6 +59,39 @@ pub enum AccessError {
         text: String,
         /// What is wrong with it.
         why: String,
+    },
+}
+
+/// Where random seeks go.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Placement {
+    /// Every aligned offset is as likely.
+    #[default]
+    Uniform,
+    /// The k-th most popular offset has a probability in proportion to k^-theta; popular offsets are
+    /// scattered over the region.
+    Zipf {
+        /// The exponent, 0 < theta < 5, theta not 1.
+        theta: f64,
+    },
+    /// Popularity follows a Pareto distribution, as fio's: h = 0.2 puts 80 % on 20 %.
+    Pareto {
+        /// The skew, 0 < h < 1.
+        h: f64,
+    },
+    /// Some of the seeks go to a part at the region's start, the others to the rest.
+    Hot {
+        /// How much of the region is hot, in percent.
+        data_percent: f64,
+        /// How many of the seeks go there, in percent.
+        access_percent: f64,
+    },
+    /// Each seek goes this far on from the one before, in bytes, and wraps around.
+    Strided {
+        /// The distance, in bytes.
+        stride_bytes: u64,
     },
 }
 
@@ -78,6 +114,13 @@ pub struct AccessLine {
     pub burst: u32,
     /// Offsets are multiples of this many bytes.
     pub align_bytes: u64,
+    /// Probability that an operation that is not a read is a trim (discard) instead of a write, in
+    /// percent.
+    #[serde(default)]
+    pub trim_percent: f64,
+    /// Where random seeks go.
+    #[serde(default)]
+    pub placement: Placement,
 }
 
 impl AccessLine {
@@ -92,6 +135,8 @@ impl AccessLine {
             delay_ns: 0,
             burst: 1,
             align_bytes: size_bytes,
+            trim_percent: 0.0,
+            placement: Placement::Uniform,
         }
     }
 
@@ -99,9 +144,12 @@ impl AccessLine {
         if self.size_bytes == 0 || self.size_bytes > MAX_BLOCK_BYTES {
             return Err(AccessError::BlockSize { bytes: self.size_bytes });
         }
-        for (field, value) in
-            [("share", self.share_percent), ("read", self.read_percent), ("random", self.random_percent)]
-        {
+        for (field, value) in [
+            ("share", self.share_percent),
+            ("read", self.read_percent),
+            ("random", self.random_percent),
+            ("trim", self.trim_percent),
+        ] {
             if !(0.0..=100.0).contains(&value) {
                 return Err(AccessError::Percentage { field, value });
             }
@@ -115,7 +163,7 @@ impl AccessLine {
         if self.delay_ns > MAX_DELAY_NS {
             return Err(AccessError::Delay { ns: self.delay_ns });
         }
-        Ok(())
+        self.placement.validate(self.align_bytes).map_err(AccessError::Placement)
     }
 }
 
@@ -156,7 +204,7 @@ impl AccessSpec {
         self.lines.iter().map(|line| line.size_bytes).max().unwrap_or(0)
     }
 
-    /// Whether any operation can be a write.
+    /// Whether any operation changes the target: a write or a trim.
     #[must_use]
     pub fn writes(&self) -> bool {
         self.lines.iter().any(|line| line.share_percent > 0.0 && line.read_percent < 100.0)
@@ -207,6 +255,8 @@ pub fn parse_mix_line(text: &str) -> Result<AccessLine, AccessError> {
             text.parse().map_err(|_| syntax(format!("{text:?} is not a whole number of operations")))
         })?,
         align_bytes: get("align").map_or(Ok(size_bytes), bytes)?,
+        trim_percent: 0.0,
+        placement: Placement::Uniform,
     };
     line.validate()?;
     Ok(line)
@@ -230,6 +280,8 @@ mod tests {
                 delay_ns: 2_000_000,
                 burst: 4,
                 align_bytes: 512,
+                trim_percent: 0.0,
+                placement: Placement::Uniform,
             }
         );
     }

@@ -4,9 +4,16 @@
 //! and a [`Stream`] turns one worker's share of it into single operations. Nothing here performs I/O.
 
 mod access;
+mod arrivals;
 mod load;
+mod placement;
 mod stream;
 
-pub use access::{AccessError, AccessLine, AccessSpec, parse_mix_line};
-pub use load::{EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING, MAX_WORKERS};
+pub use access::{AccessError, AccessLine, AccessSpec, Placement, parse_mix_line};
+pub use arrivals::ArrivalTimes;
+pub use load::{
+    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING,
+    MAX_RATE, MAX_WORKERS, Rate, UringOptions,
+};
+pub use placement::parse_placement;
 pub use stream::{Direction, Op, Step, Stream};

@@ -14,6 +14,9 @@ pub const MAX_OUTSTANDING: u32 = 4096;
 pub const MAX_WORKERS: u32 = 256;
 /// The most buffer memory a load may ask for, in bytes.
 const MAX_BUFFER_BYTES: u64 = 4 << 30;
+/// The highest rate of an open loop, in operations per second: drawing the intended starts alone
+/// would take a fifth of a processor.
+pub const MAX_RATE: f64 = 1e7;
 /// The longest ramp-up or measurement: a week.
 const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
@@ -27,6 +30,49 @@ pub enum EngineKind {
     IoUring,
     /// One blocking pread or pwrite at a time: a worker has one outstanding I/O whatever it asks for.
     Psync,
+}
+
+/// When operations arrive, for an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// At exponentially distributed distances, as independent users do.
+    Poisson,
+}
+
+/// An open loop: operations arrive at a rate, whether earlier ones have completed or not. Latency
+/// then counts from the intended start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Operations per second, of all workers together.
+    pub per_second: f64,
+    /// When they arrive.
+    pub arrivals: Arrivals,
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Content {
+    /// How much of each block a compressor could save, in percent.
+    pub compressible_percent: u8,
+    /// How many of the blocks written repeat an earlier one, in percent.
+    pub duplicate_percent: u8,
+}
+
+/// What else is asked of io_uring. A kernel or device that refuses is an error, not a silent no.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UringOptions {
+    /// A kernel thread polls for submissions (IORING_SETUP_SQPOLL).
+    pub submission_polling: bool,
+    /// Completions are polled for at the device (IORING_SETUP_IOPOLL).
+    pub completion_polling: bool,
 }
 
 /// A load that cannot be applied.
@@ -80,6 +126,22 @@ pub enum LoadError {
         /// Outstanding I/Os asked for.
         outstanding: u32,
     },
+    /// A rate that is no rate.
+    #[error("--rate {per_second}/s is outside 0.001/s to {MAX_RATE}/s, of all workers together")]
+    Rate {
+        /// Operations per second asked for.
+        per_second: f64,
+    },
+    /// Two things that exclude each other.
+    #[error("{first} and {second} exclude each other: {why}")]
+    Conflict {
+        /// One flag.
+        first: &'static str,
+        /// The other.
+        second: &'static str,
+        /// Why, and what to do.
+        why: &'static str,
+    },
 }
 
 /// A load as one machine applies it to one target.
@@ -106,6 +168,61 @@ pub struct LoadSpec {
     pub direct: bool,
     /// Seed of every random choice.
     pub seed: u64,
+    /// An open loop's rate; without it the loop is closed: outstanding I/Os are kept up.
+    #[serde(default)]
+    pub rate: Option<Rate>,
+    /// A flush (fdatasync) after so many writes of a worker.
+    #[serde(default)]
+    pub flush_every: Option<u32>,
+    /// What is written.
+    #[serde(default)]
+    pub content: Content,
+    /// Whether blocks carry seed, offset, sequence and checksum, and are checked when read.
+    #[serde(default)]
+    pub verify: bool,
+    /// What else is asked of io_uring.
+    #[serde(default)]
+    pub uring: UringOptions,
+    /// Processors that workers are pinned to, in turn; empty where they may run anywhere.
+    #[serde(default)]
+    pub processors: Vec<u32>,
+    /// How long an operation may take before the target counts as stalled, in nanoseconds.
+    #[serde(default = "default_timeout_ns")]
+    pub timeout_ns: u64,
+}
+
+/// Half a minute: longer than any device's own retries that still end well.
+pub const DEFAULT_TIMEOUT_NS: u64 = 30_000_000_000;
+
+fn default_timeout_ns() -> u64 {
+    DEFAULT_TIMEOUT_NS
+}
+
+impl LoadSpec {
+    /// A closed loop of one worker on the whole of `region_bytes`, with everything else as it is
+    /// when nobody says otherwise: 16 outstanding, 1 s ramp-up, 5 s measuring, direct I/O.
+    #[must_use]
+    pub fn new(access: AccessSpec, region_bytes: u64) -> Self {
+        Self {
+            access,
+            outstanding: 16,
+            workers: 1,
+            ramp_ns: 1_000_000_000,
+            time_ns: 5_000_000_000,
+            interval_ns: 1_000_000_000,
+            region_bytes,
+            engine: EngineKind::IoUring,
+            direct: true,
+            seed: 1,
+            rate: None,
+            flush_every: None,
+            content: Content::default(),
+            verify: false,
+            uring: UringOptions::default(),
+            processors: Vec::new(),
+            timeout_ns: DEFAULT_TIMEOUT_NS,
+        }
+    }
 }
 
 impl LoadSpec {
@@ -130,6 +247,11 @@ impl LoadSpec {
         if self.engine == EngineKind::Psync && self.outstanding > 1 {
             return Err(LoadError::PsyncOutstanding { outstanding: self.outstanding });
         }
+        range("--timeout (ns)", self.timeout_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("--flush-every", self.flush_every.unwrap_or(1).into(), 1, u32::MAX as u64 - 1)?;
+        range("--compressible", self.content.compressible_percent.into(), 0, 100)?;
+        range("--duplicate", self.content.duplicate_percent.into(), 0, 100)?;
+        self.check_combinations()?;
         let block_bytes = self.access.largest_block_bytes();
         let total_bytes =
             u64::from(self.workers) * u64::from(self.outstanding) * block_bytes.next_multiple_of(4096);
@@ -146,6 +268,60 @@ impl LoadSpec {
         }
         Ok(())
     }
+
+    /// Flags that contradict one another.
+    fn check_combinations(&self) -> Result<(), LoadError> {
+        let conflict = |first, second, why| Err(LoadError::Conflict { first, second, why });
+        if let Some(Rate { per_second, .. }) = self.rate {
+            if !(0.001..=MAX_RATE).contains(&per_second) {
+                return Err(LoadError::Rate { per_second });
+            }
+            if self.access.lines.iter().any(|line| line.delay_ns > 0) {
+                return conflict(
+                    "--rate",
+                    "--think",
+                    "the rate alone says when operations start; leave one out",
+                );
+            }
+        }
+        if self.verify && self.content != Content::default() {
+            return conflict(
+                "--verify",
+                "--compressible or --duplicate",
+                "blocks that are verified have contents of their own; leave one out",
+            );
+        }
+        if self.verify
+            && self.access.lines.iter().any(|line| line.size_bytes % 512 != 0 || line.align_bytes % 512 != 0)
+        {
+            return conflict(
+                "--verify",
+                "--bs or --align",
+                "each 512 bytes carry a header; choose multiples of 512",
+            );
+        }
+        let uring = self.uring;
+        if self.engine == EngineKind::Psync && uring != UringOptions::default() {
+            return conflict("--engine psync", "--sqpoll or --iopoll", "they are io_uring's; leave one out");
+        }
+        if uring.completion_polling {
+            if !self.direct {
+                return conflict(
+                    "--iopoll",
+                    "--buffered",
+                    "only direct I/O can be polled for; leave one out",
+                );
+            }
+            if self.flush_every.is_some() || self.access.lines.iter().any(|line| line.trim_percent > 0.0) {
+                return conflict(
+                    "--iopoll",
+                    "--flush-every or --trim",
+                    "the kernel polls for reads and writes only; leave one out",
+                );
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -154,18 +330,7 @@ mod tests {
     use crate::access::AccessLine;
 
     fn load() -> LoadSpec {
-        LoadSpec {
-            access: AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)),
-            outstanding: 16,
-            workers: 1,
-            ramp_ns: 0,
-            time_ns: 1_000_000_000,
-            interval_ns: 100_000_000,
-            region_bytes: 1 << 20,
-            engine: EngineKind::IoUring,
-            direct: true,
-            seed: 1,
-        }
+        LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)
     }
 
     #[test]
@@ -184,6 +349,9 @@ mod tests {
         assert!(message(|s| s.workers = 1000).contains("--workers"));
         assert!(message(|s| s.time_ns = 0).contains("--time"));
         assert!(message(|s| s.region_bytes = 100).contains("--size"));
+        assert!(message(|s| s.timeout_ns = 0).contains("--timeout"));
+        assert!(message(|s| s.flush_every = Some(0)).contains("--flush-every"));
+        assert!(message(|s| s.content.compressible_percent = 101).contains("--compressible"));
         assert!(message(|s| s.engine = EngineKind::Psync).contains("psync"));
         assert!(
             message(|s| {
@@ -192,5 +360,33 @@ mod tests {
             })
             .contains("4096 outstanding")
         );
+    }
+
+    #[test]
+    fn contradictions_name_both_flags() {
+        let message = |change: fn(&mut LoadSpec)| {
+            let mut spec = load();
+            change(&mut spec);
+            spec.validate().unwrap_err().to_string()
+        };
+        let rate = |per_second| Some(Rate { per_second, arrivals: Arrivals::Constant });
+        for per_second in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e8] {
+            assert!(LoadSpec { rate: rate(per_second), ..load() }.validate().is_err(), "{per_second}");
+        }
+        let thinking = message(|s| {
+            s.access.lines[0].delay_ns = 1;
+            s.rate = Some(Rate { per_second: 1.0, arrivals: Arrivals::Poisson });
+        });
+        assert!(thinking.contains("--rate and --think"), "{thinking}");
+        let polled = message(|s| {
+            s.uring.completion_polling = true;
+            s.flush_every = Some(3);
+        });
+        assert!(polled.contains("--iopoll and --flush-every"), "{polled}");
+        let verified = message(|s| {
+            s.verify = true;
+            s.content.duplicate_percent = 3;
+        });
+        assert!(verified.contains("--verify and --compressible"), "{verified}");
     }
 }

@@ -3,20 +3,34 @@
 use virtbench_units::{Random, SeedSequence};
 
 use crate::access::AccessSpec;
+use crate::placement::Chooser;
 
-/// Whether an operation moves data from or to the target.
+/// What an operation does to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// From the target.
     Read,
     /// To the target.
     Write,
+    /// Discards what the target holds there.
+    Trim,
+    /// Makes everything written so far durable; offset and length are zero.
+    Flush,
+}
+
+impl Direction {
+    /// Whether data moves, so that a completion tells how many bytes did.
+    #[inline]
+    #[must_use]
+    pub fn moves_data(self) -> bool {
+        matches!(self, Self::Read | Self::Write)
+    }
 }
 
 /// One operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Op {
-    /// Read or write.
+    /// What it does.
     pub direction: Direction,
     /// Where, in bytes from the target's start.
     pub offset: u64,
@@ -43,10 +57,13 @@ struct Line {
     read_always: bool,
     random_below: u64,
     random_always: bool,
+    /// Which of those that are not reads are trims.
+    trims: bool,
+    trim_below: u64,
+    trim_always: bool,
     len: u32,
     align: u64,
-    /// Number of aligned offsets at which a whole operation fits.
-    positions: u64,
+    chooser: Chooser,
     burst: u32,
     delay_ns: u64,
 }
@@ -67,6 +84,9 @@ pub struct Stream {
     current: usize,
     left_in_burst: u32,
     delay_due: bool,
+    /// Writes between flushes; `u32::MAX` stands for never.
+    flush_every: u32,
+    writes_until_flush: u32,
 }
 
 /// A share of the 64-bit range: `percent` of 2^64, and whether it is all of it.
@@ -90,6 +110,7 @@ impl Stream {
         for _ in 0..worker {
             worker_seed = seeds.next_seed();
         }
+        let start_bytes = (u128::from(region_bytes) * u128::from(worker) / u128::from(workers.max(1))) as u64;
         let mut share = 0.0;
         let mut lines: Vec<Line> = access
             .lines
@@ -98,15 +119,21 @@ impl Stream {
                 share += line.share_percent;
                 let (read_below, read_always) = threshold(line.read_percent);
                 let (random_below, random_always) = threshold(line.random_percent);
+                let (trim_below, trim_always) = threshold(line.trim_percent);
+                let positions = (region_bytes - line.size_bytes) / line.align_bytes + 1;
+                let start = start_bytes / line.align_bytes;
                 Line {
                     cumulative: threshold(share).0,
                     read_below,
                     read_always,
                     random_below,
                     random_always,
+                    trims: line.trim_percent > 0.0,
+                    trim_below,
+                    trim_always,
                     len: line.size_bytes as u32,
                     align: line.align_bytes,
-                    positions: (region_bytes - line.size_bytes) / line.align_bytes + 1,
+                    chooser: Chooser::new(line.placement, positions, line.align_bytes, start, seed),
                     burst: line.burst,
                     delay_ns: line.delay_ns,
                 }
@@ -115,21 +142,34 @@ impl Stream {
         if let Some(last) = lines.last_mut() {
             last.cumulative = u64::MAX;
         }
-        let start = (u128::from(region_bytes) * u128::from(worker) / u128::from(workers.max(1))) as u64;
         Self {
             lines,
             random: Random::new(worker_seed),
             region_bytes,
-            position: start,
+            position: start_bytes,
             current: 0,
             left_in_burst: 0,
             delay_due: false,
+            flush_every: u32::MAX,
+            writes_until_flush: u32::MAX,
         }
+    }
+
+    /// The same stream with a [`Direction::Flush`] after so many writes.
+    #[must_use]
+    pub fn with_flush_every(mut self, writes: Option<u32>) -> Self {
+        self.flush_every = writes.unwrap_or(u32::MAX).max(1);
+        self.writes_until_flush = self.flush_every;
+        self
     }
 
     /// What to do with a slot that is free.
     #[inline]
     pub fn next_step(&mut self) -> Step {
+        if self.writes_until_flush == 0 {
+            self.writes_until_flush = self.flush_every;
+            return Step::Issue(Op { direction: Direction::Flush, offset: 0, len: 0 });
+        }
         if self.left_in_burst == 0 {
             if self.delay_due {
                 self.delay_due = false;
@@ -138,20 +178,29 @@ impl Stream {
             self.begin_burst();
         }
         self.left_in_burst -= 1;
-        let line = &self.lines[self.current];
+        let line = &mut self.lines[self.current];
         if self.left_in_burst == 0 {
             self.delay_due = line.delay_ns > 0;
         }
         let read = line.read_always || self.random.next_u64() < line.read_below;
         let seek = line.random_always || self.random.next_u64() < line.random_below;
         let offset = if seek {
-            self.random.below(line.positions) * line.align
+            line.chooser.draw(&mut self.random) * line.align
         } else {
             let next = self.position.div_ceil(line.align) * line.align;
             if next + u64::from(line.len) <= self.region_bytes { next } else { 0 }
         };
         self.position = offset + u64::from(line.len);
-        let direction = if read { Direction::Read } else { Direction::Write };
+        let direction = if read {
+            Direction::Read
+        } else if line.trims && (line.trim_always || self.random.next_u64() < line.trim_below) {
+            Direction::Trim
+        } else {
+            if self.flush_every != u32::MAX {
+                self.writes_until_flush -= 1;
+            }
+            Direction::Write
+        };
         Step::Issue(Op { direction, offset, len: line.len })
     }
 
@@ -166,94 +215,5 @@ impl Stream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::access::AccessLine;
-    use proptest::prelude::*;
-
-    fn ops(stream: &mut Stream, count: usize) -> Vec<Op> {
-        std::iter::repeat_with(|| stream.next_step())
-            .filter_map(|step| match step {
-                Step::Issue(op) => Some(op),
-                Step::Wait(_) => None,
-            })
-            .take(count)
-            .collect()
-    }
-
-    fn stream(line: AccessLine) -> Stream {
-        Stream::new(&AccessSpec::single(line), 1 << 20, 42, 0, 1)
-    }
-
-    #[test]
-    fn percentages_come_out_as_asked() {
-        let drawn = ops(&mut stream(AccessLine::new(4096, 70.0, 25.0)), 100_000);
-        let reads = drawn.iter().filter(|op| op.direction == Direction::Read).count();
-        assert!((69_000..71_000).contains(&reads), "{reads}");
-        let sequential = drawn.windows(2).filter(|w| w[1].offset == w[0].offset + 4096).count();
-        // A random seek hits the next block by chance once in 256 times.
-        assert!((74_000..76_500).contains(&sequential), "{sequential}");
-    }
-
-    #[test]
-    fn a_sequential_stream_mixes_reads_and_writes_and_wraps() {
-        let drawn = ops(&mut stream(AccessLine::new(4096, 50.0, 0.0)), 257);
-        let offsets: Vec<u64> = drawn.iter().map(|op| op.offset).collect();
-        assert_eq!(offsets[0], 0);
-        assert!(offsets.windows(2).take(255).all(|w| w[1] == w[0] + 4096));
-        assert_eq!(offsets[256], 0);
-        let directions: std::collections::BTreeSet<bool> =
-            drawn.iter().map(|op| op.direction == Direction::Read).collect();
-        assert_eq!(directions.len(), 2);
-    }
-
-    #[test]
-    fn extremes_are_exact() {
-        let drawn = ops(&mut stream(AccessLine::new(4096, 100.0, 100.0)), 10_000);
-        assert!(drawn.iter().all(|op| op.direction == Direction::Read));
-        let drawn = ops(&mut stream(AccessLine::new(4096, 0.0, 0.0)), 10_000);
-        assert!(drawn.iter().all(|op| op.direction == Direction::Write));
-    }
-
-    #[test]
-    fn a_delay_follows_each_burst() {
-        let mut line = AccessLine::new(4096, 100.0, 100.0);
-        line.burst = 3;
-        line.delay_ns = 5;
-        let mut stream = stream(line);
-        let waits: Vec<bool> = (0..12).map(|_| matches!(stream.next_step(), Step::Wait(5))).collect();
-        let pattern = [false, false, false, true];
-        assert_eq!(waits, pattern.repeat(3));
-    }
-
-    #[test]
-    fn lines_of_a_mix_are_drawn_by_share() {
-        let line = |size, share| AccessLine { share_percent: share, ..AccessLine::new(size, 100.0, 100.0) };
-        let spec = AccessSpec { lines: vec![line(4096, 20.0), line(8192, 80.0)] };
-        let mut stream = Stream::new(&spec, 1 << 20, 3, 0, 1);
-        let small = ops(&mut stream, 50_000).iter().filter(|op| op.len == 4096).count();
-        assert!((9_500..10_500).contains(&small), "{small}");
-    }
-
-    #[test]
-    fn workers_differ_and_start_apart() {
-        let spec = AccessSpec::single(AccessLine::new(4096, 100.0, 0.0));
-        let first = |worker| ops(&mut Stream::new(&spec, 1 << 20, 42, worker, 4), 1)[0].offset;
-        assert_eq!([first(0), first(1), first(2), first(3)], [0, 1 << 18, 2 << 18, 3 << 18]);
-    }
-
-    proptest! {
-        #[test]
-        fn every_operation_is_aligned_and_inside(
-            size in 1u64..100_000, align in 1u64..20_000, region in 100_000u64..1_000_000,
-            random in 0.0..=100.0f64, seed in any::<u64>(), worker in 0u32..4,
-        ) {
-            let line = AccessLine { align_bytes: align, ..AccessLine::new(size, 50.0, random) };
-            let mut stream = Stream::new(&AccessSpec::single(line), region, seed, worker, 4);
-            for op in ops(&mut stream, 200) {
-                prop_assert_eq!(op.offset % align, 0);
-                prop_assert!(op.offset + u64::from(op.len) <= region);
-            }
-        }
-    }
-}
+#[path = "stream_tests.rs"]
+mod tests;

@@ -1,5 +1,6 @@
 //! `virtbench load`
 
+mod check;
 mod table;
 
 use std::fs;
@@ -41,12 +42,19 @@ pub fn execute(args: &LoadArgs) -> Outcome {
     let target = open(args, &spec.access)?;
     spec.region_bytes = args.size.unwrap_or(target.facts().size_bytes);
     spec.direct = target.facts().direct;
+    if args.options.verify_only {
+        return check::execute(&spec, &target, args.json);
+    }
     let (outcome, host) = measure(&spec, &target)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let mut outcome = outcome.clone();
-        for stats in [&mut outcome.total, &mut outcome.read, &mut outcome.write] {
+        let sides = [&mut outcome.total, &mut outcome.read, &mut outcome.write];
+        for stats in sides.into_iter().chain(&mut outcome.trim).chain(&mut outcome.flush) {
             stats.histogram = None;
+        }
+        if let Some(open_loop) = &mut outcome.open_loop {
+            open_loop.service_histogram = None;
         }
         let report = Report {
             outcome: &outcome,
@@ -65,30 +73,30 @@ pub fn execute(args: &LoadArgs) -> Outcome {
 
 /// The load as far as it is known before the target is.
 fn spec(args: &LoadArgs) -> LoadSpec {
-    LoadSpec {
-        access: access(args),
+    args.options.complete(LoadSpec {
         outstanding: args.outstanding,
         workers: args.workers,
         ramp_ns: args.ramp,
         time_ns: args.time,
         interval_ns: args.interval,
-        region_bytes: args.size.unwrap_or(u64::MAX),
         engine: args.engine.into(),
         direct: !args.buffered,
         seed: args.seed.unwrap_or_else(drawn_seed),
-    }
+        ..LoadSpec::new(access(args), args.size.unwrap_or(u64::MAX))
+    })
 }
 
 fn access(args: &LoadArgs) -> AccessSpec {
     if !args.mix.is_empty() {
-        return AccessSpec { lines: args.mix.clone() };
+        let lines = args.mix.iter().cloned().map(|line| args.options.refine(line));
+        return AccessSpec { lines: lines.collect() };
     }
-    AccessSpec::single(AccessLine {
+    AccessSpec::single(args.options.refine(AccessLine {
         delay_ns: args.think,
         burst: args.burst,
         align_bytes: args.align.unwrap_or(args.bs),
         ..AccessLine::new(args.bs, args.read, args.random)
-    })
+    }))
 }
 
 /// A seed nobody chose. It is reported, so the run can still be repeated.
@@ -103,7 +111,7 @@ fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
         size_bytes: args.size.or((!exists).then_some(DEFAULT_SIZE_BYTES)),
         direct: !args.buffered,
         reads: access.reads(),
-        writes: access.writes(),
+        writes: access.writes() && !args.options.verify_only,
         allow_overwrite: args.allow_overwrite,
     };
     let bar = progress::bar(0, "writing the test file");
@@ -145,23 +153,29 @@ fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse), F
     bar.finish_and_clear();
     let (outcome, begin, end) =
         outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
-    let outcome = outcome.map_err(|error| {
-        let kind = match error {
-            EngineError::Load(_) => Kind::Usage,
-            EngineError::Misfit(_) => Kind::Target,
-            EngineError::Resource { .. } => Kind::Environment,
-        };
-        Failure::new(kind, error)
-    })?;
+    let outcome = outcome.map_err(refusal)?;
     let end = end?;
     let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
     Ok((outcome, begin.until(&end)))
+}
+
+/// What the shell is told of a load that could not be applied.
+fn refusal(error: EngineError) -> Failure {
+    let kind = match error {
+        EngineError::Load(_) => Kind::Usage,
+        EngineError::Misfit(_) => Kind::Target,
+        EngineError::Resource { .. } => Kind::Environment,
+    };
+    Failure::new(kind, error)
 }
 
 /// Results were printed; the exit code still tells whether to trust them.
 fn verdict(outcome: &LoadOutcome) -> Outcome {
     if interrupt::requested() {
         return Err(interrupt::failure("the figures cover the time until then"));
+    }
+    if let Some(found) = &outcome.verify {
+        check::verdict(found, &outcome.target.path)?;
     }
     if outcome.errors > 0 || outcome.interrupted {
         let kinds: Vec<String> =

@@ -1,14 +1,17 @@
 //! Ways of handing operations to the kernel.
 
 mod null;
+mod opened;
 mod psync;
 mod uring;
+mod uring_setup;
 
 use std::io;
 
 use virtbench_workload::Op;
 
 pub(crate) use null::Null;
+pub(crate) use opened::{Opened, Task};
 pub(crate) use psync::Psync;
 pub(crate) use uring::Uring;
 
@@ -17,13 +20,17 @@ pub(crate) use uring::Uring;
 pub(crate) struct Completion {
     /// The slot it was queued in.
     pub slot: u32,
-    /// Bytes moved, or a negated error number.
+    /// Bytes moved, or a negated error number. A trim or a flush that succeeds moves none.
     pub result: i32,
 }
 
 /// Executes operations. Each operation occupies a slot from [`Backend::queue`] until its completion
 /// is returned; the caller never reuses an occupied slot.
 pub(crate) trait Backend {
+    /// Whether [`Backend::drive`] performs operations on the calling thread, and may therefore not
+    /// return for as long as the target does not answer.
+    const BLOCKS: bool = false;
+
     /// Takes an operation. It may start at once or with the next [`Backend::drive`].
     ///
     /// `buffer` holds at least the operation's length and is neither moved nor touched until the

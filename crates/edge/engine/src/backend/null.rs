@@ -17,7 +17,8 @@ impl Backend for Null {
     #[inline]
     #[allow(clippy::cast_possible_wrap)]
     fn queue(&mut self, slot: u32, op: Op, _buffer: *mut u8) {
-        self.queued.push(Completion { slot, result: op.len as i32 });
+        let result = if op.direction.moves_data() { op.len as i32 } else { 0 };
+        self.queued.push(Completion { slot, result });
     }
 
     #[inline]

@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
+use rustix::fs::{FallocateFlags, fallocate, fdatasync};
 use virtbench_workload::{Direction, Op};
 
 use super::{Backend, Completion};
@@ -22,7 +23,23 @@ impl Psync {
     }
 }
 
+impl Psync {
+    fn perform(&self, op: Op, buffer: &mut [u8]) -> io::Result<usize> {
+        match op.direction {
+            Direction::Read => self.file.read_at(buffer, op.offset),
+            Direction::Write => self.file.write_at(buffer, op.offset),
+            Direction::Trim => {
+                let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                Ok(fallocate(&self.file, hole, op.offset, op.len.into()).map(|()| 0)?)
+            }
+            Direction::Flush => Ok(fdatasync(&self.file).map(|()| 0)?),
+        }
+    }
+}
+
 impl Backend for Psync {
+    const BLOCKS: bool = true;
+
     fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
         self.queued = Some((slot, op, buffer));
     }
@@ -32,11 +49,7 @@ impl Backend for Psync {
         let Some((slot, op, buffer)) = self.queued.take() else { return Ok(()) };
         // SAFETY: `queue`'s contract: the buffer holds `op.len` bytes and is ours until completion.
         let buffer = unsafe { std::slice::from_raw_parts_mut(buffer, op.len as usize) };
-        let moved = match op.direction {
-            Direction::Read => self.file.read_at(buffer, op.offset),
-            Direction::Write => self.file.write_at(buffer, op.offset),
-        };
-        let result = match moved {
+        let result = match self.perform(op, buffer) {
             Ok(count) => count as i32,
             Err(error) => -error.raw_os_error().unwrap_or(libc::EIO),
         };

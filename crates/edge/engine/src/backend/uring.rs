@@ -5,18 +5,24 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
 
-use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use virtbench_workload::{Direction, Op};
+use virtbench_workload::{Direction, Op, UringOptions};
 
+use super::uring_setup::{build_ring, polling_refused};
 use super::{Backend, Completion};
 use crate::clock::monotonic_ns;
+use crate::run::EngineError;
 
 /// How often a waiting worker is woken to look at its stop flag.
 const HEARTBEAT: Timespec = Timespec::new().nsec(50_000_000);
 /// Operations handed to the kernel at once. One system call for each costs a third more CPU; waiting
 /// to hand over all that are free keeps the device idle meanwhile (14 % fewer IOPS at depth 32).
 const SUBMIT_BATCH: usize = 4;
+/// How long the read that finds out about polling may take.
+const PROBE_LIMIT_NS: u64 = 5_000_000_000;
+/// Asks io_uring_enter for completions (linux/io_uring.h).
+const ENTER_GETEVENTS: u32 = 1;
 /// Marks the heartbeat among the completions.
 const HEARTBEAT_TOKEN: u64 = u64::MAX;
 
@@ -31,17 +37,24 @@ pub(crate) struct Uring {
     file_registered: bool,
     buffers_registered: bool,
     heartbeat_armed: bool,
+    submission_polling: bool,
+    completion_polling: bool,
 }
 
 impl Uring {
     /// A ring for `slots` operations on `file`, with `buffers` registered where the limit on locked
     /// memory permits. Returns a note where it does not.
+    ///
+    /// # Errors
+    /// The kernel has no io_uring for us, or it or the device refuses an option.
     pub(crate) fn new(
         file: Arc<File>,
         slots: u32,
         buffers: &[libc::iovec],
-    ) -> io::Result<(Self, Option<String>)> {
-        let ring = build_ring(slots + 1)?;
+        options: UringOptions,
+        unit_bytes: u32,
+    ) -> Result<(Self, Option<String>), EngineError> {
+        let ring = build_ring(slots + 1, options)?;
         let file_registered = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
         // SAFETY: the caller keeps the buffers mapped for as long as the backend lives, and an
         // mmap region that goes away later stays pinned by the kernel until the ring is closed.
@@ -49,14 +62,34 @@ impl Uring {
         let note = registered.as_ref().err().map(|error| {
             format!("buffers could not be registered with io_uring ({error}): each operation pins its own; raise `ulimit -l`")
         });
-        let backend = Self {
+        let mut backend = Self {
             ring,
             file,
             file_registered,
             buffers_registered: registered.is_ok(),
             heartbeat_armed: false,
+            submission_polling: options.submission_polling,
+            completion_polling: options.completion_polling,
         };
+        if let Some(buffer) = buffers.first().filter(|_| options.completion_polling) {
+            backend.probe_polling(buffer.iov_base.cast(), unit_bytes)?;
+        }
         Ok((backend, note))
+    }
+
+    /// Reads once, because whether a device can be polled shows only then.
+    fn probe_polling(&mut self, buffer: *mut u8, unit_bytes: u32) -> Result<(), EngineError> {
+        let op = Op { direction: Direction::Read, offset: 0, len: unit_bytes };
+        self.queue(0, op, buffer);
+        let mut completions = Vec::new();
+        let limit_ns = monotonic_ns() + PROBE_LIMIT_NS;
+        while completions.is_empty() && monotonic_ns() < limit_ns {
+            self.drive(Some(limit_ns), &mut completions).map_err(polling_refused)?;
+        }
+        match completions.first().map_or(-libc::ETIMEDOUT, |completion| completion.result) {
+            result if result < 0 => Err(polling_refused(io::Error::from_raw_os_error(-result))),
+            _ => Ok(()),
+        }
     }
 
     fn push(&mut self, entry: &squeue::Entry) {
@@ -65,9 +98,13 @@ impl Uring {
         while unsafe { self.ring.submission().push(entry) }.is_err() {
             // The ring has room for every slot, so it is full only of entries not yet submitted.
             let _ = self.ring.submit();
+            if self.submission_polling {
+                let _ = self.ring.submitter().squeue_wait();
+            }
         }
     }
 
+    #[inline]
     #[allow(clippy::cast_possible_truncation)]
     fn entry(&self, slot: u32, op: Op, buffer: *mut u8) -> squeue::Entry {
         let fd = Fd(self.file.as_raw_fd());
@@ -90,6 +127,12 @@ impl Uring {
         let entry = match op.direction {
             Direction::Read => build!(Read, ReadFixed, buffer),
             Direction::Write => build!(Write, WriteFixed, buffer.cast_const()),
+            // Rare enough to go by the plain descriptor. Punching a hole discards on block devices too.
+            Direction::Trim => opcode::Fallocate::new(fd, op.len.into())
+                .offset(op.offset)
+                .mode(libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE)
+                .build(),
+            Direction::Flush => opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build(),
         };
         entry.user_data(u64::from(slot))
     }
@@ -104,6 +147,9 @@ impl Uring {
     }
 
     fn wait(&mut self, until_ns: Option<u64>) -> io::Result<()> {
+        if self.completion_polling {
+            return self.poll();
+        }
         let waited = match until_ns {
             None => {
                 if !self.heartbeat_armed {
@@ -119,14 +165,26 @@ impl Uring {
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
         };
-        match waited {
-            Ok(_) => Ok(()),
-            // The time limit ran out, a signal came, or completions must be reaped first.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {
-                Ok(())
-            }
-            Err(error) => Err(error),
-        }
+        tolerate(waited)
+    }
+
+    /// Hands over what is queued and looks at the device once. A ring that polls knows no timers, and
+    /// waiting in the kernel for a device that stalls would have no end.
+    fn poll(&self) -> io::Result<()> {
+        let queued = if self.submission_polling { 0 } else { self.ring.submit()? };
+        let _ = queued;
+        // SAFETY: no argument is passed; the flag only asks the kernel to poll for completions.
+        tolerate(unsafe { self.ring.submitter().enter::<()>(0, 0, ENTER_GETEVENTS, None) })
+    }
+}
+
+/// What a wait may end with besides completions.
+fn tolerate(waited: io::Result<usize>) -> io::Result<()> {
+    match waited {
+        Ok(_) => Ok(()),
+        // The time limit ran out, a signal came, or completions must be reaped first.
+        Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 
@@ -147,15 +205,4 @@ impl Backend for Uring {
         self.reap(completions);
         Ok(())
     }
-}
-
-/// The cheapest kind of ring the kernel offers: completions are handled when the worker asks for
-/// them (Linux 6.1), else without interrupting it (5.19), else plainly.
-fn build_ring(entries: u32) -> io::Result<IoUring> {
-    IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .build(entries)
-        .or_else(|_| IoUring::builder().setup_coop_taskrun().build(entries))
-        .or_else(|_| IoUring::new(entries))
 }

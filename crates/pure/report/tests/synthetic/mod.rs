@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::*;
 use virtbench_units::{LatencyRecorder, Random};
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 pub const ADAPTER: &str = "virtio-blk";
 const OUTSTANDING: u32 = 16;
@@ -148,6 +148,10 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         total,
         read: share(read, random),
         write: share(1.0 - read, random),
+        trim: None,
+        flush: None,
+        open_loop: None,
+        verify: None,
         errors: 0,
         error_kinds: BTreeMap::new(),
         elapsed_ns: 1_000_000_000,
@@ -208,15 +212,12 @@ fn load(point: PointKey) -> LoadSpec {
     let line =
         AccessLine::new(point.block_bytes, f64::from(point.read_percent), f64::from(point.random_percent));
     LoadSpec {
-        access: AccessSpec::single(line),
         outstanding: OUTSTANDING,
         workers: 1,
         ramp_ns: 200_000_000,
         time_ns: 1_000_000_000,
         interval_ns: 100_000_000,
-        region_bytes: 1 << 30,
-        engine: EngineKind::IoUring,
-        direct: true,
         seed: 42,
+        ..LoadSpec::new(AccessSpec::single(line), 1 << 30)
     }
 }

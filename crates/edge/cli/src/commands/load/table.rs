@@ -28,6 +28,7 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
     row("  p99", &|side| side.latency_ns.map(|l| us(l.p99 as f64)))?;
     row("  p99.9", &|side| side.latency_ns.map(|l| us(l.p99_9 as f64)))?;
     row("  max", &|side| side.latency_ns.map(|l| us(l.max as f64)))?;
+    extras(out, outcome)?;
     writeln!(out, "{:<22}{:>14}", "errors", outcome.errors)?;
     writeln!(
         out,
@@ -47,4 +48,37 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
         writeln!(out, "note: {note}")?;
     }
     Ok(())
+}
+
+/// What only some loads have: trims, flushes, an open loop, verification.
+fn extras(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
+    for (name, stats) in [("trims", &outcome.trim), ("flushes", &outcome.flush)] {
+        let Some(stats) = stats else { continue };
+        let latency = stats.latency_ns.map_or_else(String::new, |l| {
+            format!(" (latency mean {:.1} us, p99 {:.1} us)", l.mean / 1e3, l.p99 as f64 / 1e3)
+        });
+        writeln!(out, "{name:<22}{:>14}{latency}", stats.operations)?;
+    }
+    if let Some(open) = &outcome.open_loop {
+        let word = if open.saturated { " (saturated)" } else { "" };
+        writeln!(out, "{:<22}{:>14}{word}", "offered", open.offered)?;
+        writeln!(
+            out,
+            "{:<22}{:>14} (at most {}; {} dropped)",
+            "waiting at the end", open.backlog_end, open.backlog_max, open.dropped
+        )?;
+        if let Some(service) = open.service_ns {
+            let us = |ns: f64| format!("{:.1}", ns / 1e3);
+            writeln!(
+                out,
+                "{:<22}{:>14} (p50 {}, p99 {}, max {})",
+                "service mean (us)",
+                us(service.mean),
+                us(service.p50 as f64),
+                us(service.p99 as f64),
+                us(service.max as f64)
+            )?;
+        }
+    }
+    outcome.verify.as_ref().map_or(Ok(()), |found| super::check::write(out, found))
 }

@@ -1,0 +1,140 @@
+//! What a load can be told beyond the mix: rate, placement, contents, verification, the kernel's part.
+
+use clap::{Args, ValueEnum};
+use virtbench_units::parse_duration_ns;
+use virtbench_workload::{
+    AccessLine, Arrivals, Content, LoadSpec, Placement, Rate, UringOptions, parse_placement,
+};
+
+/// When operations of an open loop arrive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalsArg {
+    /// At equal distances
+    Constant,
+    /// At exponentially distributed distances, as independent users do
+    Poisson,
+}
+
+/// Options of `virtbench load` that most loads leave alone.
+#[derive(Debug, Args)]
+pub struct LoadOptions {
+    /// Open loop: start so many operations per second, of all workers together, whether earlier ones
+    /// have completed or not; latency then counts from the intended start
+    #[arg(long, value_name = "N/s", value_parser = per_second, help_heading = "Open loop")]
+    pub rate: Option<f64>,
+    /// When they arrive
+    #[arg(long, value_enum, default_value = "constant", requires = "rate", help_heading = "Open loop")]
+    pub arrivals: ArrivalsArg,
+    /// Where random seeks go: uniform, zipf:THETA, pareto:H (as fio), hot:DATA/ACCESSES (in percent)
+    /// or stride:SIZE
+    #[arg(long, value_name = "WHERE", value_parser = parse_placement, help_heading = "Pattern")]
+    pub distribution: Option<Placement>,
+    /// Trims (discards), in percent of the operations that are not reads
+    #[arg(long, value_name = "PERCENT", value_parser = super::percent, help_heading = "Pattern")]
+    pub trim: Option<f64>,
+    /// Flush (fdatasync) after so many writes of a worker
+    #[arg(long, value_name = "N", help_heading = "Pattern")]
+    pub flush_every: Option<u32>,
+    /// How much of each written block a compressor can save
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = whole_percent, help_heading = "Contents")]
+    pub compressible: u8,
+    /// How many of the written blocks repeat another one
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = whole_percent, help_heading = "Contents")]
+    pub duplicate: u8,
+    /// Mark each block with seed, offset, version and checksum; check what is read, and the whole
+    /// region at the end
+    #[arg(long, help_heading = "Contents")]
+    pub verify: bool,
+    /// Apply no load: check what an earlier run with --verify and the same --seed, --bs and --align
+    /// has written (lost writes are found by that run alone)
+    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate"], help_heading = "Contents")]
+    pub verify_only: bool,
+    /// End the load when an operation takes longer
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns, help_heading = "Kernel")]
+    pub timeout: u64,
+    /// Pin workers to these processors, in turn
+    #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Kernel")]
+    pub pin: Vec<u32>,
+    /// io_uring: let a kernel thread poll for submissions
+    #[arg(long, help_heading = "Kernel")]
+    pub sqpoll: bool,
+    /// io_uring: poll the device for completions
+    #[arg(long, help_heading = "Kernel")]
+    pub iopoll: bool,
+}
+
+impl LoadOptions {
+    /// Applies what concerns the mix to each of its lines.
+    pub fn refine(&self, line: AccessLine) -> AccessLine {
+        AccessLine {
+            placement: self.distribution.unwrap_or(line.placement),
+            trim_percent: self.trim.unwrap_or(line.trim_percent),
+            ..line
+        }
+    }
+
+    /// Applies everything else to the load.
+    pub fn complete(&self, spec: LoadSpec) -> LoadSpec {
+        let arrivals = match self.arrivals {
+            ArrivalsArg::Constant => Arrivals::Constant,
+            ArrivalsArg::Poisson => Arrivals::Poisson,
+        };
+        LoadSpec {
+            rate: self.rate.map(|per_second| Rate { per_second, arrivals }),
+            flush_every: self.flush_every,
+            content: Content { compressible_percent: self.compressible, duplicate_percent: self.duplicate },
+            verify: self.verify || self.verify_only,
+            uring: UringOptions { submission_polling: self.sqpoll, completion_polling: self.iopoll },
+            processors: self.pin.clone(),
+            timeout_ns: self.timeout,
+            ..spec
+        }
+    }
+}
+
+/// Reads `5000/s`, `5k/s` (decimal thousands) or a plain number of operations per second.
+fn per_second(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
+    let (number, factor) = match number.strip_suffix(['k', 'K']) {
+        Some(number) => (number, 1e3),
+        None => match number.strip_suffix('M') {
+            Some(number) => (number, 1e6),
+            None => (number, 1.0),
+        },
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .map(|value| value * factor)
+        .filter(|value| value.is_finite() && *value > 0.0)
+        .ok_or_else(|| format!("{text:?} is not a rate: write for example 5000/s or 5k/s"))
+}
+
+fn whole_percent(text: &str) -> Result<u8, String> {
+    text.trim_end_matches('%')
+        .parse()
+        .ok()
+        .filter(|value| *value <= 100)
+        .ok_or_else(|| "a whole percentage lies between 0 and 100".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read() {
+        assert_eq!(per_second("5000/s"), Ok(5000.0));
+        assert_eq!(per_second("5k/s"), Ok(5000.0));
+        assert_eq!(per_second("0.5"), Ok(0.5));
+        for text in ["", "0", "-3/s", "5000/m", "nan", "inf/s"] {
+            assert!(per_second(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_percentages_have_bounds() {
+        assert_eq!(whole_percent("50%"), Ok(50));
+        assert!(whole_percent("101").is_err() && whole_percent("-1").is_err());
+    }
+}

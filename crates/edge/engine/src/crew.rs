@@ -1,0 +1,99 @@
+//! The workers' threads, as seen by the thread that started them.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::clock::monotonic_ns;
+use crate::job::WorkerJob;
+use crate::parking::Parking;
+use crate::run::{EngineError, resource};
+use crate::worker::{Moments, WorkerReport, stall_note};
+
+/// How often the workers are looked after.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A worker's thread, as seen from outside.
+pub(crate) struct Member {
+    thread: Option<JoinHandle<()>>,
+    finished: mpsc::Receiver<io::Result<WorkerReport>>,
+    parking: Arc<Parking>,
+}
+
+impl Member {
+    /// Starts it.
+    pub(crate) fn start(
+        job: WorkerJob,
+        ready: mpsc::Sender<Result<Option<String>, EngineError>>,
+        started: mpsc::Receiver<Moments>,
+    ) -> Result<Self, EngineError> {
+        let (report, finished) = mpsc::channel();
+        let parking = Arc::clone(&job.parking);
+        let thread = thread::Builder::new()
+            .name(format!("worker-{}", job.index))
+            .spawn(move || {
+                // Nobody listens any more once another worker has failed.
+                let _ = report.send(job.run(&ready, &started));
+            })
+            .map_err(|source| resource("a worker thread", source))?;
+        Ok(Self { thread: Some(thread), finished, parking })
+    }
+
+    /// Waits so long for what the worker brings back. Once an operation blocks it for longer than
+    /// `timeout_ns`, takes what it recorded and leaves it behind.
+    fn look(
+        &mut self,
+        wait: Duration,
+        timeout_ns: u64,
+        stop: &AtomicBool,
+    ) -> Result<Option<WorkerReport>, EngineError> {
+        match self.finished.recv_timeout(wait) {
+            Ok(report) => return report.map(Some).map_err(|source| resource("a worker", source)),
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                let defect = "it panicked; this is a defect of virtbench";
+                return Err(resource("a worker", io::Error::other(defect)));
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+        }
+        let now_ns = monotonic_ns();
+        let left_behind = self.parking.give_up(now_ns.saturating_sub(timeout_ns));
+        Ok(left_behind.map(|mut recorder| {
+            stop.store(true, Ordering::Relaxed);
+            self.thread = None;
+            recorder.stalled(1);
+            WorkerReport {
+                recorder,
+                open_loop: None,
+                verification: None,
+                stopped_ns: now_ns,
+                cpu_ns: [0, 0],
+                gave_up: Some(stall_note(1, timeout_ns)),
+            }
+        }))
+    }
+}
+
+/// Waits for all workers; one that is blocked for too long stops the others.
+pub(crate) fn gather(
+    crew: &mut [Member],
+    timeout_ns: u64,
+    stop: &AtomicBool,
+) -> Result<Vec<WorkerReport>, EngineError> {
+    let mut reports: Vec<Option<WorkerReport>> = crew.iter().map(|_| None).collect();
+    while let Some(first) = reports.iter().position(Option::is_none) {
+        for (index, member) in crew.iter_mut().enumerate().filter(|(index, _)| *index >= first) {
+            if reports[index].is_some() {
+                continue;
+            }
+            let wait = if index == first { LOOK } else { Duration::ZERO };
+            reports[index] = member.look(wait, timeout_ns, stop)?;
+            // It has nothing left to do but to end.
+            if let Some(thread) = member.thread.take_if(|_| reports[index].is_some()) {
+                let _ = thread.join();
+            }
+        }
+    }
+    Ok(reports.into_iter().flatten().collect())
+}

@@ -1,0 +1,59 @@
+//! Where a worker leaves what it recorded while its thread may be stuck in a system call.
+//!
+//! A blocking call cannot be taken back: a thread whose target never answers is lost until it does.
+//! What it recorded need not be, so it lies here meanwhile, and whoever finds that the call takes
+//! too long takes it away and goes on without the thread.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::recorder::Recorder;
+
+/// What was left, and since when.
+struct Left {
+    recorder: Box<Recorder>,
+    since_ns: u64,
+}
+
+/// The place for one worker.
+#[derive(Default)]
+pub(crate) struct Parking(Mutex<Option<Left>>);
+
+impl Parking {
+    /// Does `blocking` while the recorder lies here. The recorder is gone if somebody gave this
+    /// thread up meanwhile.
+    pub(crate) fn during<T>(
+        &self,
+        recorder: Box<Recorder>,
+        now_ns: u64,
+        blocking: impl FnOnce() -> T,
+    ) -> (T, Option<Box<Recorder>>) {
+        *self.lock() = Some(Left { recorder, since_ns: now_ns });
+        let answer = blocking();
+        (answer, self.lock().take().map(|left| left.recorder))
+    }
+
+    /// Takes away what has lain here since before `moment_ns`.
+    pub(crate) fn give_up(&self, moment_ns: u64) -> Option<Box<Recorder>> {
+        self.lock().take_if(|left| left.since_ns < moment_ns).map(|left| left.recorder)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Left>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_that_takes_too_long_loses_the_recorder_and_a_short_one_keeps_it() {
+        let parking = Parking::default();
+        let recorder = || Box::new(Recorder::new(0, 10, 10));
+        let (_, kept) = parking.during(recorder(), 100, || assert!(parking.give_up(100).is_none()));
+        assert!(kept.is_some());
+        let (_, kept) = parking.during(recorder(), 100, || assert!(parking.give_up(101).is_some()));
+        assert!(kept.is_none());
+        assert!(parking.give_up(u64::MAX).is_none());
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading a whole region once, and judging every block of it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use virtbench_record::Verification;
+use virtbench_workload::{Direction, LoadSpec, Op};
+
+use super::judge::{Moment, judge, judge_alone};
+use super::ledger::{Ledger, common_block_bytes};
+use crate::backend::{Backend, Task};
+use crate::buffers::Buffers;
+use crate::clock::monotonic_ns;
+use crate::slots::{InFlight, Slots};
+
+/// About how much is read at once, in bytes.
+const CHUNK_BYTES: u64 = 128 << 10;
+/// How often a waiting pass looks at its stop flag.
+const NAP_NS: u64 = 50_000_000;
+
+/// How much is read at once for this load, in bytes: whole blocks.
+pub(crate) fn chunk_bytes(spec: &LoadSpec) -> u64 {
+    let block_bytes = common_block_bytes(spec);
+    block_bytes * (CHUNK_BYTES / block_bytes).max(1)
+}
+
+/// Reads the region of a load. Each read is bounded by the load's time limit, and the pass ends with
+/// the first that exceeds it or when it is told to stop; it is then not complete.
+pub(crate) struct CheckRegion<'a> {
+    pub spec: &'a LoadSpec,
+    /// What is expected; without it blocks are judged by themselves.
+    pub ledger: Option<Arc<Ledger>>,
+    pub buffers: Buffers,
+    pub slots: u32,
+    pub stop: &'a AtomicBool,
+}
+
+impl Task for CheckRegion<'_> {
+    type Output = io::Result<Verification>;
+
+    fn perform<B: Backend>(mut self, backend: &mut B) -> io::Result<Verification> {
+        let block_bytes = common_block_bytes(self.spec);
+        let end = self.spec.region_bytes / block_bytes * block_bytes;
+        let mut found = Verification { block_bytes, complete: true, ..Verification::default() };
+        let mut slots = Slots::new(self.slots);
+        let mut completions = Vec::new();
+        let mut next = 0;
+        let mut last_ns = monotonic_ns();
+        while next < end || !slots.is_idle() {
+            while next < end {
+                let Some(slot) = slots.take() else { break };
+                let len = u32::try_from(chunk_bytes(self.spec).min(end - next)).unwrap_or(u32::MAX);
+                let op = Op { direction: Direction::Read, offset: next, len };
+                slots.occupy(slot, InFlight { op, start_ns: last_ns, issued_ns: last_ns });
+                backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
+                next += u64::from(len);
+            }
+            backend.drive(Some(monotonic_ns() + NAP_NS), &mut completions)?;
+            let now_ns = monotonic_ns();
+            if !completions.is_empty() {
+                last_ns = now_ns;
+            }
+            for completion in completions.drain(..) {
+                let op = slots.release(completion.slot).op;
+                if u32::try_from(completion.result) == Ok(op.len) {
+                    let data = &self.buffers.slot(completion.slot as usize)[..op.len as usize];
+                    judge_read(data, op.offset, self.ledger.as_deref(), self.spec, &mut found);
+                } else {
+                    found.blocks_unknown += u64::from(op.len) / block_bytes;
+                    found.complete = false;
+                }
+            }
+            let stalled = now_ns.saturating_sub(last_ns) > self.spec.timeout_ns;
+            if stalled || self.stop.load(Ordering::Relaxed) {
+                found.complete = false;
+                next = end;
+            }
+            if stalled {
+                // The kernel may yet write into them.
+                std::mem::forget(self.buffers);
+                return Ok(found);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn judge_read(data: &[u8], offset: u64, ledger: Option<&Ledger>, spec: &LoadSpec, found: &mut Verification) {
+    match ledger {
+        Some(ledger) => judge(data, offset, ledger, Moment::After, found),
+        None => judge_alone(data, offset, spec.seed, common_block_bytes(spec), found),
+    }
+}

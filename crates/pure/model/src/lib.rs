@@ -9,7 +9,9 @@ pub mod interval;
 pub mod ratio;
 mod side;
 pub mod surface;
+pub mod surface_fit;
 
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval};
 pub use ratio::{Ratio, paired_ratio};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};
+pub use surface_fit::{FittedPoint, FittedSurface, MAX_GRID_POINTS, SurfaceFit};

@@ -1,5 +1,7 @@
 //! What a search needs of the world: something that applies a load.
 
+use std::fmt::{Debug, Display};
+
 use thiserror::Error;
 use virtbench_record::LoadOutcome;
 use virtbench_workload::LoadSpec;
@@ -7,7 +9,7 @@ use virtbench_workload::LoadSpec;
 /// Applies loads to one target, one after the other.
 pub trait Load {
     /// Why a load could not be applied at all.
-    type Error: std::error::Error;
+    type Error: Debug + Display;
 
     /// Applies a load and returns what came of it.
     ///
@@ -18,7 +20,7 @@ pub trait Load {
 
 /// A search that ended before its time.
 #[derive(Debug, Error, PartialEq)]
-pub enum SearchError<E: std::error::Error> {
+pub enum SearchError<E: Debug + Display> {
     /// A load could not be applied.
     #[error("{0}")]
     Load(E),

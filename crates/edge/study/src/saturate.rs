@@ -65,6 +65,8 @@ fn figures(outcome: &LoadOutcome, rules: &SaturationRules) -> RunFigures {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::apply::fake::{Fake, spec};
 
@@ -78,8 +80,8 @@ mod tests {
             None => (20_000.0, 800_000),
             Some(rate) if rate.per_second >= 20_000.0 => (20_000.0, 500_000_000),
             Some(rate) => {
-                let latency_s = 1.0 / (20_000.0 - rate.per_second);
-                (rate.per_second, std::time::Duration::from_secs_f64(latency_s).as_nanos() as u64)
+                let latency = Duration::from_secs_f64(1.0 / (20_000.0 - rate.per_second));
+                (rate.per_second, u64::try_from(latency.as_nanos()).unwrap())
             }
         }
     }

@@ -1,8 +1,8 @@
 //! How well some points of a surface predict the others, on a real target.
 //!
-//! Measures paper 1's hundred points twice, in an order drawn by lot: the first pass is what a search
-//! may see, the second is the truth it is held against. Then replays the search on the first pass,
-//! and beside it as many points drawn by lot.
+//! Measures paper 1's hundred points three times, in orders drawn by lot: the first pass is what a
+//! search may see (the second where it measures a point again), the third is the truth it is held
+//! against. Then replays the search, and beside it as many points drawn by lot.
 //!
 //! ```text
 //! cargo run --release -p virtbench-study --example surface_replay -- FILE [TIME] [OUTSTANDING]
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! FILE is made with 1 GiB where it does not exist; TIME (default 300ms) is the measuring time of a
-//! point: the default takes about 80 seconds. Keep the machine quiet meanwhile. Both passes are kept
+//! point: the default takes about two minutes. Keep the machine quiet meanwhile. All passes are kept
 //! in FILE.surface.csv, from which the second form replays them without measuring.
 
 use std::collections::BTreeMap;
@@ -61,17 +61,17 @@ fn main() -> Result<()> {
         ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), target.facts().size_bytes)
     };
     let points = Grid::paper().points();
-    let seen = measure(&points, &base, &target, 1)?;
-    let truth = measure(&points, &base, &target, 2)?;
+    let seen = [measure(&points, &base, &target, 1)?, measure(&points, &base, &target, 2)?];
+    let truth = measure(&points, &base, &target, 3)?;
 
     write(&record, &seen, &truth).with_context(|| format!("cannot write {}", record.display()))?;
     compare(&seen, &truth)
 }
 
 /// Prints how far the search and the lot are off, for several budgets.
-fn compare(seen: &Pass, truth: &Pass) -> Result<()> {
-    let points: Vec<PointKey> = seen.keys().copied().collect();
-    let differences = points.iter().map(|point| (seen[point] / truth[point] - 1.0).abs()).collect();
+fn compare(seen: &[Pass; 2], truth: &Pass) -> Result<()> {
+    let points: Vec<PointKey> = truth.keys().copied().collect();
+    let differences = points.iter().map(|point| (seen[0][point] / truth[point] - 1.0).abs()).collect();
     println!("two measurements of a point differ by {:.1} % (median)", 100.0 * median(differences));
     for budget in BUDGETS {
         let chosen = replay(&points, seen, truth, budget, None)?;
@@ -88,30 +88,31 @@ fn compare(seen: &Pass, truth: &Pass) -> Result<()> {
     Ok(())
 }
 
-/// Keeps both passes.
-fn write(path: &Path, seen: &Pass, truth: &Pass) -> Result<()> {
-    let mut text = String::from("block_bytes,read_percent,random_percent,first,second\n");
-    for (point, first) in seen {
+/// Keeps all passes.
+fn write(path: &Path, seen: &[Pass; 2], truth: &Pass) -> Result<()> {
+    let mut text = String::from("block_bytes,read_percent,random_percent,first,second,third\n");
+    for (point, first) in &seen[0] {
         let PointKey { block_bytes, read_percent, random_percent } = point;
-        let second = truth[point];
-        text += &format!("{block_bytes},{read_percent},{random_percent},{first},{second}\n");
+        let (second, third) = (seen[1][point], truth[point]);
+        text += &format!("{block_bytes},{read_percent},{random_percent},{first},{second},{third}\n");
     }
     Ok(fs::write(path, text)?)
 }
 
 /// Reads what [`write`] kept.
-fn read(path: &Path) -> Result<(Pass, Pass)> {
-    let (mut seen, mut truth) = (Pass::new(), Pass::new());
+fn read(path: &Path) -> Result<([Pass; 2], Pass)> {
+    let (mut seen, mut truth) = ([Pass::new(), Pass::new()], Pass::new());
     for line in fs::read_to_string(path)?.lines().skip(1) {
         let fields: Vec<&str> = line.split(',').collect();
-        let [block, read, random, first, second] = fields[..] else { bail!("not five fields: {line}") };
+        let [block, read, random, first, second, third] = fields[..] else { bail!("not six fields: {line}") };
         let point = PointKey {
             block_bytes: block.parse()?,
             read_percent: read.parse()?,
             random_percent: random.parse()?,
         };
-        seen.insert(point, first.parse()?);
-        truth.insert(point, second.parse()?);
+        seen[0].insert(point, first.parse()?);
+        seen[1].insert(point, second.parse()?);
+        truth.insert(point, third.parse()?);
     }
     Ok((seen, truth))
 }
@@ -132,20 +133,25 @@ fn measure(points: &[PointKey], base: &LoadSpec, target: &Target, seed: u64) -> 
 }
 
 /// The median error over the points that were not seen, as a share of the truth.
-fn replay(points: &[PointKey], seen: &Pass, truth: &Pass, budget: usize, lot: Option<Random>) -> Result<f64> {
+fn replay(
+    points: &[PointKey],
+    seen: &[Pass; 2],
+    truth: &Pass,
+    budget: usize,
+    lot: Option<Random>,
+) -> Result<f64> {
     let mut fit = SurfaceFit::new(points);
     let mut left: Vec<PointKey> = points.to_vec();
     let mut lot = lot;
-    let mut spent = 0;
-    while spent < budget {
+    for _ in 0..budget {
         let point = match &mut lot {
             Some(random) => left[usize::try_from(random.below(left.len() as u64))?],
             None => fit.next_point().context("no point is left")?,
         };
+        let again = !left.contains(&point);
         left.retain(|other| *other != point);
         // A point at which nothing moved costs its place in the budget and teaches nothing.
-        spent += 1;
-        fit.observe(point, seen[&point]);
+        fit.observe(point, seen[usize::from(again)][&point]);
     }
     let surface = fit.surface().context("no surface")?;
     let open = surface.points.iter().filter(|point| point.measured.is_none() && truth[&point.point] > 0.0);

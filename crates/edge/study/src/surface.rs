@@ -18,7 +18,7 @@ pub struct SurfacePlan {
     pub points: Vec<PointKey>,
     /// The load at each point; its access specification is replaced.
     pub base: LoadSpec,
-    /// The most points to measure.
+    /// The most measurements; a point that the others contradict takes several.
     pub budget: usize,
     /// The median error over the other points at which to stop, as a share.
     pub error: f64,

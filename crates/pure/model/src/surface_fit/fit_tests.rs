@@ -84,9 +84,21 @@ fn errors(surface: &FittedSurface, truth: Truth) -> Vec<f64> {
 fn chosen(truth: Truth, points: usize, seed: u64) -> FittedSurface {
     let mut random = Random::new(seed);
     let mut fit = SurfaceFit::new(&paper_grid());
-    while fit.measured() < points {
+    for _ in 0..points {
         let point = fit.next_point().unwrap();
         assert!(fit.observe(point, measure(truth, point, &mut random)));
+    }
+    fit.surface().unwrap()
+}
+
+/// As `chosen`, of a target that stalls in one of ten measurements: half to nine tenths are missing.
+fn chosen_with_stalls(truth: Truth, points: usize, seed: u64) -> FittedSurface {
+    let mut random = Random::new(seed);
+    let mut fit = SurfaceFit::new(&paper_grid());
+    for _ in 0..points {
+        let point = fit.next_point().unwrap();
+        let stall = if random.below(10) == 0 { 0.1 + 0.4 * random.unit() } else { 1.0 };
+        assert!(fit.observe(point, stall * measure(truth, point, &mut random)));
     }
     fit.surface().unwrap()
 }
@@ -121,6 +133,7 @@ fn trial(truth: Truth, points: usize) -> [f64; 4] {
 
 #[test]
 fn thirty_of_a_hundred_points_give_the_others_within_five_percent() {
+    let mut gain = 0.0;
     for (name, truth) in TRUTHS {
         let [with_chosen, with_drawn, worst, covered] = trial(truth, 30);
         println!(
@@ -132,8 +145,20 @@ fn thirty_of_a_hundred_points_give_the_others_within_five_percent() {
             100.0 * covered
         );
         assert!(worst <= 0.05, "{name}: {worst}");
-        assert!(with_chosen < with_drawn, "{name}: {with_chosen}, by lot {with_drawn}");
         assert!(covered > 0.85, "{name}: {covered}");
+        gain += with_drawn / with_chosen / TRUTHS.len() as f64;
+    }
+    assert!(gain > 1.1, "choosing gains nothing over the lot: {gain}");
+}
+
+#[test]
+fn stalls_are_not_taken_for_the_shape_of_the_surface() {
+    for (name, truth) in TRUTHS {
+        let found: Vec<f64> =
+            (0..20).map(|seed| median(errors(&chosen_with_stalls(truth, 30, seed), truth))).collect();
+        let found = median(found);
+        println!("{name:<8} one stall in ten: median error {:.1} %", 100.0 * found);
+        assert!(found < 0.09, "{name}: {found}; taken as they are, stalls make it 10 to 16 %");
     }
 }
 
@@ -162,9 +187,11 @@ fn the_first_points_are_the_corners_and_the_middle() {
 fn every_point_can_be_measured_and_then_there_is_no_next() {
     let mut random = Random::new(1);
     let mut fit = SurfaceFit::new(&paper_grid());
+    let mut runs = 0;
     while let Some(point) = fit.next_point() {
         assert!(fit.observe(point, measure(disk, point, &mut random)));
-        assert!(fit.measured() <= 100);
+        runs += 1;
+        assert!(runs <= 300);
     }
     assert_eq!(fit.measured(), 100);
     let surface = fit.surface().unwrap();
@@ -176,14 +203,18 @@ fn every_point_can_be_measured_and_then_there_is_no_next() {
 fn a_point_that_cannot_be_measured_is_not_asked_for_again() {
     let grid: Vec<PointKey> = paper_grid().into_iter().take(12).collect();
     let mut fit = SurfaceFit::new(&grid);
-    let mut asked = Vec::new();
+    let (mut asked, mut barred) = (Vec::new(), Vec::new());
     while let Some(point) = fit.next_point() {
-        assert!(!asked.contains(&point), "{point} twice");
+        assert!(!barred.contains(&point), "{point} again");
         asked.push(point);
         let value = if asked.len() % 3 == 0 { 0.0 } else { disk(point) };
         assert_eq!(fit.observe(point, value), value > 0.0);
+        if value <= 0.0 {
+            barred.push(point);
+        }
+        assert!(asked.len() <= 36);
     }
-    assert_eq!((asked.len(), fit.measured()), (12, 8));
+    assert_eq!(fit.measured() + barred.len(), 12);
     assert_eq!(fit.surface().unwrap().points.len(), 12);
 }
 

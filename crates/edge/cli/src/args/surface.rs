@@ -31,7 +31,7 @@ pub struct SurfaceArgs {
     /// Points of the surface: paper (100 points: 1k to 16k x reads x randoms), quick (18), or a TOML file
     #[arg(long, value_name = "paper|quick|FILE", default_value = "paper")]
     pub grid: String,
-    /// The most points to measure, as a share of the grid
+    /// The most measurements, as a share of the grid's points
     #[arg(long, value_name = "PERCENT", default_value = "30%", value_parser = share)]
     pub budget: f64,
     /// Stop when the median error of the other points should be below this

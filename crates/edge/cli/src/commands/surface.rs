@@ -45,7 +45,7 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     }
     let budget = budget(points.len(), args.budget);
     let seconds = (base.ramp_ns + base.time_ns) as f64 / 1e9 * budget as f64;
-    eprintln!("at most {budget} of {} points, {seconds:.0} s", points.len());
+    eprintln!("at most {budget} measurements for {} points, {seconds:.0} s", points.len());
     let plan = SurfacePlan { points, base, budget, error: args.error };
     let found =
         measure_surface(&mut Searched(&target), &plan, interrupt::flag(), &mut |number, point, outcome| {
@@ -130,9 +130,10 @@ fn cell(point: &FittedPoint) -> String {
 fn write_conclusion(out: &mut impl Write, fitted: &FittedSurface, found: &MeasuredSurface) -> io::Result<()> {
     writeln!(
         out,
-        "{} of {} points measured ({}); the others should be off by {:.1} % (median), and the measured ones would \
+        "{} measurements at {} of {} points ({}); the others should be off by {:.1} % (median), and the measured ones would \
          have been by {:.1} % had they been left out; noise of one measurement {:.1} %; +- is 95 %",
         found.runs.len(),
+        fitted.points.iter().filter(|point| point.measured.is_some()).count(),
         fitted.points.len(),
         ended(found.ended),
         100.0 * fitted.expected_error,

@@ -22,6 +22,7 @@ test: setup-test
 
 bench: setup-bench build
 	$(CARGO) run --release --locked -p virtbench-bench
+	$(CARGO) run --release --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
 
 lint: setup-study
 	$(CARGO) fmt --check

@@ -1,6 +1,9 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 mod load_args;
+pub mod repeat;
+pub mod saturate;
+pub mod surface;
 
 use std::path::PathBuf;
 
@@ -23,7 +26,11 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Apply an Iometer-style load to a file or device and report what came of it
-    Load(LoadArgs),
+    Load(Box<LoadArgs>),
+    /// Find the highest rate that a target keeps up with, and what latency costs on the way there
+    Saturate(Box<saturate::SaturateArgs>),
+    /// Predict a whole throughput surface from the points that tell most about it
+    Surface(surface::SurfaceArgs),
     /// Run an experiment and write its report
     #[command(subcommand)]
     Study(StudyCommand),
@@ -278,6 +285,9 @@ pub struct LoadArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Steady state and repetitions
+    #[command(flatten)]
+    pub repeat: repeat::RepeatArgs,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -1,9 +1,13 @@
 //! The `virtbench` command.
 
 mod args;
+mod chart;
 mod commands;
 mod exit;
 mod interrupt;
+// The engine does not sample latencies while it runs yet; until `load --live` exists, tests use this.
+#[allow(dead_code)]
+mod live;
 mod progress;
 
 use std::process::ExitCode;
@@ -15,6 +19,8 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load),
+        Command::Saturate(saturate) => commands::saturate::execute(&saturate),
+        Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),

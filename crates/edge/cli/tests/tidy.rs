@@ -18,7 +18,7 @@ const EDGES: [(&str, &[&str]); 11] = [
     ("engine", &["units", "workload", "record"]),
     ("agent", &["engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
-    ("study", &["engine", "lab", "record", "units", "workload"]),
+    ("study", &["lab", "engine", "model", "record", "units", "workload"]),
     ("bench", &["lab", "record", "units", "workload"]),
     ("cli", &["engine", "lab", "study", "report", "model", "record", "units", "workload"]),
 ];

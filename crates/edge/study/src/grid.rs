@@ -117,6 +117,12 @@ impl Grid {
         Ok(grid)
     }
 
+    /// Every point, each once, in the order of the lists.
+    #[must_use]
+    pub fn points(&self) -> Vec<PointKey> {
+        cross(&self.blocks_bytes, &self.read_percents, &self.random_percents)
+    }
+
     fn validate(&self) -> Result<(), GridError> {
         let value = |message: String| Err(GridError::Value(message));
         for (name, length) in [
@@ -146,10 +152,14 @@ impl Grid {
 
 /// Every point of a plan, each once, in the order of the plan's lists.
 pub(crate) fn points(plan: &Plan) -> Vec<PointKey> {
+    cross(&plan.blocks_bytes, &plan.read_percents, &plan.random_percents)
+}
+
+fn cross(blocks_bytes: &[u64], read_percents: &[u8], random_percents: &[u8]) -> Vec<PointKey> {
     let mut points = Vec::new();
-    for &block_bytes in &plan.blocks_bytes {
-        for &read_percent in &plan.read_percents {
-            for &random_percent in &plan.random_percents {
+    for &block_bytes in blocks_bytes {
+        for &read_percent in read_percents {
+            for &random_percent in random_percents {
                 let point = PointKey { block_bytes, read_percent, random_percent };
                 if !points.contains(&point) {
                     points.push(point);

@@ -7,9 +7,21 @@
 
 pub mod interval;
 pub mod ratio;
+pub mod repetition;
+pub mod saturation;
 mod side;
+pub mod slo;
+pub mod steady;
 pub mod surface;
+pub mod surface_fit;
 
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval};
 pub use ratio::{Ratio, paired_ratio};
+pub use repetition::{MAX_REPETITIONS, Progress, RepeatRule, relative_half_width};
+pub use saturation::{
+    Knee, Probe, RunFigures, Saturation, SaturationRules, SaturationSearch, Verdict, knee_by_power,
+};
+pub use slo::{LatencyFigure, Slo, SloError, parse_slo};
+pub use steady::{Steadiness, SteadyDetector, SteadyError, SteadyRule, is_steady, parse_steady};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};
+pub use surface_fit::{FittedPoint, FittedSurface, MAX_GRID_POINTS, SurfaceFit};

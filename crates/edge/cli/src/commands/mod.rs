@@ -2,7 +2,10 @@
 
 pub mod completions;
 pub mod doctor;
+pub mod grid;
 pub mod load;
 pub mod man;
 pub mod report;
+pub mod saturate;
 pub mod study;
+pub mod surface;

@@ -1,6 +1,5 @@
 //! `virtbench study native-vs-vm`
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -111,19 +110,7 @@ fn accelerator(
 }
 
 fn grid(args: &NativeVsVmArgs) -> Result<Grid, Failure> {
-    let mut grid = match args.grid.as_str() {
-        "quick" => Grid::quick(),
-        "paper" => Grid::paper(),
-        file => {
-            let text = fs::read_to_string(file).map_err(|error| {
-                let message =
-                    format!("--grid {file}: neither quick nor paper nor a file that can be read: {error}");
-                Failure::message(Kind::Usage, message)
-            })?;
-            Grid::parse(file, &text)
-                .map_err(|error| Failure::message(Kind::Usage, format!("--grid {file}: {error}")))?
-        }
-    };
+    let mut grid = crate::commands::grid::read(&args.grid)?;
     grid.repetitions = args.repetitions.unwrap_or(grid.repetitions);
     grid.ramp_ns = args.ramp.unwrap_or(grid.ramp_ns);
     grid.time_ns = args.time.unwrap_or(grid.time_ns);

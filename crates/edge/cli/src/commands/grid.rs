@@ -1,0 +1,24 @@
+//! `--grid`: the points of a surface.
+
+use std::fs;
+
+use virtbench_study::Grid;
+
+use crate::exit::{Failure, Kind};
+
+/// The grid of this name, or in the file of this name.
+pub fn read(name: &str) -> Result<Grid, Failure> {
+    match name {
+        "quick" => Ok(Grid::quick()),
+        "paper" => Ok(Grid::paper()),
+        file => {
+            let text = fs::read_to_string(file).map_err(|error| {
+                let message =
+                    format!("--grid {file}: neither quick nor paper nor a file that can be read: {error}");
+                Failure::message(Kind::Usage, message)
+            })?;
+            Grid::parse(file, &text)
+                .map_err(|error| Failure::message(Kind::Usage, format!("--grid {file}: {error}")))
+        }
+    }
+}

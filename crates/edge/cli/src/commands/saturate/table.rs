@@ -1,0 +1,102 @@
+//! Saturation for people.
+
+use std::io::{self, Write};
+
+use virtbench_model::{Saturation, SaturationRules};
+
+use crate::chart::log_chart;
+
+/// Shares of saturation at which other experiments run, in percent (paper 5, section 4.3).
+const QUOTED_PERCENT: [f64; 4] = [25.0, 50.0, 75.0, 90.0];
+
+/// A time in nanoseconds, for people.
+pub fn time(ns: f64) -> String {
+    match ns {
+        ns if ns >= 1e9 => format!("{:.2} s", ns / 1e9),
+        ns if ns >= 1e6 => format!("{:.2} ms", ns / 1e6),
+        ns => format!("{:.1} us", ns / 1e3),
+    }
+}
+
+/// Writes the curve as a table and as a chart, and what follows from it.
+pub fn write(out: &mut impl Write, found: &Saturation, rules: &SaturationRules) -> io::Result<()> {
+    let closed = found.closed_loop.iter().sum::<f64>() / found.closed_loop.len().max(1) as f64;
+    if found.rate <= 0.0 {
+        let level = rules.slo.map_or_else(String::new, |slo| {
+            format!(" with {} below {}", slo.figure.name(), time(slo.limit_ns as f64))
+        });
+        writeln!(out, "no rate was kept up with{level}; a closed loop did {closed:.0} operations a second")?;
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "{:>10}{:>14}{:>14}{:>16}{:>16}",
+        "share", "offered/s", "done/s", "mean latency", "p99 latency"
+    )?;
+    let cell = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".into(), text);
+    for point in &found.curve {
+        writeln!(
+            out,
+            "{:>8.1} %{:>14.0}{:>14}{:>16}{:>16}",
+            100.0 * point.offered / found.rate,
+            point.offered,
+            cell(point.achieved.map(|e| e.mean), |rate| format!("{rate:.0}")),
+            cell(point.mean_ns.map(|e| e.mean), time),
+            cell(point.p99_ns.map(|e| e.mean), time),
+        )?;
+    }
+    let series = |of: fn(&virtbench_model::saturation::CurvePoint) -> Option<f64>| {
+        found.curve.iter().filter_map(|point| Some((point.achieved?.mean, of(point)?))).collect()
+    };
+    let marks = [('m', series(|p| p.mean_ns.map(|e| e.mean))), ('p', series(|p| p.p99_ns.map(|e| e.mean)))];
+    writeln!(
+        out,
+        "\nlatency: m mean, p 99th percentile\n{}",
+        log_chart(&marks, "operations a second", time)
+    )?;
+    conclusions(out, found, rules, closed)
+}
+
+fn conclusions(
+    out: &mut impl Write,
+    found: &Saturation,
+    rules: &SaturationRules,
+    closed: f64,
+) -> io::Result<()> {
+    writeln!(out, "saturation  {:.0} operations a second; {:.0} in a closed loop", found.rate, closed)?;
+    if let Some(slo) = rules.slo {
+        writeln!(out, "            with {} below {}", slo.figure.name(), time(slo.limit_ns as f64))?;
+    }
+    if let Some(knee) = found.knee {
+        writeln!(
+            out,
+            "knee        {:.0} ({:.0} % of saturation), mean latency {}: the most throughput for its latency",
+            knee.rate,
+            100.0 * knee.rate / found.rate,
+            time(knee.mean_ns)
+        )?;
+    }
+    for share in QUOTED_PERCENT {
+        let Some(point) =
+            found.curve.iter().find(|point| (100.0 * point.offered / found.rate - share).abs() < 0.01)
+        else {
+            continue;
+        };
+        let (Some(mean), Some(p99)) = (point.mean_ns, point.p99_ns) else { continue };
+        writeln!(
+            out,
+            "{share:>3.0} % load  {:.0} operations a second, mean latency {}, p99 {}",
+            point.offered,
+            time(mean.mean),
+            time(p99.mean)
+        )?;
+    }
+    if !found.resolved {
+        writeln!(
+            out,
+            "note: the bounds {:.0} to {:.0} are not as close as asked: the target is restless",
+            found.bounds.low, found.bounds.high
+        )?;
+    }
+    Ok(())
+}

@@ -1,0 +1,112 @@
+//! A Gaussian process over the points of a surface (Rasmussen and Williams, "Gaussian Processes for
+//! Machine Learning", MIT Press 2006; their algorithm 2.1, section 5.4.2 for leaving one out).
+
+use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
+
+use super::kernel::{HYPERPARAMETERS, Kernel, Place};
+
+/// The longest and the shortest step of the search for hyperparameters, as logarithms.
+const STEPS: (f64, f64) = (1.0, 0.12);
+/// Most rounds over all hyperparameters in one search.
+const ROUNDS: usize = 40;
+/// Added to the diagonal, relative to it, so that rounding leaves the matrix positive definite.
+const JITTER: f64 = 1e-9;
+
+/// A process conditioned on measurements.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    kernel: Kernel,
+    places: Vec<Place>,
+    mean: f64,
+    factor: Cholesky<f64, Dyn>,
+    weights: DVector<f64>,
+}
+
+impl Process {
+    /// The process with this kernel, given `values` (logarithms of throughput) at `places`. `None`
+    /// where nothing is given or the kernel is so extreme that the covariances cannot be factored.
+    pub(crate) fn new(kernel: Kernel, places: &[Place], values: &[f64]) -> Option<Self> {
+        if places.is_empty() {
+            return None;
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let covariance = kernel.covariance();
+        let noise = kernel.noise();
+        let matrix = DMatrix::from_fn(places.len(), places.len(), |row, column| {
+            let entry = covariance(&places[row], &places[column]);
+            if row == column { entry * (1.0 + JITTER) + noise } else { entry }
+        });
+        let factor = Cholesky::new(matrix)?;
+        let centred = DVector::from_iterator(values.len(), values.iter().map(|value| value - mean));
+        let weights = factor.solve(&centred);
+        Some(Self { kernel, places: places.to_vec(), mean, factor, weights })
+    }
+
+    /// The process whose hyperparameters are the most likely, given the values and what is known
+    /// beforehand: each is moved up and down in turn, by ever smaller steps, from `start`.
+    pub(crate) fn tuned(start: &Kernel, places: &[Place], values: &[f64]) -> Option<Self> {
+        let mut best = Self::new(start.clone(), places, values)?;
+        let mut likelihood = best.log_posterior(values);
+        let mut step = STEPS.0;
+        for _ in 0..ROUNDS {
+            let mut improved = false;
+            for index in 0..HYPERPARAMETERS {
+                for signed in [step, -step] {
+                    let kernel = best.kernel.moved(index, signed);
+                    let Some(process) = Self::new(kernel, places, values) else { continue };
+                    let found = process.log_posterior(values);
+                    if found > likelihood + 1e-3 {
+                        (best, likelihood, improved) = (process, found, true);
+                        break;
+                    }
+                }
+            }
+            if !improved {
+                step /= 2.0;
+                if step < STEPS.1 {
+                    break;
+                }
+            }
+        }
+        Some(best)
+    }
+
+    /// Logarithm of the density of the hyperparameters given the values, less a constant.
+    fn log_posterior(&self, values: &[f64]) -> f64 {
+        let fit: f64 =
+            values.iter().zip(self.weights.iter()).map(|(value, weight)| (value - self.mean) * weight).sum();
+        -0.5 * fit - 0.5 * self.factor.ln_determinant() + self.kernel.log_prior()
+    }
+
+    /// The kernel it was built with.
+    pub(crate) fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// Mean of the logarithm at each of `places`, and the covariances between them, without noise.
+    pub(crate) fn predict(&self, places: &[Place]) -> (Vec<f64>, DMatrix<f64>) {
+        let covariance = self.kernel.covariance();
+        let cross = DMatrix::from_fn(self.places.len(), places.len(), |row, column| {
+            covariance(&self.places[row], &places[column])
+        });
+        let means = (cross.tr_mul(&self.weights)).iter().map(|value| value + self.mean).collect();
+        let mut posterior = DMatrix::from_fn(places.len(), places.len(), |row, column| {
+            covariance(&places[row], &places[column])
+        });
+        let half = self.factor.l().solve_lower_triangular(&cross).unwrap_or(cross);
+        posterior -= half.tr_mul(&half);
+        (means, posterior)
+    }
+
+    /// For each measurement, what the others would have predicted: the difference, and its standard
+    /// deviation with noise, both of logarithms.
+    pub(crate) fn leave_one_out(&self) -> Vec<(f64, f64)> {
+        let inverse = self.factor.inverse();
+        (0..self.places.len())
+            .map(|index| {
+                let precision = inverse[(index, index)];
+                (self.weights[index] / precision, precision.recip().sqrt())
+            })
+            .collect()
+    }
+}

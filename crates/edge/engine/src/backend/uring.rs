@@ -171,8 +171,8 @@ impl Uring {
     /// Hands over what is queued and looks at the device once. A ring that polls knows no timers, and
     /// waiting in the kernel for a device that stalls would have no end.
     fn poll(&self) -> io::Result<()> {
-        let queued = if self.submission_polling { 0 } else { self.ring.submit()? };
-        let _ = queued;
+        // With --sqpoll this wakes the kernel's thread, which then polls for completions as well.
+        self.ring.submit()?;
         // SAFETY: no argument is passed; the flag only asks the kernel to poll for completions.
         tolerate(unsafe { self.ring.submitter().enter::<()>(0, 0, ENTER_GETEVENTS, None) })
     }

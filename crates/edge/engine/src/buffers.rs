@@ -1,5 +1,7 @@
 //! The memory that operations move data from and to.
 
+#[cfg(feature = "network-targets")]
+use std::fs::File;
 use std::io;
 
 use memmap2::MmapMut;
@@ -16,8 +18,22 @@ const PAGE: usize = 4096;
 /// more than chance bytes, at a cost of memory bandwidth rather than of a generator.
 pub(crate) struct Buffers {
     memory: MmapMut,
+    /// What the memory is, where another process shares it.
+    #[cfg(feature = "network-targets")]
+    file: Option<File>,
     stride: usize,
     random: Random,
+}
+
+/// Buffers that another process can share.
+#[cfg(feature = "network-targets")]
+pub(crate) struct Shared<'a> {
+    /// Where they are here.
+    pub address: usize,
+    /// Their length, in bytes.
+    pub len: usize,
+    /// The memory.
+    pub file: &'a File,
 }
 
 impl Buffers {
@@ -29,7 +45,28 @@ impl Buffers {
         for word in memory.chunks_exact_mut(8) {
             word.copy_from_slice(&random.next_u64().to_ne_bytes());
         }
-        Ok(Self { memory, stride, random })
+        Ok(Self {
+            memory,
+            #[cfg(feature = "network-targets")]
+            file: None,
+            stride,
+            random,
+        })
+    }
+
+    /// Moves the buffers into memory that another process can share. Their addresses change.
+    #[cfg(feature = "network-targets")]
+    pub(crate) fn share(&mut self) -> io::Result<Shared<'_>> {
+        let file =
+            File::from(rustix::fs::memfd_create("virtbench-buffers", rustix::fs::MemfdFlags::CLOEXEC)?);
+        file.set_len(self.memory.len() as u64)?;
+        // SAFETY: the file is anonymous and only given to the server under load, which may write
+        // into buffers of reads that it was asked for; it is trusted not to do so otherwise.
+        let mut memory = unsafe { MmapMut::map_mut(&file) }?;
+        memory.copy_from_slice(&self.memory);
+        self.memory = memory;
+        let file = self.file.insert(file);
+        Ok(Shared { address: self.memory.as_ptr() as usize, len: self.memory.len(), file })
     }
 
     /// The whole buffer of a slot.

@@ -13,11 +13,19 @@ mod backend;
 mod buffers;
 mod clock;
 mod cpu;
+mod fault;
+#[cfg(feature = "network-targets")]
+pub mod nbd;
 mod recorder;
 mod run;
 mod target;
+#[cfg(feature = "network-targets")]
+mod vhost_user;
 mod worker;
 
 pub use clock::monotonic_ns;
+pub use fault::{FaultError, FaultSpec};
 pub use run::{Control, EngineError, run};
-pub use target::{Target, TargetError, TargetRequest};
+pub use target::{Target, TargetError, TargetName, TargetRequest};
+#[cfg(feature = "network-targets")]
+pub use vhost_user::VhostUserError;

@@ -8,9 +8,9 @@ use std::thread;
 use thiserror::Error;
 use virtbench_record::LoadOutcome;
 use virtbench_units::SeedSequence;
-use virtbench_workload::{EngineKind, LoadError, LoadSpec, Stream};
+use virtbench_workload::{LoadError, LoadSpec, Stream};
 
-use crate::backend::{Null, Psync, Uring};
+use crate::backend::{self, AnyBackend, Refused};
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::recorder::{MAX_INTERVALS, Recorder};
@@ -159,21 +159,8 @@ impl WorkerJob<'_> {
         let mut buffers = Buffers::new(slots as usize, block_bytes, self.buffer_seed)
             .map_err(|error| fail("memory for buffers", error))?;
         let stream = Stream::new(&spec.access, spec.region_bytes, spec.seed, index, spec.workers);
-        let file = target.file();
-        let mut ring = None;
-        let mut note = None;
-        if let (Some(file), EngineKind::IoUring) = (&file, spec.engine) {
-            let vectors: Vec<libc::iovec> = (0..slots as usize)
-                .map(|slot| {
-                    let memory = buffers.slot(slot);
-                    libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
-                })
-                .collect();
-            let (backend, said) = Uring::new(file.clone(), slots, &vectors).map_err(|error| {
-                fail("io_uring (if the kernel forbids it, see sysctl kernel.io_uring_disabled, or use --engine psync)", error)
-            })?;
-            (ring, note) = (Some(backend), said);
-        }
+        let (backend, note) = backend::build(target, spec, index, &mut buffers)
+            .map_err(|Refused(what, error)| fail(what, error))?;
         let _ = ready.send(Ok(note));
         let Ok(moments) = started.recv() else { return Err(io::Error::other("another worker failed")) };
         let uncounted = AtomicU64::new(0);
@@ -186,10 +173,15 @@ impl WorkerJob<'_> {
             stop: &control.stop,
             completed: control.completed.get(index as usize).unwrap_or(&uncounted),
         };
-        match (ring, file) {
-            (Some(mut ring), _) => worker.run(&mut ring),
-            (None, Some(file)) => worker.run(&mut Psync::new(file)),
-            (None, None) => worker.run(&mut Null::default()),
+        match backend {
+            AnyBackend::Null(mut backend) => worker.run(&mut backend),
+            AnyBackend::Psync(mut backend) => worker.run(&mut backend),
+            AnyBackend::Uring(mut backend) => worker.run(&mut *backend),
+            #[cfg(feature = "network-targets")]
+            AnyBackend::Nbd(mut backend) => worker.run(&mut backend),
+            #[cfg(feature = "network-targets")]
+            AnyBackend::VhostUser(mut backend) => worker.run(&mut backend),
+            AnyBackend::Faulty(mut backend) => worker.run(&mut backend),
         }
     }
 }

@@ -1,13 +1,19 @@
-//! Ways of handing operations to the kernel.
+//! Ways of having operations carried out.
 
+mod build;
+#[cfg(feature = "network-targets")]
+mod nbd;
 mod null;
 mod psync;
 mod uring;
+#[cfg(feature = "network-targets")]
+mod vhost_user;
 
 use std::io;
 
 use virtbench_workload::Op;
 
+pub(crate) use build::{AnyBackend, Refused, build};
 pub(crate) use null::Null;
 pub(crate) use psync::Psync;
 pub(crate) use uring::Uring;
@@ -34,4 +40,14 @@ pub(crate) trait Backend {
     /// reaches `until_ns` first. Returns now and then without a completion, so that the caller
     /// can look at its stop flag.
     fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()>;
+}
+
+impl<B: Backend + ?Sized> Backend for Box<B> {
+    fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
+        (**self).queue(slot, op, buffer);
+    }
+
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()> {
+        (**self).drive(until_ns, completions)
+    }
 }

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use virtbench_engine::{Control, EngineError, Target, TargetError, TargetRequest, monotonic_ns, run};
+use virtbench_engine::{
+    Control, EngineError, Target, TargetError, TargetName, TargetRequest, monotonic_ns, run,
+};
 use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
@@ -89,10 +91,11 @@ fn drawn_seed() -> u64 {
 }
 
 fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
-    let exists = fs::symlink_metadata(&args.target).is_ok();
+    let name = TargetName::parse(&args.target).map_err(|error| Failure::new(Kind::Usage, error))?;
+    let to_be_made = name.is_made() && fs::symlink_metadata(&args.target).is_err();
     let request = TargetRequest {
         path: args.target.clone(),
-        size_bytes: args.size.or((!exists).then_some(DEFAULT_SIZE_BYTES)),
+        size_bytes: args.size.or(to_be_made.then_some(DEFAULT_SIZE_BYTES)),
         direct: !args.buffered,
         reads: access.reads(),
         writes: access.writes(),
@@ -105,6 +108,10 @@ fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
         !interrupt::requested()
     });
     bar.finish_and_clear();
+    let target = target.map(|target| match &args.fault {
+        Some(faults) => target.with_faults(faults.clone()),
+        None => target,
+    });
     target.map_err(|error| match error {
         TargetError::Interrupted(_) => Failure::new(Kind::Interrupted, error),
         error => Failure::new(Kind::Target, error),

@@ -20,6 +20,8 @@ const STAGING_BYTES: usize = 128 << 10;
 /// The longest wait before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
 
+const CLOSED: NbdError = NbdError::Closed { during: "while requests were under way" };
+
 /// One worker's connection.
 ///
 /// All requests that are ready leave with one system call, and one takes what replies there are. Data
@@ -59,7 +61,10 @@ impl Nbd {
         until_ns: Option<u64>,
         completions: &mut Vec<Completion>,
     ) -> Result<(), NbdError> {
-        self.outbox.send(connection.as_fd()).map_err(io::Error::from)?;
+        match self.outbox.send(connection.as_fd()) {
+            Err(Errno::PIPE) => return Err(CLOSED),
+            sent => sent.map_err(io::Error::from)?,
+        }
         let mut flags = RecvFlags::empty();
         if until_ns.is_some() || !self.outbox.is_empty() || !completions.is_empty() {
             flags = RecvFlags::DONTWAIT;
@@ -92,9 +97,7 @@ impl Nbd {
         let mut slices = [IoSliceMut::new(direct), IoSliceMut::new(staging)];
         let slices = if direct_len == 0 { &mut slices[1..] } else { &mut slices[..] };
         let count = match recvmsg(connection, slices, &mut RecvAncillaryBuffer::default(), flags) {
-            Ok(received) if received.bytes == 0 => {
-                return Err(NbdError::Closed { during: "while requests were under way" });
-            }
+            Ok(received) if received.bytes == 0 => return Err(CLOSED),
             Ok(received) => received.bytes,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
             Err(error) => return Err(io::Error::from(error).into()),

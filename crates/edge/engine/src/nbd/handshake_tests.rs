@@ -104,7 +104,7 @@ fn lies_are_found_out() {
     assert!(said(&endless).contains("does not end"));
     let mut huge = reply(REP_INFO, &[]);
     huge[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
-    assert!(said(&[greeting(3), huge]).contains("4 GiB"));
+    assert!(said(&[greeting(3), huge]).contains("8 KiB allowed"));
     assert!(said(&[greeting(3), reply(REP_ACK, &[])]).contains("how large"));
     assert!(said(&[greeting(3), reply(REP_INFO, &block_sizes(0, 0))]).contains("0 to 0 bytes"));
     assert!(said(&[greeting(3), reply(REP_INFO, &export(u64::MAX, 1))]).contains("export"));

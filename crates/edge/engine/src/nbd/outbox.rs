@@ -153,7 +153,7 @@ mod tests {
                 expected.extend(part);
             }
         }
-        let mut received = Vec::new();
+        let mut received: Vec<u8> = Vec::new();
         let mut buffer = vec![0; 10_000];
         while received.len() < expected.len() {
             outbox.send(ours.as_fd()).unwrap();

@@ -9,8 +9,11 @@ fn header(error: u32, cookie: u64) -> Vec<u8> {
     bytes
 }
 
+/// What was read, and how each slot ended.
+type Fed = (Vec<u8>, Vec<(u32, i32)>);
+
 /// Feeds in pieces of `step` bytes; returns what each slot read and how each ended.
-fn fed(stream: &mut ReplyStream, bytes: &[u8], step: usize) -> Result<(Vec<u8>, Vec<(u32, i32)>), NbdError> {
+fn fed(stream: &mut ReplyStream, bytes: &[u8], step: usize) -> Result<Fed, NbdError> {
     let (mut data, mut done) = (Vec::new(), Vec::new());
     for piece in bytes.chunks(step) {
         stream.feed(piece, &mut |event| match event {

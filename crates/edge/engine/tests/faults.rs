@@ -1,0 +1,44 @@
+//! How faults show in what is reported.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{apply, open, spec};
+use virtbench_engine::FaultSpec;
+use virtbench_workload::LoadSpec;
+
+#[test]
+fn faults_are_counted_by_kind_and_said() {
+    let faults: FaultSpec = "eio=1%,short=0.5%".parse().unwrap();
+    let target = open("null").unwrap().with_faults(faults);
+    let load = LoadSpec { workers: 2, ..spec(&target, 4096) };
+    let outcome = apply(&load, &target).unwrap();
+    let kinds = &outcome.error_kinds;
+    let [eio, short] = ["Input/output error (os error 5)", "short transfer"].map(|kind| kinds[kind] as f64);
+    assert_eq!(kinds.len(), 2, "{kinds:?}");
+    let all = outcome.total.operations as f64 + eio + short;
+    assert!((0.5..1.5).contains(&(eio / all * 100.0)), "{eio} of {all}");
+    assert!((0.2..0.8).contains(&(short / all * 100.0)), "{short} of {all}");
+    assert!(outcome.notes.iter().any(|note| note.contains("injected")), "{:?}", outcome.notes);
+}
+
+#[test]
+fn a_delay_shows_in_the_latency_of_those_it_strikes() {
+    let target = open("null").unwrap().with_faults("delay=20ms@10%".parse().unwrap());
+    let mut load = spec(&target, 4096);
+    load.outstanding = 4;
+    load.access.lines[0].delay_ns = 100_000;
+    let outcome = apply(&load, &target).unwrap();
+    assert_eq!(outcome.errors, 0);
+    let latency = outcome.total.latency_ns.unwrap();
+    assert!(latency.p50 < 20_000_000 && latency.max >= 20_000_000, "{latency:?}");
+}
+
+#[test]
+fn everything_failing_ends_the_load() {
+    let target = open("null").unwrap().with_faults("eio=100%".parse().unwrap());
+    let load = LoadSpec { time_ns: 60_000_000_000, ..spec(&target, 4096) };
+    let outcome = apply(&load, &target).unwrap();
+    assert!(outcome.interrupted && outcome.total.operations == 0 && outcome.errors >= 1000);
+}

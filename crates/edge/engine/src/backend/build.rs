@@ -2,9 +2,9 @@
 
 use std::io;
 
-use virtbench_workload::{EngineKind, LoadSpec};
+use virtbench_workload::{EngineKind, LoadSpec, Op};
 
-use super::{Backend, Null, Psync, Uring};
+use super::{Backend, Completion, Null, Psync, Uring};
 use crate::buffers::Buffers;
 use crate::fault::Faulty;
 use crate::target::{Source, Target};
@@ -18,7 +18,7 @@ pub(crate) enum AnyBackend {
     Nbd(super::nbd::Nbd),
     #[cfg(feature = "network-targets")]
     VhostUser(super::vhost_user::VhostUser),
-    Faulty(Faulty<Box<dyn Backend>>),
+    Faulty(Faulty<Box<AnyBackend>>),
 }
 
 /// A backend that could not be had: what was tried, and what came of it.
@@ -59,22 +59,34 @@ pub(crate) fn build(
     };
     let Some(faults) = target.faults() else { return Ok((backend, note)) };
     let seed = spec.seed.rotate_left(32) ^ u64::from(index);
-    let faulty = Faulty::new(backend.boxed(), faults.clone(), spec.outstanding, seed);
+    let faulty = Faulty::new(Box::new(backend), faults.clone(), spec.outstanding, seed);
     Ok((AnyBackend::Faulty(faulty), note))
 }
 
-impl AnyBackend {
-    fn boxed(self) -> Box<dyn Backend> {
-        match self {
-            Self::Null(backend) => Box::new(backend),
-            Self::Psync(backend) => Box::new(backend),
-            Self::Uring(backend) => backend,
+/// Does the same with whichever it is.
+macro_rules! each {
+    ($any:expr, $backend:ident => $do:expr) => {
+        match $any {
+            AnyBackend::Null($backend) => $do,
+            AnyBackend::Psync($backend) => $do,
+            AnyBackend::Uring($backend) => $do,
             #[cfg(feature = "network-targets")]
-            Self::Nbd(backend) => Box::new(backend),
+            AnyBackend::Nbd($backend) => $do,
             #[cfg(feature = "network-targets")]
-            Self::VhostUser(backend) => Box::new(backend),
-            Self::Faulty(backend) => Box::new(backend),
+            AnyBackend::VhostUser($backend) => $do,
+            AnyBackend::Faulty($backend) => $do,
         }
+    };
+}
+
+/// For what need not be fast: the layer of faults.
+impl Backend for AnyBackend {
+    fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
+        each!(self, backend => backend.queue(slot, op, buffer));
+    }
+
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()> {
+        each!(self, backend => backend.drive(until_ns, completions))
     }
 }
 

@@ -42,7 +42,7 @@ pub(crate) trait Backend {
     fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()>;
 }
 
-impl<B: Backend + ?Sized> Backend for Box<B> {
+impl<B: Backend> Backend for Box<B> {
     fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
         (**self).queue(slot, op, buffer);
     }

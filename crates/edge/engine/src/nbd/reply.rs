@@ -72,8 +72,9 @@ impl ReplyStream {
         }
     }
 
-    /// Notes a request of `len` bytes in `slot`, whose reply carries them if `payload`. Returns its
-    /// cookie, which names the slot and is not used again within 2^32 requests.
+    /// Notes a request in `slot` that moves `len` bytes (none for trim and flush), which its reply
+    /// carries if `payload`. Returns its cookie, which names the slot and is not used again within 2^32
+    /// requests.
     pub fn expect(&mut self, slot: u32, len: u32, payload: bool) -> u64 {
         self.sequence = self.sequence.wrapping_add(1);
         let cookie = u64::from(self.sequence) << 32 | u64::from(slot);

@@ -6,7 +6,7 @@
 //! then not cut a read into chunks.
 //!
 //! [`Handshake`] and [`ReplyStream`] are pure: bytes in, decisions out. They believe nothing a server
-//! says, hold bounded memory, and never wait. [`Connection`] moves the bytes, under time limits.
+//! says, hold bounded memory, and never wait. `Connection` moves the bytes, under time limits.
 
 mod address;
 mod connection;

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use fluent_uri::Uri;
-use fluent_uri::pct_enc::{EStr, Encoder, encoder};
+use percent_encoding::percent_decode_str;
 
 use super::NbdError;
 
@@ -44,28 +43,28 @@ impl NbdAddress {
     /// [`NbdError::Uri`], saying what is wrong.
     pub fn parse(text: &str) -> Result<Self, NbdError> {
         let fail = |why: &str| NbdError::Uri { uri: text.to_owned(), why: why.to_owned() };
-        let uri = Uri::parse(text).map_err(|error| fail(&error.to_string()))?;
-        let authority = uri.authority().ok_or_else(|| fail("// is missing"))?;
-        if authority.userinfo().is_some_and(|user| !user.is_empty()) {
+        if let Some(odd) = text.chars().find(|c| !c.is_ascii_graphic() || *c == '#') {
+            return Err(fail(&format!("{odd:?} must be written in percent encoding")));
+        }
+        let (scheme, rest) = text.split_once("://").ok_or_else(|| fail("// is missing"))?;
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.contains('@') {
             return Err(fail("NBD without TLS knows no users"));
         }
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']');
-        let path = uri.path().as_str();
-        let export = EStr::<encoder::Path>::new(path.strip_prefix('/').unwrap_or(path))
-            .and_then(decoded)
-            .ok_or_else(|| fail("the export's name is not UTF-8"))?;
-        let mut socket = None;
-        for pair in uri.query().map(|query| query.split('&')).into_iter().flatten() {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, EStr::EMPTY));
-            if key.as_str() == "socket" {
-                socket = Some(decoded(value).ok_or_else(|| fail("the socket's path is not UTF-8"))?);
-            }
-        }
-        let server = match (uri.scheme().as_str().to_ascii_lowercase().as_str(), socket) {
+        // The colons of an IPv6 address stand in brackets.
+        let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((host, rest)) => (host, rest.strip_prefix(':').unwrap_or(rest)),
+            None => authority.split_once(':').unwrap_or((authority, "")),
+        };
+        let export = decoded(path).ok_or_else(|| fail("the export's name is not UTF-8"))?;
+        let socket = query.split('&').find_map(|pair| pair.strip_prefix("socket="));
+        let socket = socket.map(|path| decoded(path).ok_or_else(|| fail("the socket's path is not UTF-8")));
+        let socket = socket.transpose()?;
+        let server = match (scheme.to_ascii_lowercase().as_str(), socket) {
             ("nbd", None) if host.is_empty() => return Err(fail("the host is missing")),
             ("nbd", None) => {
-                let port = authority.port().filter(|port| !port.is_empty());
-                let port = port.map_or(Ok(DEFAULT_PORT), |port| port.as_str().parse());
+                let port = if port.is_empty() { Ok(DEFAULT_PORT) } else { port.parse() };
                 Server::Tcp(host.to_owned(), port.map_err(|_| fail("the port is not below 65536"))?)
             }
             ("nbd", Some(_)) => return Err(fail("a socket needs nbd+unix")),
@@ -81,8 +80,8 @@ impl NbdAddress {
     }
 }
 
-fn decoded<E: Encoder>(text: &EStr<E>) -> Option<String> {
-    text.decode().to_string().ok().map(std::borrow::Cow::into_owned)
+fn decoded(text: &str) -> Option<String> {
+    percent_decode_str(text).decode_utf8().ok().map(std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -124,7 +123,9 @@ mod tests {
             ("nbd://h/e?socket=/s", "nbd+unix"),
             ("nbds://h/", "TLS"),
             ("nbd://h/%ff", "UTF-8"),
-            ("nbd://h/ ", "nbd://h/ "),
+            ("nbd://h/ ", "percent encoding"),
+            ("nbd://h/a#b", "percent encoding"),
+            ("nbd://[::1]x/", "port"),
         ] {
             let message = NbdAddress::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");

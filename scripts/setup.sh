@@ -8,8 +8,8 @@ purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-utils)
 case $purpose in
   study) ;;
-  test) packages+=(chromium fonts-dejavu-core) ;;
-  bench) packages+=(chromium fonts-dejavu-core fio) ;;
+  test) packages+=(chromium fonts-dejavu-core libnbd-bin nbdkit) ;;
+  bench) packages+=(chromium fonts-dejavu-core fio nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test or bench" >&2; exit 2 ;;
 esac
 

@@ -6,14 +6,15 @@
 
 mod footprint;
 mod pairs;
+mod servers;
 mod tools;
 
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use pairs::{Claim, Verdict};
-use tools::{Case, Engine};
+use pairs::{Claim, Sample, Verdict, hold_floor};
+use tools::{Case, Engine, Target};
 
 /// Pairs measured for each claim.
 const ROUNDS: usize = 7;
@@ -42,17 +43,30 @@ fn run() -> Result<bool> {
         "{:<44} {:>10} {:>10} {:>8} {:>15}  {:<9}",
         "figure", "virtbench", "fio", "ratio", "range", "promise"
     );
-    let mut verdicts = Vec::new();
-    for case in [Case::null(1), Case::null(32)] {
-        verdicts.extend(compare(&case, rounds, &[Claim::iops(2.0)])?);
-    }
-    let file = folder.path().join("bench.img");
+    let (file, nbd, vhost_user) =
+        (folder.path().join("bench.img"), folder.path().join("nbd"), folder.path().join("vhost-user"));
     tools::make_file(&file)?;
-    for outstanding in [1, 32] {
-        let case = Case::file(&file, outstanding);
-        let claims = [Claim::iops(0.98), Claim::cpu_per_io(), Claim::mean_latency()];
-        verdicts.extend(compare(&case, rounds, &claims)?);
+    let _nbdkit = servers::nbdkit_memory(&nbd)?;
+    let _storage_daemon = servers::vhost_user_null(&vhost_user)?;
+    let (file, nbd) = (Target::File(file), Target::Nbd(servers::uri(&nbd)));
+    let at_fios_level = || vec![Claim::iops(0.98), Claim::cpu_per_io(), Claim::mean_latency()];
+    let beyond_fio = || vec![Claim::iops(1.0), Claim::cpu_per_io()];
+    let table = [
+        (&Target::Null, 1, vec![Claim::iops(2.0)]),
+        (&Target::Null, 32, vec![Claim::iops(2.0)]),
+        (&file, 1, at_fios_level()),
+        (&file, 32, at_fios_level()),
+        (&nbd, 1, beyond_fio()),
+        (&nbd, 32, beyond_fio()),
+    ];
+    let mut verdicts = Vec::new();
+    for (target, outstanding, claims) in &table {
+        verdicts.extend(compare(&Case::new(target, *outstanding), rounds, claims)?);
     }
+    let alone = Case::new(&Target::VhostUser(vhost_user), 32);
+    let samples: Vec<Sample> =
+        (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
+    verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
     verdicts.extend(footprint::check(folder.path())?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

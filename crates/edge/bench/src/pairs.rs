@@ -73,6 +73,26 @@ impl Claim {
     }
 }
 
+/// Prints the line of a promise about IOPS alone, where there is no other tool to compare with, and
+/// judges the median.
+pub fn hold_floor(case: &str, samples: &[Sample], least_iops: f64) -> Verdict {
+    let iops = median(samples.iter().map(|sample| sample.iops).collect());
+    let (low, high) =
+        samples.iter().fold((f64::MAX, f64::MIN), |(l, h), sample| (l.min(sample.iops), h.max(sample.iops)));
+    let kept = iops >= least_iops;
+    println!(
+        "{:<44} {:>10.2} {:>10} {:>8} {:>15}  {:<9} {}",
+        format!("{case}: kIOPS"),
+        iops / 1e3,
+        "-",
+        "-",
+        format!("{:.0} to {:.0}", low / 1e3, high / 1e3),
+        format!(">= {}", least_iops / 1e3),
+        if kept { "kept" } else { "BROKEN" }
+    );
+    if kept { Verdict::Kept } else { Verdict::Broken }
+}
+
 /// The value in the middle.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -97,5 +117,8 @@ mod tests {
         assert_eq!(Claim::iops(2.0).hold("x", &pairs), Verdict::Kept);
         assert_eq!(Claim::iops(2.6).hold("x", &pairs), Verdict::Broken);
         assert_eq!(Claim::mean_latency().hold("x", &pairs), Verdict::Kept);
+        let samples = pairs.map(|(ours, _)| ours);
+        assert_eq!(hold_floor("x", &samples, 2.5), Verdict::Kept);
+        assert_eq!(hold_floor("x", &samples, 2.6), Verdict::Broken);
     }
 }

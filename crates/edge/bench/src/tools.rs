@@ -21,25 +21,39 @@ pub enum Engine {
     Fio,
 }
 
+/// What is loaded.
+#[derive(Debug, Clone)]
+pub enum Target {
+    /// Nothing: the engines alone.
+    Null,
+    /// A file, past the page cache.
+    File(PathBuf),
+    /// An NBD export, by its URI.
+    Nbd(String),
+    /// A vhost-user-blk server's socket. fio as Debian builds it cannot reach one.
+    VhostUser(PathBuf),
+}
+
 /// One load, as both tools are asked for it: 4 KiB random reads.
 pub struct Case {
     /// What it is called.
     pub name: String,
-    target: Option<PathBuf>,
+    target: Target,
     outstanding: u32,
 }
 
 impl Case {
-    /// The null target.
-    pub fn null(outstanding: u32) -> Self {
-        Self { name: format!("null, 4 KiB read, depth {outstanding}"), target: None, outstanding }
-    }
-
-    /// A file, past the page cache.
-    pub fn file(path: &Path, outstanding: u32) -> Self {
+    /// A load on this target.
+    pub fn new(target: &Target, outstanding: u32) -> Self {
+        let what = match target {
+            Target::Null => "null",
+            Target::File(_) => "file",
+            Target::Nbd(_) => "NBD",
+            Target::VhostUser(_) => "vhost-user",
+        };
         Self {
-            name: format!("file, 4 KiB random read, depth {outstanding}"),
-            target: Some(path.to_owned()),
+            name: format!("{what}, 4 KiB random read, depth {outstanding}"),
+            target: target.clone(),
             outstanding,
         }
     }
@@ -57,7 +71,12 @@ impl Case {
         command.args(["load", "--bs", "4k", "--read", "100", "--random", "100", "--json"]);
         command.args(["--size", SIZE, "--ramp", "500ms", "--time", "3s", "--seed", "1"]);
         command.args(["--outstanding", &self.outstanding.to_string(), "--target"]);
-        command.arg(self.target.as_deref().unwrap_or(Path::new("null")));
+        match &self.target {
+            Target::Null => command.arg("null"),
+            Target::File(path) => command.arg(path),
+            Target::Nbd(uri) => command.arg(uri),
+            Target::VhostUser(socket) => command.arg(format!("vhost-user:{}", socket.display())),
+        };
         let json = json(&mut command)?;
         let operations = number(&json, "/total/operations")?;
         Ok(Sample {
@@ -73,10 +92,12 @@ impl Case {
         command.args(["--ramp_time=500ms", "--runtime=3s", "--randseed=1"]);
         command.args([format!("--size={SIZE}"), format!("--iodepth={}", self.outstanding)]);
         match &self.target {
-            None => command.args(["--ioengine=null", "--filename=null"]),
-            Some(path) => command
+            Target::Null => command.args(["--ioengine=null", "--filename=null"]),
+            Target::File(path) => command
                 .args(["--ioengine=io_uring", "--direct=1"])
                 .arg(format!("--filename={}", path.display())),
+            Target::Nbd(uri) => command.arg("--ioengine=nbd").arg(format!("--uri={uri}")),
+            Target::VhostUser(_) => bail!("fio has no engine for vhost-user"),
         };
         let json = json(&mut command)?;
         let job = "/jobs/0";

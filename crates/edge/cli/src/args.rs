@@ -8,6 +8,7 @@ pub mod surface;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
@@ -216,15 +217,18 @@ impl From<EngineArg> for EngineKind {
 Each operation is a read with the probability --read, and seeks to a random aligned offset with the \
 probability --random; otherwise it goes on from where the worker's last operation ended. A file that \
 does not exist is made and written first. Files that virtbench did not make, and block devices, are \
-never written without --allow-overwrite.
+never written without --allow-overwrite; nor is what an NBD or vhost-user server serves.
 
 Examples:
   virtbench load --target /srv/test.img --size 1GiB --bs 4k --read 70 --random 100
+  virtbench load --target 'nbd+unix:///?socket=/run/disk.sock' --outstanding 32
+  virtbench load --target vhost-user:/run/disk.sock --workers 2
   virtbench load --target /srv/test.img --mix size=4k,share=80,read=70 --mix size=64k,share=20,read=0,random=0
   virtbench load --target /srv/test.img --json | jq .total.iops")]
 pub struct LoadArgs {
-    /// File, block device, or `null` (the engine alone)
-    #[arg(long, value_name = "FILE|DEVICE")]
+    /// File, block device, `null` (the engine alone), NBD export (nbd://HOST[:PORT]/EXPORT or
+    /// nbd+unix:///EXPORT?socket=PATH), or vhost-user:SOCKET (a vhost-user-blk server)
+    #[arg(long, value_name = "FILE|DEVICE|URI")]
     pub target: PathBuf,
     /// Use this much of the target from its start; a file that does not exist is made this large
     /// [default: 1GiB for a new file, else the whole target]
@@ -276,9 +280,13 @@ pub struct LoadArgs {
     /// Go through the page cache instead of around it (O_DIRECT)
     #[arg(long)]
     pub buffered: bool,
-    /// Permit writing to a block device or to a file that virtbench did not make
+    /// Permit writing to a block device, to what a server serves, or to a file that virtbench did not make
     #[arg(long)]
     pub allow_overwrite: bool,
+    /// Have operations fail, come up short, be late or hang, to see what that looks like:
+    /// eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%
+    #[arg(long, value_name = "SPEC")]
+    pub fault: Option<FaultSpec>,
     /// What most loads leave alone
     #[command(flatten)]
     pub options: LoadOptions,

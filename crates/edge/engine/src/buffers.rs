@@ -1,5 +1,7 @@
 //! The memory that operations move data from and to.
 
+#[cfg(feature = "network-targets")]
+use std::fs::File;
 use std::io;
 
 use memmap2::MmapMut;
@@ -25,6 +27,9 @@ const ORIGINALS: u64 = 16;
 /// to repeat, so many writes, drawn at random, carry one of a few blocks known beforehand.
 pub(crate) struct Buffers {
     memory: MmapMut,
+    /// What the memory is, where another process shares it.
+    #[cfg(feature = "network-targets")]
+    file: Option<File>,
     stride: usize,
     random: Random,
     /// What every write is made from.
@@ -33,6 +38,17 @@ pub(crate) struct Buffers {
     random_bytes: usize,
     /// Share of writes that repeat a block, of 1.
     duplicates: f64,
+}
+
+/// Buffers that another process can share.
+#[cfg(feature = "network-targets")]
+pub(crate) struct Shared<'a> {
+    /// Where they are here.
+    pub address: usize,
+    /// Their length, in bytes.
+    pub len: usize,
+    /// The memory.
+    pub file: &'a File,
 }
 
 impl Buffers {
@@ -45,7 +61,16 @@ impl Buffers {
         for word in master.as_chunks_mut::<8>().0 {
             *word = random.next_u64().to_ne_bytes();
         }
-        Ok(Self { memory, stride, random, master, random_bytes: CHUNK, duplicates: 0.0 })
+        Ok(Self {
+            memory,
+            #[cfg(feature = "network-targets")]
+            file: None,
+            stride,
+            random,
+            master,
+            random_bytes: CHUNK,
+            duplicates: 0.0,
+        })
     }
 
     /// The same buffers with such contents.
@@ -57,6 +82,21 @@ impl Buffers {
         }
         self.duplicates = f64::from(content.duplicate_percent) / 100.0;
         self
+    }
+
+    /// Moves the buffers into memory that another process can share. Their addresses change.
+    #[cfg(feature = "network-targets")]
+    pub(crate) fn share(&mut self) -> io::Result<Shared<'_>> {
+        let file =
+            File::from(rustix::fs::memfd_create("virtbench-buffers", rustix::fs::MemfdFlags::CLOEXEC)?);
+        file.set_len(self.memory.len() as u64)?;
+        // SAFETY: the file is anonymous and only given to the server under load, which may write
+        // into buffers of reads that it was asked for; it is trusted not to do so otherwise.
+        let mut memory = unsafe { MmapMut::map_mut(&file) }?;
+        memory.copy_from_slice(&self.memory);
+        self.memory = memory;
+        let file = self.file.insert(file);
+        Ok(Shared { address: self.memory.as_ptr() as usize, len: self.memory.len(), file })
     }
 
     /// The whole buffer of a slot.

@@ -81,6 +81,7 @@ impl WorkerJob {
             .map(|buffers| buffers.with_content(spec.content))
             .map_err(|source| EngineError::Resource { what: "memory for buffers".into(), source })?;
         let (backend, note) = Opened::open(&self.target, spec, &mut buffers, spec.outstanding)?;
+        let backend = backend.with_faults(self.target.faults(), spec.outstanding, !self.buffer_seed);
         Ok((buffers, backend, note))
     }
 }

@@ -14,8 +14,11 @@ mod buffers;
 mod clock;
 mod cpu;
 mod crew;
+mod fault;
 mod job;
 mod merge;
+#[cfg(feature = "network-targets")]
+pub mod nbd;
 mod open_loop;
 mod parking;
 mod recorder;
@@ -23,8 +26,13 @@ mod run;
 mod slots;
 mod target;
 mod verify;
+#[cfg(feature = "network-targets")]
+mod vhost_user;
 mod worker;
 
 pub use clock::monotonic_ns;
+pub use fault::{FaultError, FaultSpec};
 pub use run::{Control, EngineError, run, verify};
-pub use target::{Target, TargetError, TargetRequest};
+pub use target::{Target, TargetError, TargetName, TargetRequest};
+#[cfg(feature = "network-targets")]
+pub use vhost_user::VhostUserError;

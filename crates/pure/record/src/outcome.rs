@@ -54,6 +54,18 @@ pub enum TargetKind {
     BlockDevice,
     /// Nothing: operations complete at once.
     Null,
+    /// An export of an NBD server.
+    Nbd,
+    /// A vhost-user-blk server.
+    VhostUser,
+}
+
+impl TargetKind {
+    /// Whether this machine's page cache may lie between the load and it.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::File | Self::BlockDevice)
+    }
 }
 
 /// The target as it was found.

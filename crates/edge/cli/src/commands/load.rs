@@ -1,5 +1,6 @@
 //! `virtbench load`
 
+mod check;
 mod repetitions;
 mod settle;
 mod table;
@@ -11,7 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use virtbench_engine::{Control, EngineError, Target, TargetError, TargetRequest, monotonic_ns, run};
+use virtbench_engine::{
+    Control, EngineError, Target, TargetError, TargetName, TargetRequest, monotonic_ns, run,
+};
 use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
@@ -44,6 +47,9 @@ struct Report<'a> {
 /// Applies the load and prints what came of it.
 pub fn execute(args: &LoadArgs) -> Outcome {
     let (target, spec) = prepare(args)?;
+    if args.options.verify_only {
+        return check::execute(&spec, &target, args.json);
+    }
     let settled = match args.repeat.steady {
         Some(rule) => Some(settle(&spec, &target, rule, args.repeat.steady_limit)?),
         None => None,
@@ -88,7 +94,7 @@ pub(super) fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
     let access = access(args);
     access.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
     let target = open(args, &access)?;
-    let spec = LoadSpec {
+    let spec = args.options.complete(LoadSpec {
         outstanding: args.outstanding,
         workers: args.workers,
         ramp_ns: args.ramp,
@@ -98,20 +104,21 @@ pub(super) fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
         direct: target.facts().direct,
         seed: args.seed.unwrap_or_else(drawn_seed),
         ..LoadSpec::new(access, args.size.unwrap_or(target.facts().size_bytes))
-    };
+    });
     Ok((target, spec))
 }
 
 fn access(args: &LoadArgs) -> AccessSpec {
     if !args.mix.is_empty() {
-        return AccessSpec { lines: args.mix.clone() };
+        let lines = args.mix.iter().cloned().map(|line| args.options.refine(line));
+        return AccessSpec { lines: lines.collect() };
     }
-    AccessSpec::single(AccessLine {
+    AccessSpec::single(args.options.refine(AccessLine {
         delay_ns: args.think,
         burst: args.burst,
         align_bytes: args.align.unwrap_or(args.bs),
         ..AccessLine::new(args.bs, args.read, args.random)
-    })
+    }))
 }
 
 /// A seed nobody chose. It is reported, so the run can still be repeated.
@@ -120,19 +127,24 @@ pub(super) fn drawn_seed() -> u64 {
 }
 
 fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
-    open_request(TargetRequest {
+    let target = open_request(TargetRequest {
         path: args.target.clone(),
         size_bytes: args.size,
         direct: !args.buffered,
         reads: access.reads(),
-        writes: access.writes(),
+        writes: access.writes() && !args.options.verify_only,
         allow_overwrite: args.allow_overwrite,
+    })?;
+    Ok(match &args.fault {
+        Some(faults) => target.with_faults(faults.clone()),
+        None => target,
     })
 }
 
 /// Opens a target, which is made, with a size nobody chose if need be, where there is none.
 pub(super) fn open_request(mut request: TargetRequest) -> Result<Target, Failure> {
-    if fs::symlink_metadata(&request.path).is_err() {
+    let name = TargetName::parse(&request.path).map_err(|error| Failure::new(Kind::Usage, error))?;
+    if name.is_made() && fs::symlink_metadata(&request.path).is_err() {
         request.size_bytes.get_or_insert(DEFAULT_SIZE_BYTES);
     }
     let bar = progress::bar(0, "writing the test file");
@@ -188,23 +200,29 @@ fn measure_watched(
     bar.finish_and_clear();
     let (outcome, begin, end) =
         outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
-    let outcome = outcome.map_err(|error| {
-        let kind = match error {
-            EngineError::Load(_) => Kind::Usage,
-            EngineError::Misfit(_) => Kind::Target,
-            EngineError::Resource { .. } => Kind::Environment,
-        };
-        Failure::new(kind, error)
-    })?;
+    let outcome = outcome.map_err(refusal)?;
     let end = end?;
     let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
     Ok((outcome, begin.until(&end)))
+}
+
+/// Why a load could not be applied.
+fn refusal(error: EngineError) -> Failure {
+    let kind = match error {
+        EngineError::Load(_) => Kind::Usage,
+        EngineError::Misfit(_) => Kind::Target,
+        EngineError::Resource { .. } => Kind::Environment,
+    };
+    Failure::new(kind, error)
 }
 
 /// Results were printed; the exit code still tells whether to trust them.
 fn verdict(outcome: &LoadOutcome) -> Outcome {
     if interrupt::requested() {
         return Err(interrupt::failure("the figures cover the time until then"));
+    }
+    if let Some(found) = &outcome.verify {
+        check::verdict(found, &outcome.target.path)?;
     }
     if outcome.errors > 0 || outcome.interrupted {
         let kinds: Vec<String> =

@@ -1,10 +1,14 @@
-//! Ways of handing operations to the kernel.
+//! Ways of having operations carried out.
 
+#[cfg(feature = "network-targets")]
+mod nbd;
 mod null;
 mod opened;
 mod psync;
 mod uring;
 mod uring_setup;
+#[cfg(feature = "network-targets")]
+mod vhost_user;
 
 use std::io;
 
@@ -41,4 +45,16 @@ pub(crate) trait Backend {
     /// reaches `until_ns` first. Returns now and then without a completion, so that the caller
     /// can look at its stop flag.
     fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()>;
+}
+
+impl<B: Backend> Backend for &mut B {
+    const BLOCKS: bool = B::BLOCKS;
+
+    fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
+        (**self).queue(slot, op, buffer);
+    }
+
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()> {
+        (**self).drive(until_ns, completions)
+    }
 }

@@ -1,11 +1,19 @@
 //! Choosing the backend for a target, in one place.
 
+#[cfg(feature = "network-targets")]
+use std::io;
+
 use virtbench_workload::{EngineKind, LoadSpec};
 
 use super::{Backend, Null, Psync, Uring};
+#[cfg(feature = "network-targets")]
+use super::{nbd::Nbd, vhost_user::VhostUser};
 use crate::buffers::Buffers;
+use crate::fault::{FaultSpec, Faulty};
 use crate::run::EngineError;
-use crate::target::Target;
+#[cfg(feature = "network-targets")]
+use crate::run::resource;
+use crate::target::{Source, Target};
 
 /// Something that is done with a backend, whichever it is. Generic rather than dynamic: the loop
 /// around a backend takes less time than a call through a table would add to it.
@@ -18,10 +26,26 @@ pub(crate) trait Task {
 }
 
 /// A backend of any kind, for the thread that opened it.
-pub(crate) enum Opened {
+pub(crate) struct Opened {
+    kind: Kind,
+    faults: Option<Faults>,
+}
+
+enum Kind {
     Uring(Box<Uring>),
     Psync(Psync),
     Null(Null),
+    #[cfg(feature = "network-targets")]
+    Nbd(Nbd),
+    #[cfg(feature = "network-targets")]
+    VhostUser(VhostUser),
+}
+
+/// What a layer of faults is made from.
+struct Faults {
+    spec: FaultSpec,
+    slots: u32,
+    seed: u64,
 }
 
 impl Opened {
@@ -33,26 +57,81 @@ impl Opened {
         buffers: &mut Buffers,
         slots: u32,
     ) -> Result<(Self, Option<String>), EngineError> {
-        let Some(file) = target.file() else { return Ok((Self::Null(Null::default()), None)) };
-        if spec.engine == EngineKind::Psync {
-            return Ok((Self::Psync(Psync::new(file)), None));
-        }
-        let vectors: Vec<libc::iovec> = (0..slots as usize)
-            .map(|slot| {
-                let memory = buffers.slot(slot);
-                libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
-            })
-            .collect();
-        let (ring, note) = Uring::new(file, slots, &vectors, spec.uring, target.facts().alignment_bytes)?;
-        Ok((Self::Uring(Box::new(ring)), note))
+        let (kind, note) = match target.source() {
+            Source::Null => (Kind::Null(Null::default()), None),
+            Source::File(file) if spec.engine == EngineKind::Psync => {
+                (Kind::Psync(Psync::new(file.clone())), None)
+            }
+            Source::File(file) => {
+                let (vectors, unit_bytes) = (vectors(buffers, slots), target.facts().alignment_bytes);
+                let (ring, note) = Uring::new(file.clone(), slots, &vectors, spec.uring, unit_bytes)?;
+                (Kind::Uring(Box::new(ring)), note)
+            }
+            #[cfg(feature = "network-targets")]
+            Source::Nbd(source) => {
+                let connection = Nbd::new(source, slots)
+                    .map_err(|error| resource("a connection to the NBD server", io::Error::other(error)))?;
+                (Kind::Nbd(connection), None)
+            }
+            #[cfg(feature = "network-targets")]
+            Source::VhostUser(source) => {
+                let (queue, note) = VhostUser::new(source, spec.workers, slots, buffers)
+                    .map_err(|error| resource("a queue of the vhost-user server", error))?;
+                (Kind::VhostUser(queue), note)
+            }
+        };
+        Ok((Self { kind, faults: None }, note))
+    }
+
+    /// The same with faults, drawn from `seed`, before it.
+    pub(crate) fn with_faults(self, faults: Option<&FaultSpec>, slots: u32, seed: u64) -> Self {
+        Self { faults: faults.map(|spec| Faults { spec: spec.clone(), slots, seed }), ..self }
     }
 
     /// Does a task with it.
     pub(crate) fn perform<T: Task>(self, task: T) -> T::Output {
+        match self.faults {
+            None => self.kind.perform(task),
+            Some(faults) => self.kind.perform(Behind { faults, task }),
+        }
+    }
+}
+
+impl Kind {
+    fn perform<T: Task>(self, task: T) -> T::Output {
         match self {
             Self::Uring(mut ring) => task.perform(&mut *ring),
             Self::Psync(mut psync) => task.perform(&mut psync),
             Self::Null(mut null) => task.perform(&mut null),
+            #[cfg(feature = "network-targets")]
+            Self::Nbd(mut connection) => task.perform(&mut connection),
+            #[cfg(feature = "network-targets")]
+            Self::VhostUser(mut queue) => task.perform(&mut queue),
         }
     }
+}
+
+/// A task that is done behind a layer of faults.
+struct Behind<T> {
+    faults: Faults,
+    task: T,
+}
+
+impl<T: Task> Task for Behind<T> {
+    type Output = T::Output;
+
+    fn perform<B: Backend>(self, backend: &mut B) -> T::Output {
+        let Faults { spec, slots, seed } = self.faults;
+        self.task.perform(&mut Faulty::new(backend, spec, slots, seed))
+    }
+}
+
+/// The buffers as io_uring wants to know them.
+fn vectors(buffers: &mut Buffers, slots: u32) -> Vec<libc::iovec> {
+    (0..slots as usize)
+        .map(|slot| {
+            let memory = buffers.slot(slot);
+            libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: memory.len() }
+        })
+        .collect()
 }

@@ -60,6 +60,23 @@ pub enum TargetError {
     /// The user interrupted its preparation.
     #[error("interrupted while {path} was being written; nothing is left of it", path = .0.display())]
     Interrupted(PathBuf),
+    /// It names a kind of target that this program does not know.
+    #[error(
+        "{0}: this kind of target is not known here; there are FILE, DEVICE, null, nbd://HOST[:PORT]/EXPORT, \
+         nbd+unix:///EXPORT?socket=PATH and vhost-user:SOCKET"
+    )]
+    Name(String),
+    /// The load writes, and the server's disk is read-only.
+    #[error("{0} is read-only and this load writes: use --read 100, or have it served writable")]
+    ReadOnly(String),
+    /// An NBD server cannot be used.
+    #[cfg(feature = "network-targets")]
+    #[error(transparent)]
+    Nbd(#[from] crate::nbd::NbdError),
+    /// A vhost-user-blk server cannot be used.
+    #[cfg(feature = "network-targets")]
+    #[error(transparent)]
+    VhostUser(#[from] crate::vhost_user::VhostUserError),
     /// The operating system refused.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     Io {

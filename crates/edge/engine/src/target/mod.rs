@@ -3,6 +3,9 @@
 mod alignment;
 mod error;
 mod guard;
+mod name;
+#[cfg(feature = "network-targets")]
+mod network;
 mod open;
 mod prepare;
 
@@ -10,19 +13,22 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use virtbench_record::{TargetFacts, TargetKind};
+use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
 pub use error::TargetError;
+pub use name::TargetName;
 
-/// The name that stands for the null target.
-pub(crate) const NULL: &str = "null";
+use crate::fault::FaultSpec;
+#[cfg(feature = "network-targets")]
+use crate::{nbd::NbdSource, vhost_user::VhostUserSource};
 
 /// What is asked of a target before a load.
 #[derive(Debug, Clone)]
 pub struct TargetRequest {
-    /// A file, a block device, or `null`.
+    /// What [`TargetName::parse`] understands: a file, a block device, `null`, an NBD URI, or
+    /// `vhost-user:SOCKET`.
     pub path: PathBuf,
     /// How many bytes of it are used, from its start; a file that does not exist is made this long.
     /// Without it an existing target is used whole.
@@ -40,9 +46,25 @@ pub struct TargetRequest {
 /// A target that is open and ready to be loaded.
 #[derive(Debug, Clone)]
 pub struct Target {
-    file: Option<Arc<File>>,
+    source: Source,
     facts: TargetFacts,
     notes: Vec<String>,
+    faults: Option<FaultSpec>,
+}
+
+/// What operations go to. Each kind has a backend; `backend::Opened` brings them together.
+#[derive(Debug, Clone)]
+pub(crate) enum Source {
+    /// Nothing.
+    Null,
+    /// An open file or block device.
+    File(Arc<File>),
+    /// An export of an NBD server.
+    #[cfg(feature = "network-targets")]
+    Nbd(Arc<NbdSource>),
+    /// A vhost-user-blk server.
+    #[cfg(feature = "network-targets")]
+    VhostUser(Arc<VhostUserSource>),
 }
 
 impl Target {
@@ -71,14 +93,27 @@ impl Target {
         &self.notes
     }
 
-    /// The open file, or nothing for the null target.
-    pub(crate) fn file(&self) -> Option<Arc<File>> {
-        self.file.clone()
+    /// Puts faults between the load and this target.
+    #[must_use]
+    pub fn with_faults(mut self, faults: FaultSpec) -> Self {
+        self.notes.push("faults were injected: the figures do not describe the target".into());
+        self.faults = Some(faults);
+        self
+    }
+
+    /// The faults between the load and this target.
+    pub(crate) fn faults(&self) -> Option<&FaultSpec> {
+        self.faults.as_ref()
+    }
+
+    /// What operations go to.
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
     }
 
     /// Checks that the load's sizes and alignments are possible here.
     pub(crate) fn check_fit(&self, spec: &LoadSpec) -> Result<(), String> {
-        let TargetFacts { kind, size_bytes, direct, alignment_bytes, .. } = self.facts;
+        let TargetFacts { size_bytes, alignment_bytes, .. } = self.facts;
         if spec.region_bytes > size_bytes {
             return Err(format!(
                 "the load uses {} of a target of {}",
@@ -86,9 +121,15 @@ impl Target {
                 format_bytes(size_bytes)
             ));
         }
-        if kind == TargetKind::Null || !direct {
-            return Ok(());
+        match &self.source {
+            Source::Null => return Ok(()),
+            Source::File(_) => {}
+            #[cfg(feature = "network-targets")]
+            Source::Nbd(source) => source.check_fit(spec)?,
+            #[cfg(feature = "network-targets")]
+            Source::VhostUser(source) => source.check_fit(spec)?,
         }
+        // 1 where the page cache takes anything.
         let unit = u64::from(alignment_bytes);
         let misfit = spec
             .access
@@ -97,8 +138,9 @@ impl Target {
             .flat_map(|line| [("--bs", line.size_bytes), ("--align", line.align_bytes)])
             .find(|(_, bytes)| !bytes.is_multiple_of(unit));
         misfit.map_or(Ok(()), |(flag, bytes)| {
+            let buffered = if self.facts.kind.is_local() { ", or use --buffered" } else { "" };
             Err(format!(
-                "{flag} {bytes}: direct I/O on {} works in multiples of {unit} bytes; choose one, or use --buffered",
+                "{flag} {bytes}: I/O on {} works in multiples of {unit} bytes; choose one{buffered}",
                 self.facts.path
             ))
         })

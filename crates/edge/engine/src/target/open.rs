@@ -14,7 +14,7 @@ use virtbench_record::{TargetFacts, TargetKind};
 
 use super::alignment::direct_alignment;
 use super::error::TargetError;
-use super::{NULL, Target, TargetRequest, guard, prepare};
+use super::{Source, Target, TargetName, TargetRequest, guard, prepare};
 
 /// Size of the null target unless told otherwise, in bytes.
 const NULL_BYTES: u64 = 1 << 30;
@@ -25,10 +25,25 @@ pub(super) fn open(
     request: &TargetRequest,
     on_progress: impl FnMut(u64, u64) -> bool,
 ) -> Result<Target, TargetError> {
-    let path = request.path.as_path();
-    if path.as_os_str() == NULL {
-        return Ok(null(request.size_bytes.unwrap_or(NULL_BYTES)));
+    match TargetName::parse(&request.path)? {
+        TargetName::Path(path) => open_path(request, &path, on_progress),
+        TargetName::Null => Ok(null(request.size_bytes.unwrap_or(NULL_BYTES))),
+        #[cfg(feature = "network-targets")]
+        TargetName::Nbd(uri) => super::network::open_nbd(request, &uri),
+        #[cfg(feature = "network-targets")]
+        TargetName::VhostUser(socket) => super::network::open_vhost_user(request, &socket),
+        #[cfg(not(feature = "network-targets"))]
+        TargetName::Nbd(_) | TargetName::VhostUser(_) => {
+            Err(TargetError::Name(request.path.display().to_string()))
+        }
     }
+}
+
+fn open_path(
+    request: &TargetRequest,
+    path: &Path,
+    on_progress: impl FnMut(u64, u64) -> bool,
+) -> Result<Target, TargetError> {
     match std::fs::metadata(path) {
         Ok(meta) if meta.is_dir() => Err(TargetError::Directory(path.to_owned())),
         Ok(meta) if meta.file_type().is_block_device() => open_device(request, meta.rdev()),
@@ -47,13 +62,13 @@ pub(super) fn open(
 
 fn null(size_bytes: u64) -> Target {
     let facts = TargetFacts {
-        path: NULL.to_owned(),
+        path: "null".to_owned(),
         kind: TargetKind::Null,
         size_bytes,
         direct: false,
         alignment_bytes: 1,
     };
-    Target { file: None, facts, notes: Vec::new() }
+    Target { source: Source::Null, facts, notes: Vec::new(), faults: None }
 }
 
 fn open_file(
@@ -95,7 +110,7 @@ fn open_device(request: &TargetRequest, device: u64) -> Result<Target, TargetErr
     open_direct(request, TargetKind::BlockDevice, exclusive)
 }
 
-fn check_size(path: &Path, actual_bytes: u64, wanted_bytes: u64) -> Result<(), TargetError> {
+pub(super) fn check_size(path: &Path, actual_bytes: u64, wanted_bytes: u64) -> Result<(), TargetError> {
     if actual_bytes < wanted_bytes || actual_bytes == 0 {
         return Err(TargetError::TooSmall { path: path.to_owned(), actual_bytes, wanted_bytes });
     }
@@ -138,7 +153,7 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         direct,
         alignment_bytes: if direct { direct_alignment(&file) } else { 1 },
     };
-    Ok(Target { file: Some(Arc::new(file)), facts, notes })
+    Ok(Target { source: Source::File(Arc::new(file)), facts, notes, faults: None })
 }
 
 /// Opens, and where a device is held exclusively, tries again for a while: the kernel takes a ring

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "a test; each file uses a part of it")]
 
+pub mod servers;
+
 use std::path::Path;
 
 use tempfile::TempDir;

@@ -1,0 +1,59 @@
+//! Servers that are loaded: others' programs, started here and ended here.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+/// Size of what is served, in bytes: that of every load.
+const SIZE_BYTES: u64 = 1 << 30;
+
+/// A server that ends with this value.
+pub struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// nbdkit's memory plugin at a unix socket.
+pub fn nbdkit_memory(socket: &Path) -> Result<Server> {
+    let mut command = Command::new("nbdkit");
+    command.args(["--foreground", "--unix"]).arg(socket).arg("memory").arg(SIZE_BYTES.to_string());
+    start(&mut command, socket)
+}
+
+/// QEMU's vhost-user-blk server over nothing, at a unix socket.
+pub fn vhost_user_null(socket: &Path) -> Result<Server> {
+    let mut command = Command::new("qemu-storage-daemon");
+    command.arg("--blockdev").arg(format!("null-co,node-name=disk,size={SIZE_BYTES},read-zeroes=on"));
+    let address = format!("addr.type=unix,addr.path={}", socket.display());
+    command.arg("--export").arg(format!("vhost-user-blk,id=export,node-name=disk,{address}"));
+    start(&mut command, socket)
+}
+
+/// The URI of the default export at a unix socket, as virtbench and fio understand it.
+pub fn uri(socket: &Path) -> String {
+    format!("nbd+unix:///?socket={}", socket.display())
+}
+
+fn start(command: &mut Command, socket: &Path) -> Result<Server> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let child = command
+        .stdin(Stdio::null())
+        .spawn()
+        .with_context(|| format!("{program}: run `make bench`, which installs it"))?;
+    let server = Server(child);
+    let limit = Instant::now() + Duration::from_secs(10);
+    while !socket.exists() {
+        ensure!(Instant::now() < limit, "{program} does not listen at {}", socket.display());
+        thread::sleep(Duration::from_millis(10));
+    }
+    // The socket's file appears a moment before somebody listens at it.
+    thread::sleep(Duration::from_millis(100));
+    Ok(server)
+}

@@ -1,0 +1,98 @@
+//! Operations on a vhost-user-blk server: a queue of the device for each worker.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+use std::time::Duration;
+
+use blkio::{Blkioq, ReqFlags};
+use virtbench_workload::{Direction, Op};
+
+use super::{Backend, Completion};
+use crate::buffers::Buffers;
+use crate::clock::monotonic_ns;
+use crate::vhost_user::{Device, VhostUserSource, ring_note};
+
+/// Completions taken at once.
+const BATCH: usize = 64;
+/// The longest wait before the worker looks at its stop flag, in nanoseconds.
+const HEARTBEAT_NS: u64 = 50_000_000;
+
+/// One worker's queue.
+pub(crate) struct VhostUser {
+    // Declared before the device, as it must go first.
+    queue: Blkioq,
+    _device: Arc<Device>,
+    /// Bytes that each slot's operation moves.
+    moved: Vec<u32>,
+    under_way: usize,
+    done: Box<[MaybeUninit<blkio::Completion>; BATCH]>,
+}
+
+impl VhostUser {
+    /// A queue for `slots` operations of one of so many workers, whose buffers the server gets to see.
+    pub(crate) fn new(
+        source: &VhostUserSource,
+        workers: u32,
+        slots: u32,
+        buffers: &mut Buffers,
+    ) -> Result<(Self, Option<String>), io::Error> {
+        let device = source.device(workers, slots).map_err(io::Error::other)?;
+        let shared = buffers.share()?;
+        source.share(&device, &shared).map_err(io::Error::other)?;
+        let queue =
+            device.take_queue().ok_or_else(|| io::Error::other("there are fewer queues than workers"))?;
+        let backend = Self {
+            queue,
+            _device: device,
+            moved: vec![0; slots as usize],
+            under_way: 0,
+            done: Box::new([const { MaybeUninit::uninit() }; BATCH]),
+        };
+        Ok((backend, ring_note(slots)))
+    }
+}
+
+impl Backend for VhostUser {
+    #[inline]
+    fn queue(&mut self, slot: u32, op: Op, buffer: *mut u8) {
+        self.moved[slot as usize] = if op.direction.moves_data() { op.len } else { 0 };
+        self.under_way += 1;
+        let (len, tag, flags) = (op.len as usize, slot as usize, ReqFlags::empty());
+        match op.direction {
+            Direction::Read => self.queue.read(op.offset, buffer, len, tag, flags),
+            Direction::Write => self.queue.write(op.offset, buffer, len, tag, flags),
+            Direction::Trim => self.queue.discard(op.offset, op.len.into(), tag, flags),
+            Direction::Flush => self.queue.flush(tag, flags),
+        }
+    }
+
+    #[inline]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()> {
+        if self.under_way == 0 {
+            return Ok(());
+        }
+        let wait_ns = until_ns
+            .map_or(HEARTBEAT_NS, |until_ns| until_ns.saturating_sub(monotonic_ns()).min(HEARTBEAT_NS));
+        let mut limit = Duration::from_nanos(wait_ns);
+        let count = match self.queue.do_io(&mut self.done[..], 1, Some(&mut limit), None) {
+            Ok(count) => count,
+            Err(error)
+                if [libc::ETIME, libc::EINTR, libc::EAGAIN].contains(&error.errno().raw_os_error()) =>
+            {
+                0
+            }
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        self.under_way -= count;
+        for done in &self.done[..count] {
+            // SAFETY: `do_io` has written the first `count` elements.
+            let done = unsafe { done.assume_init_ref() };
+            let slot = done.user_data as u32;
+            let result = if done.ret == 0 { self.moved[done.user_data] as i32 } else { done.ret };
+            completions.push(Completion { slot, result });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,7 @@
+//! `eio=P%`: the operation fails with EIO, as on a medium that cannot be read.
+
+use super::{Verdict, no_argument};
+
+pub(super) fn verdict(argument: Option<&str>) -> Result<Verdict, String> {
+    no_argument("eio", argument, Verdict::Fail(libc::EIO))
+}

@@ -1,0 +1,172 @@
+//! Faults put between a load and its target, to see how failures look: one small file each.
+//!
+//! `--fault eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%` strikes each operation with these
+//! probabilities, drawn from the load's seed. An operation suffers one fault at most: the first in the
+//! list that strikes.
+
+mod delay;
+mod eio;
+mod layer;
+mod short;
+mod stall;
+
+use std::str::FromStr;
+
+use thiserror::Error;
+use virtbench_units::Random;
+
+pub(crate) use layer::Faulty;
+
+/// A `--fault` text that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("--fault {text:?}: {why}; write for example eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%")]
+pub struct FaultError {
+    text: String,
+    why: String,
+}
+
+/// What happens to an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It fails with this error number and never reaches the target.
+    Fail(i32),
+    /// It is carried out, and half of it is reported as moved.
+    Halve,
+    /// It is carried out, and its completion comes so many nanoseconds late.
+    Delay(u64),
+    /// It never reaches the target and never completes.
+    Swallow,
+}
+
+/// One kind of fault and how often it strikes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rule {
+    /// Share of the 64-bit range in which a draw strikes.
+    below: u64,
+    always: bool,
+    verdict: Verdict,
+}
+
+/// The faults of a load. Read from text with [`str::parse`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct FaultSpec {
+    rules: Vec<Rule>,
+}
+
+impl FaultSpec {
+    /// What happens to the next operation; nothing, mostly.
+    #[inline]
+    pub(crate) fn strike(&self, random: &mut Random) -> Option<Verdict> {
+        let strikes = |rule: &&Rule| random.next_u64() < rule.below || rule.always;
+        self.rules.iter().find(strikes).map(|rule| rule.verdict)
+    }
+}
+
+impl FromStr for FaultSpec {
+    type Err = FaultError;
+
+    fn from_str(text: &str) -> Result<Self, FaultError> {
+        let rules = text.split(',').map(|part| rule(part.trim()));
+        rules
+            .collect::<Result<_, _>>()
+            .map(|rules| Self { rules })
+            .map_err(|why| FaultError { text: text.to_owned(), why })
+    }
+}
+
+/// Reads `name=percent` or `name[=argument]@percent`.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn rule(part: &str) -> Result<Rule, String> {
+    let (head, percent) = match part.split_once('@') {
+        Some((head, percent)) => (head, Some(percent)),
+        None => (part, None),
+    };
+    let (name, value) = match head.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (head, None),
+    };
+    // Without @, the value is the percentage.
+    let (argument, percent) = if percent.is_some() { (value, percent) } else { (None, value) };
+    let verdict = match name {
+        "eio" => eio::verdict(argument),
+        "short" => short::verdict(argument),
+        "delay" => delay::verdict(argument),
+        "stall" => stall::verdict(argument),
+        other => Err(format!("{other:?} is no fault")),
+    }?;
+    let percent = percent.ok_or_else(|| format!("{name} lacks a percentage"))?;
+    let number: f64 =
+        percent.trim_end_matches('%').parse().map_err(|_| format!("{percent:?} is no percentage"))?;
+    if !(0.0..=100.0).contains(&number) {
+        return Err(format!("{percent} lies outside 0 % to 100 %"));
+    }
+    let below = (number / 100.0 * 18_446_744_073_709_551_616.0) as u64;
+    Ok(Rule { below, always: number >= 100.0, verdict })
+}
+
+/// For faults that take no argument.
+fn no_argument(name: &str, argument: Option<&str>, verdict: Verdict) -> Result<Verdict, String> {
+    argument.map_or(Ok(verdict), |_| Err(format!("{name} takes only a percentage")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn faults_strike_as_often_as_asked() {
+        let spec: FaultSpec = "eio=1%, short=0.1%,delay=5ms@10%,stall@0.5".parse().unwrap();
+        let mut random = Random::new(3);
+        let mut counts = [0u32; 4];
+        for _ in 0..200_000 {
+            match spec.strike(&mut random) {
+                Some(Verdict::Fail(libc::EIO)) => counts[0] += 1,
+                Some(Verdict::Halve) => counts[1] += 1,
+                Some(Verdict::Delay(5_000_000)) => counts[2] += 1,
+                Some(Verdict::Swallow) => counts[3] += 1,
+                Some(other) => panic!("{other:?}"),
+                None => {}
+            }
+        }
+        for (count, expected) in counts.into_iter().zip([2_000, 198, 19_780, 890]) {
+            assert!(count.abs_diff(expected) < expected / 3, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn extremes_are_exact() {
+        let mut random = Random::new(3);
+        let all: FaultSpec = "eio=100%".parse().unwrap();
+        let none: FaultSpec = "eio=0".parse().unwrap();
+        assert!((0..1000).all(|_| all.strike(&mut random).is_some()));
+        assert!((0..1000).all(|_| none.strike(&mut random).is_none()));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        for (text, word) in [
+            ("", "no fault"),
+            ("fire=1%", "fire"),
+            ("eio", "lacks"),
+            ("eio=x", "x"),
+            ("eio=101%", "outside"),
+            ("eio=nan", "outside"),
+            ("eio=5ms@1%", "only a percentage"),
+            ("delay=1%", "how long"),
+            ("delay@1%", "how long"),
+            ("delay=2h@1%", "hour"),
+            ("stall=9@1%", "only a percentage"),
+        ] {
+            let message = text.parse::<FaultSpec>().unwrap_err().to_string();
+            assert!(message.contains(word) && message.contains("--fault"), "{text}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in ".{0,40}") {
+            let _ = text.parse::<FaultSpec>();
+        }
+    }
+}

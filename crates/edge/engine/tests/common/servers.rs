@@ -1,0 +1,101 @@
+//! Targets behind sockets, and the servers that others wrote.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_engine::{Target, TargetError, TargetRequest};
+use virtbench_record::LoadOutcome;
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+
+/// A program that is ended with the test.
+pub struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a server and waits until it listens at the socket.
+pub fn serve(command: &mut Command, package: &str, socket: &Path) -> Server {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let child = command.stdin(Stdio::null()).spawn().unwrap_or_else(|error| {
+        panic!("{program} ({error}): install it with `apt-get install {package}`, or run `make setup-test`")
+    });
+    let mut server = Server(child);
+    let limit = Instant::now() + Duration::from_secs(10);
+    while !socket.exists() {
+        assert!(server.0.try_wait().unwrap().is_none(), "{program} ended at once");
+        assert!(Instant::now() < limit, "{program} does not listen");
+        thread::sleep(Duration::from_millis(5));
+    }
+    // The socket's file appears a moment before somebody listens at it.
+    thread::sleep(Duration::from_millis(100));
+    server
+}
+
+/// nbdkit at a socket, with these arguments.
+pub fn nbdkit(socket: &Path, arguments: &[&str]) -> Server {
+    let mut command = Command::new("nbdkit");
+    command.args(["--foreground", "--unix"]).arg(socket).args(arguments);
+    serve(&mut command, "nbdkit", socket)
+}
+
+/// qemu-storage-daemon serving a block device named `disk` at a socket.
+pub fn storage_daemon(socket: &Path, blockdev: &str, export: &str) -> Server {
+    let mut command = Command::new("qemu-storage-daemon");
+    command.args(["--blockdev", blockdev, "--export", export]);
+    serve(&mut command, "qemu-system-common", socket)
+}
+
+pub fn uri(socket: &Path, export: &str) -> String {
+    format!("nbd+unix:///{export}?socket={}", socket.display())
+}
+
+pub fn request(name: &str) -> TargetRequest {
+    TargetRequest {
+        path: name.into(),
+        size_bytes: None,
+        direct: true,
+        reads: true,
+        writes: true,
+        allow_overwrite: true,
+    }
+}
+
+pub fn open(name: &str) -> Result<Target, TargetError> {
+    Target::open(&request(name), |_, _| true)
+}
+
+/// A short load of half reads, half writes on the whole of a target.
+pub fn spec(target: &Target, block_bytes: u64) -> LoadSpec {
+    LoadSpec {
+        access: AccessSpec::single(AccessLine::new(block_bytes, 50.0, 100.0)),
+        region_bytes: target.facts().size_bytes,
+        ..super::spec(50.0)
+    }
+}
+
+/// Asserts that a load did both and nothing failed.
+pub fn assert_sound(outcome: &LoadOutcome) {
+    assert_eq!(outcome.error_kinds, Default::default());
+    assert!(!outcome.interrupted, "{:?}", outcome.notes);
+    assert!(outcome.read.operations > 10 && outcome.write.operations > 10, "{outcome:?}");
+}
+
+/// Loads with trims, flushes and a check of all that was written.
+pub fn assert_trims_flushes_and_verifies(target: &Target) {
+    let mut load = LoadSpec { flush_every: Some(4), ..spec(target, 4096) };
+    load.access.lines[0].trim_percent = 50.0;
+    let outcome = super::apply(&load, target);
+    assert_sound(&outcome);
+    let [trim, flush] = [outcome.trim.unwrap(), outcome.flush.unwrap()];
+    assert!(trim.operations > 10 && flush.operations > 0 && flush.bytes == 0, "{trim:?} {flush:?}");
+    let outcome = super::apply(&LoadSpec { verify: true, ..spec(target, 4096) }, target);
+    assert_sound(&outcome);
+    let found = outcome.verify.unwrap();
+    assert!(found.complete && found.damaged() == 0, "{found:?}");
+}

@@ -5,6 +5,7 @@
 
 mod access;
 mod load;
+mod replay;
 mod stream;
 
 pub use access::{AccessError, AccessLine, AccessSpec, Placement, parse_mix_line};
@@ -12,4 +13,5 @@ pub use load::{
     Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING,
     MAX_WORKERS, Rate, UringOptions,
 };
+pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};
 pub use stream::{Direction, Op, Step, Stream};

@@ -53,3 +53,6 @@ fn histogram(stats: &DirectionStats) -> Result<Histogram<u64>, CodecError> {
 #[cfg(test)]
 #[path = "results_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+mod fixture;

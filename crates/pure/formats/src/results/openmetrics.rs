@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use hdrhistogram::iterators::IterationValue;
+
 use super::{ExportError, JobResult, histogram};
 
 /// Upper ends of the latency buckets, in nanoseconds: 1, 2, 5 a decade from 1 us to 10 s.
@@ -85,10 +87,12 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     for (job, labels) in all() {
         for (name, stats) in sides(job) {
             let histogram = histogram(&stats)?;
+            // A step of the histogram is 0.1 % wide; it counts from its lower end.
+            let least = |step: &IterationValue<u64>| histogram.lowest_equivalent(step.value_iterated_to());
             let mut steps = histogram.iter_recorded().peekable();
             let mut count = 0;
             for end_ns in BUCKETS_NS {
-                while let Some(step) = steps.next_if(|step| step.value_iterated_to() <= end_ns) {
+                while let Some(step) = steps.next_if(|step| least(step) <= end_ns) {
                     count += step.count_at_value();
                 }
                 bucket(&mut out, labels, name, &seconds(end_ns).to_string(), count);

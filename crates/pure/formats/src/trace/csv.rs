@@ -38,9 +38,7 @@ impl Head {
 
 /// Reads the lines below the head.
 pub fn read<R: BufRead>(lines: &mut Lines<R>, trace: &mut Trace, head: &Head) -> Result<(), TraceError> {
-    let mut number = lines.number();
-    while let Some(text) = lines.next()? {
-        number += 1;
+    while let Some((at, text)) = lines.next()? {
         let mut fields = [""; 4];
         for (index, field) in text.split(',').enumerate().take(32) {
             let columns = [head.time, head.offset, head.size, head.operation];
@@ -48,7 +46,6 @@ pub fn read<R: BufRead>(lines: &mut Lines<R>, trace: &mut Trace, head: &Head) ->
                 fields[slot] = field.trim();
             }
         }
-        let at = number;
         let damaged = |what: &str, text: &str| TraceError::Syntax {
             line: at,
             why: format!("{what}: {:?} cannot be read", text.chars().take(40).collect::<String>()),
@@ -69,7 +66,6 @@ pub fn read<R: BufRead>(lines: &mut Lines<R>, trace: &mut Trace, head: &Head) ->
         };
         let op = checked(time_ns, whole("offset", offset)?, whole("size", size)?, action, at)?;
         trace.push(op, at)?;
-        number = lines.number();
     }
     Ok(())
 }

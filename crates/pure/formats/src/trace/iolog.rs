@@ -25,9 +25,7 @@ pub enum Version {
 pub fn read<R: BufRead>(lines: &mut Lines<R>, trace: &mut Trace, version: Version) -> Result<(), TraceError> {
     let mut now_ns: u64 = 0;
     let mut files: BTreeMap<String, ()> = BTreeMap::new();
-    while let Some(text) = lines.next()? {
-        let text = text.to_owned();
-        let line = lines.number();
+    while let Some((line, text)) = lines.next()? {
         let syntax = |why: &str| TraceError::Syntax { line, why: why.to_owned() };
         let mut words = text.split_ascii_whitespace();
         if version == Version::Three {

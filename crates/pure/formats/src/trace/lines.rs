@@ -22,13 +22,9 @@ impl<R: BufRead> Lines<R> {
         Self { reader, buffer: Vec::new(), text: String::new(), line: 0, read_bytes: 0 }
     }
 
-    /// Number of the last line, from 1.
-    pub fn number(&self) -> usize {
-        self.line
-    }
-
-    /// The next line that is neither empty nor a comment (`#`), trimmed; nothing at the end.
-    pub fn next(&mut self) -> Result<Option<&str>, TraceError> {
+    /// The next line that is neither empty nor a comment (`#`), trimmed, with its number from 1;
+    /// nothing at the end.
+    pub fn next(&mut self) -> Result<Option<(usize, &str)>, TraceError> {
         loop {
             self.buffer.clear();
             let read = (&mut self.reader).take(MAX_LINE_BYTES).read_until(b'\n', &mut self.buffer)? as u64;
@@ -49,7 +45,7 @@ impl<R: BufRead> Lines<R> {
             if !trimmed.is_empty() && !trimmed.starts_with('#') {
                 self.text.clear();
                 self.text.push_str(trimmed);
-                return Ok(Some(&self.text));
+                return Ok(Some((self.line, &self.text)));
             }
         }
     }

@@ -63,8 +63,9 @@ pub enum TraceError {
 pub fn read_trace(reader: impl BufRead) -> Result<Trace, TraceError> {
     let mut lines = Lines::new(reader);
     let mut trace = Trace::default();
-    let Some(first) = lines.next()? else { return Err(TraceError::Empty) };
-    match first.trim() {
+    let Some((_, first)) = lines.next()? else { return Err(TraceError::Empty) };
+    let first = first.to_owned();
+    match first.as_str() {
         "fio version 2 iolog" => iolog::read(&mut lines, &mut trace, iolog::Version::Two)?,
         "fio version 3 iolog" => iolog::read(&mut lines, &mut trace, iolog::Version::Three)?,
         head => {

@@ -84,10 +84,13 @@ impl Command {
         let job = |target: Option<&String>| ImportedJob {
             name: target.map_or_else(|| format!("line {line}"), Clone::clone),
             load: load.clone(),
-            target: target.cloned(),
+            target: target.filter(|target| !of_windows(target)).cloned(),
             size_bytes,
             group,
         };
+        if let Some(target) = self.targets.iter().find(|target| of_windows(target)) {
+            findings.note(format!("{target:.60?} is a target of Windows: give --target"));
+        }
         if self.targets.is_empty() {
             vec![job(None)]
         } else {
@@ -164,4 +167,11 @@ impl Command {
         findings.note("diskspd throttles its threads; here operations arrive at the rate, and latency counts from when each was due");
         Some(Rate { per_second: each * f64::from(workers), arrivals: Arrivals::Constant })
     }
+}
+
+/// `D:\data\x.dat`, `D:`, `#1`, `\\server\share`: names that mean nothing here, or worse, a file's.
+fn of_windows(target: &str) -> bool {
+    let mut chars = target.chars();
+    let drive = chars.next().is_some_and(|c| c.is_ascii_alphabetic()) && chars.next() == Some(':');
+    drive || target.starts_with(['#', '\\'])
 }

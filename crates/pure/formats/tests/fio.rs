@@ -1,6 +1,6 @@
 //! fio itself reads what is written for it, and writes what is read.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used)]
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used)]
 
 use std::fs;
 use std::path::Path;

@@ -46,12 +46,11 @@ fn corpus() -> Vec<Vec<u8>> {
 fn every_importer_survives_the_corpus() {
     let formats = [None, Some(Format::Icf), Some(Format::Fio), Some(Format::Diskspd), Some(Format::Json)];
     for (index, bytes) in corpus().iter().enumerate() {
-        for format in formats {
-            for lenient in [false, true] {
-                if let Ok(load) = import(bytes, format, lenient) {
-                    assert!(load.jobs.iter().all(|job| job.load.validate().is_ok()), "input {index}");
-                }
-                if let Err(error) = import(bytes, format, lenient) {
+        // A lenient import goes the farthest.
+        for (format, lenient) in formats.into_iter().map(|format| (format, true)).chain([(None, false)]) {
+            match import(bytes, format, lenient) {
+                Ok(load) => assert!(load.jobs.iter().all(|job| job.load.validate().is_ok()), "input {index}"),
+                Err(error) => {
                     assert!(error.to_string().len() < 40_000, "input {index}: a message no one can read");
                 }
             }

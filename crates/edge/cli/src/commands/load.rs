@@ -1,15 +1,21 @@
 //! `virtbench load`
 
+mod export;
+mod spec;
 mod table;
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use clap::ArgMatches;
 use serde::Serialize;
 use virtbench_engine::{Control, EngineError, Target, TargetError, TargetRequest, monotonic_ns, run};
+use virtbench_formats::Remark;
+use virtbench_formats::results::JobResult;
 use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
@@ -18,57 +24,155 @@ use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 use crate::args::LoadArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{interrupt, progress};
+use spec::Plan;
 
 /// Size of a file that is made because nothing else was said, in bytes.
 const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 
-/// What `--json` prints.
+/// What `--json` prints of a job.
 #[derive(Serialize)]
 struct Report<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a str>,
     #[serde(flatten)]
-    outcome: &'a LoadOutcome,
+    outcome: LoadOutcome,
     host_cpu_percent: f64,
     host_cpu: &'a HostUse,
     iops_per_cpu_percent: Option<f64>,
     kilobytes_per_second_per_cpu_percent: Option<f64>,
 }
 
-/// Applies the load and prints what came of it.
-pub fn execute(args: &LoadArgs) -> Outcome {
-    let access = access(args);
-    access.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
-    let target = open(args, &access)?;
-    let spec = LoadSpec {
+/// What `--json` prints for a file of jobs.
+#[derive(Serialize)]
+struct Reports<'a> {
+    jobs: Vec<Report<'a>>,
+    notes: &'a [String],
+    ignored: &'a [Remark],
+}
+
+/// A load and what it is applied to.
+struct Job {
+    /// Its name, if it comes from a file.
+    name: Option<String>,
+    target: PathBuf,
+    size_bytes: Option<u64>,
+    /// The load. Its region and whether it is direct follow from the target.
+    load: LoadSpec,
+}
+
+/// A job that was measured.
+struct Done {
+    name: Option<String>,
+    outcome: LoadOutcome,
+    host: HostUse,
+    started_unix_ns: u64,
+}
+
+impl Done {
+    fn result(&self) -> JobResult<'_> {
+        let Self { name, outcome, host, started_unix_ns } = self;
+        let name = name.as_deref().unwrap_or("load");
+        JobResult { name, outcome, host: Some(host), started_unix_ns: *started_unix_ns }
+    }
+
+    fn report(&self) -> Report<'_> {
+        let Self { name, outcome, host, .. } = self;
+        let mut outcome = outcome.clone();
+        for stats in [&mut outcome.total, &mut outcome.read, &mut outcome.write] {
+            stats.histogram = None;
+        }
+        Report {
+            job: name.as_deref(),
+            host_cpu_percent: host.cpu_percent,
+            host_cpu: host,
+            iops_per_cpu_percent: host.per_cpu_percent(outcome.total.iops),
+            kilobytes_per_second_per_cpu_percent: host.per_cpu_percent(outcome.total.bytes_per_second / 1e3),
+            outcome,
+        }
+    }
+}
+
+/// Applies the load, or the jobs of a file one after another, and prints what came of it.
+pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
+    let plan = plan(args, matches)?;
+    if !args.json {
+        plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
+        plan.ignored.iter().for_each(|remark| eprintln!("ignored: {remark}"));
+    }
+    let mut done = Vec::new();
+    let ran = plan.jobs.iter().try_for_each(|job| {
+        let job = perform(args, job)?;
+        if !args.json {
+            let mut out = std::io::stdout().lock();
+            if let Some(name) = &job.name {
+                writeln!(out, "[{name}] on {}", job.outcome.target.path)?;
+            }
+            table::write(&mut out, &job.outcome, &job.host)?;
+        }
+        let verdict = verdict(&job.outcome);
+        done.push(job);
+        verdict
+    });
+    // Whatever ended the jobs, those that were measured are reported.
+    if !done.is_empty() {
+        if args.json {
+            let mut out = std::io::stdout().lock();
+            let mut jobs: Vec<Report<'_>> = done.iter().map(Done::report).collect();
+            match (args.spec.spec.is_some(), jobs.pop()) {
+                (false, Some(only)) => serde_json::to_writer(&mut out, &only)?,
+                (_, last) => {
+                    jobs.extend(last);
+                    let reports = Reports { jobs, notes: &plan.notes, ignored: &plan.ignored };
+                    serde_json::to_writer(&mut out, &reports)?;
+                }
+            }
+            writeln!(out)?;
+        }
+        export::write(&args.spec.export, &done)?;
+    }
+    ran
+}
+
+/// The load that the options make, or the jobs of the file.
+fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
+    let load = given(args);
+    load.access.validate().map_err(|error| Failure::new(Kind::Usage, error))?;
+    if let Some(path) = &args.spec.spec {
+        return spec::read(path, args, &load, matches);
+    }
+    let target = args.target.clone().unwrap_or_default();
+    let job = Job { name: None, target, size_bytes: args.size, load };
+    Ok(Plan { jobs: vec![job], notes: Vec::new(), ignored: Vec::new() })
+}
+
+/// The load that the options make.
+fn given(args: &LoadArgs) -> LoadSpec {
+    LoadSpec {
         outstanding: args.outstanding,
         workers: args.workers,
         ramp_ns: args.ramp,
         time_ns: args.time,
         interval_ns: args.interval,
         engine: args.engine.into(),
-        direct: target.facts().direct,
+        direct: !args.buffered,
         seed: args.seed.unwrap_or_else(drawn_seed),
-        ..LoadSpec::new(access, args.size.unwrap_or(target.facts().size_bytes))
+        ..LoadSpec::new(access(args), args.size.unwrap_or(DEFAULT_SIZE_BYTES))
+    }
+}
+
+/// Opens the target and applies the load to it.
+fn perform(args: &LoadArgs, job: &Job) -> Result<Done, Failure> {
+    let target = open(args, job)?;
+    let spec = LoadSpec {
+        direct: target.facts().direct,
+        region_bytes: job.size_bytes.unwrap_or(target.facts().size_bytes),
+        ..job.load.clone()
     };
     let (outcome, host) = measure(&spec, &target)?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let mut outcome = outcome.clone();
-        for stats in [&mut outcome.total, &mut outcome.read, &mut outcome.write] {
-            stats.histogram = None;
-        }
-        let report = Report {
-            outcome: &outcome,
-            host_cpu_percent: host.cpu_percent,
-            host_cpu: &host,
-            iops_per_cpu_percent: host.per_cpu_percent(outcome.total.iops),
-            kilobytes_per_second_per_cpu_percent: host.per_cpu_percent(outcome.total.bytes_per_second / 1e3),
-        };
-        serde_json::to_writer(&mut out, &report)?;
-        writeln!(out)?;
-    } else {
-        table::write(&mut out, &outcome, &host)?;
-    }
-    verdict(&outcome)
+    let ended = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let started = ended.saturating_sub(Duration::from_nanos(outcome.elapsed_ns));
+    let started_unix_ns = u64::try_from(started.as_nanos()).unwrap_or(0);
+    Ok(Done { name: job.name.clone(), outcome, host, started_unix_ns })
 }
 
 fn access(args: &LoadArgs) -> AccessSpec {
@@ -88,14 +192,14 @@ fn drawn_seed() -> u64 {
     monotonic_ns() ^ u64::from(std::process::id()) << 32
 }
 
-fn open(args: &LoadArgs, access: &AccessSpec) -> Result<Target, Failure> {
-    let exists = fs::symlink_metadata(&args.target).is_ok();
+fn open(args: &LoadArgs, job: &Job) -> Result<Target, Failure> {
+    let exists = fs::symlink_metadata(&job.target).is_ok();
     let request = TargetRequest {
-        path: args.target.clone(),
-        size_bytes: args.size.or((!exists).then_some(DEFAULT_SIZE_BYTES)),
-        direct: !args.buffered,
-        reads: access.reads(),
-        writes: access.writes(),
+        path: job.target.clone(),
+        size_bytes: job.size_bytes.or((!exists).then_some(DEFAULT_SIZE_BYTES)),
+        direct: job.load.direct,
+        reads: job.load.access.reads(),
+        writes: job.load.access.writes(),
         allow_overwrite: args.allow_overwrite,
     };
     let bar = progress::bar(0, "writing the test file");

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn a_job_without_a_target_says_so() {
         let error = format!("{:?}", plan(FILE, &[]).err().unwrap());
-        assert!(error.contains("job \\\"b\\\"") && error.contains("--target"), "{error}");
+        assert!(error.contains("job \"b\"") && error.contains("--target"), "{error}");
     }
 
     #[test]

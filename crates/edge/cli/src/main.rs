@@ -5,9 +5,6 @@ mod chart;
 mod commands;
 mod exit;
 mod interrupt;
-// The engine does not sample latencies while it runs yet; until `load --live` exists, tests use this.
-#[allow(dead_code)]
-mod live;
 mod progress;
 
 use std::process::ExitCode;

@@ -117,6 +117,10 @@ pub(crate) mod fake {
                 spec: spec.clone(),
                 seed: spec.seed,
                 notes: Vec::new(),
+                trim: None,
+                flush: None,
+                open_loop: None,
+                verify: None,
             })
         }
     }

@@ -142,6 +142,7 @@ fn fio_options_mean_what_they_say() {
         |options: &str| fio(options).unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0);
     let line = |options: &str| one(options).load.access.lines.remove(0);
     assert_eq!(line("rw=write:4k\nbs=8k").placement, Placement::Strided { stride_bytes: 12288 });
+    assert_eq!(line("rw=write:4k\nbs=8k").align_bytes, 4096);
     assert_eq!(line("rw=randtrim").trim_percent, 100.0);
     assert_eq!(line("rw=randrw\nrwmixwrite=20").read_percent, 80.0);
     assert_eq!(line("rw=randread\npercentage_random=40").random_percent, 40.0);

@@ -12,7 +12,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::format_bytes;
-use virtbench_workload::{LoadError, LoadSpec};
+use virtbench_workload::{LoadError, LoadSpec, Placement};
 
 pub use detect::detect;
 use findings::Findings;
@@ -210,6 +210,17 @@ pub fn import(bytes: &[u8], format: Option<Format>, lenient: bool) -> Result<Imp
         job.load.validate().map_err(|source| ImportError::Load { job: job.name.clone(), source })?;
     }
     Ok(ImportedLoad { jobs, notes, ignored })
+}
+
+/// The coarsest alignment with which a placement's strides can be kept: other tools let a stride be
+/// any multiple of a sector, whatever the block size.
+fn common_alignment(align_bytes: u64, placement: Placement) -> u64 {
+    let Placement::Strided { stride_bytes } = placement else { return align_bytes };
+    let (mut larger, mut smaller) = (align_bytes, stride_bytes);
+    while smaller > 0 {
+        (larger, smaller) = (smaller, larger % smaller);
+    }
+    larger
 }
 
 #[cfg(test)]

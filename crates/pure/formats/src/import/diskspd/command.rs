@@ -2,7 +2,7 @@
 
 use virtbench_workload::{AccessLine, AccessSpec, Arrivals, Content, EngineKind, LoadSpec, Placement, Rate};
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob};
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, common_alignment};
 
 /// `-g`, of each thread on each target.
 #[derive(Debug, Clone, Copy)]
@@ -152,7 +152,7 @@ impl Command {
         AccessSpec::single(AccessLine {
             delay_ns: if thinks { u64::from(self.think_ms.unwrap_or(0)) * 1_000_000 } else { 0 },
             burst: if thinks { self.burst.unwrap_or(1) } else { 1 },
-            align_bytes: self.align_bytes.unwrap_or(self.block_bytes),
+            align_bytes: common_alignment(self.align_bytes.unwrap_or(self.block_bytes), placement),
             placement,
             ..AccessLine::new(self.block_bytes, read_percent, random_percent)
         })

@@ -4,7 +4,7 @@ use virtbench_workload::{
     AccessLine, AccessSpec, Arrivals, Content, EngineKind, LoadSpec, Placement, Rate, UringOptions,
 };
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, Place};
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, Place, common_alignment};
 use super::values::{bytes, integer};
 
 /// Measuring time of a job without one, in nanoseconds.
@@ -254,7 +254,7 @@ impl Draft {
                 share_percent,
                 delay_ns: self.think_ns,
                 burst: if self.think_ns > 0 { self.think_blocks } else { 1 },
-                align_bytes: self.align.unwrap_or(size_bytes),
+                align_bytes: common_alignment(self.align.unwrap_or(size_bytes), placement),
                 trim_percent: if trims { 100.0 } else { 0.0 },
                 placement,
                 ..AccessLine::new(size_bytes, read_percent, random_percent)

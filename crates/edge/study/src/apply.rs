@@ -101,6 +101,10 @@ pub(crate) mod fake {
                 total: DirectionStats { iops, bytes_per_second, latency_ns, ..DirectionStats::default() },
                 read: DirectionStats::default(),
                 write: DirectionStats::default(),
+                trim: None,
+                flush: None,
+                open_loop: None,
+                verify: None,
                 errors: 0,
                 error_kinds: BTreeMap::new(),
                 elapsed_ns: spec.time_ns,
@@ -117,10 +121,6 @@ pub(crate) mod fake {
                 spec: spec.clone(),
                 seed: spec.seed,
                 notes: Vec::new(),
-                trim: None,
-                flush: None,
-                open_loop: None,
-                verify: None,
             })
         }
     }

@@ -178,6 +178,10 @@ mod tests {
             total: DirectionStats { iops, ..DirectionStats::default() },
             read: DirectionStats::default(),
             write: DirectionStats::default(),
+            trim: None,
+            flush: None,
+            open_loop: None,
+            verify: None,
             errors: 0,
             error_kinds: std::collections::BTreeMap::new(),
             elapsed_ns: 1,
@@ -194,10 +198,6 @@ mod tests {
             spec: spec.clone(),
             seed: spec.seed,
             notes: Vec::new(),
-            trim: None,
-            flush: None,
-            open_loop: None,
-            verify: None,
         };
         let host = HostUse {
             cpu_percent: 0.0,

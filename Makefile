@@ -4,12 +4,13 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test bench lint build install setup setup-study setup-test setup-bench clean
+.PHONY: help study test bench fuzz lint build install setup setup-study setup-test setup-bench clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
 	@echo "make bench    set up and reproduce every figure the documents quote"
+	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy, documentation, licences"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
@@ -29,6 +30,9 @@ lint: setup-study
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 	scripts/deny.sh
+
+fuzz:
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 build:
 	$(CARGO) build --release --locked -p virtbench

@@ -8,7 +8,7 @@ purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-utils)
 case $purpose in
   study) ;;
-  test) packages+=(chromium fonts-dejavu-core libnbd-bin nbdkit) ;;
+  test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit) ;;
   bench) packages+=(chromium fonts-dejavu-core fio nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test or bench" >&2; exit 2 ;;
 esac

@@ -3,6 +3,7 @@
 mod load_args;
 pub mod repeat;
 pub mod saturate;
+mod spec;
 pub mod surface;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
 pub use load_args::LoadOptions;
+pub use spec::{ExportArg, ExportFormat, SpecArgs};
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -224,12 +226,16 @@ Examples:
   virtbench load --target 'nbd+unix:///?socket=/run/disk.sock' --outstanding 32
   virtbench load --target vhost-user:/run/disk.sock --workers 2
   virtbench load --target /srv/test.img --mix size=4k,share=80,read=70 --mix size=64k,share=20,read=0,random=0
-  virtbench load --target /srv/test.img --json | jq .total.iops")]
+  virtbench load --target /srv/test.img --json | jq .total.iops
+  virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
 pub struct LoadArgs {
     /// File, block device, `null` (the engine alone), NBD export (nbd://HOST[:PORT]/EXPORT or
     /// nbd+unix:///EXPORT?socket=PATH), or vhost-user:SOCKET (a vhost-user-blk server)
-    #[arg(long, value_name = "FILE|DEVICE|URI")]
-    pub target: PathBuf,
+    #[arg(long, value_name = "FILE|DEVICE|URI", required_unless_present = "spec")]
+    pub target: Option<PathBuf>,
+    /// A load from a file, and results into files
+    #[command(flatten)]
+    pub spec: SpecArgs,
     /// Use this much of the target from its start; a file that does not exist is made this large
     /// [default: 1GiB for a new file, else the whole target]
     #[arg(long, value_parser = parse_bytes)]

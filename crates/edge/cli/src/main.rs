@@ -5,20 +5,18 @@ mod chart;
 mod commands;
 mod exit;
 mod interrupt;
-// The engine does not sample latencies while it runs yet; until `load --live` exists, tests use this.
-#[allow(dead_code)]
-mod live;
 mod progress;
 
 use std::process::ExitCode;
 
 use args::{Arguments, Command};
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = interrupt::install().and_then(|()| match arguments.command {
-        Command::Load(load) => commands::load::execute(&load),
+        Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),

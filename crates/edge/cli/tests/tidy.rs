@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
-const EDGES: [(&str, &[&str]); 11] = [
+const EDGES: [(&str, &[&str]); 12] = [
     ("units", &[]),
     ("workload", &["units"]),
     ("record", &["units", "workload"]),
     ("model", &["units", "record"]),
+    ("formats", &["units", "workload", "record"]),
     ("report", &["units", "workload", "record", "model"]),
     ("engine", &["units", "workload", "record"]),
     ("agent", &["engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
     ("bench", &["lab", "record", "units", "workload"]),
-    ("cli", &["engine", "lab", "study", "report", "model", "record", "units", "workload"]),
+    ("cli", &["engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"]),
 ];
 
 /// Lines after which a file is asked what its second idea is (tests that live beside it not counted).

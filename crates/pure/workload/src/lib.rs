@@ -7,6 +7,7 @@ mod access;
 mod arrivals;
 mod load;
 mod placement;
+mod replay;
 mod stream;
 
 pub use access::{AccessError, AccessLine, AccessSpec, Placement, parse_mix_line};
@@ -16,4 +17,5 @@ pub use load::{
     MAX_RATE, MAX_WORKERS, Rate, UringOptions,
 };
 pub use placement::parse_placement;
+pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};
 pub use stream::{Direction, Op, Step, Stream};

@@ -47,7 +47,7 @@ pub struct LoadOptions {
     pub verify: bool,
     /// Apply no load: check what an earlier run with --verify and the same --seed, --bs and --align
     /// has written (lost writes are found by that run alone)
-    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate"], help_heading = "Contents")]
+    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
     pub verify_only: bool,
     /// End the load when an operation takes longer
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns, help_heading = "Kernel")]

@@ -40,9 +40,8 @@ pub(super) fn failure(error: SearchError<Failure>) -> Failure {
 
 /// Searches and prints what was found.
 pub fn execute(args: &SaturateArgs) -> Outcome {
-    if args.load.repeat.steady.is_some() || args.load.repeat.rule() != RepeatRule::Times(1) {
-        let message = "saturate repeats by itself: leave out --steady and --repeat (see --curve-repeat)";
-        return Err(Failure::message(Kind::Usage, message));
+    if let Some((option, why)) = refused(args) {
+        return Err(Failure::message(Kind::Usage, format!("saturate cannot take {option}: {why}")));
     }
     let (target, spec) = load::prepare(&args.load)?;
     let rules = SaturationRules {
@@ -63,6 +62,21 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
         table::write(&mut out, &found, &rules)?;
     }
     Ok(())
+}
+
+/// An option of a load that makes no sense while saturation is searched, and why.
+fn refused(args: &SaturateArgs) -> Option<(&'static str, &'static str)> {
+    let load = &args.load;
+    let repeated = load.repeat.steady.is_some() || load.repeat.rule() != RepeatRule::Times(1);
+    [
+        (repeated, "--steady or --repeat", "it repeats by itself (see --curve-repeat)"),
+        (load.options.rate.is_some(), "--rate", "the rate is what it searches"),
+        (load.options.verify_only, "--verify-only", "that applies no load"),
+        (load.spec.spec.is_some(), "--spec", "it searches with one load; describe it with --mix"),
+        (!load.spec.export.is_empty(), "--export", "those formats have no curves; use --json"),
+    ]
+    .into_iter()
+    .find_map(|(given, option, why)| given.then_some((option, why)))
 }
 
 fn announce(run: &SaturationRun<'_>) {

@@ -1,21 +1,19 @@
 //! What verification found, and `--verify-only`.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use virtbench_engine::{Control, Target, verify};
 use virtbench_record::Verification;
 use virtbench_workload::LoadSpec;
 
+use super::measure::{refusal, stoppable};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 
 /// Checks the target without applying a load.
 pub fn execute(spec: &LoadSpec, target: &Target, json: bool) -> Outcome {
-    let control = Arc::new(Control::new(spec.workers));
-    let stopper = Arc::clone(&control);
-    interrupt::on_request(move || stopper.stop());
-    let found = verify(spec, target, &control).map_err(super::refusal)?;
+    let control = stoppable(Control::new(spec.workers));
+    let found = verify(spec, target, &control).map_err(refusal)?;
     let mut out = io::stdout().lock();
     if json {
         serde_json::to_writer(&mut out, &found)?;

@@ -55,7 +55,8 @@ impl Repetitions {
         (outcome, host)
     }
 
-    fn median_index(&self) -> usize {
+    /// Which repetition that is.
+    pub fn median_index(&self) -> usize {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.sort_by(|a, b| self.runs[*a].0.total.iops.total_cmp(&self.runs[*b].0.total.iops));
         order[order.len() / 2]

@@ -8,7 +8,7 @@ use virtbench_model::{Steadiness, SteadyDetector, SteadyRule};
 use virtbench_units::format_duration_ns;
 use virtbench_workload::LoadSpec;
 
-use super::measure_watched;
+use super::measure::measure_watched;
 use crate::exit::{Failure, Kind};
 use crate::interrupt;
 

@@ -1,0 +1,31 @@
+//! `--export`: results in other tools' formats.
+
+use std::fs;
+
+use virtbench_formats::results::{ExportError, JobResult, fio_json, hlog, iometer_csv, openmetrics};
+
+use super::perform::Done;
+use crate::args::{ExportArg, ExportFormat};
+use crate::exit::{Failure, Kind};
+
+/// Writes every file that was asked for.
+pub fn write(exports: &[ExportArg], done: &[Done]) -> Result<(), Failure> {
+    let results: Vec<JobResult<'_>> = done.iter().map(Done::result).collect();
+    for ExportArg { format, path } in exports {
+        let text = text(*format, &results)?;
+        fs::write(path, text).map_err(|error| {
+            Failure::message(Kind::Other, format!("cannot write {}: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+fn text(format: ExportFormat, results: &[JobResult<'_>]) -> Result<String, ExportError> {
+    let version = env!("CARGO_PKG_VERSION");
+    match format {
+        ExportFormat::FioJson => fio_json(version, results),
+        ExportFormat::IometerCsv => iometer_csv(version, results),
+        ExportFormat::Hlog => hlog(results),
+        ExportFormat::Openmetrics => openmetrics(results),
+    }
+}

@@ -1,0 +1,113 @@
+//! What is to be done: the load that the options make, or the jobs of a file.
+
+use std::path::PathBuf;
+
+use clap::ArgMatches;
+use virtbench_engine::{Target, monotonic_ns};
+use virtbench_formats::Remark;
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+
+use super::{open, spec};
+use crate::args::LoadArgs;
+use crate::exit::{Failure, Kind};
+
+/// A load and what it is applied to.
+pub struct Job {
+    /// Its name, if it comes from a file.
+    pub name: Option<String>,
+    /// Where the load is applied.
+    pub target: PathBuf,
+    /// How much of the target is used, in bytes; all of it where nobody says.
+    pub size_bytes: Option<u64>,
+    /// The load. Its region and whether it is direct follow from the target.
+    pub load: LoadSpec,
+}
+
+/// The jobs and what to say about them.
+pub struct Plan {
+    /// The jobs, one after another.
+    pub jobs: Vec<Job>,
+    /// What differs from the tool that a file was written for.
+    pub notes: Vec<String>,
+    /// What was left out because it cannot be honoured.
+    pub ignored: Vec<Remark>,
+}
+
+/// The load that the options make, or the jobs of the file that they name.
+///
+/// # Errors
+/// One of the jobs makes no sense: known before a file is made or the first job has run for an hour.
+pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
+    let plan = match &args.spec.spec {
+        Some(path) => spec::read(path, args, &given(args), matches)?,
+        None => Plan { jobs: vec![own(args)], notes: Vec::new(), ignored: Vec::new() },
+    };
+    plan.jobs.iter().try_for_each(Job::check)?;
+    Ok(plan)
+}
+
+/// Opens the target of the load that the options make, without a file of jobs.
+pub fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
+    let job = own(args);
+    job.check()?;
+    job.open(args)
+}
+
+fn own(args: &LoadArgs) -> Job {
+    let target = args.target.clone().unwrap_or_default();
+    Job { name: None, target, size_bytes: args.size, load: given(args) }
+}
+
+impl Job {
+    fn check(&self) -> Result<(), Failure> {
+        let region_bytes = self.size_bytes.unwrap_or(u64::MAX);
+        LoadSpec { region_bytes, ..self.load.clone() }.validate().map_err(|error| match &self.name {
+            Some(name) => Failure::message(Kind::Usage, format!("job {name:?}: {error}")),
+            None => Failure::new(Kind::Usage, error),
+        })
+    }
+
+    /// Opens the target; what depends on it becomes part of the load.
+    pub fn open(&self, args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
+        let target = open::open(args, self)?;
+        let spec = LoadSpec {
+            direct: target.facts().direct,
+            region_bytes: self.size_bytes.unwrap_or(target.facts().size_bytes),
+            ..self.load.clone()
+        };
+        Ok((target, spec))
+    }
+}
+
+/// The load that the options make, as far as it is known before the target is.
+pub fn given(args: &LoadArgs) -> LoadSpec {
+    args.options.complete(LoadSpec {
+        outstanding: args.outstanding,
+        workers: args.workers,
+        ramp_ns: args.ramp,
+        time_ns: args.time,
+        interval_ns: args.interval,
+        engine: args.engine.into(),
+        direct: !args.buffered,
+        seed: args.seed.unwrap_or_else(drawn_seed),
+        ..LoadSpec::new(access(args), u64::MAX)
+    })
+}
+
+fn access(args: &LoadArgs) -> AccessSpec {
+    if !args.mix.is_empty() {
+        let lines = args.mix.iter().cloned().map(|line| args.options.refine(line));
+        return AccessSpec { lines: lines.collect() };
+    }
+    AccessSpec::single(args.options.refine(AccessLine {
+        delay_ns: args.think,
+        burst: args.burst,
+        align_bytes: args.align.unwrap_or(args.bs),
+        ..AccessLine::new(args.bs, args.read, args.random)
+    }))
+}
+
+/// A seed nobody chose. It is reported, so the run can still be repeated.
+pub fn drawn_seed() -> u64 {
+    monotonic_ns() ^ u64::from(std::process::id()) << 32
+}

@@ -1,0 +1,48 @@
+//! Opening, and if need be making, a load's target.
+
+use std::fs;
+
+use virtbench_engine::{Target, TargetError, TargetName, TargetRequest};
+
+use super::job::Job;
+use crate::args::LoadArgs;
+use crate::exit::{Failure, Kind};
+use crate::{interrupt, progress};
+
+/// Size of a file that is made because nothing else was said, in bytes.
+const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
+
+/// Opens the target of a job.
+pub fn open(args: &LoadArgs, job: &Job) -> Result<Target, Failure> {
+    let target = open_request(TargetRequest {
+        path: job.target.clone(),
+        size_bytes: job.size_bytes,
+        direct: job.load.direct,
+        reads: job.load.access.reads(),
+        writes: job.load.access.writes() && !args.options.verify_only,
+        allow_overwrite: args.allow_overwrite,
+    })?;
+    Ok(match &args.fault {
+        Some(faults) => target.with_faults(faults.clone()),
+        None => target,
+    })
+}
+
+/// Opens a target, which is made, with a size nobody chose if need be, where there is none.
+pub fn open_request(mut request: TargetRequest) -> Result<Target, Failure> {
+    let name = TargetName::parse(&request.path).map_err(|error| Failure::new(Kind::Usage, error))?;
+    if name.is_made() && fs::symlink_metadata(&request.path).is_err() {
+        request.size_bytes.get_or_insert(DEFAULT_SIZE_BYTES);
+    }
+    let bar = progress::bar(0, "writing the test file");
+    let target = Target::open(&request, |written, total| {
+        bar.set_length(total);
+        bar.set_position(written);
+        !interrupt::requested()
+    });
+    bar.finish_and_clear();
+    target.map_err(|error| match error {
+        TargetError::Interrupted(_) => Failure::new(Kind::Interrupted, error),
+        error => Failure::new(Kind::Target, error),
+    })
+}

@@ -1,0 +1,152 @@
+//! The jobs of a `--spec` file, with the options that override it.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use clap::ArgMatches;
+use clap::parser::ValueSource;
+use virtbench_formats::{ImportedJob, MAX_FILE_BYTES, import};
+use virtbench_workload::{AccessLine, LoadSpec};
+
+use super::job::{Job, Plan};
+use crate::args::LoadArgs;
+use crate::exit::{Failure, Kind};
+
+/// What an option replaces in a file's load, by its name on the command line.
+type Override = (&'static str, fn(&mut LoadSpec, &LoadSpec));
+
+/// Every option of a load that a file can set as well. What the mix reads and writes is the file's
+/// alone; where it seeks and how much of it is trimmed can be replaced in all of its lines.
+const OVERRIDES: [Override; 19] = [
+    ("outstanding", |load, given| load.outstanding = given.outstanding),
+    ("workers", |load, given| load.workers = given.workers),
+    ("ramp", |load, given| load.ramp_ns = given.ramp_ns),
+    ("time", |load, given| load.time_ns = given.time_ns),
+    ("interval", |load, given| load.interval_ns = given.interval_ns),
+    ("engine", |load, given| load.engine = given.engine),
+    ("buffered", |load, given| load.direct = given.direct),
+    ("seed", |load, given| load.seed = given.seed),
+    ("rate", |load, given| load.rate = given.rate),
+    ("distribution", |load, given| each_line(load, given, |line, given| line.placement = given.placement)),
+    ("trim", |load, given| each_line(load, given, |line, given| line.trim_percent = given.trim_percent)),
+    ("flush_every", |load, given| load.flush_every = given.flush_every),
+    ("compressible", |load, given| {
+        load.content.compressible_percent = given.content.compressible_percent;
+    }),
+    ("duplicate", |load, given| load.content.duplicate_percent = given.content.duplicate_percent),
+    ("verify", |load, given| load.verify = given.verify),
+    ("timeout", |load, given| load.timeout_ns = given.timeout_ns),
+    ("pin", |load, given| load.processors.clone_from(&given.processors)),
+    ("sqpoll", |load, given| load.uring.submission_polling = given.uring.submission_polling),
+    ("iopoll", |load, given| load.uring.completion_polling = given.uring.completion_polling),
+];
+
+/// Replaces something in every line of the file's mix by what it is in the options' only line.
+fn each_line(load: &mut LoadSpec, given: &LoadSpec, replace: fn(&mut AccessLine, &AccessLine)) {
+    if let [given] = given.access.lines.as_slice() {
+        load.access.lines.iter_mut().for_each(|line| replace(line, given));
+    }
+}
+
+/// Reads the file. `given` is the load that the options alone would make; those among them that were
+/// given on the command line replace the file's.
+pub fn read(
+    path: &Path,
+    args: &LoadArgs,
+    given: &LoadSpec,
+    matches: Option<&ArgMatches>,
+) -> Result<Plan, Failure> {
+    let usage = |message: String| Failure::message(Kind::Usage, format!("{}: {message}", path.display()));
+    let mut bytes = Vec::new();
+    // One byte more than allowed shows that there is more.
+    File::open(path)
+        .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| usage(format!("cannot be read: {error}")))?;
+    let load = import(&bytes, args.spec.format.into(), args.spec.lenient)
+        .map_err(|error| usage(error.to_string()))?;
+    let explicit = |name: &str| {
+        matches.is_some_and(|matches| matches.value_source(name) == Some(ValueSource::CommandLine))
+    };
+    let jobs = load.jobs.into_iter().map(|job| {
+        let ImportedJob { name, mut load, target, size_bytes, .. } = job;
+        for (_, replace) in OVERRIDES.iter().filter(|(name, _)| explicit(name)) {
+            replace(&mut load, given);
+        }
+        let target = args.target.clone().or(target.map(PathBuf::from)).ok_or_else(|| {
+            usage(format!("job {name:?} names no target that can be used here: give --target"))
+        })?;
+        Ok(Job { name: Some(name), target, size_bytes: args.size.or(size_bytes), load })
+    });
+    Ok(Plan { jobs: jobs.collect::<Result<_, Failure>>()?, notes: load.notes, ignored: load.ignored })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory, FromArgMatches};
+
+    use virtbench_workload::Placement;
+
+    use super::*;
+    use crate::args::{Arguments, Command};
+
+    const FILE: &str = "[a]\nruntime=60\ntime_based\niodepth=8\nioengine=io_uring\nfilename=/x\nnumjobs=3\n[b]\nstonewall\nruntime=9\ntime_based\n";
+
+    fn plan(text: &str, options: &[&str]) -> Result<Plan, Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("spec");
+        std::fs::write(&path, text).unwrap();
+        let line = [&["virtbench", "load", "--spec", path.to_str().unwrap()], options].concat();
+        let matches = Arguments::command().try_get_matches_from(line).unwrap();
+        let Command::Load(args) = Arguments::from_arg_matches(&matches).unwrap().command else { panic!() };
+        let given = super::super::job::given(&args);
+        read(&path, &args, &given, matches.subcommand_matches("load"))
+    }
+
+    #[test]
+    fn the_file_holds_unless_an_option_is_given() {
+        let plan = plan(FILE, &["--target", "/y", "--time", "2s", "--size", "1m", "--buffered"]).unwrap();
+        let [a, b] = plan.jobs.as_slice() else { panic!() };
+        assert_eq!((a.load.outstanding, a.load.workers, a.load.time_ns), (8, 3, 2_000_000_000));
+        assert_eq!((b.load.time_ns, b.size_bytes), (2_000_000_000, Some(1 << 20)));
+        assert!(!a.load.direct && a.target == Path::new("/y"));
+    }
+
+    #[test]
+    fn where_a_file_seeks_and_what_it_trims_can_be_replaced() {
+        let options =
+            ["--target", "/y", "--distribution", "zipf:1.1", "--trim", "5", "--rate", "9/s", "--pin", "0"];
+        let plan = plan(FILE, &options).unwrap();
+        for job in &plan.jobs {
+            assert!(job.load.access.lines.iter().all(|line| line.trim_percent > 4.0));
+            assert!(job.load.access.lines.iter().all(|line| line.placement != Placement::default()));
+            assert_eq!(
+                (job.load.rate.unwrap().per_second, job.load.processors.as_slice()),
+                (9.0, [0].as_slice())
+            );
+        }
+    }
+
+    #[test]
+    fn a_job_without_a_target_says_so() {
+        let error = format!("{:?}", plan(FILE, &[]).err().unwrap());
+        assert!(error.contains("job \"b\"") && error.contains("--target"), "{error}");
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_unless_lenient() {
+        let text = format!("{FILE}zonesize=4k\n");
+        let error = format!("{:?}", plan(&text, &["--target", "/y"]).err().unwrap());
+        assert!(error.contains("line 12") && error.contains("--lenient"), "{error}");
+        assert_eq!(plan(&text, &["--target", "/y", "--lenient"]).unwrap().ignored.len(), 1);
+    }
+
+    #[test]
+    fn overrides_are_options_that_exist() {
+        let command = Arguments::command();
+        let load = command.find_subcommand("load").unwrap();
+        for (name, _) in OVERRIDES {
+            assert!(load.get_arguments().any(|argument| argument.get_id() == name), "{name}");
+        }
+    }
+}

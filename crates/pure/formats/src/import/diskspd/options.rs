@@ -1,0 +1,169 @@
+//! What each option of diskspd means here. Options are one word: `-d30`, never `-d 30`.
+
+use virtbench_workload::Placement;
+
+use super::super::{Findings, ImportError, Place};
+use super::command::{Command, Throttle};
+
+/// Options that change what is reported or traced.
+const WITHOUT_EFFECT: [char; 9] = ['L', 'v', 'R', 'P', 'n', 'e', 'l', 'C', ':'];
+
+/// Reads `-b`, which comes first because it is the unit `b` of other sizes.
+pub fn block_size(command: &mut Command, value: &str, at: Place) -> Result<(), ImportError> {
+    command.block_bytes =
+        size(value, command.block_bytes).filter(|bytes| *bytes > 0).ok_or_else(|| bad(at, 'b', "a size"))?;
+    Ok(())
+}
+
+/// Puts one option, without its dash, into the command.
+pub fn apply(
+    command: &mut Command,
+    option: &str,
+    at: Place,
+    findings: &mut Findings,
+) -> Result<(), ImportError> {
+    let mut chars = option.chars();
+    let Some(letter) = chars.next() else {
+        return Err(ImportError::Syntax { at, why: "a dash without an option".into() });
+    };
+    let value = chars.as_str();
+    let count =
+        || value.parse::<u32>().ok().filter(|n| *n > 0).ok_or_else(|| bad(at, letter, "a positive number"));
+    let bytes = |text: &str| size(text, command.block_bytes).ok_or_else(|| bad(at, letter, "a size"));
+    let refuse = |findings: &mut Findings, why: &str| findings.ignore(at, format!("-{option:.40}: {why}"));
+    match letter {
+        'b' => {}
+        'd' => command.time_s = count()?,
+        'W' => command.warm_up_s = value.parse().map_err(|_| bad(at, letter, "seconds"))?,
+        'o' => command.outstanding = count()?,
+        'O' => command.outstanding_total = Some(count()?),
+        't' => command.threads = count()?,
+        'F' => command.threads_total = Some(count()?),
+        'w' if value.is_empty() => command.write_percent = 0,
+        'w' => command.write_percent = percent(value).ok_or_else(|| bad(at, letter, "a percentage"))?,
+        'r' => match value.strip_prefix('s') {
+            Some(share) => {
+                command.random_percent =
+                    percent(share).filter(|n| *n > 0).ok_or_else(|| bad(at, letter, "a percentage"))?;
+            }
+            None => match value.strip_prefix('d') {
+                Some(distribution) => match hot(distribution) {
+                    Some(placement) => command.placement = placement,
+                    None => refuse(findings, "only one hot part can be placed, such as -rdpct90/10"),
+                },
+                None => {
+                    if command.random_percent == 0 {
+                        command.random_percent = 100;
+                    }
+                    if !value.is_empty() {
+                        command.align_bytes = Some(bytes(value)?).filter(|n| *n > 0);
+                    }
+                }
+            },
+        },
+        's' => {
+            let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |rest| (true, rest));
+            if interlocked {
+                refuse(findings, "threads cannot share one sequential offset");
+            }
+            if !stride.is_empty() {
+                command.stride_bytes = Some(bytes(stride)?);
+            }
+        }
+        'S' | 'h' => {
+            let flags = if letter == 'h' { "h" } else { value };
+            caching(command, flags, option, at, findings);
+        }
+        'c' => command.create_bytes = Some(bytes(value)?),
+        'f' if value.starts_with(|c: char| c.is_ascii_digit()) => command.end_bytes = Some(bytes(value)?),
+        'f' => findings.leave_out(&format!("-{option:.20}"), at.line),
+        'B' => {
+            let (base, length) =
+                value.split_once(':').map_or((value, None), |(base, length)| (base, Some(length)));
+            if bytes(base)? != 0 {
+                refuse(findings, "loads begin at the target's start");
+            } else if let Some(length) = length {
+                command.end_bytes = Some(bytes(length)?);
+            }
+        }
+        'g' => {
+            let (number, iops) = value.strip_suffix('i').map_or((value, false), |number| (number, true));
+            let number: u32 =
+                number.parse().ok().filter(|n| *n > 0).ok_or_else(|| bad(at, letter, "a positive number"))?;
+            command.throttle = Some(if iops { Throttle::Iops(number) } else { Throttle::BytesPerMs(number) });
+        }
+        'i' => command.burst = Some(count()?),
+        'j' => command.think_ms = Some(count()?),
+        'D' => command.interval_ms = value.parse().ok().filter(|n| *n > 0),
+        'z' => command.seed = value.parse().ok(),
+        'a' => match super::super::processors(value) {
+            _ if value.is_empty() || value == "g" => findings.leave_out("-a", at.line),
+            Some(list) => command.processors.extend(list),
+            None => refuse(findings, "processor groups are not known here"),
+        },
+        'Z' => match value {
+            "" => command.zeros = true,
+            "r" => command.random_content = true,
+            _ if value.contains(',') => refuse(findings, "no file can be the source of what is written"),
+            _ => {
+                bytes(value)?;
+                command.random_content = true;
+            }
+        },
+        'X' => refuse(findings, "XML profiles are not read"),
+        'T' => refuse(findings, "threads begin evenly spread over the target"),
+        'p' => refuse(findings, "operations of one thread never share an offset"),
+        'x' => findings.leave_out("-x", at.line),
+        'N' | 'I' | 'y' => refuse(findings, "this cannot be done here"),
+        letter if WITHOUT_EFFECT.contains(&letter) => findings.leave_out(&format!("-{option:.20}"), at.line),
+        _ => refuse(findings, "this option is not known"),
+    }
+    Ok(())
+}
+
+fn bad(at: Place, letter: char, what: &str) -> ImportError {
+    ImportError::Syntax { at, why: format!("-{letter} takes {what} in the same word, such as -{letter}10") }
+}
+
+fn caching(command: &mut Command, flags: &str, option: &str, at: Place, findings: &mut Findings) {
+    if flags.is_empty() {
+        command.direct = true;
+    }
+    for flag in flags.chars().take(8) {
+        match flag {
+            'b' => command.direct = false,
+            'u' => command.direct = true,
+            'w' => command.write_through = true,
+            'h' => (command.direct, command.write_through) = (true, true),
+            _ => findings.ignore(at, format!("-{option:.40}: only the flags b, h, u and w can be honoured")),
+        }
+    }
+}
+
+fn percent(text: &str) -> Option<u8> {
+    text.parse().ok().filter(|n| *n <= 100)
+}
+
+/// `4K`, `10G`, or `8b` for eight blocks; units are binary.
+fn size(text: &str, block_bytes: u64) -> Option<u64> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, suffix) = text.split_at(end);
+    let unit = match suffix {
+        "" => 1,
+        "k" | "K" => 1 << 10,
+        "m" | "M" => 1 << 20,
+        "g" | "G" => 1 << 30,
+        "t" | "T" => 1 << 40,
+        "b" | "B" => block_bytes,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+/// `pct90/10`: 90 % of the operations on the first 10 % of the target.
+fn hot(text: &str) -> Option<Placement> {
+    let (access, data) = text.strip_prefix("pct")?.split_once('/')?;
+    let (access, data) = (percent(access)?, percent(data)?);
+    let fits = (1..100).contains(&data) && access > 0;
+    fits.then(|| Placement::Hot { data_percent: data.into(), access_percent: access.into() })
+}

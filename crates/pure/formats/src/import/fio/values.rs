@@ -1,0 +1,131 @@
+//! fio's numbers (HOWTO.rst, "Parameter types").
+
+/// A size in bytes with `kb_base` 1024: `4k`, `4kb` are 4096 and `4ki`, `4kib` are 4000, contrary to
+/// what the units mean, as fio documents it.
+pub fn bytes(text: &str) -> Option<u64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, suffix) = number(&lower)?;
+    let (prefix, decimal) = match suffix.strip_suffix('b').unwrap_or(suffix) {
+        "" => return Some(number),
+        prefix => prefix.strip_suffix('i').map_or((prefix, false), |prefix| (prefix, true)),
+    };
+    let power = ["k", "m", "g", "t", "p"].iter().position(|known| *known == prefix)? + 1;
+    let base: u64 = if decimal { 1000 } else { 1024 };
+    number.checked_mul(base.checked_pow(u32::try_from(power).ok()?)?)
+}
+
+/// A whole number, decimal or with `0x`, with the size suffixes fio accepts on every integer.
+pub fn integer(text: &str) -> Option<u64> {
+    bytes(text)
+}
+
+/// A time in nanoseconds; a bare number is in units of `unit_ns`.
+pub fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
+    let lower = text.trim().to_ascii_lowercase();
+    let (number, suffix) = number(&lower)?;
+    let unit_ns = match suffix {
+        "" => unit_ns,
+        "d" => 86_400_000_000_000,
+        "h" => 3_600_000_000_000,
+        "m" => 60_000_000_000,
+        "s" | "sec" => 1_000_000_000,
+        "ms" | "msec" => 1_000_000,
+        "us" | "usec" => 1_000,
+        _ => return None,
+    };
+    number.checked_mul(unit_ns)
+}
+
+fn number(lower: &str) -> Option<(u64, &str)> {
+    let (digits, radix) = lower.strip_prefix("0x").map_or((lower, 10), |rest| (rest, 16));
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let (digits, suffix) = digits.split_at(end);
+    Some((u64::from_str_radix(digits, radix).ok()?, suffix.trim_start()))
+}
+
+/// A switch: no value, `1` or `0`.
+pub fn switch(value: Option<&str>) -> Option<bool> {
+    match value {
+        None | Some("1" | "true") => Some(true),
+        Some("0" | "false") => Some(false),
+        Some(_) => None,
+    }
+}
+
+/// The parts for reads, writes and trims. A part not followed by a comma holds for what comes after
+/// it; an empty one means the default.
+pub fn by_direction(text: &str) -> Option<[Option<&str>; 3]> {
+    let parts: Vec<&str> = text.split(',').map(str::trim).take(4).collect();
+    let last = *parts.last()?;
+    let full = |part: &'_ str| !part.is_empty();
+    (parts.len() <= 3)
+        .then(|| [0, 1, 2].map(|index| Some(*parts.get(index).unwrap_or(&last)).filter(|part| full(part))))
+}
+
+/// Processors such as `0-3,6`, at most 1024 of them.
+pub fn processors(text: &str) -> Option<Vec<u32>> {
+    let mut list = Vec::new();
+    for part in text.split([',', ':']).map(str::trim) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if last < first || last >= 4096 || list.len() > 1024 {
+            return None;
+        }
+        list.extend(first..=last);
+    }
+    list.sort_unstable();
+    list.dedup();
+    Some(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_fio_reads_them() {
+        for (text, expected) in [
+            ("4096", Some(4096)),
+            ("4k", Some(4096)),
+            ("4KB", Some(4096)),
+            ("4ki", Some(4000)),
+            ("4KiB", Some(4000)),
+            ("0x1000", Some(4096)),
+            ("1m", Some(1 << 20)),
+            ("2T", Some(2 << 40)),
+            ("512b", Some(512)),
+            ("20%", None),
+            ("99999999999999p", None),
+            ("", None),
+            ("k", None),
+            ("é", None),
+        ] {
+            assert_eq!(bytes(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_have_the_unit_of_their_option() {
+        assert_eq!(time_ns("5", 1_000_000_000), Some(5_000_000_000));
+        assert_eq!(time_ns("5", 1_000), Some(5_000));
+        assert_eq!(time_ns("10m", 1), Some(600_000_000_000));
+        assert_eq!(time_ns("20msec", 1), Some(20_000_000));
+        assert_eq!(time_ns("1e9", 1), None);
+    }
+
+    #[test]
+    fn a_comma_ends_a_value() {
+        assert_eq!(by_direction("8k,32k"), Some([Some("8k"), Some("32k"), Some("32k")]));
+        assert_eq!(by_direction("8k,32k,"), Some([Some("8k"), Some("32k"), None]));
+        assert_eq!(by_direction(",8k"), Some([None, Some("8k"), Some("8k")]));
+        assert_eq!(by_direction("4k"), Some([Some("4k"); 3]));
+        assert_eq!(by_direction("1,2,3,4"), None);
+    }
+
+    #[test]
+    fn processors_are_bounded() {
+        assert_eq!(processors("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(processors("0-4000000000"), None);
+        assert_eq!(processors("3-1"), None);
+    }
+}

@@ -1,0 +1,111 @@
+//! From workers and specifications to jobs.
+
+use std::collections::BTreeMap;
+
+use virtbench_workload::{Content, LoadSpec};
+
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, MAX_JOBS, Place};
+use super::access::{SECTOR_BYTES, Spec};
+use super::lines::shorten;
+use super::managers::Worker;
+use super::setup::Setup;
+
+/// Measuring time where the file sets none, in nanoseconds.
+const DEFAULT_TIME_NS: u64 = 5_000_000_000;
+
+/// The jobs of the file. Iometer runs the first assigned specification of all workers, then the
+/// second, and so on; workers that do the same on one target become one job.
+pub fn build(
+    setup: &Setup,
+    specs: &[Spec],
+    workers: &[Worker],
+    findings: &mut Findings,
+) -> Result<Vec<ImportedJob>, ImportError> {
+    let workers = with_work(setup, specs, workers, findings);
+    let known: BTreeMap<&str, &Spec> = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
+    let rounds = workers.iter().map(|worker| worker.specs.len()).max().unwrap_or(0);
+    let mut jobs: Vec<ImportedJob> = Vec::new();
+    let mut index = BTreeMap::new();
+    let none = [String::new()];
+    for (round, group) in (0..rounds).zip(0u32..) {
+        for worker in &workers {
+            let Some((name, line)) = worker.specs.get(round) else { continue };
+            let Some(spec) = known.get(name.as_str()) else {
+                let at = Place::line(*line);
+                findings.ignore(at, format!("access specification {:?} is not in this file", shorten(name)));
+                continue;
+            };
+            if spec.access.lines.is_empty() {
+                findings.note(format!("{:?} does nothing and is passed over", shorten(name)));
+                continue;
+            }
+            let targets = if worker.targets.is_empty() { none.as_slice() } else { &worker.targets };
+            for target in targets {
+                let key = (round, name, target, worker.outstanding, worker.size_sectors, worker.pattern);
+                if let Some(job) = index.get(&key).and_then(|at: &usize| jobs.get_mut(*at)) {
+                    job.load.workers += 1;
+                    continue;
+                }
+                if jobs.len() == MAX_JOBS {
+                    let at = Place::line(*line);
+                    return Err(ImportError::TooMany { at, what: "jobs", most: MAX_JOBS });
+                }
+                index.insert(key, jobs.len());
+                jobs.push(job(setup, worker, spec, target, group, findings));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+/// The workers that have something to do. Without any, each specification is run by the default
+/// number of workers.
+fn with_work(setup: &Setup, specs: &[Spec], workers: &[Worker], findings: &mut Findings) -> Vec<Worker> {
+    let busy: Vec<Worker> = workers.iter().filter(|worker| !worker.specs.is_empty()).cloned().collect();
+    if !busy.is_empty() || specs.is_empty() {
+        return busy;
+    }
+    findings.note("no worker has an access specification assigned: each is run, with one outstanding I/O unless the worker or --outstanding says more");
+    let template = workers.first().cloned().unwrap_or_else(|| Worker { outstanding: 1, ..Worker::default() });
+    let count = if workers.is_empty() { setup.workers.unwrap_or(1) as usize } else { workers.len() };
+    let specs: Vec<(String, usize)> = specs.iter().map(|spec| (spec.name.clone(), 1)).collect();
+    vec![Worker { specs, ..template }; count.min(virtbench_workload::MAX_WORKERS as usize)]
+}
+
+fn job(
+    setup: &Setup,
+    worker: &Worker,
+    spec: &Spec,
+    target: &str,
+    group: u32,
+    findings: &mut Findings,
+) -> ImportedJob {
+    if setup.time_ns == 0 {
+        findings.note(format!(
+            "the run time is 0, until stopped by hand in Iometer; here {} s (see --time)",
+            DEFAULT_TIME_NS / 1_000_000_000
+        ));
+    }
+    let path = target.starts_with('/').then(|| target.to_owned());
+    if path.is_none() && !target.is_empty() {
+        let target = shorten(target);
+        findings
+            .note(format!("{target:?} is a target of the machine that the file was made on: give --target"));
+    }
+    if worker.pattern == Some(0) && spec.access.writes() {
+        findings.note("data pattern 0 writes repeating bytes: here wholly compressible blocks");
+    }
+    let size_bytes = Some(worker.size_sectors.saturating_mul(SECTOR_BYTES)).filter(|bytes| *bytes > 0);
+    let load = LoadSpec {
+        outstanding: worker.outstanding,
+        ramp_ns: setup.ramp_ns,
+        time_ns: if setup.time_ns == 0 { DEFAULT_TIME_NS } else { setup.time_ns },
+        seed: worker.seed.unwrap_or(1),
+        content: Content {
+            compressible_percent: if worker.pattern == Some(0) { 100 } else { 0 },
+            ..Content::default()
+        },
+        ..LoadSpec::new(spec.access.clone(), size_bytes.unwrap_or(ASSUMED_REGION_BYTES))
+    };
+    ImportedJob { name: spec.name.clone(), load, target: path, size_bytes, group }
+}

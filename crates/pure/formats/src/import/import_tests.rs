@@ -1,0 +1,364 @@
+use proptest::prelude::*;
+use virtbench_workload::{AccessLine, AccessSpec, Arrivals, EngineKind, Placement};
+
+use super::*;
+use crate::{write_fio, write_icf, write_json};
+
+const ICF: &str = include_str!("../../tests/examples/two-specs.icf");
+const FIO: &str = include_str!("../../tests/examples/mixed.fio");
+const DISKSPD: &str = include_str!("../../tests/examples/sql.cmd");
+
+fn strict(text: &str) -> ImportedLoad {
+    import(text.as_bytes(), None, false).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn fio(options: &str) -> Result<ImportedLoad, ImportError> {
+    import(format!("[j]\ntime_based\nruntime=1\n{options}\n").as_bytes(), Some(Format::Fio), false)
+}
+
+fn diskspd(options: &str) -> Result<ImportedLoad, ImportError> {
+    import(format!("diskspd {options}").as_bytes(), None, false)
+}
+
+#[test]
+fn an_iometer_configuration_becomes_its_jobs() {
+    let load = strict(ICF);
+    let names: Vec<(&str, u32, u32)> =
+        load.jobs.iter().map(|job| (job.name.as_str(), job.group, job.load.workers)).collect();
+    assert_eq!(names, [("4 KiB; 67% Read; 50% random", 0, 2), ("Mail server", 1, 2)]);
+    let first = &load.jobs[0];
+    assert_eq!((first.load.time_ns, first.load.ramp_ns), (3_690_000_000_000, 30_000_000_000));
+    assert_eq!((first.load.outstanding, first.load.seed), (16, 99));
+    assert_eq!((first.size_bytes, first.target.as_deref()), (Some(2_097_152 * 512), Some("/dev/sdb")));
+    assert_eq!(first.load.access.lines[0].align_bytes, 4096);
+    let mail = &load.jobs[1].load.access.lines;
+    let rows: Vec<(u64, f64, u64, u32, u64)> = mail
+        .iter()
+        .map(|line| (line.size_bytes, line.share_percent, line.delay_ns, line.burst, line.align_bytes))
+        .collect();
+    assert_eq!(rows, [(8192, 62.5, 2_000_000, 4, 512), (65536, 37.5, 0, 1, 65536)]);
+}
+
+#[test]
+fn an_older_iometer_with_fewer_columns_is_read() {
+    let text = "Version 1999.06.16\n'ACCESS SPECIFICATIONS ===\n\
+        'Access specification name,default assignment\n\tOLD,ALL\n\
+        'size,% of size,% reads,% random,delay,burst\n\t2048,100,67,100,0,1\n'END access specifications\n";
+    let load = strict(text);
+    assert_eq!(load.jobs[0].load.access, AccessSpec::single(AccessLine::new(2048, 67.0, 100.0)));
+}
+
+#[test]
+fn what_iometer_can_and_this_cannot_is_named_with_its_line() {
+    let text = ICF
+        .replace("2097152,0,2", "2097152,63,2")
+        .replace("8192,62.5,60,100,2,4,0,0", "8192,62.5,60,100,2,4,0,512")
+        .replace("\tNORMAL", "\tCYCLE_WORKERS");
+    let Err(ImportError::NotUnderstood(remarks)) = import(text.as_bytes(), None, false) else { panic!() };
+    let said = remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    for word in
+        ["line 18: test type CYCLE_WORKERS", "line 28: a reply of 512 bytes", "line 44: starting sector 63"]
+    {
+        assert!(said.contains(word), "{word} is not in:\n{said}");
+    }
+    assert_eq!(import(text.as_bytes(), None, true).unwrap().ignored, remarks);
+}
+
+#[test]
+fn a_network_worker_is_refused() {
+    let text = ICF.replacen("'Worker type\n\tDISK", "'Worker type\n\tNETWORK,TCP", 1);
+    let error = import(text.as_bytes(), None, false).unwrap_err().to_string();
+    assert!(error.contains("network worker") && error.contains("--lenient"), "{error}");
+}
+
+#[test]
+fn a_fio_file_becomes_its_jobs() {
+    let load = strict(FIO);
+    insta::assert_snapshot!(summary(&load));
+}
+
+#[test]
+fn a_script_of_diskspd_becomes_its_jobs() {
+    let load = strict(DISKSPD);
+    insta::assert_snapshot!(summary(&load));
+}
+
+/// Everything about a load that differs from the defaults, short enough to be judged by eye.
+fn summary(load: &ImportedLoad) -> String {
+    use std::fmt::Write as _;
+    let mut out = String::new();
+    for job in &load.jobs {
+        let l = &job.load;
+        let _ = writeln!(
+            out,
+            "{} (group {}) on {:?}, size {:?}: {} x {} outstanding, ramp {} ms, {} ms, {:?}, direct {}, seed {}",
+            job.name,
+            job.group,
+            job.target,
+            job.size_bytes,
+            l.workers,
+            l.outstanding,
+            l.ramp_ns / 1_000_000,
+            l.time_ns / 1_000_000,
+            l.engine,
+            l.direct,
+            l.seed
+        );
+        let _ = writeln!(
+            out,
+            "  rate {:?}, flush {:?}, content {}/{}, verify {}, processors {:?}",
+            l.rate,
+            l.flush_every,
+            l.content.compressible_percent,
+            l.content.duplicate_percent,
+            l.verify,
+            l.processors
+        );
+        for line in &l.access.lines {
+            let _ = writeln!(
+                out,
+                "  {} B {} %, read {}, random {}, trim {}, align {}, {} ns after {}, {:?}",
+                line.size_bytes,
+                line.share_percent,
+                line.read_percent,
+                line.random_percent,
+                line.trim_percent,
+                line.align_bytes,
+                line.delay_ns,
+                line.burst,
+                line.placement
+            );
+        }
+    }
+    for note in &load.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+#[test]
+fn fio_options_mean_what_they_say() {
+    let one =
+        |options: &str| fio(options).unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0);
+    let line = |options: &str| one(options).load.access.lines.remove(0);
+    assert_eq!(line("rw=write:4k\nbs=8k").placement, Placement::Strided { stride_bytes: 12288 });
+    assert_eq!(line("rw=write:4k\nbs=8k").align_bytes, 4096);
+    assert_eq!(line("rw=randtrim").trim_percent, 100.0);
+    assert_eq!(line("rw=randrw\nrwmixwrite=20").read_percent, 80.0);
+    assert_eq!(line("rw=randread\npercentage_random=40").random_percent, 40.0);
+    assert_eq!(line("rw=read\npercentage_random=40").random_percent, 0.0);
+    assert_eq!(line("rw=randread\nrandom_distribution=zipf:1.2").placement, Placement::Zipf { theta: 1.2 });
+    assert_eq!(
+        line("rw=randread\nrandom_distribution=zoned:90/10:10/90").placement,
+        Placement::Hot { data_percent: 10.0, access_percent: 90.0 }
+    );
+    assert_eq!(
+        (line("thinktime=2ms\nthinktime_blocks=4").delay_ns, line("thinktime=50").delay_ns),
+        (2_000_000, 50_000)
+    );
+    assert_eq!(one("ioengine=null").target.as_deref(), Some("null"));
+    assert_eq!(
+        one("ioengine=nbd\nuri=nbd+unix:///?socket=/s").target.as_deref(),
+        Some("nbd+unix:///?socket=/s")
+    );
+    assert_eq!(
+        one("ioengine=libblkio\nlibblkio_driver=virtio-blk-vhost-user\nlibblkio_path=/s").target.as_deref(),
+        Some("vhost-user:/s")
+    );
+    assert_eq!(one("directory=/srv/\nsize=1m").target.as_deref(), Some("/srv/j.0.0"));
+    assert_eq!(one("filename=/a\\:b").target.as_deref(), Some("/a:b"));
+    assert_eq!(one("iodepth=32").load.outstanding, 1);
+    assert_eq!(one("ioengine=libaio\niodepth=32").load.outstanding, 32);
+    let rate = one("rate_iops=500\nnumjobs=4\nrate_process=poisson").load.rate.unwrap();
+    assert_eq!((rate.per_second, rate.arrivals), (2000.0, Arrivals::Poisson));
+    assert_eq!(one("rate=4m\nbs=4k").load.rate.unwrap().per_second, 1024.0);
+    assert_eq!(one("rw=randrw\nrwmixread=75\nrate_iops=300,100").load.rate.unwrap().per_second, 400.0);
+    let lines = one("rw=randrw\nbs=4k,64k\nrwmixread=70").load.access.lines;
+    let split: Vec<_> = lines.iter().map(|l| (l.size_bytes, l.share_percent, l.read_percent)).collect();
+    assert_eq!(split, [(4096, 70.0, 100.0), (65536, 30.0, 0.0)]);
+    let lines = one("rw=randread\nbssplit=4k/50:1k/:32k/").load.access.lines;
+    assert_eq!(lines.iter().map(|l| l.share_percent).collect::<Vec<_>>(), [50.0, 25.0, 25.0]);
+}
+
+#[test]
+fn fio_options_without_a_meaning_are_refused_by_line() {
+    for (options, word) in [
+        ("zonesize=4k", "line 4: zonesize=4k: this option has no meaning here"),
+        ("offset=1m", "offset=1m"),
+        ("sync=1", "sync=1"),
+        ("loops=3", "loops=3"),
+        ("size=20%", "size=20%"),
+        ("filename=/a:/b", "one target"),
+        ("ioengine=posixaio", "known are"),
+        ("rw=randtrimwrite", "pattern"),
+        ("filename=${DISK}", "variables"),
+        ("include other.fio", "include"),
+        ("bs=4kk", "not a size"),
+        ("bs=99999999999999999999999", "not a size"),
+        ("bssplit=4k/50:8k/20", "add up to 70"),
+        ("rw=randrw\nrwmixread=75\nrate_iops=300", "another ratio"),
+        ("random_distribution=normal:5", "zipf"),
+        ("iodepth=-1", "not a number"),
+        ("filename=", "a value is missing"),
+    ] {
+        let error = fio(options).expect_err(options).to_string();
+        assert!(error.contains(word), "{options}: {error}");
+        assert!(error.contains("line "), "{options}: {error}");
+    }
+}
+
+#[test]
+fn impossible_fio_loads_name_their_job() {
+    for options in ["bs=128m", "numjobs=100000", "ioengine=io_uring\niodepth=1000000", "runtime=900000000"] {
+        let error = fio(options).expect_err(options);
+        assert!(matches!(&error, ImportError::Load { job, .. } if job == "j"), "{options}: {error}");
+    }
+}
+
+#[test]
+fn comments_and_sections_are_as_in_fio() {
+    let text = "# head\n[global] ; all\nrw=randread # random\n\n[a]\nbs=8k;bs=4k\n[b]\nstonewall\n";
+    let load = import(text.as_bytes(), None, false).unwrap();
+    let sizes: Vec<_> = load.jobs.iter().map(|j| (j.group, j.load.access.lines[0].size_bytes)).collect();
+    assert_eq!(sizes, [(0, 8192), (1, 4096)]);
+    for text in ["rw=read\n[a]\n", "[a\nrw=read\n", "[]\n"] {
+        let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err();
+        assert!(matches!(error, ImportError::Syntax { at: Place { line: 1, .. }, .. }), "{error}");
+    }
+}
+
+#[test]
+fn diskspd_options_mean_what_they_say() {
+    let one =
+        |options: &str| diskspd(options).unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0);
+    let plain = one("x.dat");
+    assert_eq!((plain.load.outstanding, plain.load.workers, plain.load.direct), (2, 1, false));
+    assert_eq!((plain.load.time_ns, plain.load.ramp_ns), (10_000_000_000, 5_000_000_000));
+    assert_eq!(plain.load.access.lines[0], AccessLine::new(65536, 100.0, 0.0));
+    assert_eq!(one("-r4K -b8K x").load.access.lines[0].align_bytes, 4096);
+    assert_eq!(one("-rs30 x").load.access.lines[0].random_percent, 30.0);
+    assert_eq!(one("-s8b -b4K x").load.access.lines[0].placement, Placement::Strided { stride_bytes: 32768 });
+    assert_eq!(
+        one("-r -rdpct90/10 x").load.access.lines[0].placement,
+        Placement::Hot { data_percent: 10.0, access_percent: 90.0 }
+    );
+    assert_eq!(one("-Sh -w100 x").load.flush_every, Some(1));
+    assert_eq!(one("-Sh x").load.flush_every, None);
+    assert_eq!((one("-Su x").load.direct, one("-Sb x").load.direct), (true, false));
+    assert_eq!(one("-g100i -t3 x").load.rate.unwrap().per_second, 300.0);
+    assert_eq!(one("-g64 -b64K x").load.rate.unwrap().per_second, 64_000.0 / 65_536.0);
+    assert_eq!(one("-F4 -O8 x").load.workers, 4);
+    assert_eq!(one("-o1 x").load.engine, EngineKind::Psync);
+    assert_eq!(one("-i5 -j20 x").load.access.lines[0].delay_ns, 20_000_000);
+    assert_eq!(one("-c1G x").size_bytes, Some(1 << 30));
+    assert_eq!(one("-a0,2 x").load.processors, [0, 2]);
+    assert_eq!(diskspd("-b4K a b").unwrap().jobs.len(), 2);
+}
+
+#[test]
+fn diskspd_options_without_a_meaning_are_refused_by_place() {
+    for (options, word) in [
+        ("-d10 -Xp.xml x", "line 1, argument 2: -Xp.xml: XML profiles are not read"),
+        ("-B1M x", "target's start"),
+        ("-si x", "sequential offset"),
+        ("-Sm x", "only the flags"),
+        ("-q x", "not known"),
+        ("-b x", "-b takes a size"),
+        ("-d -b4K x", "-d takes"),
+        ("-o99999999999 x", "-o takes"),
+        ("-w101 x", "percentage"),
+    ] {
+        let error = diskspd(options).expect_err(options).to_string();
+        assert!(error.contains(word), "{options}: {error}");
+    }
+}
+
+#[test]
+fn a_damaged_json_load_names_the_line() {
+    let good = write_json(&strict(FIO).jobs).unwrap();
+    let error = import(good.replace("\"jobs\"", "\"jbos\"").as_bytes(), None, false).unwrap_err();
+    assert!(error.to_string().contains("jbos") && error.to_string().contains("docs/formats.md"), "{error}");
+    let newer = good.replacen("\"format\": 1", "\"format\": 2", 1);
+    assert!(import(newer.as_bytes(), None, false).unwrap_err().to_string().contains("update"));
+}
+
+#[test]
+fn what_fio_cannot_say_is_not_said() {
+    let mut jobs = strict(FIO).jobs;
+    jobs[1].load.access.lines[0].trim_percent = 50.0;
+    jobs.remove(0);
+    let error = write_fio(&jobs).unwrap_err();
+    assert!(error.to_string().contains("trims among writes"), "{error}");
+}
+
+fn line() -> impl Strategy<Value = AccessLine> {
+    let numbers = (9u32..20, 0u32..=100, 0u32..=100, 0u64..5000, 1u32..9, 9u32..20);
+    numbers.prop_map(|(size, read, random, delay_ms, burst, align)| AccessLine {
+        delay_ns: delay_ms * 1_000_000,
+        burst: if delay_ms > 0 { burst } else { 1 },
+        align_bytes: 1 << align,
+        ..AccessLine::new(1 << size, read.into(), random.into())
+    })
+}
+
+fn job() -> impl Strategy<Value = ImportedJob> {
+    let load =
+        (line(), 1u32..200, 1u32..9, 1u64..4000, 0u64..100, any::<u64>(), prop::option::of(1u64..1 << 20));
+    load.prop_map(|(line, outstanding, workers, time, ramp, seed, mib)| {
+        let size_bytes = mib.map(|mib| mib << 20);
+        let mut load = LoadSpec::new(AccessSpec::single(line), size_bytes.unwrap_or(ASSUMED_REGION_BYTES));
+        (load.outstanding, load.workers, load.seed) = (outstanding, workers, seed);
+        (load.time_ns, load.ramp_ns) = (time * 1_000_000_000, ramp * 1_000_000_000);
+        ImportedJob { name: "a job".into(), load, target: Some("/srv/x.img".into()), size_bytes, group: 0 }
+    })
+}
+
+proptest! {
+    #[test]
+    fn json_goes_round(job in job()) {
+        let text = write_json(std::slice::from_ref(&job)).unwrap();
+        prop_assert_eq!(import(text.as_bytes(), None, false).unwrap().jobs, vec![job]);
+    }
+
+    #[test]
+    fn fio_goes_round(job in job()) {
+        let text = write_fio(std::slice::from_ref(&job)).unwrap();
+        prop_assert_eq!(import(text.as_bytes(), None, false).unwrap().jobs, vec![job]);
+    }
+
+    #[test]
+    fn iometer_goes_round(job in job(), shares in prop::collection::vec(1u32..30, 0..3)) {
+        let mut job = job;
+        let mut rest = 100.0;
+        for share in shares {
+            let mut line = job.load.access.lines[0].clone();
+            line.share_percent = f64::from(share) + 0.5;
+            rest -= line.share_percent;
+            job.load.access.lines.push(line);
+        }
+        job.load.access.lines[0].share_percent = rest;
+        let text = write_icf(std::slice::from_ref(&job)).unwrap();
+        prop_assert_eq!(import(text.as_bytes(), None, false).unwrap().jobs, vec![job], "{}", text);
+    }
+
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), lenient: bool) {
+        for format in [None, Some(Format::Icf), Some(Format::Fio), Some(Format::Diskspd), Some(Format::Json)] {
+            let _ = import(&bytes, format, lenient);
+        }
+    }
+
+    /// Examples with a piece cut out and another put in reach deeper than random bytes.
+    #[test]
+    fn no_damage_panics(which in 0usize..3, at in 0usize..2000, length in 0usize..40, patch in "[-0-9a-z,'=\\[\\]/:%\n é]{0,12}") {
+        let mut text = [ICF, FIO, DISKSPD][which].to_owned();
+        let clamp = |text: &str, mut at: usize| { at = at.min(text.len()); while !text.is_char_boundary(at) { at -= 1 } at };
+        let (from, to) = (clamp(&text, at), clamp(&text, at + length));
+        text.replace_range(from..to, &patch);
+        for lenient in [false, true] {
+            if let Ok(load) = import(text.as_bytes(), None, lenient) {
+                prop_assert!(load.jobs.iter().all(|job| job.load.validate().is_ok()));
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The formats of other tools, in text and out again; nothing here opens a file.
+//!
+//! - [`import`] reads loads: Iometer configurations, fio job files, diskspd command lines, and
+//!   virtbench's own JSON. What a file says and this engine cannot do is named with its place, and
+//!   refused unless the caller is lenient.
+//! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
+//! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
+//! - [`trace`] reads block traces: CSV and fio's iolog.
+//!
+//! Files come from strangers: they are at most [`MAX_FILE_BYTES`], counts are bounded, no number in
+//! them sizes an allocation, and no bytes make a reader panic.
+
+mod import;
+pub mod results;
+pub mod trace;
+mod write;
+
+pub use import::{
+    Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
+};
+pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -214,7 +214,7 @@ impl Connection {
                 patience = SIGN_INTERVAL;
                 continue;
             }
-            match self.receive_next("finish the load", ANSWER_LIMIT)? {
+            match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
                 Some(Reply::Finished(outcome)) => return Ok(outcome),
                 Some(other) => return Err(unexpected("finish the load", &other)),
                 None => patience = SIGN_INTERVAL,
@@ -265,10 +265,9 @@ impl Connection {
 
     /// The next reply, late signs of life left out.
     fn receive(&mut self, expected: &'static str, limit: Duration) -> Result<Reply, ConnectionError> {
-        let at = Instant::now() + limit;
+        let until = Instant::now() + limit;
         loop {
-            let left = at.saturating_duration_since(Instant::now());
-            if let Some(reply) = self.receive_next(expected, left)? {
+            if let Some(reply) = self.receive_next(expected, until, limit)? {
                 return Ok(reply);
             }
         }
@@ -278,9 +277,10 @@ impl Connection {
     fn receive_next(
         &mut self,
         expected: &'static str,
+        until: Instant,
         limit: Duration,
     ) -> Result<Option<Reply>, ConnectionError> {
-        let mut reader = Deadline { stream: &self.stream, at: Instant::now() + limit };
+        let mut reader = Deadline { stream: &self.stream, at: until };
         match receive(&mut reader) {
             Ok(Reply::Failed { kind, message }) => {
                 Err(ConnectionError::Refused { kind, message: shortened(&message) })

@@ -37,7 +37,7 @@ pub struct TimeLimits {
 impl Default for TimeLimits {
     fn default() -> Self {
         // The engine gives a stalled target 30 s; its own word comes before our limit.
-        Self { prepare: Duration::from_secs(60), grace: Duration::from_secs(45) }
+        Self { prepare: Duration::from_secs(20), grace: Duration::from_secs(45) }
     }
 }
 

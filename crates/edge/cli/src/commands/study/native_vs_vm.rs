@@ -214,6 +214,9 @@ fn show(bar: &ProgressBar, event: &Event<'_>) {
             bar.set_position(*done as u64);
             bar.set_message(format!("{environment}: {}", step.point));
         }
+        Event::Restarting { environment, error } => {
+            bar.suspend(|| eprintln!("{environment} hangs and is started anew: {error}"));
+        }
         Event::Recorded(_) => bar.inc(1),
     }
 }

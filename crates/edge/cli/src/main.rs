@@ -4,6 +4,7 @@ mod args;
 mod chart;
 mod commands;
 mod exit;
+mod guests;
 mod interrupt;
 mod progress;
 

@@ -140,6 +140,25 @@ fn kill_9_of_qemu_is_exit_code_6_with_the_console_and_readable_results() {
 }
 
 #[test]
+fn a_guest_that_hangs_is_started_anew_and_noted() {
+    let folder = folder();
+    let out = folder.path().join("run");
+    let child = running_study(folder.path(), &out);
+    let hung = qemu_of(&child);
+    signal_pid(hung, "STOP");
+    let kept = wait_for("the study to notice", || (!is_alive(hung)).then(|| lines(&out)));
+    wait_for("more points", || (lines(&out) >= kept + 4).then_some(()));
+    signal(&child, "INT");
+    let done = finish(child);
+    assert_eq!(done.code(), 130, "{done:?}");
+    assert!(done.stderr.contains("vm hangs and is started anew"), "{}", done.stderr);
+    let provenance = fs::read_to_string(out.join("run.json")).unwrap();
+    assert!(provenance.contains("was started anew"), "{provenance}");
+    report_is_readable(&out);
+    assert_clean(&out);
+}
+
+#[test]
 fn two_runs_into_one_folder_are_refused() {
     let folder = folder();
     let out = folder.path().join("run");

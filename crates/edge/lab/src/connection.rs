@@ -5,6 +5,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use thiserror::Error;
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::{
@@ -16,6 +18,8 @@ use crate::clock::{ClockOffset, RoundTrip, best_of};
 
 /// How long an idle agent may take to answer a ping, and any agent to take a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How often an agent that is late is asked for a sign of life.
+const SIGN_INTERVAL: Duration = Duration::from_secs(3);
 /// How much of the agent's introduction and of its explanations is believed, in characters.
 const TEXT_LIMIT: usize = 500;
 
@@ -32,6 +36,17 @@ pub enum ConnectionError {
         expected: &'static str,
         /// How long it was waited for.
         limit: Duration,
+    },
+    /// The load's time is long over.
+    #[error(
+        "the agent did not finish the load within {} s; it {}", limit.as_secs_f64(),
+        if *answers { "still answers, so its disk does not" } else { "does not answer either: the guest hangs" }
+    )]
+    NotFinished {
+        /// How long it was waited for.
+        limit: Duration,
+        /// Whether the agent has answered pings since the load's time was over.
+        answers: bool,
     },
     /// The agent said something that does not belong here.
     #[error("the agent was to {expected} but said {said}")]
@@ -56,6 +71,10 @@ pub enum ConnectionError {
 pub struct Connection {
     stream: UnixStream,
     pings: u64,
+    /// The last ping that only asked for a sign of life; answers up to it may come at any time.
+    last_sign_asked: u64,
+    /// Answers to those.
+    signs_seen: u64,
 }
 
 /// Tells an agent to stop while someone else waits for what it says.
@@ -81,7 +100,7 @@ impl Connection {
     /// The stream takes no time limit.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-        Ok(Self { stream, pings: 0 })
+        Ok(Self { stream, pings: 0, last_sign_asked: 0, signs_seen: 0 })
     }
 
     /// A conversation and the other end of it, which an agent's process is to inherit.
@@ -168,14 +187,49 @@ impl Connection {
         }
     }
 
-    /// Waits for the load's outcome.
+    /// Waits for the load's outcome: for as long as the load takes, and `grace` beyond. In that time
+    /// the agent is asked for signs of life, so that an error can tell a dead disk from a dead guest.
     ///
     /// # Errors
-    /// `Refused` if the load failed; anything else breaks the connection.
-    pub fn finished(&mut self, limit: Duration) -> Result<Box<LoadOutcome>, ConnectionError> {
-        match self.receive("finish the load", limit)? {
-            Reply::Finished(outcome) => Ok(outcome),
-            other => Err(unexpected("finish the load", &other)),
+    /// `Refused` if the load failed, `NotFinished` if its time ran out; anything else breaks the
+    /// connection.
+    pub fn finished(
+        &mut self,
+        expected: Duration,
+        grace: Duration,
+    ) -> Result<Box<LoadOutcome>, ConnectionError> {
+        let limit = expected + grace;
+        let until = Instant::now() + limit;
+        let signs_before = self.signs_seen;
+        let mut patience = expected + SIGN_INTERVAL;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ConnectionError::NotFinished { limit, answers: self.signs_seen > signs_before });
+            }
+            if !self.readable_within(patience.min(left))? {
+                self.pings += 1;
+                self.last_sign_asked = self.pings;
+                self.send(&Request::Ping { id: self.pings })?;
+                patience = SIGN_INTERVAL;
+                continue;
+            }
+            match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
+                Some(Reply::Finished(outcome)) => return Ok(outcome),
+                Some(other) => return Err(unexpected("finish the load", &other)),
+                None => patience = SIGN_INTERVAL,
+            }
+        }
+    }
+
+    /// Waits until there is something to read, or the agent has hung up.
+    fn readable_within(&self, limit: Duration) -> Result<bool, ConnectionError> {
+        let timeout = Timespec::try_from(limit).unwrap_or(Timespec { tv_sec: i64::MAX, tv_nsec: 0 });
+        let mut asked = [PollFd::new(&self.stream, PollFlags::IN)];
+        match poll(&mut asked, Some(&timeout)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(ProtocolError::Io(error.into()).into()),
         }
     }
 
@@ -209,13 +263,33 @@ impl Connection {
         })
     }
 
+    /// The next reply, late signs of life left out.
     fn receive(&mut self, expected: &'static str, limit: Duration) -> Result<Reply, ConnectionError> {
-        let mut reader = Deadline { stream: &self.stream, at: Instant::now() + limit };
+        let until = Instant::now() + limit;
+        loop {
+            if let Some(reply) = self.receive_next(expected, until, limit)? {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// The next reply, or nothing if it was a sign of life that was asked for.
+    fn receive_next(
+        &mut self,
+        expected: &'static str,
+        until: Instant,
+        limit: Duration,
+    ) -> Result<Option<Reply>, ConnectionError> {
+        let mut reader = Deadline { stream: &self.stream, at: until };
         match receive(&mut reader) {
             Ok(Reply::Failed { kind, message }) => {
                 Err(ConnectionError::Refused { kind, message: shortened(&message) })
             }
-            Ok(reply) => Ok(reply),
+            Ok(Reply::Pong { id, .. }) if id <= self.last_sign_asked => {
+                self.signs_seen += 1;
+                Ok(None)
+            }
+            Ok(reply) => Ok(Some(reply)),
             Err(ProtocolError::Io(error)) if is_timeout(&error) => {
                 Err(ConnectionError::TimedOut { expected, limit })
             }

@@ -68,8 +68,42 @@ fn what_a_guest_says_is_cut_and_loses_its_escape_sequences() {
     let message = format!("\x1b[31m{}", "long ".repeat(1000));
     let reply = Reply::Failed { kind: FailureKind::Target, message };
     let (mut connection, _agent) = to_one_who_says(&frame(&reply));
-    let error = connection.finished(SOON).unwrap_err();
+    let error = connection.finished(SOON, SOON).unwrap_err();
     assert!(matches!(&error, ConnectionError::Refused { kind: FailureKind::Target, .. }));
     let text = error.to_string();
     assert!(!text.contains('\x1b') && text.len() <= TEXT_LIMIT, "{text}");
+}
+
+#[test]
+fn an_agent_that_is_late_is_asked_for_signs_of_life() {
+    let late = |answers: bool| {
+        let (host, mut agent) = UnixStream::pair().unwrap();
+        let mut connection = Connection::new(host).unwrap();
+        thread::spawn(move || {
+            while let Ok(Request::Ping { id }) = virtbench_agent::protocol::receive(&mut agent) {
+                if answers {
+                    send(&mut agent, &Reply::Pong { id, clock_ns: 0 }).unwrap();
+                }
+            }
+        });
+        let error = connection.finished(Duration::ZERO, SIGN_INTERVAL + 5 * SOON).unwrap_err();
+        assert!(matches!(error, ConnectionError::NotFinished { answers: found, .. } if found == answers));
+        error.to_string()
+    };
+    assert!(late(true).contains("its disk does not"));
+    assert!(late(false).contains("the guest hangs"));
+}
+
+#[test]
+fn an_outcome_may_come_after_signs_of_life() {
+    let (host, mut agent) = UnixStream::pair().unwrap();
+    let mut connection = Connection::new(host).unwrap();
+    connection.last_sign_asked = 3;
+    for id in 1..=3 {
+        send(&mut agent, &Reply::Pong { id, clock_ns: 0 }).unwrap();
+    }
+    send(&mut agent, &Reply::Failed { kind: FailureKind::Run, message: "over".into() }).unwrap();
+    let error = connection.finished(SOON, SOON).unwrap_err();
+    assert!(matches!(error, ConnectionError::Refused { kind: FailureKind::Run, .. }));
+    assert_eq!(connection.signs_seen, 3);
 }

@@ -37,7 +37,7 @@ pub struct TimeLimits {
 impl Default for TimeLimits {
     fn default() -> Self {
         // The engine gives a stalled target 30 s; its own word comes before our limit.
-        Self { prepare: Duration::from_secs(60), grace: Duration::from_secs(45) }
+        Self { prepare: Duration::from_secs(20), grace: Duration::from_secs(45) }
     }
 }
 
@@ -183,13 +183,13 @@ fn run(
 ) -> Result<Run, LabError> {
     let lead = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
     let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns) + limits.grace;
-    let time_limit = Duration::from_nanos(spec.time_ns) + limits.grace;
+    let time = Duration::from_nanos(spec.time_ns);
     let connection = machine.connection();
     let outcome = connection
         .start(before.agent_ns(start_ns))
         .and_then(|()| connection.measuring(ramp_limit))
         .and_then(|measuring| match measuring {
-            Measuring::Since { .. } => connection.finished(time_limit).map(Some),
+            Measuring::Since { .. } => connection.finished(time, limits.grace).map(Some),
             Measuring::Stopped(_) => Ok(None),
         })
         .map_err(|error| failure(machine, error))?

@@ -34,6 +34,10 @@ pub enum StudyError {
     Stopped,
 }
 
+/// Machines that may hang and be started anew in one sitting. Emulated guests hang once in a thousand
+/// points or so; a run of hours should not end for that, nor hide it: each is a note of the run.
+const MAX_RESTARTS: u32 = 3;
+
 /// What happens in a study, for whoever shows it.
 #[derive(Debug)]
 pub enum Event<'a> {
@@ -49,6 +53,13 @@ pub enum Event<'a> {
         step: &'a Step,
         /// The name of its environment.
         environment: &'a str,
+    },
+    /// A machine hung and is started anew; its point is measured again.
+    Restarting {
+        /// The name of its environment.
+        environment: &'a str,
+        /// What happened, with its console's last lines.
+        error: &'a LabError,
     },
     /// A step is in the folder.
     Recorded(&'a PointRecord),
@@ -72,13 +83,26 @@ pub fn run(
     }
     let mut machines = start_all(folder, environments, stop, on_event)?;
     let before = steps.len() - missing.len();
+    let mut restarts_left = MAX_RESTARTS;
     for (index, step) in missing.into_iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             return Err(StudyError::Stopped);
         }
         let environment = plan.environments[step.environment].as_str();
         on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
-        let record = measure_step(&plan, &step, machines[step.environment].as_mut(), stop)?;
+        let record = loop {
+            match measure_step(&plan, &step, machines[step.environment].as_mut(), stop) {
+                Err(StudyError::Lab(error)) if hung(&error) && restarts_left > 0 => {
+                    restarts_left -= 1;
+                    on_event(Event::Restarting { environment, error: &error });
+                    // It must be gone before another can have its disk.
+                    drop(machines.remove(step.environment));
+                    let machine = restart(folder, &mut *environments[step.environment], &step)?;
+                    machines.insert(step.environment, machine);
+                }
+                measured => break measured?,
+            }
+        };
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
             on_event(Event::Recorded(record));
@@ -131,6 +155,21 @@ fn start_all(
         machines.push(machine);
     }
     Ok(machines)
+}
+
+/// Whether a machine that still runs has fallen silent, or its disk has.
+fn hung(error: &LabError) -> bool {
+    matches!(error, LabError::Machine { source: MachineError::Conversation { .. }, .. })
+}
+
+fn restart(
+    folder: &mut RunFolder,
+    environment: &mut dyn Environment,
+    step: &Step,
+) -> Result<Box<dyn Machine>, StudyError> {
+    let note = format!("{} hung at {} and was started anew", environment.name(), step.point);
+    folder.amend(|provenance| provenance.notes.push(note))?;
+    Ok(environment.start()?)
 }
 
 fn measure_step(

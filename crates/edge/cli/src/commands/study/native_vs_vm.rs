@@ -6,19 +6,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use virtbench_lab::{
-    Accelerator, Aio, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT, Native, Qemu,
-    Vm, choose_accelerator, find_adapter, find_kernel, host_facts, known_accelerator,
-};
-use virtbench_record::{AcceleratorFacts, FORMAT, Plan, PointRecord, PointStatus, Provenance, RunKind};
+use virtbench_lab::{Environment, Native, host_facts};
+use virtbench_record::{FORMAT, Plan, PointRecord, PointStatus, Provenance, RunKind};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_study::native_vs_vm::{Event, StudyError, run};
 use virtbench_study::{DiskError, FolderError, Grid, RunFolder, StudyDisk, check_plan, schedule};
 use virtbench_units::format_duration_ns;
 
-use crate::args::{AcceleratorArg, GuestArgs, NativeVsVmArgs};
+use crate::args::NativeVsVmArgs;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::guests::Lab;
 use crate::{interrupt, progress};
 
 /// Names of the environments, the reference first.
@@ -40,73 +38,6 @@ pub fn execute(args: &NativeVsVmArgs) -> Outcome {
     let conclusion = takeaway(&run.provenance, &run.records);
     print(args.json, &out, &files, &run.records, &conclusion)?;
     measured
-}
-
-/// What guests need, found before anything is measured.
-struct Lab {
-    qemu: Qemu,
-    image: GuestImage,
-    config: GuestConfig,
-    accelerator: AcceleratorFacts,
-    adapter: &'static virtbench_lab::Adapter,
-}
-
-impl Lab {
-    fn find(args: &GuestArgs) -> Result<Self, Failure> {
-        let missing = |error: virtbench_lab::LabError| Failure::new(Kind::Environment, error);
-        let adapter = find_adapter(&args.adapter).map_err(|error| Failure::new(Kind::Usage, error))?;
-        let qemu = Qemu::find().map_err(|error| missing(error.into()))?;
-        let kernel = find_kernel(args.kernel.as_deref()).map_err(|error| missing(error.into()))?;
-        let image = GuestImage::new(&kernel, &[adapter]).map_err(|error| missing(error.into()))?;
-        let (accelerator, facts) = accelerator(args.accelerator, &qemu, &kernel)?;
-        let mut config = GuestConfig::new(accelerator);
-        config.vcpus = args.vcpus;
-        config.memory_bytes = args.memory;
-        Ok(Self { accelerator: facts, qemu, image, config, adapter })
-    }
-
-    fn environments(&self, disk: &Path) -> Vec<Box<dyn Environment>> {
-        let guest_disk = GuestDisk { adapter: self.adapter, path: disk.to_owned(), aio: Aio::IoUring };
-        let [native, vm] = ENVIRONMENTS;
-        vec![
-            Box::new(Native::new(native, disk.to_owned())),
-            Box::new(Vm::new(
-                vm,
-                self.qemu.clone(),
-                self.image.clone(),
-                self.accelerator.clone(),
-                self.config.clone(),
-                guest_disk,
-            )),
-        ]
-    }
-}
-
-/// The accelerator that was asked for, or the one that works.
-fn accelerator(
-    wanted: AcceleratorArg,
-    qemu: &Qemu,
-    kernel: &GuestKernel,
-) -> Result<(Accelerator, AcceleratorFacts), Failure> {
-    let named = |accelerator: Accelerator| {
-        let why = "named on the command line".to_owned();
-        (accelerator, AcceleratorFacts { name: accelerator.name().to_owned(), why })
-    };
-    match wanted {
-        AcceleratorArg::Kvm => Ok(named(Accelerator::Kvm)),
-        AcceleratorArg::Tcg => Ok(named(Accelerator::Tcg)),
-        AcceleratorArg::Auto => {
-            let known = known_accelerator(qemu, kernel).map_or_else(
-                || {
-                    eprintln!("finding out which accelerator works here (up to a minute, once)");
-                    choose_accelerator(qemu, kernel, KVM_LIMIT)
-                },
-                Ok,
-            );
-            let choice = known.map_err(|error| Failure::new(Kind::Environment, error))?;
-            Ok((choice.accelerator, choice.facts()))
-        }
-    }
 }
 
 fn grid(args: &NativeVsVmArgs) -> Result<Grid, Failure> {
@@ -181,7 +112,10 @@ fn measure(args: &NativeVsVmArgs, out: &Path, lab: &Lab, folder: &mut RunFolder)
     folder.amend(|provenance| provenance.notes.extend(notes)).map_err(folder_failure)?;
     let bar = steps_bar(&folder.provenance().plan);
     let mut show = |event: Event<'_>| show(&bar, &event);
-    let measured = run(folder, &mut lab.environments(disk.path()), interrupt::flag(), &mut show);
+    let [native, vm] = ENVIRONMENTS;
+    let mut environments: [Box<dyn Environment>; 2] =
+        [Box::new(Native::new(native, disk.path().to_owned())), lab.vm(vm, disk.path())];
+    let measured = run(folder, &mut environments, interrupt::flag(), &mut show);
     bar.finish_and_clear();
     measured.map_err(study_failure)
 }
@@ -200,6 +134,9 @@ fn show(bar: &ProgressBar, event: &Event<'_>) {
         Event::Measuring { done, step, environment, .. } => {
             bar.set_position(*done as u64);
             bar.set_message(format!("{environment}: {}", step.point));
+        }
+        Event::Restarting { environment, error } => {
+            bar.suspend(|| eprintln!("{environment} hangs and is started anew: {error}"));
         }
         Event::Recorded(_) => bar.inc(1),
     }

@@ -59,7 +59,7 @@ pub enum Event<'a> {
         /// The name of its environment.
         environment: &'a str,
         /// What happened, with its console's last lines.
-        error: &'a LabError,
+        error: &'a StudyError,
     },
     /// A step is in the folder.
     Recorded(&'a PointRecord),
@@ -92,7 +92,7 @@ pub fn run(
         on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
         let record = loop {
             match measure_step(&plan, &step, machines[step.environment].as_mut(), stop) {
-                Err(StudyError::Lab(error)) if hung(&error) && restarts_left > 0 => {
+                Err(error) if restarts_left > 0 && hung(&error, machines[step.environment].as_ref()) => {
                     restarts_left -= 1;
                     on_event(Event::Restarting { environment, error: &error });
                     // It must be gone before another can have its disk.
@@ -157,9 +157,16 @@ fn start_all(
     Ok(machines)
 }
 
-/// Whether a machine that still runs has fallen silent, or its disk has.
-fn hung(error: &LabError) -> bool {
-    matches!(error, LabError::Machine { source: MachineError::Conversation { .. }, .. })
+/// Whether a guest that still runs has fallen silent, or its disk has. A native disk that fails is
+/// nothing that starting anew would mend.
+fn hung(error: &StudyError, machine: &dyn Machine) -> bool {
+    match error {
+        StudyError::Lab(LabError::Machine { source, .. }) => {
+            matches!(source, MachineError::Conversation { .. })
+        }
+        StudyError::Target { .. } => machine.guest().is_some(),
+        _ => false,
+    }
 }
 
 fn restart(

@@ -229,7 +229,7 @@ Examples:
   virtbench load --target /srv/test.img --json | jq .total.iops
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
 pub struct LoadArgs {
-    /// File, block device, `null` (the engine alone), NBD export (nbd://HOST[:PORT]/EXPORT or
+    /// File, block device, `null` (the engine alone), NBD export (nbd://HOST:PORT/EXPORT or
     /// nbd+unix:///EXPORT?socket=PATH), or vhost-user:SOCKET (a vhost-user-blk server)
     #[arg(long, value_name = "FILE|DEVICE|URI", required_unless_present = "spec")]
     pub target: Option<PathBuf>,

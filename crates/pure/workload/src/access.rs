@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::{format_bytes, parse_bytes, parse_duration_ns};
 
-use crate::load::MAX_BLOCK_BYTES;
-
+/// The largest single operation, in bytes.
+pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest delay between bursts: an hour. More is a slip of the keyboard.
 const MAX_DELAY_NS: u64 = 3_600_000_000_000;
 

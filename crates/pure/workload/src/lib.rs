@@ -10,11 +10,11 @@ mod placement;
 mod replay;
 mod stream;
 
-pub use access::{AccessError, AccessLine, AccessSpec, Placement, parse_mix_line};
+pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement, parse_mix_line};
 pub use arrivals::ArrivalTimes;
 pub use load::{
-    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_BLOCK_BYTES, MAX_OUTSTANDING,
-    MAX_RATE, MAX_WORKERS, Rate, UringOptions,
+    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_RATE,
+    MAX_WORKERS, Rate, UringOptions,
 };
 pub use placement::parse_placement;
 pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};

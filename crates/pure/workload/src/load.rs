@@ -6,8 +6,6 @@ use virtbench_units::format_bytes;
 
 use crate::access::{AccessError, AccessSpec};
 
-/// The largest single operation, in bytes.
-pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// The most outstanding I/Os a worker can keep.
 pub const MAX_OUTSTANDING: u32 = 4096;
 /// The most workers.
@@ -327,7 +325,7 @@ impl LoadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::AccessLine;
+    use crate::access::{AccessLine, MAX_BLOCK_BYTES};
 
     fn load() -> LoadSpec {
         LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)

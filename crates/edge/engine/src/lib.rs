@@ -22,6 +22,7 @@ pub mod nbd;
 mod open_loop;
 mod parking;
 mod recorder;
+mod replay;
 mod run;
 mod slots;
 mod target;

@@ -305,6 +305,10 @@ pub struct LoadArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Show IOPS, bandwidth and a latency heat map on stderr while the load runs; a line a second where
+    /// stderr is no terminal. Costs a few nanoseconds an operation
+    #[arg(long)]
+    pub live: bool,
     /// Steady state and repetitions
     #[command(flatten)]
     pub repeat: repeat::RepeatArgs,

@@ -142,6 +142,9 @@ fn a_trace_is_for_the_load_command_alone() {
     fs::write(&trace, CSV).unwrap();
     let trace = trace.to_str().unwrap();
     let saturate = run(&["saturate", "--target", "null", "--trace", trace]);
-    assert!(saturate.code() == 2 && saturate.stderr.contains("`virtbench load` alone"), "{saturate:?}");
+    assert!(
+        saturate.code() == 2 && saturate.stderr.contains("--trace is for loads of `virtbench load` alone"),
+        "{saturate:?}"
+    );
     assert_eq!(run(&["study", "native-vs-vm", "--trace", trace]).code(), 2);
 }

@@ -10,6 +10,7 @@ use virtbench_workload::{ArrivalTimes, LoadSpec, Stream};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
+use crate::live::LiveCounters;
 use crate::open_loop::OpenLoop;
 use crate::parking::Parking;
 use crate::replay::ReplayLoop;
@@ -25,6 +26,7 @@ pub(crate) struct WorkerJob {
     pub target: Target,
     pub stop: Arc<AtomicBool>,
     pub completed: Arc<AtomicU64>,
+    pub live: Option<Arc<LiveCounters>>,
     pub parking: Arc<Parking>,
     pub ledger: Option<Arc<Ledger>>,
     pub index: u32,
@@ -69,6 +71,7 @@ impl WorkerJob {
             verifier: self.ledger.clone().map(Verifier::new),
             stop: &self.stop,
             completed: &self.completed,
+            live: self.live.as_deref(),
             parking: &self.parking,
         }))
     }

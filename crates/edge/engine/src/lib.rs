@@ -16,6 +16,7 @@ mod cpu;
 mod crew;
 mod fault;
 mod job;
+mod live;
 mod merge;
 #[cfg(feature = "network-targets")]
 pub mod nbd;
@@ -33,6 +34,7 @@ mod worker;
 
 pub use clock::monotonic_ns;
 pub use fault::{FaultError, FaultSpec};
+pub use live::{LIVE_BUCKETS, LiveSample};
 pub use run::{Control, EngineError, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
 #[cfg(feature = "network-targets")]

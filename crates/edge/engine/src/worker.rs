@@ -11,6 +11,7 @@ use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
+use crate::live::LiveCounters;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
 use crate::parking::Parking;
 use crate::recorder::{Recorder, error_name};
@@ -83,6 +84,8 @@ pub(crate) struct Worker<'a> {
     pub verifier: Option<Verifier>,
     pub stop: &'a AtomicBool,
     pub completed: &'a AtomicU64,
+    /// What somebody who watches is told of each operation.
+    pub live: Option<&'a LiveCounters>,
     pub parking: &'a Parking,
 }
 
@@ -92,9 +95,10 @@ impl Worker<'_> {
     /// # Errors
     /// The kernel refused to take or return operations at all; failed operations are recorded.
     pub(crate) fn run<B: Backend>(self, backend: &mut B) -> io::Result<WorkerReport> {
-        // Two loops from one source: asking each operation whether it has an intended start or is
-        // verified would cost a plain load, of 15 ns an operation, a good part of that.
-        if self.open_loop.is_none() && self.verifier.is_none() && self.replay.is_none() {
+        // Two loops from one source: asking each operation whether it has an intended start, is
+        // verified or watched would cost a plain load, of 15 ns an operation, a good part of that.
+        let special = self.open_loop.is_some() || self.verifier.is_some() || self.replay.is_some();
+        if !special && self.live.is_none() {
             self.run_as::<B, true>(backend)
         } else {
             self.run_as::<B, false>(backend)
@@ -184,6 +188,13 @@ impl Worker<'_> {
                     last_errno = (-result).max(0);
                     recorder.failure(now_ns, last_errno);
                     failures_in_a_row += 1;
+                }
+                if let Some(live) = self.live.filter(|_| !PLAIN) {
+                    match succeeded {
+                        true if op.direction.moves_data() => live.success(op.len, now_ns - start_ns),
+                        true => {}
+                        false => live.failure(),
+                    }
                 }
                 if !PLAIN && paced && succeeded && op.direction != Direction::Flush {
                     recorder.service(now_ns, now_ns - issued_ns);

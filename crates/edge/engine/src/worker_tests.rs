@@ -87,6 +87,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         verifier: None,
         stop: &AtomicBool::new(false),
         completed: &AtomicU64::new(0),
+        live: None,
         parking: &Parking::default(),
     };
     worker.run(backend).unwrap()

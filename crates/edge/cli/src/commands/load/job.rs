@@ -52,9 +52,11 @@ pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failu
 
 /// Opens the target of the load that the options make, without a file of jobs.
 pub fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
-    if args.trace.trace.is_some() {
-        let message = "--trace is replayed by `virtbench load` alone: leave it out, or use `virtbench load`";
-        return Err(Failure::message(Kind::Usage, message));
+    for (flag, given) in [("--trace", args.trace.trace.is_some()), ("--live", args.live)] {
+        if given {
+            let message = format!("{flag} is for loads of `virtbench load` alone: leave it out");
+            return Err(Failure::message(Kind::Usage, message));
+        }
     }
     let job = own(args);
     job.check()?;

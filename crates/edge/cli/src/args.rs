@@ -5,6 +5,7 @@ pub mod repeat;
 pub mod saturate;
 mod spec;
 pub mod surface;
+mod trace;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
 pub use load_args::LoadOptions;
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
+pub use trace::TraceArgs;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -227,6 +229,7 @@ Examples:
   virtbench load --target vhost-user:/run/disk.sock --workers 2
   virtbench load --target /srv/test.img --mix size=4k,share=80,read=70 --mix size=64k,share=20,read=0,random=0
   virtbench load --target /srv/test.img --json | jq .total.iops
+  virtbench load --trace day.csv --pace 2x --target /srv/test.img
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
 pub struct LoadArgs {
     /// File, block device, `null` (the engine alone), NBD export (nbd://HOST:PORT/EXPORT or
@@ -236,6 +239,9 @@ pub struct LoadArgs {
     /// A load from a file, and results into files
     #[command(flatten)]
     pub spec: SpecArgs,
+    /// A recorded trace
+    #[command(flatten)]
+    pub trace: TraceArgs,
     /// Use this much of the target from its start; a file that does not exist is made this large
     /// [default: 1GiB for a new file, else the whole target]
     #[arg(long, value_parser = parse_bytes)]
@@ -299,6 +305,10 @@ pub struct LoadArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+    /// Show IOPS, bandwidth and a latency heat map on stderr while the load runs; a line a second where
+    /// stderr is no terminal. Costs a few nanoseconds an operation
+    #[arg(long)]
+    pub live: bool,
     /// Steady state and repetitions
     #[command(flatten)]
     pub repeat: repeat::RepeatArgs,

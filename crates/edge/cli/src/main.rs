@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod guests;
 mod interrupt;
+mod live;
 mod progress;
 
 use std::process::ExitCode;

@@ -12,8 +12,11 @@ pub fn bar(length: u64, what: &str) -> ProgressBar {
     ProgressBar::new(length).with_style(style).with_message(what.to_owned())
 }
 
-/// A bar that follows the clock for `length_ns`.
-pub fn timer(length_ns: u64, what: &str) -> ProgressBar {
+/// A bar that follows the clock for `length_ns`; one without a length where nobody knows it.
+pub fn timer(length_ns: Option<u64>, what: &str) -> ProgressBar {
+    let Some(length_ns) = length_ns else {
+        return ProgressBar::new_spinner().with_message(what.to_owned());
+    };
     let bar = bar(length_ns / 1_000_000, what);
     bar.set_style(
         ProgressStyle::with_template("{msg}  [{wide_bar}] {prefix}")
@@ -26,7 +29,7 @@ pub fn timer(length_ns: u64, what: &str) -> ProgressBar {
 /// Moves a [`timer`] to where it should be.
 pub fn tick(bar: &ProgressBar, elapsed: Duration) {
     let elapsed_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-    let length_ms = bar.length().unwrap_or(0);
+    let Some(length_ms) = bar.length() else { return bar.tick() };
     bar.set_position(elapsed_ms.min(length_ms));
     bar.set_prefix(format!("{} s left", length_ms.saturating_sub(elapsed_ms).div_ceil(1000)));
 }

@@ -66,6 +66,7 @@ impl Member {
             WorkerReport {
                 recorder,
                 open_loop: None,
+                replay: None,
                 verification: None,
                 stopped_ns: now_ns,
                 cpu_ns: [0, 0],

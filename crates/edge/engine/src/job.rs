@@ -10,8 +10,10 @@ use virtbench_workload::{ArrivalTimes, LoadSpec, Stream};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
+use crate::live::LiveCounters;
 use crate::open_loop::OpenLoop;
 use crate::parking::Parking;
+use crate::replay::ReplayLoop;
 use crate::run::EngineError;
 use crate::target::Target;
 use crate::verify::{Ledger, Verifier};
@@ -24,6 +26,7 @@ pub(crate) struct WorkerJob {
     pub target: Target,
     pub stop: Arc<AtomicBool>,
     pub completed: Arc<AtomicU64>,
+    pub live: Option<Arc<LiveCounters>>,
     pub parking: Arc<Parking>,
     pub ledger: Option<Arc<Ledger>>,
     pub index: u32,
@@ -55,6 +58,10 @@ impl WorkerJob {
         backend.perform(RunLoad(Worker {
             stream: Stream::new(&spec.access, spec.region_bytes, spec.seed, *index, spec.workers)
                 .with_flush_every(spec.flush_every),
+            replay: spec
+                .trace
+                .as_ref()
+                .map(|trace| Box::new(ReplayLoop::new(trace, *index, spec.workers, moments))),
             buffers,
             outstanding: spec.outstanding,
             moments,
@@ -64,6 +71,7 @@ impl WorkerJob {
             verifier: self.ledger.clone().map(Verifier::new),
             stop: &self.stop,
             completed: &self.completed,
+            live: self.live.as_deref(),
             parking: &self.parking,
         }))
     }
@@ -72,7 +80,7 @@ impl WorkerJob {
     fn prepare(&self) -> Result<(Buffers, Opened, Option<String>), EngineError> {
         let spec = &self.spec;
         pin(spec, self.index)?;
-        if spec.rate.is_some() {
+        if spec.rate.is_some() || spec.trace.is_some() {
             // The default slack lets a sleeper oversleep by 50 us, which would look like the target's doing.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
         }

@@ -16,12 +16,14 @@ mod cpu;
 mod crew;
 mod fault;
 mod job;
+mod live;
 mod merge;
 #[cfg(feature = "network-targets")]
 pub mod nbd;
 mod open_loop;
 mod parking;
 mod recorder;
+mod replay;
 mod run;
 mod slots;
 mod target;
@@ -32,6 +34,7 @@ mod worker;
 
 pub use clock::monotonic_ns;
 pub use fault::{FaultError, FaultSpec};
+pub use live::{LIVE_BUCKETS, LiveSample};
 pub use run::{Control, EngineError, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
 #[cfg(feature = "network-targets")]

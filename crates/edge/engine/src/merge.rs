@@ -1,7 +1,7 @@
 //! What all workers saw, as one outcome.
 
-use virtbench_record::{LoadOutcome, OpenLoop, Verification};
-use virtbench_workload::LoadSpec;
+use virtbench_record::{LoadOutcome, OpenLoop, Replayed, Verification};
+use virtbench_workload::{LoadSpec, Pace, Recording};
 
 use crate::open_loop::OpenLoopCounts;
 use crate::recorder::Recorder;
@@ -30,20 +30,23 @@ pub(crate) fn merge(
     reports.iter().for_each(|report| all.merge(&report.recorder));
     let [total, read, write, trim, flush] = all.stats(elapsed_ns);
     let error_kinds = all.error_kinds();
-    let open_loop = spec.rate.map(|_| open_loop(spec, &all, reports));
-    notes.extend(open_loop.as_ref().and_then(saturation_note));
+    let paced = spec.rate.is_some() || spec.trace.as_ref().is_some_and(|trace| trace.pace != Pace::Max);
+    let open_loop = paced.then(|| open_loop(spec, &all, reports));
+    notes.extend(open_loop.as_ref().and_then(|open_loop| saturation_note(spec, open_loop)));
+    let replay = spec.trace.as_ref().map(|trace| replayed(trace, reports));
     LoadOutcome {
         total,
         read,
         write,
         trim: spec.access.lines.iter().any(|line| line.trim_percent > 0.0).then_some(trim),
-        flush: spec.flush_every.map(|_| flush),
+        flush: spec.flushes().then_some(flush),
         open_loop,
+        replay,
         verify: verification(reports),
         errors: error_kinds.values().sum(),
         error_kinds,
         elapsed_ns,
-        interrupted: stopped_ns < moments.end_ns || reports.iter().any(|report| report.gave_up.is_some()),
+        interrupted: reports.iter().any(|report| report.was_cut_short(moments)),
         own_cpu_ns,
         intervals: all.series(elapsed_ns),
         target: target.facts().clone(),
@@ -53,9 +56,23 @@ pub(crate) fn merge(
     }
 }
 
+fn replayed(trace: &Recording, reports: &[WorkerReport]) -> Replayed {
+    let parts = || reports.iter().map(|report| report.replay.unwrap_or_default());
+    Replayed {
+        operations: trace.operations,
+        started: parts().map(|part| part.started).sum(),
+        whole: parts().all(|part| part.whole),
+    }
+}
+
 fn open_loop(spec: &LoadSpec, all: &Recorder, reports: &[WorkerReport]) -> OpenLoop {
     let sum = |field: fn(&OpenLoopCounts) -> u64| {
-        reports.iter().filter_map(|report| report.open_loop.as_ref()).map(field).sum::<u64>()
+        let of_replay = |report: &WorkerReport| report.replay.and_then(|replay| replay.open_loop);
+        reports
+            .iter()
+            .filter_map(|report| report.open_loop.or(of_replay(report)))
+            .map(|c| field(&c))
+            .sum::<u64>()
     };
     let (service_ns, service_histogram) = all.service_times();
     let [offered, dropped, backlog_end] = [sum(|c| c.offered), sum(|c| c.dropped), sum(|c| c.backlog_end)];
@@ -71,8 +88,16 @@ fn open_loop(spec: &LoadSpec, all: &Recorder, reports: &[WorkerReport]) -> OpenL
     }
 }
 
-fn saturation_note(open_loop: &OpenLoop) -> Option<String> {
+fn saturation_note(spec: &LoadSpec, open_loop: &OpenLoop) -> Option<String> {
     let OpenLoop { dropped, backlog_end, .. } = open_loop;
+    if let Some(trace) = spec.trace.as_ref().filter(|_| open_loop.saturated) {
+        return Some(format!(
+            "the target is saturated: it could not keep up with the trace at --pace {}. {backlog_end} operations \
+             were waiting for a free slot when the last one was due; the latencies tell how long the trace is \
+             rather than what the target can do",
+            trace.pace
+        ));
+    }
     open_loop.saturated.then(|| {
         format!(
             "the target is saturated: it could not keep up with --rate. {backlog_end} operations were waiting at \

@@ -14,6 +14,7 @@ use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::crew::{Member, gather};
 use crate::job::WorkerJob;
+use crate::live::{LiveCounters, LiveSample};
 use crate::merge::merge;
 use crate::recorder::MAX_INTERVALS;
 use crate::target::Target;
@@ -47,13 +48,22 @@ pub enum EngineError {
 pub struct Control {
     stop: Arc<AtomicBool>,
     completed: Vec<Arc<AtomicU64>>,
+    /// Empty unless the load is watched closely.
+    live: Vec<Arc<LiveCounters>>,
 }
 
 impl Control {
     /// A control for loads of up to this many workers.
     #[must_use]
     pub fn new(workers: u32) -> Self {
-        Self { stop: Arc::default(), completed: (0..workers).map(|_| Arc::default()).collect() }
+        Self { completed: (0..workers).map(|_| Arc::default()).collect(), ..Self::default() }
+    }
+
+    /// A control that can be asked what the latencies are like while the load runs, for a few
+    /// nanoseconds an operation.
+    #[must_use]
+    pub fn with_live(workers: u32) -> Self {
+        Self { live: (0..workers).map(|_| Arc::default()).collect(), ..Self::new(workers) }
     }
 
     /// Ends the load early; what was measured is kept.
@@ -65,6 +75,14 @@ impl Control {
     #[must_use]
     pub fn completed(&self) -> u64 {
         self.completed.iter().map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What has completed so far; zero unless made by [`Control::with_live`].
+    #[must_use]
+    pub fn live(&self) -> LiveSample {
+        let mut sample = LiveSample::default();
+        self.live.iter().for_each(|counters| counters.add_to(&mut sample));
+        sample
     }
 }
 
@@ -100,6 +118,7 @@ pub fn run(
             target: target.clone(),
             stop: Arc::clone(&control.stop),
             completed: control.completed.get(index as usize).cloned().unwrap_or_default(),
+            live: control.live.get(index as usize).cloned(),
             parking: Arc::default(),
             ledger: ledger.clone(),
             index,

@@ -11,9 +11,11 @@ use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
+use crate::live::LiveCounters;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
 use crate::parking::Parking;
 use crate::recorder::{Recorder, error_name};
+use crate::replay::{Next, ReplayCounts, ReplayLoop};
 use crate::slots::{InFlight, Slots};
 use crate::verify::Verifier;
 
@@ -47,6 +49,8 @@ pub(crate) struct WorkerReport {
     pub recorder: Box<Recorder>,
     /// What its open loop came to, where it had one.
     pub open_loop: Option<OpenLoopCounts>,
+    /// What it replayed of a trace, where it had one.
+    pub replay: Option<ReplayCounts>,
     /// What it found damaged, where it verified.
     pub verification: Option<Verification>,
     /// When it stopped measuring.
@@ -57,9 +61,19 @@ pub(crate) struct WorkerReport {
     pub gave_up: Option<String>,
 }
 
+impl WorkerReport {
+    /// Whether it ended neither when its time was up nor with its part of a trace.
+    pub(crate) fn was_cut_short(&self, moments: Moments) -> bool {
+        let whole = self.replay.is_some_and(|replay| replay.whole);
+        self.gave_up.is_some() || (self.stopped_ns < moments.end_ns && !whole)
+    }
+}
+
 /// Everything a worker needs besides its backend.
 pub(crate) struct Worker<'a> {
     pub stream: Stream,
+    /// What is done instead of the stream's operations, where a trace is replayed.
+    pub replay: Option<Box<ReplayLoop<'a>>>,
     pub buffers: Buffers,
     pub outstanding: u32,
     pub moments: Moments,
@@ -70,6 +84,8 @@ pub(crate) struct Worker<'a> {
     pub verifier: Option<Verifier>,
     pub stop: &'a AtomicBool,
     pub completed: &'a AtomicU64,
+    /// What somebody who watches is told of each operation.
+    pub live: Option<&'a LiveCounters>,
     pub parking: &'a Parking,
 }
 
@@ -79,9 +95,10 @@ impl Worker<'_> {
     /// # Errors
     /// The kernel refused to take or return operations at all; failed operations are recorded.
     pub(crate) fn run<B: Backend>(self, backend: &mut B) -> io::Result<WorkerReport> {
-        // Two loops from one source: asking each operation whether it has an intended start or is
-        // verified would cost a plain load, of 15 ns an operation, a good part of that.
-        if self.open_loop.is_none() && self.verifier.is_none() {
+        // Two loops from one source: asking each operation whether it has an intended start, is
+        // verified or watched would cost a plain load, of 15 ns an operation, a good part of that.
+        let special = self.open_loop.is_some() || self.verifier.is_some() || self.replay.is_some();
+        if !special && self.live.is_none() {
             self.run_as::<B, true>(backend)
         } else {
             self.run_as::<B, false>(backend)
@@ -93,7 +110,8 @@ impl Worker<'_> {
         let mut completions: Vec<Completion> = Vec::with_capacity(self.outstanding as usize + 1);
         let Moments { start_ns, begin_ns, end_ns } = self.moments;
         let mut recorder = Box::new(Recorder::new(begin_ns, end_ns, self.interval_ns));
-        let lead_ns = if self.open_loop.is_some() { OPEN_LOOP_LEAD_NS } else { 0 };
+        let paced = self.open_loop.is_some() || self.replay.as_ref().is_some_and(|replay| replay.is_paced());
+        let lead_ns = if paced { OPEN_LOOP_LEAD_NS } else { 0 };
         let look_every_ns = (self.timeout_ns / 4).clamp(1, NAP_NS);
         let mut look_at_ns = start_ns + look_every_ns;
         let mut issue_at_ns = 0;
@@ -130,9 +148,15 @@ impl Worker<'_> {
             cpu.look(now_ns);
             if now_ns >= issue_at_ns {
                 issue_at_ns = match self.open_loop {
-                    None => self.issue::<B, PLAIN>(backend, &mut slots, now_ns),
+                    None if PLAIN || self.replay.is_none() => {
+                        self.issue::<B, PLAIN>(backend, &mut slots, now_ns)
+                    }
+                    None => self.issue_recorded(backend, &mut slots, now_ns),
                     Some(_) => self.issue_due(backend, &mut slots, now_ns),
                 };
+                if !PLAIN && slots.is_idle() && self.replay.as_mut().is_some_and(|replay| replay.is_over()) {
+                    break now_ns;
+                }
             }
             // Without a moment to wake up at, only a completion brings work.
             let wake_ns = (issue_at_ns > now_ns).then(|| (issue_at_ns - lead_ns).min(now_ns + NAP_NS));
@@ -165,7 +189,14 @@ impl Worker<'_> {
                     recorder.failure(now_ns, last_errno);
                     failures_in_a_row += 1;
                 }
-                if !PLAIN && self.open_loop.is_some() && succeeded && op.direction != Direction::Flush {
+                if let Some(live) = self.live.filter(|_| !PLAIN) {
+                    match succeeded {
+                        true if op.direction.moves_data() => live.success(op.len, now_ns - start_ns),
+                        true => {}
+                        false => live.failure(),
+                    }
+                }
+                if !PLAIN && paced && succeeded && op.direction != Direction::Flush {
                     recorder.service(now_ns, now_ns - issued_ns);
                 }
                 if let Some(verifier) = self.verifier.as_mut().filter(|_| !PLAIN) {
@@ -176,6 +207,7 @@ impl Worker<'_> {
         };
         let cpu_ns = cpu.used();
         let open_loop = self.open_loop.take().map(|open_loop| open_loop.finish(stopped_ns));
+        let replay = self.replay.take().map(|replay| replay.finish(stopped_ns));
         let drain_ns = if stalled { STALLED_DRAIN_NS.min(self.timeout_ns) } else { self.timeout_ns };
         self.drain(backend, &mut slots, drain_ns)?;
         let left = slots.under_way();
@@ -190,7 +222,7 @@ impl Worker<'_> {
             std::mem::forget(self.buffers);
         }
         let verification = self.verifier.map(Verifier::finish);
-        Ok(WorkerReport { recorder, open_loop, verification, stopped_ns, cpu_ns, gave_up })
+        Ok(WorkerReport { recorder, open_loop, replay, verification, stopped_ns, cpu_ns, gave_up })
     }
 
     /// Fills free slots until there is none, or a delay is due; returns when that delay ends.
@@ -262,6 +294,36 @@ impl Worker<'_> {
         }
         open_loop.note_backlog();
         self.open_loop = Some(open_loop);
+        wake_ns
+    }
+
+    /// Starts what the trace has for now while there are free slots; returns when its next operation is
+    /// due if all that are have been started.
+    fn issue_recorded(&mut self, backend: &mut impl Backend, slots: &mut Slots, mut now_ns: u64) -> u64 {
+        // Taken out meanwhile, as above.
+        let Some(mut replay) = self.replay.take() else { return 0 };
+        let mut wake_ns = 0;
+        replay.collect(now_ns);
+        while let Some(slot) = slots.take() {
+            let (op, start_ns) = match replay.next(now_ns) {
+                // The order is the trace's: what cannot start yet holds up what comes after it.
+                Next::Start(op, start_ns) if self.may_start(op, &mut 0) => (op, start_ns),
+                next => {
+                    slots.put_back(slot);
+                    wake_ns = if let Next::Wait(until_ns) = next { until_ns } else { 0 };
+                    break;
+                }
+            };
+            if op.direction == Direction::Write {
+                now_ns = self.fill(slot, op);
+            }
+            let start_ns = if replay.is_paced() { start_ns } else { now_ns };
+            slots.occupy(slot, InFlight { op, start_ns, issued_ns: now_ns });
+            backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
+            replay.started();
+        }
+        replay.note_backlog();
+        self.replay = Some(replay);
         wake_ns
     }
 

@@ -77,6 +77,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
     let worker = Worker {
         stream: Stream::new(&AccessSpec::single(setup.line), 1 << 20, 1, 0, 1)
             .with_flush_every(setup.flush_every),
+        replay: None,
         buffers: Buffers::new(setup.outstanding as usize, 4096, 1).unwrap(),
         outstanding: setup.outstanding,
         moments,
@@ -86,6 +87,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         verifier: None,
         stop: &AtomicBool::new(false),
         completed: &AtomicU64::new(0),
+        live: None,
         parking: &Parking::default(),
     };
     worker.run(backend).unwrap()

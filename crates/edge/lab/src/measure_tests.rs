@@ -137,6 +137,7 @@ fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
         trim: None,
         flush: None,
         open_loop: None,
+        replay: None,
         verify: None,
         errors: 0,
         error_kinds: std::collections::BTreeMap::new(),

@@ -104,6 +104,7 @@ pub(crate) mod fake {
                 trim: None,
                 flush: None,
                 open_loop: None,
+                replay: None,
                 verify: None,
                 errors: 0,
                 error_kinds: BTreeMap::new(),

@@ -60,6 +60,7 @@ fn record(repetition: u32) -> PointRecord {
         trim: None,
         flush: None,
         open_loop: None,
+        replay: None,
         verify: None,
         errors: 0,
         error_kinds: Default::default(),

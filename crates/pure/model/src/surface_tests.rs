@@ -21,6 +21,7 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
         trim: None,
         flush: None,
         open_loop: None,
+        replay: None,
         verify: None,
         errors: 0,
         error_kinds: BTreeMap::new(),

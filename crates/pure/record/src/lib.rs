@@ -10,7 +10,7 @@ mod point;
 mod provenance;
 mod verification;
 
-pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
+pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
 pub use point::{
     ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
 };

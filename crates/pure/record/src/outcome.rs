@@ -92,7 +92,7 @@ pub struct OpenLoop {
     pub offered: u64,
     /// Operations given up because too many were waiting to start; they have no latency.
     pub dropped: u64,
-    /// Operations that were due but not started at the end.
+    /// Operations that were due but not started at the end; of a trace, when its last operation was due.
     pub backlog_end: u64,
     /// The most that were due but not started at any time, summed over the workers.
     pub backlog_max: u64,
@@ -104,6 +104,18 @@ pub struct OpenLoop {
     /// Service times of all operations: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_histogram: Option<String>,
+}
+
+/// How much of a trace was replayed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replayed {
+    /// Operations of the trace, flushes included.
+    pub operations: u64,
+    /// Those that were started, ramp-up included.
+    pub started: u64,
+    /// Whether that was all of them.
+    pub whole: bool,
 }
 
 /// The outcome of one load on one target.
@@ -122,9 +134,12 @@ pub struct LoadOutcome {
     /// Flushes, where the load flushes; not part of the total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<DirectionStats>,
-    /// What only an open loop has: latencies above then count from the intended start.
+    /// What only an open loop, or a trace at a pace, has: latencies above then count from the intended start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
+    /// How much of a trace was replayed, where the load replays one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replayed>,
     /// What verification found, where blocks were verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verification>,

@@ -7,15 +7,17 @@ mod access;
 mod arrivals;
 mod load;
 mod placement;
+mod recording;
 mod replay;
 mod stream;
 
 pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement, parse_mix_line};
 pub use arrivals::ArrivalTimes;
 pub use load::{
-    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_RATE,
-    MAX_WORKERS, Rate, UringOptions,
+    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_PHASE_NS,
+    MAX_RATE, MAX_WORKERS, Rate, UringOptions,
 };
 pub use placement::parse_placement;
+pub use recording::{Recording, ReplayError};
 pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};
 pub use stream::{Direction, Op, Step, Stream};

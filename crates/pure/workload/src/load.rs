@@ -5,6 +5,7 @@ use thiserror::Error;
 use virtbench_units::format_bytes;
 
 use crate::access::{AccessError, AccessSpec};
+use crate::recording::{Recording, ReplayError};
 
 /// The most outstanding I/Os a worker can keep.
 pub const MAX_OUTSTANDING: u32 = 4096;
@@ -16,7 +17,7 @@ const MAX_BUFFER_BYTES: u64 = 4 << 30;
 /// would take a fifth of a processor.
 pub const MAX_RATE: f64 = 1e7;
 /// The longest ramp-up or measurement: a week.
-const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
+pub const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// How operations are handed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,6 +80,9 @@ pub enum LoadError {
     /// The mix is wrong.
     #[error(transparent)]
     Access(#[from] AccessError),
+    /// The trace cannot be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
     /// A number outside its limits.
     #[error("{flag} {value} is outside {least} to {most}")]
     Range {
@@ -187,6 +191,10 @@ pub struct LoadSpec {
     /// How long an operation may take before the target counts as stalled, in nanoseconds.
     #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
+    /// A trace to replay. `access` then only sums it up, and the load ends where the trace does if not
+    /// at `time_ns` already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Recording>,
 }
 
 /// Half a minute: longer than any device's own retries that still end well.
@@ -219,11 +227,29 @@ impl LoadSpec {
             uring: UringOptions::default(),
             processors: Vec::new(),
             timeout_ns: DEFAULT_TIMEOUT_NS,
+            trace: None,
         }
     }
 }
 
 impl LoadSpec {
+    /// Whether any operation is a flush.
+    #[must_use]
+    pub fn flushes(&self) -> bool {
+        self.flush_every.is_some() || self.trace.as_ref().is_some_and(|trace| trace.flushes > 0)
+    }
+
+    /// How long ramp-up and measuring will take together, in nanoseconds; nothing where that depends on
+    /// the target alone.
+    #[must_use]
+    pub fn expected_ns(&self) -> Option<u64> {
+        let longest_ns = self.ramp_ns.saturating_add(self.time_ns);
+        match &self.trace {
+            None => Some(longest_ns),
+            Some(trace) => trace.paced_length_ns().map(|length_ns| length_ns.min(longest_ns)),
+        }
+    }
+
     /// Checks every field against its limits and against the others.
     ///
     /// # Errors
@@ -261,7 +287,9 @@ impl LoadSpec {
                 total_bytes,
             });
         }
-        if self.region_bytes < block_bytes {
+        if let Some(trace) = &self.trace {
+            trace.check_region(self.region_bytes)?;
+        } else if self.region_bytes < block_bytes {
             return Err(LoadError::RegionTooSmall { region_bytes: self.region_bytes, block_bytes });
         }
         Ok(())
@@ -270,6 +298,13 @@ impl LoadSpec {
     /// Flags that contradict one another.
     fn check_combinations(&self) -> Result<(), LoadError> {
         let conflict = |first, second, why| Err(LoadError::Conflict { first, second, why });
+        if self.trace.is_some() && (self.rate.is_some() || self.flush_every.is_some()) {
+            return conflict(
+                "--trace",
+                "--rate or --flush-every",
+                "the trace alone says what is done when; leave one out",
+            );
+        }
         if let Some(Rate { per_second, .. }) = self.rate {
             if !(0.001..=MAX_RATE).contains(&per_second) {
                 return Err(LoadError::Rate { per_second });
@@ -281,6 +316,14 @@ impl LoadSpec {
                     "the rate alone says when operations start; leave one out",
                 );
             }
+        }
+        let length_ns = self.trace.as_ref().and_then(Recording::paced_length_ns);
+        if length_ns.is_some_and(|length_ns| self.ramp_ns > length_ns) {
+            return conflict(
+                "--trace",
+                "--ramp",
+                "the trace is over before measuring begins; lower the ramp-up",
+            );
         }
         if self.verify && self.content != Content::default() {
             return conflict(
@@ -294,7 +337,7 @@ impl LoadSpec {
         {
             return conflict(
                 "--verify",
-                "--bs or --align",
+                if self.trace.is_some() { "--trace" } else { "--bs or --align" },
                 "each 512 bytes carry a header; choose multiples of 512",
             );
         }
@@ -310,7 +353,7 @@ impl LoadSpec {
                     "only direct I/O can be polled for; leave one out",
                 );
             }
-            if self.flush_every.is_some() || self.access.lines.iter().any(|line| line.trim_percent > 0.0) {
+            if self.flushes() || self.access.lines.iter().any(|line| line.trim_percent > 0.0) {
                 return conflict(
                     "--iopoll",
                     "--flush-every or --trim",

@@ -30,33 +30,67 @@ pub struct TraceOp {
     pub len: u32,
     /// What it does.
     pub action: TraceAction,
+    /// The line of the trace's file that it comes from, from 1; 0 where there was none.
+    pub line: u32,
 }
 
 impl TraceOp {
-    /// The operation, if it moves data.
+    /// The operation as a worker issues it.
     #[must_use]
-    pub fn op(&self) -> Option<Op> {
+    pub fn op(&self) -> Op {
         let direction = match self.action {
             TraceAction::Read => Direction::Read,
             TraceAction::Write => Direction::Write,
-            TraceAction::Trim | TraceAction::Flush => return None,
+            TraceAction::Trim => Direction::Trim,
+            TraceAction::Flush => return Op { direction: Direction::Flush, offset: 0, len: 0 },
         };
-        Some(Op { direction, offset: self.offset, len: self.len })
+        Op { direction, offset: self.offset, len: self.len }
+    }
+
+    /// Where it ends, in bytes from the target's start.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.offset.saturating_add(self.len.into())
     }
 }
 
 /// How fast a trace is replayed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Pace {
     /// So many times as fast as it was recorded; 1 is the recorded pace.
     Speed(f64),
     /// Everything is due at once: only the outstanding I/Os limit it.
-    Fast,
+    Max,
+}
+
+impl Pace {
+    /// When something recorded at `time_ns` is due, in nanoseconds since the replay began.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    pub(crate) fn due_ns(self, time_ns: u64) -> u64 {
+        match self {
+            Self::Max => 0,
+            Self::Speed(1.0) => time_ns,
+            // `as` saturates: a due time beyond 584 years is as good as never.
+            Self::Speed(speed) => (time_ns as f64 / speed) as u64,
+        }
+    }
+}
+
+impl std::fmt::Display for Pace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Max => f.write_str("max"),
+            Self::Speed(1.0) => f.write_str("recorded"),
+            Self::Speed(speed) => write!(f, "{speed}x"),
+        }
+    }
 }
 
 /// A pace that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("--pace {text:?} is none: write recorded, fast, or a speed such as 0.5x or 10x (0.001x to 1000x)")]
+#[error("{text:?} is no pace: write recorded, max, or a speed such as 0.5x or 10x (0.001x to 1000x)")]
 pub struct PaceError {
     text: String,
 }
@@ -64,11 +98,11 @@ pub struct PaceError {
 impl std::str::FromStr for Pace {
     type Err = PaceError;
 
-    /// Reads `recorded`, `fast` or a speed such as `0.5x`.
+    /// Reads `recorded`, `max` or a speed such as `0.5x`.
     fn from_str(text: &str) -> Result<Self, PaceError> {
         match text {
             "recorded" => Ok(Self::Speed(1.0)),
-            "fast" => Ok(Self::Fast),
+            "max" => Ok(Self::Max),
             _ => text
                 .strip_suffix('x')
                 .and_then(|number| number.parse().ok())
@@ -100,16 +134,9 @@ impl<'a> Iterator for Replay<'a> {
     /// When the operation is due, in nanoseconds after replay began, and the operation.
     type Item = (u64, &'a TraceOp);
 
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn next(&mut self) -> Option<Self::Item> {
         let op = self.ops.next()?;
-        let due_ns = match self.pace {
-            Pace::Fast => 0,
-            Pace::Speed(1.0) => op.time_ns,
-            // `as` saturates: a due time beyond 584 years is as good as never.
-            Pace::Speed(speed) => (op.time_ns as f64 / speed) as u64,
-        };
-        self.due_ns = self.due_ns.max(due_ns);
+        self.due_ns = self.due_ns.max(self.pace.due_ns(op.time_ns));
         Some((self.due_ns, op))
     }
 
@@ -129,6 +156,7 @@ mod tests {
             offset: *time_ns,
             len: 512,
             action: TraceAction::Read,
+            line: 0,
         };
         times.iter().map(op).collect()
     }
@@ -137,7 +165,11 @@ mod tests {
     fn paces_are_read() {
         assert_eq!("recorded".parse(), Ok(Pace::Speed(1.0)));
         assert_eq!("0.5x".parse(), Ok(Pace::Speed(0.5)));
-        assert_eq!("fast".parse(), Ok(Pace::Fast));
+        assert_eq!("max".parse(), Ok(Pace::Max));
+        assert_eq!(
+            [Pace::Speed(1.0), Pace::Speed(0.5), Pace::Max].map(|p| p.to_string().parse()),
+            [Ok(Pace::Speed(1.0)), Ok(Pace::Speed(0.5)), Ok(Pace::Max)]
+        );
         for text in ["", "x", "0x", "-1x", "NaNx", "infx", "2"] {
             assert!(text.parse::<Pace>().is_err(), "{text}");
         }
@@ -149,7 +181,7 @@ mod tests {
         let due = |pace| Replay::new(&ops, pace, 0, 1).map(|(due, _)| due).collect::<Vec<_>>();
         assert_eq!(due(Pace::Speed(1.0)), [0, 100, 300]);
         assert_eq!(due(Pace::Speed(0.5)), [0, 200, 600]);
-        assert_eq!(due(Pace::Fast), [0, 0, 0]);
+        assert_eq!(due(Pace::Max), [0, 0, 0]);
     }
 
     proptest! {

@@ -15,6 +15,7 @@ mod report;
 mod settle;
 mod spec;
 mod table;
+mod trace;
 
 use clap::ArgMatches;
 
@@ -34,13 +35,16 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         return check::execute(&spec, &target, args.json);
     }
     let plan = job::plan(args, matches)?;
-    if !args.json {
+    if !args.json && args.trace.trace.is_none() {
         plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
         plan.ignored.iter().for_each(|remark| eprintln!("ignored: {remark}"));
     }
     let mut done = Vec::new();
     let ran = plan.jobs.iter().try_for_each(|job| {
-        let job = perform::perform(args, job)?;
+        let mut job = perform::perform(args, job)?;
+        if args.trace.trace.is_some() {
+            plan.notes.iter().for_each(|note| job.repetitions.note(note));
+        }
         if !args.json {
             report::write_table(&job)?;
         }

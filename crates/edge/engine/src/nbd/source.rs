@@ -62,7 +62,7 @@ impl NbdSource {
                 spec.workers
             ));
         }
-        if spec.flush_every.is_some() && !self.export.can_flush() {
+        if spec.flushes() && !self.export.can_flush() {
             return Err("--flush-every: the NBD server offers no flushes; leave it out".into());
         }
         if spec.access.lines.iter().any(|line| line.trim_percent > 0.0) && !self.export.can_trim() {

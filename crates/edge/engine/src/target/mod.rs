@@ -131,6 +131,9 @@ impl Target {
         }
         // 1 where the page cache takes anything.
         let unit = u64::from(alignment_bytes);
+        if let Some(trace) = &spec.trace {
+            return trace.check_alignment(unit).map_err(|error| error.to_string());
+        }
         let misfit = spec
             .access
             .lines

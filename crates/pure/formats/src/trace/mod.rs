@@ -76,9 +76,12 @@ pub fn read_trace(reader: impl BufRead) -> Result<Trace, TraceError> {
     if trace.ops.is_empty() {
         return Err(TraceError::Empty);
     }
-    if !trace.ops.is_sorted_by_key(|op| op.time_ns) {
+    let early = trace.ops.windows(2).find(|pair| pair[1].time_ns < pair[0].time_ns).map(|pair| pair[1].line);
+    if let Some(line) = early {
+        let note =
+            format!("line {line} is earlier than the operation before it: the trace was sorted by time");
         trace.ops.sort_by_key(|op| op.time_ns);
-        trace.notes.push("the trace was not in the order of time; it was sorted".into());
+        trace.notes.push(note);
     }
     Ok(trace)
 }
@@ -100,12 +103,6 @@ pub fn write_csv(ops: &[TraceOp]) -> String {
 }
 
 impl Trace {
-    /// The end of the farthest operation: the least a target must have, in bytes.
-    #[must_use]
-    pub fn extent_bytes(&self) -> u64 {
-        self.ops.iter().map(|op| op.offset.saturating_add(op.len.into())).max().unwrap_or(0)
-    }
-
     fn push(&mut self, op: TraceOp, line: usize) -> Result<(), TraceError> {
         if self.ops.len() == MAX_OPS {
             return Err(TraceError::TooLarge { line });
@@ -138,7 +135,9 @@ fn checked(
     if offset.checked_add(size).is_none_or(|end| end > i64::MAX.unsigned_abs()) {
         return Err(TraceError::Syntax { line, why: format!("offset {offset} lies beyond any device") });
     }
-    Ok(TraceOp { time_ns, offset, len, action })
+    // A file of 1 GiB has fewer lines than that.
+    let line = u32::try_from(line).unwrap_or(u32::MAX);
+    Ok(TraceOp { time_ns, offset, len, action, line })
 }
 
 #[cfg(test)]

@@ -151,6 +151,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         trim: None,
         flush: None,
         open_loop: None,
+        replay: None,
         verify: None,
         errors: 0,
         error_kinds: BTreeMap::new(),

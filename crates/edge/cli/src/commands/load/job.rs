@@ -1,15 +1,18 @@
 //! What is to be done: the load that the options make, or the jobs of a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use virtbench_engine::{Target, monotonic_ns};
 use virtbench_formats::Remark;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-use super::{open, spec};
+use super::{open, spec, trace};
 use crate::args::LoadArgs;
 use crate::exit::{Failure, Kind};
+
+/// A file made for a trace ends with a whole sector of any disk, in bytes.
+const SECTOR_BYTES: u64 = 4096;
 
 /// A load and what it is applied to.
 pub struct Job {
@@ -38,9 +41,10 @@ pub struct Plan {
 /// # Errors
 /// One of the jobs makes no sense: known before a file is made or the first job has run for an hour.
 pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
-    let plan = match &args.spec.spec {
-        Some(path) => spec::read(path, args, &given(args), matches)?,
-        None => Plan { jobs: vec![own(args)], notes: Vec::new(), ignored: Vec::new() },
+    let plan = match (&args.spec.spec, &args.trace.trace) {
+        (Some(path), _) => spec::read(path, args, &given(args), matches)?,
+        (None, Some(path)) => trace::read(path, args, given(args), matches)?,
+        (None, None) => Plan { jobs: vec![own(args)], notes: Vec::new(), ignored: Vec::new() },
     };
     plan.jobs.iter().try_for_each(Job::check)?;
     Ok(plan)
@@ -48,6 +52,12 @@ pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failu
 
 /// Opens the target of the load that the options make, without a file of jobs.
 pub fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
+    for (flag, given) in [("--trace", args.trace.trace.is_some()), ("--live", args.live)] {
+        if given {
+            let message = format!("{flag} is for loads of `virtbench load` alone: leave it out");
+            return Err(Failure::message(Kind::Usage, message));
+        }
+    }
     let job = own(args);
     job.check()?;
     job.open(args)
@@ -67,12 +77,21 @@ impl Job {
         })
     }
 
+    /// How much of the target is asked for, in bytes. What is made for a trace, and nothing at all, are as
+    /// large as the trace needs.
+    pub fn wanted_bytes(&self) -> Option<u64> {
+        let extent_bytes =
+            self.load.trace.as_ref().map(|trace| trace.extent_bytes.next_multiple_of(SECTOR_BYTES));
+        let is_new = || self.target == Path::new("null") || !self.target.exists();
+        self.size_bytes.or(extent_bytes.filter(|_| is_new()))
+    }
+
     /// Opens the target; what depends on it becomes part of the load.
     pub fn open(&self, args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
         let target = open::open(args, self)?;
         let spec = LoadSpec {
             direct: target.facts().direct,
-            region_bytes: self.size_bytes.unwrap_or(target.facts().size_bytes),
+            region_bytes: self.wanted_bytes().unwrap_or(target.facts().size_bytes),
             ..self.load.clone()
         };
         Ok((target, spec))

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use virtbench_engine::{Control, EngineError, Target, run};
 use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
@@ -12,21 +13,30 @@ use virtbench_workload::LoadSpec;
 
 use super::check;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::live::LiveView;
 use crate::{interrupt, progress};
+
+/// How often a load is looked at.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Runs the load, showing progress, and samples the host's CPU use over the measuring time.
 pub fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse), Failure> {
-    measure_watched(spec, target, |_| {})
+    measure_watched(spec, target, false, |_| {})
 }
 
-/// As [`measure`], and calls `look` with the load's control every 100 ms or so while it runs.
+/// As [`measure`], and calls `look` with the load's control every 100 ms or so while it runs. If `live`,
+/// shows what the load does instead of how far it is.
 pub fn measure_watched(
     spec: &LoadSpec,
     target: &Target,
+    live: bool,
     mut look: impl FnMut(&Control),
 ) -> Result<(LoadOutcome, HostUse), Failure> {
-    let control = stoppable(Control::new(spec.workers));
-    let bar = progress::timer(spec.ramp_ns + spec.time_ns, "measuring");
+    let control = if live { Control::with_live(spec.workers) } else { Control::new(spec.workers) };
+    let control = stoppable(control);
+    let mut view = live.then(|| LiveView::new(spec));
+    let tick = if live { TICK / 2 } else { TICK };
+    let bar = if live { ProgressBar::hidden() } else { progress::timer(spec.expected_ns(), "measuring") };
     let began = Instant::now();
     let outcome = thread::scope(|scope| {
         let load = scope.spawn(|| {
@@ -36,16 +46,20 @@ pub fn measure_watched(
         });
         let mut before = 0;
         while !load.is_finished() {
-            thread::sleep(Duration::from_millis(100).min(began.elapsed() / 4 + Duration::from_millis(1)));
+            thread::sleep(tick.min(began.elapsed() / 4 + Duration::from_millis(1)));
             let now = control.completed();
             progress::tick(&bar, began.elapsed());
             bar.set_message(format!("{now} operations, {} more", now - before));
             before = now;
             look(&control);
+            if let Some(view) = &mut view {
+                view.look(&control, began.elapsed());
+            }
         }
         load.join()
     });
     bar.finish_and_clear();
+    drop(view);
     let (outcome, begin, end) =
         outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
     let outcome = outcome.map_err(refusal)?;

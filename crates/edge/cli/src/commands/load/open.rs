@@ -16,7 +16,7 @@ const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 pub fn open(args: &LoadArgs, job: &Job) -> Result<Target, Failure> {
     let target = open_request(TargetRequest {
         path: job.target.clone(),
-        size_bytes: job.size_bytes,
+        size_bytes: job.wanted_bytes(),
         direct: job.load.direct,
         reads: job.load.access.reads(),
         writes: job.load.access.writes() && !args.options.verify_only,

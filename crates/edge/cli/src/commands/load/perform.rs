@@ -6,7 +6,7 @@ use virtbench_formats::results::JobResult;
 use virtbench_record::LoadOutcome;
 
 use super::job::Job;
-use super::measure::measure;
+use super::measure::measure_watched;
 use super::repetitions::Repetitions;
 use super::settle::{Settled, settle};
 use crate::args::LoadArgs;
@@ -28,10 +28,11 @@ pub struct Done {
 pub fn perform(args: &LoadArgs, job: &Job) -> Result<Done, Failure> {
     let (target, spec) = job.open(args)?;
     let rule = args.repeat.steady;
-    let settled = rule.map(|rule| settle(&spec, &target, rule, args.repeat.steady_limit)).transpose()?;
+    let settled =
+        rule.map(|rule| settle(&spec, &target, rule, args.repeat.steady_limit, args.live)).transpose()?;
     let mut started = Vec::new();
     let mut repetitions = Repetitions::measure(args.repeat.rule(), &spec, |spec| {
-        let measured = measure(spec, &target)?;
+        let measured = measure_watched(spec, &target, args.live, |_| {})?;
         started.push(started_unix_ns(&measured.0));
         Ok(measured)
     })?;

@@ -181,6 +181,7 @@ mod tests {
             trim: None,
             flush: None,
             open_loop: None,
+            replay: None,
             verify: None,
             errors: 0,
             error_kinds: std::collections::BTreeMap::new(),

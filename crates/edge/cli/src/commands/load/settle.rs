@@ -40,7 +40,13 @@ pub struct Settled {
 ///
 /// # Errors
 /// The limit is shorter than the window, or the load cannot be applied.
-pub fn settle(spec: &LoadSpec, target: &Target, rule: SteadyRule, limit_ns: u64) -> Result<Settled, Failure> {
+pub fn settle(
+    spec: &LoadSpec,
+    target: &Target,
+    rule: SteadyRule,
+    limit_ns: u64,
+    live: bool,
+) -> Result<Settled, Failure> {
     if limit_ns < rule.window_ns {
         let (limit, window) = (format_duration_ns(limit_ns), format_duration_ns(rule.window_ns));
         let message = format!("--steady-limit {limit} is shorter than the window of {window}: raise it");
@@ -50,7 +56,7 @@ pub fn settle(spec: &LoadSpec, target: &Target, rule: SteadyRule, limit_ns: u64)
     let mut reached = false;
     let began_ns = monotonic_ns();
     let settling = LoadSpec { ramp_ns: 0, time_ns: limit_ns, seed: !spec.seed, ..spec.clone() };
-    measure_watched(&settling, target, |control| {
+    measure_watched(&settling, target, live, |control| {
         if !reached && detector.look(monotonic_ns(), control.completed()) {
             reached = true;
             control.stop();

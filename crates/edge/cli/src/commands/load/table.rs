@@ -59,6 +59,14 @@ fn extras(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
         });
         writeln!(out, "{name:<22}{:>14}{latency}", stats.operations)?;
     }
+    if let (Some(replay), Some(trace)) = (&outcome.replay, &outcome.spec.trace) {
+        let percent = 100.0 * replay.started as f64 / replay.operations.max(1) as f64;
+        writeln!(
+            out,
+            "{:<22}{:>14} of {} operations ({percent:.1} %) at pace {}",
+            "replayed", replay.started, replay.operations, trace.pace
+        )?;
+    }
     if let Some(open) = &outcome.open_loop {
         let word = if open.saturated { " (saturated)" } else { "" };
         writeln!(out, "{:<22}{:>14}{word}", "offered", open.offered)?;

@@ -1,0 +1,213 @@
+//! `--live`: what a load does while it runs.
+//!
+//! ```text
+//! Control::live --sample--> history --heat.rs--> lines --screen.rs--> terminal
+//!                               \--a line a second--> stderr, where that is no terminal
+//! ```
+
+mod heat;
+mod screen;
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use virtbench_engine::{Control, LiveSample};
+use virtbench_workload::LoadSpec;
+
+use crate::interrupt;
+use heat::{Column, duration, heat_map, quantile_ns};
+use screen::Screen;
+
+/// How often a terminal is drawn on.
+const FRAME: Duration = Duration::from_millis(250);
+/// How often a line is printed elsewhere.
+const LINE: Duration = Duration::from_secs(1);
+/// Rates are those of so many seconds.
+const RATE_S: f64 = 1.0;
+/// The most columns kept: wider than any terminal.
+const MAX_COLUMNS: usize = 1024;
+/// Lines above the heat map.
+const HEAD: usize = 3;
+
+/// What is shown of a load while it runs, on stderr.
+pub struct LiveView {
+    screen: Option<Screen>,
+    plan: Plan,
+    next: Duration,
+    last: LiveSample,
+    columns: VecDeque<Column>,
+}
+
+impl LiveView {
+    /// A view of this load.
+    pub fn new(spec: &LoadSpec) -> Self {
+        Self {
+            screen: Screen::stderr(),
+            plan: Plan::new(spec),
+            next: Duration::ZERO,
+            last: LiveSample::default(),
+            columns: VecDeque::new(),
+        }
+    }
+
+    /// Takes a sample and shows it, if it is time to.
+    pub fn look(&mut self, control: &Control, elapsed: Duration) {
+        if elapsed < self.next || interrupt::requested() {
+            return;
+        }
+        self.next = elapsed + if self.screen.is_some() { FRAME } else { LINE };
+        let now = control.live();
+        let column = Column { end_s: elapsed.as_secs_f64(), sample: now.since(&self.last) };
+        let state = self.plan.state(elapsed, control.completed());
+        self.last = now;
+        if self.columns.len() == MAX_COLUMNS {
+            self.columns.pop_front();
+        }
+        self.columns.push_back(column);
+        let columns = self.columns.make_contiguous();
+        match &mut self.screen {
+            Some(screen) => {
+                let (width, height) = screen.size();
+                screen.draw(&frame(&state, &self.last, columns, width, height));
+            }
+            // The first sample is of no time at all.
+            None if columns.len() > 1 => eprintln!("{}", line(&state, columns)),
+            None => {}
+        }
+    }
+}
+
+impl Drop for LiveView {
+    /// Makes room for the results. After a signal the lines stay: what it has printed stands below them.
+    fn drop(&mut self) {
+        if let Some(screen) = self.screen.as_mut().filter(|_| !interrupt::requested()) {
+            screen.clear();
+        }
+    }
+}
+
+/// What is known of a load's length.
+struct Plan {
+    ramp_ns: u64,
+    expected_ns: Option<u64>,
+    operations: u64,
+}
+
+impl Plan {
+    fn new(spec: &LoadSpec) -> Self {
+        let operations = spec.trace.as_ref().map_or(0, |trace| trace.operations);
+        Self { ramp_ns: spec.ramp_ns, expected_ns: spec.expected_ns(), operations }
+    }
+
+    /// How far the load is, in words.
+    fn state(&self, elapsed: Duration, completed: u64) -> String {
+        let elapsed_s = elapsed.as_secs_f64();
+        let what = if elapsed_s < self.ramp_ns as f64 / 1e9 { "ramp-up" } else { "measuring" };
+        match self.expected_ns {
+            Some(ns) if ns as f64 / 1e9 > elapsed_s => {
+                format!("{what}, {elapsed_s:.1} s, {:.1} s left", ns as f64 / 1e9 - elapsed_s)
+            }
+            Some(_) => format!("finishing, {elapsed_s:.1} s"),
+            None => {
+                let percent = 100.0 * completed as f64 / self.operations.max(1) as f64;
+                format!(
+                    "{what}, {elapsed_s:.1} s, {completed} of {} operations ({percent:.0} %)",
+                    self.operations
+                )
+            }
+        }
+    }
+}
+
+/// IOPS and MB/s over the last [`RATE_S`] or so, in words. The first column ends where time begins.
+fn rates(columns: &[Column]) -> String {
+    let end_s = columns.last().map_or(0.0, |column| column.end_s);
+    let begin = columns.iter().rposition(|column| column.end_s <= end_s - RATE_S).unwrap_or(0);
+    let begin_s = columns.get(begin).map_or(0.0, |column| column.end_s);
+    let recent = columns.get(begin + 1..).unwrap_or_default();
+    let per_second = |of: fn(&LiveSample) -> u64| {
+        let sum: u64 = recent.iter().map(|column| of(&column.sample)).sum();
+        sum as f64 / (end_s - begin_s).max(1e-3)
+    };
+    let (iops, bytes) = (per_second(|sample| sample.operations), per_second(|sample| sample.bytes));
+    format!("{iops:.0} IOPS, {:.2} MB/s", bytes / 1e6)
+}
+
+/// What stays in place on a terminal of `width` x `height`.
+fn frame(state: &str, total: &LiveSample, columns: &[Column], width: usize, height: usize) -> Vec<String> {
+    let mut lines = vec![
+        state.to_owned(),
+        format!("{}; {} operations, {} errors", rates(columns), total.operations, total.errors),
+    ];
+    let map = heat_map(columns, width, height.saturating_sub(HEAD));
+    if !map.is_empty() {
+        lines.push("latency (shade: share of operations, · <1 ░ <10 ▒ <30 ▓ <60 █ >=60 %)".into());
+        lines.extend(map);
+    }
+    lines
+}
+
+/// The same in one line.
+fn line(state: &str, columns: &[Column]) -> String {
+    let sample = columns.last().map(|column| column.sample.clone()).unwrap_or_default();
+    let latency = [0.5, 0.99].map(|share| quantile_ns(&sample, share).map_or("-".into(), duration));
+    let [half, most] = latency;
+    format!("{state}: {}, latency p50 < {half}, p99 < {most}, {} errors", rates(columns), sample.errors)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use virtbench_workload::{AccessLine, AccessSpec, Pace, Recording, TraceAction, TraceOp};
+
+    fn columns() -> Vec<Column> {
+        let sample = |bucket: usize| {
+            let mut sample = LiveSample { operations: 100, bytes: 409_600, ..LiveSample::default() };
+            sample.latency[bucket] = 100;
+            sample
+        };
+        (0u32..9).map(|i| Column { end_s: f64::from(i) / 4.0, sample: sample(16 + i as usize % 2) }).collect()
+    }
+
+    #[test]
+    fn a_frame_has_rates_and_a_map() {
+        let total = LiveSample { operations: 900, errors: 2, ..LiveSample::default() };
+        let expected = "\
+measuring, 2.0 s, 3.0 s left
+400 IOPS, 1.64 MB/s; 900 operations, 2 errors
+latency (shade: share of operations, · <1 ░ <10 ▒ <30 ▓ <60 █ >=60 %)
+ 131 us | █ █ █ █ 
+  66 us |█ █ █ █ █
+         0.0 s";
+        let state = Plan { ramp_ns: 1_000_000_000, expected_ns: Some(5_000_000_000), operations: 0 };
+        let state = state.state(Duration::from_secs(2), 0);
+        assert_eq!(frame(&state, &total, &columns(), 80, 24).join("\n"), expected);
+        assert_eq!(frame(&state, &total, &columns(), 80, 2).len(), 2);
+    }
+
+    #[test]
+    fn a_line_has_rates_and_latencies() {
+        let text = line("measuring, 2.0 s", &columns());
+        assert_eq!(
+            text,
+            "measuring, 2.0 s: 400 IOPS, 1.64 MB/s, latency p50 < 131 us, p99 < 131 us, 0 errors"
+        );
+        assert!(line("x", &[]).contains("p50 < -"));
+    }
+
+    #[test]
+    fn the_time_left_is_that_of_the_load_or_of_its_trace() {
+        let spec = LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20);
+        let at = |spec: &LoadSpec, ms| Plan::new(spec).state(Duration::from_millis(ms), 1);
+        assert_eq!(at(&spec, 500), "ramp-up, 0.5 s, 5.5 s left");
+        assert_eq!(at(&spec, 7000), "finishing, 7.0 s");
+        let op = |time_ns| TraceOp { time_ns, offset: 0, len: 512, action: TraceAction::Read, line: 0 };
+        let replay = |pace| LoadSpec {
+            ramp_ns: 0,
+            trace: Some(Recording::new("t".into(), pace, vec![op(0), op(2_000_000_000)])),
+            ..spec.clone()
+        };
+        assert_eq!(at(&replay(Pace::Speed(2.0)), 250), "measuring, 0.2 s, 0.8 s left");
+        assert_eq!(at(&replay(Pace::Max), 250), "measuring, 0.2 s, 1 of 2 operations (50 %)");
+    }
+}

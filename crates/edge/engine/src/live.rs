@@ -1,0 +1,113 @@
+//! Counters that a load keeps while it runs, for whoever watches it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Buckets of latencies: bucket k holds those from 2^k ns to below 2^(k+1) ns, the last (nine minutes) all
+/// that are longer.
+pub const LIVE_BUCKETS: usize = 40;
+
+/// Reads and writes of a load so far, ramp-up included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveSample {
+    /// Operations completed.
+    pub operations: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Operations of any kind that failed.
+    pub errors: u64,
+    /// Operations by their latency.
+    pub latency: [u64; LIVE_BUCKETS],
+}
+
+impl Default for LiveSample {
+    fn default() -> Self {
+        Self { operations: 0, bytes: 0, errors: 0, latency: [0; LIVE_BUCKETS] }
+    }
+}
+
+impl LiveSample {
+    /// What was added since an earlier sample.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let mut added = Self {
+            operations: self.operations.saturating_sub(earlier.operations),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
+            errors: self.errors.saturating_sub(earlier.errors),
+            latency: self.latency,
+        };
+        for (count, before) in added.latency.iter_mut().zip(&earlier.latency) {
+            *count = count.saturating_sub(*before);
+        }
+        added
+    }
+}
+
+/// One worker's counters. Only that worker writes, so that it needs no locked instruction; no other
+/// worker's lie on the same lines of a cache, nor on the neighbour that prefetchers take along.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(crate) struct LiveCounters {
+    bytes: AtomicU64,
+    errors: AtomicU64,
+    latency: [AtomicU64; LIVE_BUCKETS],
+}
+
+impl Default for LiveCounters {
+    fn default() -> Self {
+        let zero = || AtomicU64::new(0);
+        Self { bytes: zero(), errors: zero(), latency: [const { AtomicU64::new(0) }; LIVE_BUCKETS] }
+    }
+}
+
+fn add(counter: &AtomicU64, more: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+}
+
+impl LiveCounters {
+    /// Counts a read or write.
+    #[inline]
+    pub(crate) fn success(&self, bytes: u32, latency_ns: u64) {
+        let bucket = (latency_ns | 1).ilog2() as usize;
+        add(&self.latency[bucket.min(LIVE_BUCKETS - 1)], 1);
+        add(&self.bytes, bytes.into());
+    }
+
+    /// Counts an operation that failed.
+    pub(crate) fn failure(&self) {
+        add(&self.errors, 1);
+    }
+
+    /// Adds what is counted so far to a sample.
+    pub(crate) fn add_to(&self, sample: &mut LiveSample) {
+        sample.bytes += self.bytes.load(Ordering::Relaxed);
+        sample.errors += self.errors.load(Ordering::Relaxed);
+        for (sum, counter) in sample.latency.iter_mut().zip(&self.latency) {
+            let count = counter.load(Ordering::Relaxed);
+            *sum += count;
+            sample.operations += count;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_counted_by_powers_of_two() {
+        let counters = LiveCounters::default();
+        for latency_ns in [0, 1, 2, 1023, 1024, u64::MAX] {
+            counters.success(512, latency_ns);
+        }
+        counters.failure();
+        let mut sample = LiveSample::default();
+        counters.add_to(&mut sample);
+        counters.add_to(&mut sample);
+        let busy: Vec<_> = (0..LIVE_BUCKETS).filter(|k| sample.latency[*k] > 0).collect();
+        assert_eq!(busy, [0, 1, 9, 10, 39]);
+        assert_eq!((sample.operations, sample.bytes, sample.errors, sample.latency[0]), (12, 6144, 2, 4));
+        let mut half = LiveSample::default();
+        counters.add_to(&mut half);
+        assert_eq!(sample.since(&half), half);
+    }
+}

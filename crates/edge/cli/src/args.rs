@@ -265,7 +265,8 @@ pub struct LoadArgs {
     #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "mix")]
     pub align: Option<u64>,
     /// A line of a mix, instead of the six options above; may be repeated, shares must add up to 100:
-    /// size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k (size and share must be there)
+    /// size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=0,distribution=zipf:1.1
+    /// (size and share must be there)
     #[arg(long, value_name = "SPEC", value_parser = parse_mix_line)]
     pub mix: Vec<AccessLine>,
     /// Ramp-up before measuring

@@ -44,6 +44,7 @@ pub struct Case {
     target: Target,
     outstanding: u32,
     workers: u32,
+    batched: bool,
 }
 
 impl Case {
@@ -60,12 +61,19 @@ impl Case {
             target: target.clone(),
             outstanding,
             workers: 1,
+            batched: outstanding >= SUBMIT_BATCH,
         }
     }
 
     /// The same load by so many workers, each with as many operations under way.
     pub fn workers(self, workers: u32) -> Self {
         Self { name: format!("{} x {workers} workers", self.name), workers, ..self }
+    }
+
+    /// The same load with fio submitting one by one, for its latency: that of operations in a batch
+    /// leaves out the time in the batch (depth over IOPS shows it).
+    pub fn unbatched(self) -> Self {
+        Self { name: format!("{}, fio unbatched", self.name), batched: false, ..self }
     }
 
     /// Measures once.
@@ -135,7 +143,7 @@ impl Case {
 
     /// virtbench submits four operations a call and takes whatever has completed; so may fio.
     fn batch(&self) -> Vec<String> {
-        if self.outstanding < SUBMIT_BATCH {
+        if !self.batched {
             return Vec::new();
         }
         vec![

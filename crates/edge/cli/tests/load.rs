@@ -61,6 +61,16 @@ fn a_mix_is_applied_by_its_shares() {
 }
 
 #[test]
+fn lines_of_a_mix_trim_and_seek_each_in_its_own_way() {
+    let mix =
+        ["--mix", "size=4k,share=50,distribution=stride:8k", "--mix", "size=4k,share=50,read=0,trim=100"];
+    let json = load("null", &[&mix[..], &["--json"]].concat()).json();
+    assert!(json["trim"]["operations"].as_u64().unwrap() > 0, "{json}");
+    assert_eq!(json["write"]["operations"], 0);
+    assert_eq!(json["spec"]["access"]["lines"][0]["placement"]["strided"]["stride_bytes"], 8192);
+}
+
+#[test]
 fn nonsense_is_refused_with_the_flag_and_exit_code_2() {
     for (arguments, word) in [
         (vec!["--bs", "0"], "block size"),
@@ -174,6 +184,34 @@ fn operations_that_fail_are_exit_code_5_with_results() {
     assert_eq!(done.code(), 5, "{done:?}");
     assert!(done.json()["errors"].as_u64().unwrap() > 0);
     assert!(done.stderr.contains("short transfer"), "{}", done.stderr);
+}
+
+#[test]
+fn the_ledger_of_a_load_that_is_killed_tells_what_must_be_there() {
+    let folder = folder();
+    let path = folder.path().join("t.img");
+    let target = path.to_str().unwrap();
+    let ledger = folder.path().join("t.img.virtbench-ledger");
+    let words = ["--target", target, "--size", "256KiB", "--read", "0", "--seed", "7", "--flush-every", "4"];
+    let mut child = virtbench().arg("load").args(words).args(["--verify", "--time", "60s"]).spawn().unwrap();
+    // The numbers of flushes stand at the end of the first page.
+    support::wait_for("flushes", || {
+        let bytes = fs::read(&ledger).ok()?;
+        (u32::from_le_bytes(bytes.get(4092..4096)?.try_into().ok()?) > 100).then_some(())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let check = || run(&[&["load"], &words[..], &["--verify-only", "--json"]].concat());
+    let done = check();
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.json()["note"].as_str().unwrap().contains("was killed"), "{done:?}");
+    assert!(done.json()["blocks_checked"].as_u64().unwrap() > 32, "{done:?}");
+    // One block goes back to nothing at all.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 4096], 8192).unwrap();
+    let done = check();
+    assert_eq!(done.code(), 5, "{done:?}");
+    assert!(done.stderr.contains("offset 8192"), "{done:?}");
 }
 
 #[test]

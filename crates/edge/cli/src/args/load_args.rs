@@ -1,5 +1,7 @@
 //! What a load can be told beyond the mix: rate, placement, contents, verification, the kernel's part.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use virtbench_units::parse_duration_ns;
 use virtbench_workload::{
@@ -45,10 +47,15 @@ pub struct LoadOptions {
     /// region at the end
     #[arg(long, help_heading = "Contents")]
     pub verify: bool,
-    /// Apply no load: check what an earlier run with --verify and the same --seed, --bs and --align
-    /// has written (lost writes are found by that run alone)
+    /// Apply no load: check what an earlier run with --verify and the same --seed, --bs, --align and
+    /// --size has written, against the ledger it left: what was flushed must be there, even if load or
+    /// target were killed; what was sent later may be
     #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
     pub verify_only: bool,
+    /// Where --verify keeps its ledger for --verify-only, which reads it [default: TARGET.virtbench-ledger
+    /// beside a file; none for devices and servers]
+    #[arg(long, value_name = "FILE", help_heading = "Contents")]
+    pub ledger: Option<PathBuf>,
     /// End the load when an operation takes longer
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns, help_heading = "Kernel")]
     pub timeout: u64,

@@ -73,7 +73,7 @@ pub fn stoppable(control: Control) -> Arc<Control> {
 pub fn refusal(error: EngineError) -> Failure {
     let kind = match error {
         EngineError::Load(_) => Kind::Usage,
-        EngineError::Misfit(_) => Kind::Target,
+        EngineError::Misfit(_) | EngineError::Ledger(_) => Kind::Target,
         EngineError::Resource { .. } => Kind::Environment,
     };
     Failure::new(kind, error)

@@ -3,6 +3,7 @@
 use std::fs;
 
 use virtbench_engine::{Target, TargetError, TargetName, TargetRequest};
+use virtbench_record::TargetKind;
 
 use super::job::Job;
 use crate::args::LoadArgs;
@@ -22,6 +23,15 @@ pub fn open(args: &LoadArgs, job: &Job) -> Result<Target, Failure> {
         writes: job.load.access.writes() && !args.options.verify_only,
         allow_overwrite: args.allow_overwrite,
     })?;
+    let beside = || {
+        let mut name = job.target.file_name()?.to_owned();
+        name.push(".virtbench-ledger");
+        (target.facts().kind == TargetKind::File).then(|| job.target.with_file_name(name))
+    };
+    let target = match args.options.ledger.clone().or_else(beside) {
+        Some(path) => target.with_ledger(path),
+        None => target,
+    };
     Ok(match &args.fault {
         Some(faults) => target.with_faults(faults.clone()),
         None => target,

@@ -200,8 +200,11 @@ fn refuse_null(target: &Target) -> Result<(), EngineError> {
     Ok(())
 }
 
+/// A ledger, and where it is kept, if anywhere.
+type KeptLedger = (Arc<Ledger>, Option<Sidecar>);
+
 /// The ledger of a load that verifies, and where it is kept, if anywhere.
-fn ledger(spec: &LoadSpec, target: &Target) -> Result<Option<(Arc<Ledger>, Option<Sidecar>)>, EngineError> {
+fn ledger(spec: &LoadSpec, target: &Target) -> Result<Option<KeptLedger>, EngineError> {
     if !spec.verify {
         return Ok(None);
     }

@@ -29,19 +29,19 @@ pub(super) use open::open_request;
 ///
 /// `matches` tell which options were given rather than left at their defaults.
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
-    if args.options.verify_only {
-        let (target, spec) = prepare(args)?;
-        return check::execute(&spec, &target, args.json);
+    if args.apply.verify_only {
+        let (target, spec) = job::prepare_check(&args.shape)?;
+        return check::execute(&spec, &target, args.shape.json);
     }
     let plan = job::plan(args, matches)?;
-    if !args.json {
+    if !args.shape.json {
         plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
         plan.ignored.iter().for_each(|remark| eprintln!("ignored: {remark}"));
     }
     let mut done = Vec::new();
     let ran = plan.jobs.iter().try_for_each(|job| {
         let job = perform::perform(args, job)?;
-        if !args.json {
+        if !args.shape.json {
             report::write_table(&job)?;
         }
         let verdict = job.repetitions.outcomes().try_for_each(measure::verdict);
@@ -52,7 +52,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         return ran;
     }
     // Whatever ended the jobs, those that were measured are reported.
-    if args.json {
+    if args.shape.json {
         report::write_json(args.spec.spec.is_some(), &plan, &done)?;
     }
     ran.and(export::write(&args.spec.export, &done))

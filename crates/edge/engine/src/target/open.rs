@@ -61,14 +61,13 @@ fn open_path(
 }
 
 fn null(size_bytes: u64) -> Target {
-    let facts = TargetFacts {
-        path: "null".to_owned(),
-        kind: TargetKind::Null,
-        size_bytes,
-        direct: false,
-        alignment_bytes: 1,
-    };
-    Target { source: Source::Null, facts, notes: Vec::new(), faults: None, ledger: None }
+    Target {
+        source: Source::Null,
+        facts: TargetFacts::null(size_bytes),
+        notes: Vec::new(),
+        faults: None,
+        ledger: None,
+    }
 }
 
 fn open_file(

@@ -7,8 +7,9 @@ use virtbench_engine::{Target, monotonic_ns};
 use virtbench_formats::Remark;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-use super::{open, spec};
-use crate::args::LoadArgs;
+use super::open::{self, Purpose};
+use super::spec;
+use crate::args::{LoadArgs, ShapeArgs};
 use crate::exit::{Failure, Kind};
 
 /// A load and what it is applied to.
@@ -40,22 +41,29 @@ pub struct Plan {
 pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failure> {
     let plan = match &args.spec.spec {
         Some(path) => spec::read(path, args, &given(args), matches)?,
-        None => Plan { jobs: vec![own(args)], notes: Vec::new(), ignored: Vec::new() },
+        None => Plan { jobs: vec![own(&args.shape, given(args))], notes: Vec::new(), ignored: Vec::new() },
     };
     plan.jobs.iter().try_for_each(Job::check)?;
     Ok(plan)
 }
 
 /// Opens the target of the load that the options make, without a file of jobs.
-pub fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
-    let job = own(args);
+pub fn prepare(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
+    let job = own(args, shape(args));
     job.check()?;
-    job.open(args)
+    job.open(args, Purpose::Load)
 }
 
-fn own(args: &LoadArgs) -> Job {
+/// Opens the target of the load that the options make, to be read only: what that load has written.
+pub fn prepare_check(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
+    let job = own(args, LoadSpec { verify: true, ..shape(args) });
+    job.check()?;
+    job.open(args, Purpose::Check)
+}
+
+fn own(args: &ShapeArgs, load: LoadSpec) -> Job {
     let target = args.target.clone().unwrap_or_default();
-    Job { name: None, target, size_bytes: args.size, load: given(args) }
+    Job { name: None, target, size_bytes: args.common.size, load }
 }
 
 impl Job {
@@ -68,8 +76,8 @@ impl Job {
     }
 
     /// Opens the target; what depends on it becomes part of the load.
-    pub fn open(&self, args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
-        let target = open::open(args, self)?;
+    pub fn open(&self, args: &ShapeArgs, purpose: Purpose) -> Result<(Target, LoadSpec), Failure> {
+        let target = open::open(args, self, purpose)?;
         let spec = LoadSpec {
             direct: target.facts().direct,
             region_bytes: self.size_bytes.unwrap_or(target.facts().size_bytes),
@@ -81,20 +89,24 @@ impl Job {
 
 /// The load that the options make, as far as it is known before the target is.
 pub fn given(args: &LoadArgs) -> LoadSpec {
+    LoadSpec { rate: args.apply.rate(), ..shape(&args.shape) }
+}
+
+fn shape(args: &ShapeArgs) -> LoadSpec {
     args.options.complete(LoadSpec {
-        outstanding: args.outstanding,
-        workers: args.workers,
+        outstanding: args.common.outstanding,
+        workers: args.common.workers,
         ramp_ns: args.ramp,
         time_ns: args.time,
         interval_ns: args.interval,
-        engine: args.engine.into(),
-        direct: !args.buffered,
-        seed: args.seed.unwrap_or_else(drawn_seed),
+        engine: args.common.engine.into(),
+        direct: !args.common.buffered,
+        seed: args.common.seed.unwrap_or_else(drawn_seed),
         ..LoadSpec::new(access(args), u64::MAX)
     })
 }
 
-fn access(args: &LoadArgs) -> AccessSpec {
+fn access(args: &ShapeArgs) -> AccessSpec {
     if !args.mix.is_empty() {
         let lines = args.mix.iter().cloned().map(|line| args.options.refine(line));
         return AccessSpec { lines: lines.collect() };

@@ -34,13 +34,11 @@ pub fn measure_watched(
             let outcome = run(spec, target, &control, 0, |_| begin = Some(CpuSample::take()));
             (outcome, begin, CpuSample::take())
         });
-        let mut before = 0;
+        let mut pace = progress::Pace::new(&spec.access);
         while !load.is_finished() {
             thread::sleep(Duration::from_millis(100).min(began.elapsed() / 4 + Duration::from_millis(1)));
-            let now = control.completed();
             progress::tick(&bar, began.elapsed());
-            bar.set_message(format!("{now} operations, {} more", now - before));
-            before = now;
+            bar.set_message(pace.words(began.elapsed(), control.completed()).to_owned());
             look(&control);
         }
         load.join()

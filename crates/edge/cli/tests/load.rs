@@ -215,6 +215,47 @@ fn the_ledger_of_a_load_that_is_killed_tells_what_must_be_there() {
 }
 
 #[test]
+fn a_vhost_user_server_that_never_answers_is_left_with_exit_code_3() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let socket = folder.path().join("s");
+    // Connections are taken by the kernel; nobody ever reads from them.
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let done = load(&format!("vhost-user:{}", socket.display()), &["--timeout", "500ms"]);
+    assert_eq!(done.code(), 3, "{done:?}");
+    assert!(done.stderr.contains("no answer within"), "{done:?}");
+}
+
+#[test]
+fn a_vhost_user_server_that_completes_nothing_ends_the_load_at_its_timeout() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let socket = folder.path().join("s");
+    let export = format!(
+        "vhost-user-blk,id=e,node-name=disk,addr.type=unix,addr.path={},num-queues=2",
+        socket.display()
+    );
+    // Each request takes a quarter of an hour.
+    let disk = "null-co,node-name=disk,size=1073741824,read-zeroes=on,latency-ns=900000000000";
+    let mut server = std::process::Command::new("qemu-storage-daemon")
+        .args(["--blockdev", disk, "--export", &export])
+        .spawn()
+        .unwrap_or_else(|error| panic!("qemu-storage-daemon ({error}): run `make setup-test`"));
+    support::wait_for("the server", || {
+        assert!(server.try_wait().unwrap().is_none(), "qemu-storage-daemon ended at once");
+        socket.exists().then_some(())
+    });
+    // The socket's file appears a moment before somebody listens at it.
+    std::thread::sleep(Duration::from_millis(200));
+    let more = ["--timeout", "500ms", "--workers", "2", "--json"];
+    let done = load(&format!("vhost-user:{}", socket.display()), &more);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(done.code(), 5, "{done:?}");
+    let json = done.json();
+    assert_eq!((&json["interrupted"], &json["total"]["operations"]), (&true.into(), &0.into()));
+    assert!(json["notes"].to_string().contains("--timeout 500ms"), "{}", json["notes"]);
+}
+
+#[test]
 fn output_into_a_closed_pipe_is_no_error() {
     let mut child =
         virtbench().args(["load", "--target", "null", "--ramp", "0s", "--time", "50ms"]).spawn().unwrap();

@@ -4,12 +4,13 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test bench fuzz lint build install setup setup-study setup-test setup-bench clean
+.PHONY: help study test bench profile fuzz lint build install setup setup-study setup-test setup-bench clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
 	@echo "make bench    set up and reproduce every figure the documents quote"
+	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy, documentation, licences"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
@@ -24,6 +25,10 @@ test: setup-test
 bench: setup-bench build
 	$(CARGO) run --release --locked -p virtbench-bench
 	$(CARGO) run --release --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
+
+profile: setup-bench build
+	$(CARGO) run --release --locked -p virtbench-bench -- profile > target/profile.txt
+	mv target/profile.txt docs/profile.txt
 
 lint: setup-study
 	$(CARGO) fmt --check

@@ -9,7 +9,7 @@ packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-util
 case $purpose in
   study) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit) ;;
-  bench) packages+=(chromium fonts-dejavu-core fio nbdkit) ;;
+  bench) packages+=(chromium fonts-dejavu-core fio linux-perf nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test or bench" >&2; exit 2 ;;
 esac
 

@@ -149,7 +149,7 @@ fn failure_kind(error: &EngineError) -> FailureKind {
     match error {
         EngineError::Load(_) => FailureKind::Request,
         EngineError::Misfit(_) => FailureKind::Target,
-        EngineError::Resource { .. } => FailureKind::Engine,
+        EngineError::Ledger(_) | EngineError::Resource { .. } => FailureKind::Engine,
     }
 }
 

@@ -1,10 +1,8 @@
 //! Sizes and times of what virtbench carries and starts.
 
-use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +12,9 @@ use virtbench_lab::{
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
+use crate::memory::{memory_a_worker, peak_bytes};
 use crate::pairs::{Verdict, median};
+use crate::tools::Target;
 use crate::virtbench;
 
 /// Guests booted for the median.
@@ -24,8 +24,8 @@ const GRID_LIMIT: Duration = Duration::from_secs(300);
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// Checks what was promised of them.
-pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
-    println!("{:<44} {:>10} {:>10}", "figure", "virtbench", "promise");
+pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
+    println!("{:<56} {:>10} {:>10}", "figure", "virtbench", "promise");
     let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
     let image = GuestImage::new(&kernel, &[DEFAULT_ADAPTER])?;
     let initramfs_bytes = image.initramfs_bytes;
@@ -40,13 +40,15 @@ pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
         line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
         line(&boot, median(boots), 6.0),
         line("peak memory, 100-point grid (MiB)", grid_memory(folder)? / MIB, 100.0),
+        line("memory a worker beyond buffers, null (MiB)", memory_a_worker(&Target::Null)? / MIB, 4.0),
+        line("memory a worker beyond buffers, file (MiB)", memory_a_worker(file)? / MIB, 4.0),
     ])
 }
 
 fn line(figure: &str, value: f64, most: f64) -> Verdict {
     let kept = value <= most;
     println!(
-        "{figure:<44} {value:>10.2} {:>10} {}",
+        "{figure:<56} {value:>10.2} {:>10} {}",
         format!("<= {most}"),
         if kept { "kept" } else { "BROKEN" }
     );
@@ -74,45 +76,8 @@ fn first_operation(vm: &mut Vm) -> Result<f64> {
 
 /// Peak resident memory of virtbench itself over paper 1's grid, with short points, in bytes.
 fn grid_memory(folder: &Path) -> Result<f64> {
-    let mut child = Command::new(virtbench())
-        .args([
-            "study",
-            "native-vs-vm",
-            "--grid",
-            "paper",
-            "--ramp",
-            "0s",
-            "--time",
-            "20ms",
-            "--size",
-            "64MiB",
-        ])
-        .arg("--out")
-        .arg(folder.join("grid"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .context("cannot start the study")?;
-    let begun = Instant::now();
-    let mut peak_kib = 0.0;
-    let status = loop {
-        peak_kib = high_water_kib(child.id()).unwrap_or(peak_kib);
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if begun.elapsed() > GRID_LIMIT {
-            child.kill()?;
-            bail!("the grid took more than {GRID_LIMIT:?}");
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    if !status.success() {
-        bail!("the grid study failed: {status}");
-    }
-    Ok(peak_kib * 1024.0)
-}
-
-fn high_water_kib(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+    let mut command = Command::new(virtbench());
+    command.args(["study", "native-vs-vm", "--grid", "paper", "--size", "64MiB"]);
+    command.args(["--ramp", "0s", "--time", "20ms", "--out"]).arg(folder.join("grid"));
+    peak_bytes(&mut command, GRID_LIMIT).context("the grid study")
 }

@@ -3,9 +3,13 @@
 //! Speed is compared with fio in one run: A and B alternate, the ratio of each pair is taken, and
 //! the median of the ratios is quoted with its range. Absolute figures of a shared machine say
 //! little; ratios of neighbours in time do.
+//!
+//! `make profile`: where each nanosecond of the loops goes.
 
 mod footprint;
+mod memory;
 mod pairs;
+mod profile;
 mod servers;
 mod tools;
 
@@ -34,13 +38,17 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool> {
+    let argument = std::env::args().nth(1);
+    if argument.as_deref() == Some("profile") {
+        return profile::write().map(|()| true);
+    }
     let rounds =
-        std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [ROUNDS]")?;
+        argument.map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [ROUNDS | profile]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
     println!(
-        "{:<44} {:>10} {:>10} {:>8} {:>15}  {:<9}",
+        "{:<56} {:>10} {:>10} {:>8} {:>15}  {:<9}",
         "figure", "virtbench", "fio", "ratio", "range", "promise"
     );
     let (file, nbd, vhost_user) =
@@ -50,25 +58,30 @@ fn run() -> Result<bool> {
     let _storage_daemon = servers::vhost_user_null(&vhost_user)?;
     let (file, nbd) = (Target::File(file), Target::Nbd(servers::uri(&nbd)));
     let at_fios_level = || vec![Claim::iops(0.98), Claim::cpu_per_io(), Claim::mean_latency()];
+    let rate_and_cpu = || vec![Claim::iops(0.98), Claim::cpu_per_io()];
     let beyond_fio = || vec![Claim::iops(1.0), Claim::cpu_per_io()];
     let table = [
-        (&Target::Null, 1, vec![Claim::iops(2.0)]),
-        (&Target::Null, 32, vec![Claim::iops(2.0)]),
-        (&file, 1, at_fios_level()),
-        (&file, 32, at_fios_level()),
-        (&nbd, 1, beyond_fio()),
-        (&nbd, 32, beyond_fio()),
+        (Case::new(&Target::Null, 1), vec![Claim::iops(2.0)]),
+        (Case::new(&Target::Null, 32), vec![Claim::iops(2.0)]),
+        (Case::new(&file, 1), at_fios_level()),
+        (Case::new(&file, 8), rate_and_cpu()),
+        (Case::new(&file, 32), rate_and_cpu()),
+        (Case::new(&file, 32).unbatched(), vec![Claim::mean_latency()]),
+        (Case::new(&file, 128), rate_and_cpu()),
+        (Case::new(&file, 32).workers(2), rate_and_cpu()),
+        (Case::new(&nbd, 1), beyond_fio()),
+        (Case::new(&nbd, 32), beyond_fio()),
     ];
     let mut verdicts = Vec::new();
-    for (target, outstanding, claims) in &table {
-        verdicts.extend(compare(&Case::new(target, *outstanding), rounds, claims)?);
+    for (case, claims) in &table {
+        verdicts.extend(compare(case, rounds, claims)?);
     }
     let alone = Case::new(&Target::VhostUser(vhost_user), 32);
     let samples: Vec<Sample> =
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
-    verdicts.extend(footprint::check(folder.path())?);
+    verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))
 }
 

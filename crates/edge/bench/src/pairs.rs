@@ -60,7 +60,7 @@ impl Claim {
             (least, most) => format!("{least}-{most}"),
         };
         println!(
-            "{:<44} {:>10.2} {:>10.2} {:>8.3} {:>15}  {:<9} {}",
+            "{:<56} {:>10.2} {:>10.2} {:>8.3} {:>15}  {:<9} {}",
             format!("{case}: {}", self.figure),
             ours / self.unit,
             theirs / self.unit,
@@ -81,7 +81,7 @@ pub fn hold_floor(case: &str, samples: &[Sample], least_iops: f64) -> Verdict {
         samples.iter().fold((f64::MAX, f64::MIN), |(l, h), sample| (l.min(sample.iops), h.max(sample.iops)));
     let kept = iops >= least_iops;
     println!(
-        "{:<44} {:>10.2} {:>10} {:>8} {:>15}  {:<9} {}",
+        "{:<56} {:>10.2} {:>10} {:>8} {:>15}  {:<9} {}",
         format!("{case}: kIOPS"),
         iops / 1e3,
         "-",

@@ -1,5 +1,6 @@
 //! Running virtbench and fio on the same load.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,6 +12,8 @@ use crate::virtbench;
 
 /// Size of the file that is read, as both tools take it.
 const SIZE: &str = "1G";
+/// Operations that virtbench hands to the kernel at once.
+const SUBMIT_BATCH: u32 = 4;
 
 /// Which tool.
 #[derive(Debug, Clone, Copy)]
@@ -40,10 +43,12 @@ pub struct Case {
     pub name: String,
     target: Target,
     outstanding: u32,
+    workers: u32,
+    batched: bool,
 }
 
 impl Case {
-    /// A load on this target.
+    /// A load of one worker on this target.
     pub fn new(target: &Target, outstanding: u32) -> Self {
         let what = match target {
             Target::Null => "null",
@@ -55,7 +60,20 @@ impl Case {
             name: format!("{what}, 4 KiB random read, depth {outstanding}"),
             target: target.clone(),
             outstanding,
+            workers: 1,
+            batched: outstanding >= SUBMIT_BATCH,
         }
+    }
+
+    /// The same load by so many workers, each with as many operations under way.
+    pub fn workers(self, workers: u32) -> Self {
+        Self { name: format!("{} x {workers} workers", self.name), workers, ..self }
+    }
+
+    /// The same load with fio submitting one by one, for its latency: that of operations in a batch
+    /// leaves out the time in the batch (depth over IOPS shows it).
+    pub fn unbatched(self) -> Self {
+        Self { name: format!("{}, fio unbatched", self.name), batched: false, ..self }
     }
 
     /// Measures once.
@@ -68,15 +86,7 @@ impl Case {
 
     fn virtbench(&self) -> Result<Sample> {
         let mut command = Command::new(virtbench());
-        command.args(["load", "--bs", "4k", "--read", "100", "--random", "100", "--json"]);
-        command.args(["--size", SIZE, "--ramp", "500ms", "--time", "3s", "--seed", "1"]);
-        command.args(["--outstanding", &self.outstanding.to_string(), "--target"]);
-        match &self.target {
-            Target::Null => command.arg("null"),
-            Target::File(path) => command.arg(path),
-            Target::Nbd(uri) => command.arg(uri),
-            Target::VhostUser(socket) => command.arg(format!("vhost-user:{}", socket.display())),
-        };
+        command.args(self.arguments()).args(["--ramp", "500ms", "--time", "3s"]);
         let json = json(&mut command)?;
         let operations = number(&json, "/total/operations")?;
         Ok(Sample {
@@ -86,15 +96,34 @@ impl Case {
         })
     }
 
+    /// The load as virtbench is asked for it, but for its times.
+    pub fn arguments(&self) -> Vec<OsString> {
+        let target: OsString = match &self.target {
+            Target::Null => "null".into(),
+            Target::File(path) => path.into(),
+            Target::Nbd(uri) => uri.into(),
+            Target::VhostUser(socket) => format!("vhost-user:{}", socket.display()).into(),
+        };
+        let (outstanding, workers) = (self.outstanding.to_string(), self.workers.to_string());
+        let words = ["load", "--bs", "4k", "--read", "100", "--random", "100", "--json", "--size", SIZE];
+        let more = ["--seed", "1", "--outstanding", &outstanding, "--workers", &workers, "--target"];
+        words.into_iter().chain(more).map(OsString::from).chain([target]).collect()
+    }
+
+    /// fio as somebody who knows it would set it up: files and buffers registered, no map of blocks
+    /// visited and no submission latency, neither of which virtbench has, and the same batch.
     fn fio(&self) -> Result<Sample> {
         let mut command = Command::new("fio");
         command.args(["--name=bench", "--rw=randread", "--bs=4k", "--time_based", "--output-format=json"]);
         command.args(["--ramp_time=500ms", "--runtime=3s", "--randseed=1"]);
         command.args([format!("--size={SIZE}"), format!("--iodepth={}", self.outstanding)]);
+        command.args(["--norandommap", "--disable_slat=1", "--group_reporting"]);
+        command.arg(format!("--numjobs={}", self.workers));
         match &self.target {
             Target::Null => command.args(["--ioengine=null", "--filename=null"]),
             Target::File(path) => command
-                .args(["--ioengine=io_uring", "--direct=1"])
+                .args(["--ioengine=io_uring", "--direct=1", "--registerfiles", "--fixedbufs"])
+                .args(self.batch())
                 .arg(format!("--filename={}", path.display())),
             Target::Nbd(uri) => command.arg("--ioengine=nbd").arg(format!("--uri={uri}")),
             Target::VhostUser(_) => bail!("fio has no engine for vhost-user"),
@@ -107,8 +136,21 @@ impl Case {
         Ok(Sample {
             iops,
             mean_latency_ns: number(&json, &format!("{job}/read/lat_ns/mean"))?,
-            cpu_per_io_ns: cpu_percent / 100.0 * 1e9 / iops,
+            // The percentages are of the sum of the jobs' times.
+            cpu_per_io_ns: cpu_percent / 100.0 * 1e9 * f64::from(self.workers) / iops,
         })
+    }
+
+    /// virtbench submits four operations a call and takes whatever has completed; so may fio.
+    fn batch(&self) -> Vec<String> {
+        if !self.batched {
+            return Vec::new();
+        }
+        vec![
+            format!("--iodepth_batch_submit={SUBMIT_BATCH}"),
+            "--iodepth_batch_complete_min=1".into(),
+            format!("--iodepth_batch_complete_max={}", self.outstanding),
+        ]
     }
 }
 
@@ -135,7 +177,8 @@ pub fn machine() -> Result<String> {
     Ok(format!("{processors} x {model}, Linux {}, {}", kernel.trim(), fio.trim()))
 }
 
-fn json(command: &mut Command) -> Result<Value> {
+/// What a command prints, which must succeed.
+pub fn json(command: &mut Command) -> Result<Value> {
     let output =
         command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;
     ensure!(
@@ -150,6 +193,7 @@ fn json(command: &mut Command) -> Result<Value> {
     Ok(serde_json::from_str(&text[begin..])?)
 }
 
-fn number(json: &Value, path: &str) -> Result<f64> {
+/// The number at a JSON pointer.
+pub fn number(json: &Value, path: &str) -> Result<f64> {
     json.pointer(path).and_then(Value::as_f64).with_context(|| format!("no number at {path}"))
 }

@@ -9,12 +9,12 @@ mod trace;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
-pub use load_args::LoadOptions;
+pub use load_args::{ApplyArgs, LoadOptions};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use trace::TraceArgs;
 
@@ -231,58 +231,42 @@ Examples:
   virtbench load --target /srv/test.img --json | jq .total.iops
   virtbench load --trace day.csv --pace 2x --target /srv/test.img
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
+#[command(group(ArgGroup::new("what").args(["target", "spec"]).required(true).multiple(true)))]
 pub struct LoadArgs {
-    /// File, block device, `null` (the engine alone), NBD export (nbd://HOST:PORT/EXPORT or
-    /// nbd+unix:///EXPORT?socket=PATH), or vhost-user:SOCKET (a vhost-user-blk server)
-    #[arg(long, value_name = "FILE|DEVICE|URI", required_unless_present = "spec")]
-    pub target: Option<PathBuf>,
+    /// The load
+    #[command(flatten)]
+    pub shape: ShapeArgs,
     /// A load from a file, and results into files
     #[command(flatten)]
     pub spec: SpecArgs,
     /// A recorded trace
     #[command(flatten)]
     pub trace: TraceArgs,
+    /// Show IOPS, bandwidth and a latency heat map on stderr while the load runs; a line a second where
+    /// stderr is no terminal
+    #[arg(long)]
+    pub live: bool,
+    /// How it is applied
+    #[command(flatten)]
+    pub apply: ApplyArgs,
+    /// Steady state and repetitions
+    #[command(flatten)]
+    pub repeat: repeat::RepeatArgs,
+}
+
+/// What every load of a target can be told, whatever its mix.
+#[derive(Debug, Args)]
+pub struct CommonArgs {
     /// Use this much of the target from its start; a file that does not exist is made this large
     /// [default: 1GiB for a new file, else the whole target]
     #[arg(long, value_parser = parse_bytes)]
     pub size: Option<u64>,
-    /// Block size
-    #[arg(long, default_value = "4k", value_parser = parse_bytes, conflicts_with = "mix")]
-    pub bs: u64,
-    /// Reads, in percent of the operations
-    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
-    pub read: f64,
-    /// Random seeks, in percent of the operations
-    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
-    pub random: f64,
     /// I/Os that each worker keeps outstanding
     #[arg(long, value_name = "N", default_value = "16")]
     pub outstanding: u32,
     /// Workers: threads, each with its own stream and position
     #[arg(long, value_name = "N", default_value = "1")]
     pub workers: u32,
-    /// Delay after each burst
-    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse_duration_ns, conflicts_with = "mix")]
-    pub think: u64,
-    /// Operations in a burst
-    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "mix")]
-    pub burst: u32,
-    /// Offsets are multiples of this [default: the block size]
-    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "mix")]
-    pub align: Option<u64>,
-    /// A line of a mix, instead of the six options above; may be repeated, shares must add up to 100:
-    /// size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k (size and share must be there)
-    #[arg(long, value_name = "SPEC", value_parser = parse_mix_line)]
-    pub mix: Vec<AccessLine>,
-    /// Ramp-up before measuring
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
-    pub ramp: u64,
-    /// Measuring time
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
-    pub time: u64,
-    /// Length of an interval of the series
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
-    pub interval: u64,
     /// Seed of every random choice [default: drawn, and reported]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -295,6 +279,50 @@ pub struct LoadArgs {
     /// Permit writing to a block device, to what a server serves, or to a file that virtbench did not make
     #[arg(long)]
     pub allow_overwrite: bool,
+}
+
+/// A load and its target, for whatever is done with it.
+#[derive(Debug, Args)]
+pub struct ShapeArgs {
+    /// File, block device, `null` (the engine alone), NBD export (nbd://HOST:PORT/EXPORT or
+    /// nbd+unix:///EXPORT?socket=PATH), or vhost-user:SOCKET (a vhost-user-blk server)
+    #[arg(long, value_name = "FILE|DEVICE|URI")]
+    pub target: Option<PathBuf>,
+    /// How much, how many, how
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// Block size
+    #[arg(long, default_value = "4k", value_parser = parse_bytes, conflicts_with = "mix")]
+    pub bs: u64,
+    /// Reads, in percent of the operations
+    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
+    pub read: f64,
+    /// Random seeks, in percent of the operations
+    #[arg(long, value_name = "PERCENT", default_value = "100", allow_negative_numbers = true, value_parser = percent, conflicts_with = "mix")]
+    pub random: f64,
+    /// Delay after each burst
+    #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = parse_duration_ns, conflicts_with = "mix")]
+    pub think: u64,
+    /// Operations in a burst
+    #[arg(long, value_name = "N", default_value = "1", conflicts_with = "mix")]
+    pub burst: u32,
+    /// Offsets are multiples of this [default: the block size]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, conflicts_with = "mix")]
+    pub align: Option<u64>,
+    /// A line of a mix, instead of the six options above; may be repeated, shares must add up to 100:
+    /// size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=0,distribution=zipf:1.1
+    /// (size and share must be there)
+    #[arg(long, value_name = "SPEC", value_parser = parse_mix_line)]
+    pub mix: Vec<AccessLine>,
+    /// Ramp-up before measuring
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
+    pub ramp: u64,
+    /// Measuring time
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Length of an interval of the series
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
+    pub interval: u64,
     /// Have operations fail, come up short, be late or hang, to see what that looks like:
     /// eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%
     #[arg(long, value_name = "SPEC")]
@@ -305,13 +333,6 @@ pub struct LoadArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
-    /// Show IOPS, bandwidth and a latency heat map on stderr while the load runs; a line a second where
-    /// stderr is no terminal. Costs a few nanoseconds an operation
-    #[arg(long)]
-    pub live: bool,
-    /// Steady state and repetitions
-    #[command(flatten)]
-    pub repeat: repeat::RepeatArgs,
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -61,6 +61,16 @@ fn a_mix_is_applied_by_its_shares() {
 }
 
 #[test]
+fn lines_of_a_mix_trim_and_seek_each_in_its_own_way() {
+    let mix =
+        ["--mix", "size=4k,share=50,distribution=stride:8k", "--mix", "size=4k,share=50,read=0,trim=100"];
+    let json = load("null", &[&mix[..], &["--json"]].concat()).json();
+    assert!(json["trim"]["operations"].as_u64().unwrap() > 0, "{json}");
+    assert_eq!(json["write"]["operations"], 0);
+    assert_eq!(json["spec"]["access"]["lines"][0]["placement"]["strided"]["stride_bytes"], 8192);
+}
+
+#[test]
 fn nonsense_is_refused_with_the_flag_and_exit_code_2() {
     for (arguments, word) in [
         (vec!["--bs", "0"], "block size"),
@@ -174,6 +184,75 @@ fn operations_that_fail_are_exit_code_5_with_results() {
     assert_eq!(done.code(), 5, "{done:?}");
     assert!(done.json()["errors"].as_u64().unwrap() > 0);
     assert!(done.stderr.contains("short transfer"), "{}", done.stderr);
+}
+
+#[test]
+fn the_ledger_of_a_load_that_is_killed_tells_what_must_be_there() {
+    let folder = folder();
+    let path = folder.path().join("t.img");
+    let target = path.to_str().unwrap();
+    let ledger = folder.path().join("t.img.virtbench-ledger");
+    let words = ["--target", target, "--size", "256KiB", "--read", "0", "--seed", "7", "--flush-every", "4"];
+    let mut child = virtbench().arg("load").args(words).args(["--verify", "--time", "60s"]).spawn().unwrap();
+    // The numbers of flushes stand at the end of the first page.
+    support::wait_for("flushes", || {
+        let bytes = fs::read(&ledger).ok()?;
+        (u32::from_le_bytes(bytes.get(4092..4096)?.try_into().ok()?) > 100).then_some(())
+    });
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let check = || run(&[&["load"], &words[..], &["--verify-only", "--json"]].concat());
+    let done = check();
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.json()["note"].as_str().unwrap().contains("was killed"), "{done:?}");
+    assert!(done.json()["blocks_checked"].as_u64().unwrap() > 32, "{done:?}");
+    // One block goes back to nothing at all.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, &[0; 4096], 8192).unwrap();
+    let done = check();
+    assert_eq!(done.code(), 5, "{done:?}");
+    assert!(done.stderr.contains("offset 8192"), "{done:?}");
+}
+
+#[test]
+fn a_vhost_user_server_that_never_answers_is_left_with_exit_code_3() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let socket = folder.path().join("s");
+    // Connections are taken by the kernel; nobody ever reads from them.
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let done = load(&format!("vhost-user:{}", socket.display()), &["--timeout", "500ms"]);
+    assert_eq!(done.code(), 3, "{done:?}");
+    assert!(done.stderr.contains("no answer within"), "{done:?}");
+}
+
+#[test]
+fn a_vhost_user_server_that_completes_nothing_ends_the_load_at_its_timeout() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let socket = folder.path().join("s");
+    let export = format!(
+        "vhost-user-blk,id=e,node-name=disk,addr.type=unix,addr.path={},num-queues=2",
+        socket.display()
+    );
+    // Each request takes a quarter of an hour.
+    let disk = "null-co,node-name=disk,size=1073741824,read-zeroes=on,latency-ns=900000000000";
+    let mut server = std::process::Command::new("qemu-storage-daemon")
+        .args(["--blockdev", disk, "--export", &export])
+        .spawn()
+        .unwrap_or_else(|error| panic!("qemu-storage-daemon ({error}): run `make setup-test`"));
+    support::wait_for("the server", || {
+        assert!(server.try_wait().unwrap().is_none(), "qemu-storage-daemon ended at once");
+        socket.exists().then_some(())
+    });
+    // The socket's file appears a moment before somebody listens at it.
+    std::thread::sleep(Duration::from_millis(200));
+    let more = ["--timeout", "500ms", "--workers", "2", "--json"];
+    let done = load(&format!("vhost-user:{}", socket.display()), &more);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(done.code(), 5, "{done:?}");
+    let json = done.json();
+    assert_eq!((&json["interrupted"], &json["total"]["operations"]), (&true.into(), &0.into()));
+    assert!(json["notes"].to_string().contains("--timeout 500ms"), "{}", json["notes"]);
 }
 
 #[test]

@@ -92,8 +92,14 @@ fn a_surface_of_too_many_points_is_refused() {
 }
 
 #[test]
-fn saturate_refuses_what_it_does_itself() {
-    let output = virtbench(&with("saturate", &["--repeat", "3"]));
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.code() == Some(2) && message.contains("--curve-repeat"), "{message}");
+fn saturate_has_no_option_that_it_would_refuse() {
+    let help = String::from_utf8(virtbench(&["saturate", "--help"]).stdout).unwrap();
+    assert!(help.contains("--curve-repeat"), "{help}");
+    for option in ["--repeat", "--steady", "--rate", "--verify-only", "--spec", "--export"] {
+        let listed = help.lines().any(|line| line.trim_start().split(' ').next() == Some(option));
+        assert!(!listed, "{option} is in the help:\n{help}");
+        let output = virtbench(&with("saturate", &[option]));
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && message.contains(option), "{message}");
+    }
 }

@@ -35,7 +35,8 @@ mod worker;
 pub use clock::monotonic_ns;
 pub use fault::{FaultError, FaultSpec};
 pub use live::{LIVE_BUCKETS, LiveSample};
-pub use run::{Control, EngineError, run, verify};
+pub use run::{Control, EngineError, Verified, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
+pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]
 pub use vhost_user::VhostUserError;

@@ -18,7 +18,9 @@ use crate::live::{LiveCounters, LiveSample};
 use crate::merge::merge;
 use crate::recorder::MAX_INTERVALS;
 use crate::target::Target;
-use crate::verify::{CheckRegion, Ledger, chunk_bytes};
+use crate::verify::{
+    CheckRegion, FinalFlush, Ledger, LedgerError, Moment, Sidecar, begin, block_count, chunk_bytes, load,
+};
 use crate::worker::Moments;
 
 /// Reads under way while a region is verified.
@@ -33,6 +35,9 @@ pub enum EngineError {
     /// The load does not fit the target.
     #[error("{0}")]
     Misfit(String),
+    /// The ledger of what was written cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// The kernel refused a resource.
     #[error("{what}: {source}")]
     Resource {
@@ -103,7 +108,7 @@ pub fn run(
 ) -> Result<LoadOutcome, EngineError> {
     spec.validate()?;
     target.check_fit(spec).map_err(EngineError::Misfit)?;
-    let ledger = ledger(spec, target)?;
+    let (ledger, sidecar) = ledger(spec, target)?.unzip();
     let interval_ns = spec.interval_ns.max(spec.time_ns.div_ceil(MAX_INTERVALS as u64));
     let mut seeds = SeedSequence::new(!spec.seed);
     let shared = Arc::new(spec.clone());
@@ -146,12 +151,21 @@ pub fn run(
     }
     on_measuring(monotonic_ns());
     let reports = gather(&mut crew, spec.timeout_ns, &control.stop)?;
+    let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
     if let (Some(ledger), Some(found)) = (ledger, &mut outcome.verify) {
+        if !gave_up && !final_flush(spec, target, &ledger)? {
+            outcome
+                .notes
+                .push("the target could not be flushed in the end: --verify-only may miss losses".into());
+        }
         // A target that stalled would only stall again, and a user who interrupts wants to go.
         if !outcome.interrupted {
-            let pass = check_region(spec, target, control, Some(ledger))?;
+            let pass = check_region(spec, target, control, Some((Arc::clone(&ledger), Moment::After)))?;
             found.merge(&pass);
+        }
+        if let Some(sidecar) = sidecar.flatten() {
+            sidecar.finish(&ledger, spec)?;
         }
         if !found.complete {
             outcome.notes.push("the region was not read whole after the load: losses may be missed".into());
@@ -160,29 +174,81 @@ pub fn run(
     Ok(outcome)
 }
 
-/// Checks the region of a target that an earlier load with `verify` and the same seed, block sizes and
-/// alignments has written, without writing. Which version a block should be is not known then: torn,
-/// misplaced, foreign and corrupt blocks are found, lost writes are not.
-///
-/// # Errors
-/// As [`run`].
-pub fn verify(spec: &LoadSpec, target: &Target, control: &Control) -> Result<Verification, EngineError> {
-    spec.validate()?;
-    target.check_fit(spec).map_err(EngineError::Misfit)?;
-    ledger(spec, target)?;
-    check_region(spec, target, control, None)
+/// What is on a target that an earlier load wrote.
+#[derive(Debug)]
+pub struct Verified {
+    /// What was found.
+    pub found: Verification,
+    /// What it rests on, where that is not the ledger of a load that ended.
+    pub note: Option<String>,
 }
 
-fn ledger(spec: &LoadSpec, target: &Target) -> Result<Option<Arc<Ledger>>, EngineError> {
-    if !spec.verify {
-        return Ok(None);
-    }
+/// Checks the region of a target that an earlier load with `verify` and the same seed, block sizes and
+/// alignments has written, without writing. The ledger that the load left says what each block must
+/// hold; without one, torn, misplaced, foreign and corrupt blocks are found, lost writes are not.
+///
+/// # Errors
+/// As [`run`]; the ledger is damaged or of another load.
+pub fn verify(spec: &LoadSpec, target: &Target, control: &Control) -> Result<Verified, EngineError> {
+    spec.validate()?;
+    target.check_fit(spec).map_err(EngineError::Misfit)?;
+    refuse_null(target)?;
+    let kept = target.ledger_path().map(|path| load(path, spec)).transpose()?.flatten();
+    let (ledger, note) = match kept {
+        Some((ledger, note)) => (Some((Arc::new(ledger), Moment::Later)), note),
+        None => {
+            let place = target.ledger_path().map_or_else(
+                || "none was named (--ledger)".to_owned(),
+                |path| format!("there is none at {}", path.display()),
+            );
+            let note = format!(
+                "no ledger of an earlier load: {place}. Blocks are judged by themselves: lost writes are not found"
+            );
+            (None, Some(note))
+        }
+    };
+    Ok(Verified { found: check_region(spec, target, control, ledger)?, note })
+}
+
+fn refuse_null(target: &Target) -> Result<(), EngineError> {
     if target.facts().kind == TargetKind::Null {
         return Err(EngineError::Misfit(
             "--verify needs a target that keeps what is written: null does not".into(),
         ));
     }
-    Ok(Some(Arc::new(Ledger::new(spec).map_err(EngineError::Misfit)?)))
+    Ok(())
+}
+
+/// A ledger, and where it is kept, if anywhere.
+type KeptLedger = (Arc<Ledger>, Option<Sidecar>);
+
+/// The ledger of a load that verifies, and where it is kept, if anywhere.
+fn ledger(spec: &LoadSpec, target: &Target) -> Result<Option<KeptLedger>, EngineError> {
+    if !spec.verify {
+        return Ok(None);
+    }
+    refuse_null(target)?;
+    let blocks = block_count(spec).map_err(EngineError::Misfit)?;
+    Ok(Some(match target.ledger_path() {
+        Some(path) => {
+            let (ledger, sidecar) = begin(path, spec, blocks)?;
+            (Arc::new(ledger), Some(sidecar))
+        }
+        None => (Arc::new(Ledger::new(spec).map_err(EngineError::Misfit)?), None),
+    }))
+}
+
+/// Makes durable what the load has written; answers whether that succeeded.
+fn final_flush(spec: &LoadSpec, target: &Target, ledger: &Ledger) -> Result<bool, EngineError> {
+    let number = ledger.flushing();
+    let mut buffers = Buffers::new(1, 512, 0).map_err(|source| resource("memory for buffers", source))?;
+    // A server that has gone away in the meantime says nothing against the load.
+    let Ok((backend, _)) = Opened::open(target, spec, &mut buffers, 1) else { return Ok(false) };
+    let flushed = backend.perform(FinalFlush { buffers, timeout_ns: spec.timeout_ns }).unwrap_or(false);
+    if flushed {
+        ledger.flushed(number);
+    }
+    Ok(flushed)
 }
 
 #[allow(clippy::cast_possible_truncation)]
@@ -190,14 +256,17 @@ fn check_region(
     spec: &LoadSpec,
     target: &Target,
     control: &Control,
-    ledger: Option<Arc<Ledger>>,
+    ledger: Option<(Arc<Ledger>, Moment)>,
 ) -> Result<Verification, EngineError> {
+    let moment = ledger.as_ref().map_or(Moment::After, |(_, moment)| *moment);
+    let ledger = ledger.map(|(ledger, _)| ledger);
     let slots = if spec.engine == EngineKind::Psync { 1 } else { CHECK_OUTSTANDING };
-    let mut buffers = Buffers::new(slots as usize, chunk_bytes(spec) as usize, 0)
+    let chunk_bytes = chunk_bytes(spec, target.max_request_bytes());
+    let mut buffers = Buffers::new(slots as usize, chunk_bytes as usize, 0)
         .map_err(|source| resource("memory for buffers", source))?;
     let (backend, _) = Opened::open(target, spec, &mut buffers, slots)?;
     backend
-        .perform(CheckRegion { spec, ledger, buffers, slots, stop: &control.stop })
+        .perform(CheckRegion { spec, ledger, moment, buffers, slots, chunk_bytes, stop: &control.stop })
         .map_err(|source| resource("reading the region", source))
 }
 

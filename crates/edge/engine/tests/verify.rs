@@ -23,7 +23,7 @@ fn verified(read_percent: f64) -> LoadSpec {
 }
 
 fn check(spec: &LoadSpec, target: &Target) -> Verification {
-    verify(spec, target, &Control::new(1)).unwrap()
+    verify(spec, target, &Control::new(1)).unwrap().found
 }
 
 fn damages(found: &Verification) -> Vec<(u64, Damage)> {

@@ -76,10 +76,9 @@ pub(crate) fn apply_clean<L: Load>(
 pub(crate) mod fake {
     //! A target that lives in a formula.
 
-    use std::collections::BTreeMap;
     use std::convert::Infallible;
 
-    use virtbench_record::{DirectionStats, LoadOutcome, TargetFacts, TargetKind};
+    use virtbench_record::{DirectionStats, LoadOutcome, TargetFacts};
     use virtbench_units::LatencyRecorder;
     use virtbench_workload::LoadSpec;
 
@@ -97,31 +96,10 @@ pub(crate) mod fake {
             latency.record(latency_ns);
             let bytes_per_second = iops * spec.access.largest_block_bytes() as f64;
             let latency_ns = latency.summary();
+            let total = DirectionStats { iops, bytes_per_second, latency_ns, ..DirectionStats::default() };
             Ok(LoadOutcome {
-                total: DirectionStats { iops, bytes_per_second, latency_ns, ..DirectionStats::default() },
-                read: DirectionStats::default(),
-                write: DirectionStats::default(),
-                trim: None,
-                flush: None,
-                open_loop: None,
-                replay: None,
-                verify: None,
-                errors: 0,
-                error_kinds: BTreeMap::new(),
-                elapsed_ns: spec.time_ns,
-                interrupted: false,
-                own_cpu_ns: [0, 0],
-                intervals: Vec::new(),
-                target: TargetFacts {
-                    path: "fake".into(),
-                    kind: TargetKind::Null,
-                    size_bytes: spec.region_bytes,
-                    direct: true,
-                    alignment_bytes: 512,
-                },
-                spec: spec.clone(),
-                seed: spec.seed,
-                notes: Vec::new(),
+                total,
+                ..LoadOutcome::empty(spec.clone(), TargetFacts::null(spec.region_bytes))
             })
         }
     }

@@ -164,3 +164,39 @@ pub struct LoadOutcome {
     /// What a reader should know, such as why direct I/O was not possible.
     pub notes: Vec<String>,
 }
+
+impl LoadOutcome {
+    /// The outcome of a load that ran its whole time and completed nothing: what a measurement, or a
+    /// made-up one, is put into.
+    #[must_use]
+    pub fn empty(spec: LoadSpec, target: TargetFacts) -> Self {
+        Self {
+            total: DirectionStats::default(),
+            read: DirectionStats::default(),
+            write: DirectionStats::default(),
+            trim: None,
+            flush: None,
+            open_loop: None,
+            replay: None,
+            verify: None,
+            errors: 0,
+            error_kinds: BTreeMap::new(),
+            elapsed_ns: spec.time_ns,
+            interrupted: false,
+            own_cpu_ns: [0, 0],
+            intervals: Vec::new(),
+            target,
+            seed: spec.seed,
+            spec,
+            notes: Vec::new(),
+        }
+    }
+}
+
+impl TargetFacts {
+    /// The null target of so many bytes.
+    #[must_use]
+    pub fn null(size_bytes: u64) -> Self {
+        Self { path: "null".into(), kind: TargetKind::Null, size_bytes, direct: false, alignment_bytes: 1 }
+    }
+}

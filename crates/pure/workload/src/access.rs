@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::{format_bytes, parse_bytes, parse_duration_ns};
 
+use crate::placement::parse_placement;
+
 /// The largest single operation, in bytes.
 pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
 /// The longest delay between bursts: an hour. More is a slip of the keyboard.
@@ -52,7 +54,7 @@ pub enum AccessError {
     Placement(String),
     /// A `--mix` text that cannot be read.
     #[error(
-        "--mix {text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k"
+        "--mix {text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=0,distribution=zipf:1.1"
     )]
     Syntax {
         /// The whole text.
@@ -217,9 +219,14 @@ impl AccessSpec {
     }
 }
 
-/// Reads one `--mix` line such as `size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k`.
+/// The keys of a `--mix` line.
+const MIX_KEYS: [&str; 9] =
+    ["size", "share", "read", "random", "delay", "burst", "align", "trim", "distribution"];
+
+/// Reads one `--mix` line such as
+/// `size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=10,distribution=zipf:1.1`.
 /// `size` and `share` must be given; the others default to 100 % read, 100 % random, no delay,
-/// bursts of one, alignment to the size.
+/// bursts of one, alignment to the size, no trims, uniform seeks.
 ///
 /// # Errors
 /// An unknown, repeated or missing key, or a value that cannot be read; the message quotes the text.
@@ -231,7 +238,7 @@ pub fn parse_mix_line(text: &str) -> Result<AccessLine, AccessError> {
             .split_once('=')
             .map(|(key, value)| (key.trim(), value.trim()))
             .ok_or_else(|| syntax(format!("{part:?} is not key=value")))?;
-        if !["size", "share", "read", "random", "delay", "burst", "align"].contains(&key) {
+        if !MIX_KEYS.contains(&key) {
             return Err(syntax(format!("unknown key {key:?}")));
         }
         if values.iter().any(|(known, _)| *known == key) {
@@ -255,8 +262,10 @@ pub fn parse_mix_line(text: &str) -> Result<AccessLine, AccessError> {
             text.parse().map_err(|_| syntax(format!("{text:?} is not a whole number of operations")))
         })?,
         align_bytes: get("align").map_or(Ok(size_bytes), bytes)?,
-        trim_percent: 0.0,
-        placement: Placement::Uniform,
+        trim_percent: get("trim").map_or(Ok(0.0), number)?,
+        placement: get("distribution").map_or(Ok(Placement::Uniform), |text| {
+            parse_placement(text).map_err(|error| syntax(error.to_string()))
+        })?,
     };
     line.validate()?;
     Ok(line)
@@ -287,6 +296,14 @@ mod tests {
     }
 
     #[test]
+    fn each_line_can_trim_and_seek_in_its_own_way() {
+        let line = parse_mix_line("size=4k,share=50,read=0,trim=25,distribution=hot:10/90").unwrap();
+        assert!((line.trim_percent - 25.0).abs() < 1e-9);
+        assert_eq!(line.placement, Placement::Hot { data_percent: 10.0, access_percent: 90.0 });
+        assert_eq!(parse_mix_line("size=4k,share=100").unwrap().placement, Placement::Uniform);
+    }
+
+    #[test]
     fn errors_name_what_is_wrong() {
         for (text, word) in [
             ("size=4k", "share"),
@@ -298,6 +315,9 @@ mod tests {
             ("size=0,share=100", "block size"),
             ("size=4k,share=nan", "percentage"),
             ("hello", "key=value"),
+            ("size=4k,share=100,trim=101", "trim"),
+            ("size=4k,share=100,distribution=zipf:9", "zipf"),
+            ("size=4k,share=100,distribution=normal", "normal"),
         ] {
             let message = parse_mix_line(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");

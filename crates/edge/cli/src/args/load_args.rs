@@ -1,5 +1,7 @@
 //! What a load can be told beyond the mix: rate, placement, contents, verification, the kernel's part.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 use virtbench_units::parse_duration_ns;
 use virtbench_workload::{
@@ -18,13 +20,6 @@ pub enum ArrivalsArg {
 /// Options of `virtbench load` that most loads leave alone.
 #[derive(Debug, Args)]
 pub struct LoadOptions {
-    /// Open loop: start so many operations per second, of all workers together, whether earlier ones
-    /// have completed or not; latency then counts from the intended start
-    #[arg(long, value_name = "N/s", value_parser = per_second, help_heading = "Open loop")]
-    pub rate: Option<f64>,
-    /// When they arrive
-    #[arg(long, value_enum, default_value = "constant", requires = "rate", help_heading = "Open loop")]
-    pub arrivals: ArrivalsArg,
     /// Where random seeks go: uniform, zipf:THETA, pareto:H (as fio), hot:DATA/ACCESSES (in percent)
     /// or stride:SIZE
     #[arg(long, value_name = "WHERE", value_parser = parse_placement, help_heading = "Pattern")]
@@ -45,10 +40,10 @@ pub struct LoadOptions {
     /// region at the end
     #[arg(long, help_heading = "Contents")]
     pub verify: bool,
-    /// Apply no load: check what an earlier run with --verify and the same --seed, --bs and --align
-    /// has written (lost writes are found by that run alone)
-    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
-    pub verify_only: bool,
+    /// Where --verify keeps its ledger for --verify-only, which reads it [default: TARGET.virtbench-ledger
+    /// beside a file; none for devices and servers]
+    #[arg(long, value_name = "FILE", help_heading = "Contents")]
+    pub ledger: Option<PathBuf>,
     /// End the load when an operation takes longer
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns, help_heading = "Kernel")]
     pub timeout: u64,
@@ -63,6 +58,34 @@ pub struct LoadOptions {
     pub iopoll: bool,
 }
 
+/// What only a load that is applied as it is described can be told.
+#[derive(Debug, Args)]
+pub struct ApplyArgs {
+    /// Open loop: start so many operations per second, of all workers together, whether earlier ones
+    /// have completed or not; latency then counts from the intended start
+    #[arg(long, value_name = "N/s", value_parser = per_second, help_heading = "Open loop")]
+    pub rate: Option<f64>,
+    /// When they arrive
+    #[arg(long, value_enum, default_value = "constant", requires = "rate", help_heading = "Open loop")]
+    pub arrivals: ArrivalsArg,
+    /// Apply no load: check what an earlier run with --verify and the same --seed, --bs, --align and
+    /// --size has written, against the ledger it left: what was flushed must be there, even if load or
+    /// target were killed; what was sent later may be
+    #[arg(long, requires = "seed", conflicts_with_all = ["verify", "rate", "spec", "export", "steady", "repeat", "repeat_until"], help_heading = "Contents")]
+    pub verify_only: bool,
+}
+
+impl ApplyArgs {
+    /// The open loop that was asked for.
+    pub fn rate(&self) -> Option<Rate> {
+        let arrivals = match self.arrivals {
+            ArrivalsArg::Constant => Arrivals::Constant,
+            ArrivalsArg::Poisson => Arrivals::Poisson,
+        };
+        self.rate.map(|per_second| Rate { per_second, arrivals })
+    }
+}
+
 impl LoadOptions {
     /// Applies what concerns the mix to each of its lines.
     pub fn refine(&self, line: AccessLine) -> AccessLine {
@@ -75,15 +98,10 @@ impl LoadOptions {
 
     /// Applies everything else to the load.
     pub fn complete(&self, spec: LoadSpec) -> LoadSpec {
-        let arrivals = match self.arrivals {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
-        };
         LoadSpec {
-            rate: self.rate.map(|per_second| Rate { per_second, arrivals }),
             flush_every: self.flush_every,
             content: Content { compressible_percent: self.compressible, duplicate_percent: self.duplicate },
-            verify: self.verify || self.verify_only,
+            verify: self.verify,
             uring: UringOptions { submission_polling: self.sqpoll, completion_polling: self.iopoll },
             processors: self.pin.clone(),
             timeout_ns: self.timeout,

@@ -1,9 +1,9 @@
 //! `virtbench saturate`
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use virtbench_model::{Slo, parse_slo};
 
-use super::LoadArgs;
+use super::ShapeArgs;
 
 /// `virtbench saturate`
 #[derive(Debug, Args)]
@@ -17,10 +17,11 @@ Examples:
   virtbench saturate --target /srv/test.img --size 1GiB --outstanding 64
   virtbench saturate --target /srv/test.img --read 70 --slo 'p99<10ms' --time 10s
   virtbench saturate --target /srv/test.img --json | jq .rate")]
+#[command(group(ArgGroup::new("what").args(["target"]).required(true)))]
 pub struct SaturateArgs {
     /// The load
     #[command(flatten)]
-    pub load: LoadArgs,
+    pub load: ShapeArgs,
     /// The search
     #[command(flatten)]
     pub search: SearchArgs,

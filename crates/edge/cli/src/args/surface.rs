@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::parse_duration_ns;
 
-use super::EngineArg;
+use super::CommonArgs;
 use super::repeat::share;
 
 /// `virtbench surface`
@@ -24,10 +24,9 @@ pub struct SurfaceArgs {
     /// File, block device, or `null` (the engine alone)
     #[arg(long, value_name = "FILE|DEVICE")]
     pub target: PathBuf,
-    /// Use this much of the target from its start; a file that does not exist is made this large
-    /// [default: 1GiB for a new file, else the whole target]
-    #[arg(long, value_parser = parse_bytes)]
-    pub size: Option<u64>,
+    /// How much, how many, how
+    #[command(flatten)]
+    pub common: CommonArgs,
     /// Points of the surface: paper (100 points: 1k to 16k x reads x randoms), quick (18), or a TOML file
     #[arg(long, value_name = "paper|quick|FILE", default_value = "paper")]
     pub grid: String,
@@ -37,30 +36,12 @@ pub struct SurfaceArgs {
     /// Stop when the median error of the other points should be below this
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub error: f64,
-    /// I/Os that each worker keeps outstanding
-    #[arg(long, value_name = "N", default_value = "16")]
-    pub outstanding: u32,
-    /// Workers: threads, each with its own stream and position
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub workers: u32,
     /// Ramp-up before each point [default: 500ms, or the grid file's]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub ramp: Option<u64>,
     /// Measuring time of each point [default: 3s, or the grid file's]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub time: Option<u64>,
-    /// Seed of every random choice [default: drawn, and reported]
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// How operations reach the kernel
-    #[arg(long, value_enum, default_value = "io_uring")]
-    pub engine: EngineArg,
-    /// Go through the page cache instead of around it (O_DIRECT)
-    #[arg(long)]
-    pub buffered: bool,
-    /// Permit writing to a block device or to a file that virtbench did not make
-    #[arg(long)]
-    pub allow_overwrite: bool,
     /// Write the surface as CSV here
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,

@@ -30,12 +30,12 @@ pub(super) use open::open_request;
 ///
 /// `matches` tell which options were given rather than left at their defaults.
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
-    if args.options.verify_only {
-        let (target, spec) = prepare(args)?;
-        return check::execute(&spec, &target, args.json);
+    if args.apply.verify_only {
+        let (target, spec) = job::prepare_check(&args.shape)?;
+        return check::execute(&spec, &target, args.shape.json);
     }
     let plan = job::plan(args, matches)?;
-    if !args.json && args.trace.trace.is_none() {
+    if !args.shape.json && args.trace.trace.is_none() {
         plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
         plan.ignored.iter().for_each(|remark| eprintln!("ignored: {remark}"));
     }
@@ -45,7 +45,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         if args.trace.trace.is_some() {
             plan.notes.iter().for_each(|note| job.repetitions.note(note));
         }
-        if !args.json {
+        if !args.shape.json {
             report::write_table(&job)?;
         }
         let verdict = job.repetitions.outcomes().try_for_each(measure::verdict);
@@ -56,7 +56,7 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         return ran;
     }
     // Whatever ended the jobs, those that were measured are reported.
-    if args.json {
+    if args.shape.json {
         report::write_json(args.spec.spec.is_some(), &plan, &done)?;
     }
     ran.and(export::write(&args.spec.export, &done))

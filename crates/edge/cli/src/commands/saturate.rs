@@ -7,7 +7,7 @@ use std::io::Write;
 use serde::Serialize;
 use virtbench_engine::Target;
 use virtbench_model::saturation::CurvePoint;
-use virtbench_model::{Probe, RepeatRule, Saturation, SaturationRules, Verdict};
+use virtbench_model::{Probe, Saturation, SaturationRules, Verdict};
 use virtbench_record::{LoadOutcome, TargetFacts};
 use virtbench_study::{Load, SaturationRun, SearchError, saturate};
 use virtbench_workload::LoadSpec;
@@ -40,9 +40,6 @@ pub(super) fn failure(error: SearchError<Failure>) -> Failure {
 
 /// Searches and prints what was found.
 pub fn execute(args: &SaturateArgs) -> Outcome {
-    if let Some((option, why)) = refused(args) {
-        return Err(Failure::message(Kind::Usage, format!("saturate cannot take {option}: {why}")));
-    }
     let (target, spec) = load::prepare(&args.load)?;
     let rules = SaturationRules {
         slo: args.search.slo,
@@ -62,21 +59,6 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
         table::write(&mut out, &found, &rules)?;
     }
     Ok(())
-}
-
-/// An option of a load that makes no sense while saturation is searched, and why.
-fn refused(args: &SaturateArgs) -> Option<(&'static str, &'static str)> {
-    let load = &args.load;
-    let repeated = load.repeat.steady.is_some() || load.repeat.rule() != RepeatRule::Times(1);
-    [
-        (repeated, "--steady or --repeat", "it repeats by itself (see --curve-repeat)"),
-        (load.options.rate.is_some(), "--rate", "the rate is what it searches"),
-        (load.options.verify_only, "--verify-only", "that applies no load"),
-        (load.spec.spec.is_some(), "--spec", "it searches with one load; describe it with --mix"),
-        (!load.spec.export.is_empty(), "--export", "those formats have no curves; use --json"),
-    ]
-    .into_iter()
-    .find_map(|(given, option, why)| given.then_some((option, why)))
 }
 
 fn announce(run: &SaturationRun<'_>) {

@@ -33,11 +33,11 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     }
     let target = load::open_request(TargetRequest {
         path: args.target.clone(),
-        size_bytes: args.size,
-        direct: !args.buffered,
+        size_bytes: args.common.size,
+        direct: !args.common.buffered,
         reads: points.iter().any(|point| point.read_percent > 0),
         writes: points.iter().any(|point| point.read_percent < 100),
-        allow_overwrite: args.allow_overwrite,
+        allow_overwrite: args.common.allow_overwrite,
     })?;
     let base = base(args, &grid, target.facts());
     for point in &points {
@@ -75,17 +75,17 @@ fn base(args: &SurfaceArgs, grid: &Grid, facts: &TargetFacts) -> LoadSpec {
     let times = if from_file { (grid.ramp_ns, grid.time_ns) } else { DEFAULT_TIMES_NS };
     let time_ns = args.time.unwrap_or(times.1);
     LoadSpec {
-        outstanding: args.outstanding,
-        workers: args.workers,
+        outstanding: args.common.outstanding,
+        workers: args.common.workers,
         ramp_ns: args.ramp.unwrap_or(times.0),
         time_ns,
         interval_ns: (time_ns / 10).max(1_000_000),
-        engine: args.engine.into(),
+        engine: args.common.engine.into(),
         direct: facts.direct,
-        seed: args.seed.unwrap_or_else(load::drawn_seed),
+        seed: args.common.seed.unwrap_or_else(load::drawn_seed),
         ..LoadSpec::new(
             AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)),
-            args.size.unwrap_or(facts.size_bytes),
+            args.common.size.unwrap_or(facts.size_bytes),
         )
     }
 }

@@ -10,7 +10,7 @@ mod open;
 mod prepare;
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use virtbench_record::TargetFacts;
@@ -50,6 +50,7 @@ pub struct Target {
     facts: TargetFacts,
     notes: Vec<String>,
     faults: Option<FaultSpec>,
+    ledger: Option<PathBuf>,
 }
 
 /// What operations go to. Each kind has a backend; `backend::Opened` brings them together.
@@ -104,6 +105,28 @@ impl Target {
     /// The faults between the load and this target.
     pub(crate) fn faults(&self) -> Option<&FaultSpec> {
         self.faults.as_ref()
+    }
+
+    /// Keeps the ledger of what verified loads write here at `path`, for [`crate::verify`].
+    #[must_use]
+    pub fn with_ledger(self, path: PathBuf) -> Self {
+        Self { ledger: Some(path), ..self }
+    }
+
+    /// Where that ledger is.
+    pub(crate) fn ledger_path(&self) -> Option<&Path> {
+        self.ledger.as_deref()
+    }
+
+    /// The longest request that the target takes, in bytes.
+    pub(crate) fn max_request_bytes(&self) -> u64 {
+        match &self.source {
+            Source::Null | Source::File(_) => u64::MAX,
+            #[cfg(feature = "network-targets")]
+            Source::Nbd(source) => source.export().max_payload_bytes.into(),
+            #[cfg(feature = "network-targets")]
+            Source::VhostUser(source) => source.facts().max_request_bytes(),
+        }
     }
 
     /// What operations go to.

@@ -21,7 +21,7 @@ pub(super) fn open_nbd(request: &TargetRequest, uri: &str) -> Result<Target, Tar
     }
     let notes = vec!["what the NBD server caches is part of what was measured".to_owned()];
     let facts = facts(request, TargetKind::Nbd, export.size_bytes, export.min_block_bytes)?;
-    Ok(Target { source: Source::Nbd(Arc::new(source)), facts, notes, faults: None })
+    Ok(Target { source: Source::Nbd(Arc::new(source)), facts, notes, faults: None, ledger: None })
 }
 
 pub(super) fn open_vhost_user(request: &TargetRequest, socket: &Path) -> Result<Target, TargetError> {
@@ -29,7 +29,13 @@ pub(super) fn open_vhost_user(request: &TargetRequest, socket: &Path) -> Result<
     let source = VhostUserSource::open(socket, !request.writes)?;
     let disk = *source.facts();
     let facts = facts(request, TargetKind::VhostUser, disk.size_bytes, disk.alignment_bytes)?;
-    Ok(Target { source: Source::VhostUser(Arc::new(source)), facts, notes: Vec::new(), faults: None })
+    Ok(Target {
+        source: Source::VhostUser(Arc::new(source)),
+        facts,
+        notes: Vec::new(),
+        faults: None,
+        ledger: None,
+    })
 }
 
 /// A server cannot say whose data it serves: none of it is ours.

@@ -61,14 +61,13 @@ fn open_path(
 }
 
 fn null(size_bytes: u64) -> Target {
-    let facts = TargetFacts {
-        path: "null".to_owned(),
-        kind: TargetKind::Null,
-        size_bytes,
-        direct: false,
-        alignment_bytes: 1,
-    };
-    Target { source: Source::Null, facts, notes: Vec::new(), faults: None }
+    Target {
+        source: Source::Null,
+        facts: TargetFacts::null(size_bytes),
+        notes: Vec::new(),
+        faults: None,
+        ledger: None,
+    }
 }
 
 fn open_file(
@@ -153,7 +152,7 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         direct,
         alignment_bytes: if direct { direct_alignment(&file) } else { 1 },
     };
-    Ok(Target { source: Source::File(Arc::new(file)), facts, notes, faults: None })
+    Ok(Target { source: Source::File(Arc::new(file)), facts, notes, faults: None, ledger: None })
 }
 
 /// Opens, and where a device is held exclusively, tries again for a while: the kernel takes a ring

@@ -3,20 +3,26 @@
 use virtbench_record::{Damage, DamagedBlock, Verification};
 
 use super::header::{SECTOR, Sector, inspect};
-use super::ledger::Ledger;
+use super::ledger::{Claim, Ledger};
 
 /// When a block was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
+pub(crate) enum Moment {
     /// While the load was running: an old version is stale.
     During,
     /// After it: an old version is what is left, the newer one is lost.
     After,
+    /// In another process, perhaps after the target was killed: what was flushed must be there, what
+    /// was sent after that may be, whole or in part.
+    Later,
 }
 
 /// Judges every block of `data`, which was read at `offset`, against the ledger.
 pub(super) fn judge(data: &[u8], offset: u64, ledger: &Ledger, moment: Moment, found: &mut Verification) {
     each_block(data, offset, ledger.block_bytes(), |block, offset| {
+        if moment == Moment::Later {
+            return judge_later(block, offset, ledger, found);
+        }
         let Some(expected) = ledger.expected(offset, moment == Moment::During) else {
             found.blocks_unknown += 1;
             return;
@@ -25,6 +31,36 @@ pub(super) fn judge(data: &[u8], offset: u64, ledger: &Ledger, moment: Moment, f
         let verdict = if expected == 0 { stray(&sectors) } else { compare(&sectors, expected, moment) };
         note(verdict, expected > 0, offset, found);
     });
+}
+
+fn judge_later(block: &[u8], offset: u64, ledger: &Ledger, found: &mut Verification) {
+    let Some(claim) = ledger.claim_after(offset) else {
+        found.blocks_unknown += 1;
+        return;
+    };
+    let sectors = sectors(block, ledger.seed(), offset);
+    let verdict = match claim {
+        Claim { stable: 0, .. } => stray(&sectors),
+        Claim { stable, newest } if stable == newest => compare(&sectors, stable, Moment::After),
+        claim => compare_range(&sectors, claim),
+    };
+    note(verdict, claim.stable > 0, offset, found);
+}
+
+/// A block of which a version was flushed and newer ones were sent: each sector may be of any of them.
+fn compare_range(sectors: &[Sector], Claim { stable, newest }: Claim) -> Option<(Damage, String)> {
+    let version = |sector: &Sector| match sector {
+        Sector::Ours { version } => Some(*version),
+        _ => None,
+    };
+    let Some(versions) = sectors.iter().map(version).collect::<Option<Vec<u32>>>() else {
+        // One that is missing altogether, misplaced, corrupt or foreign is so whatever is expected.
+        return compare(sectors, stable, Moment::After);
+    };
+    let wrong: Vec<u32> = versions.iter().copied().filter(|v| !(stable..=newest).contains(v)).collect();
+    let first = wrong.first()?;
+    let words = format!("version {stable} was flushed and {newest} sent, the block holds version {first}");
+    Some((if wrong.len() == versions.len() { Damage::Lost } else { Damage::Torn }, words))
 }
 
 /// Judges every block of `data` by itself, as where nobody knows which version it should be.

@@ -1,27 +1,47 @@
-//! Which version of each block the target has acknowledged.
+//! Which version of each block the target has acknowledged, and which of them it must keep.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
-/// The most memory the versions may take, in bytes; each block takes four.
+use super::memory::{Memory, WORD_BYTES};
+
+/// The most memory, and the largest file, that a ledger may take, in bytes.
 const MAX_LEDGER_BYTES: u64 = 1 << 30;
 /// An operation is under way on the block.
 const BUSY: u32 = 1 << 31;
 /// What the block holds is not known: a write to it failed, or it was trimmed.
 const DOUBT: u32 = 1 << 30;
 const VERSION: u32 = DOUBT - 1;
+/// The epoch of a version that no flush can make stable.
+const NEVER: u32 = u32::MAX;
 
 /// What should be on the target, shared by all workers of a load.
 ///
-/// A word a block: two flags and the number of writes acknowledged, which starts again at 1 after
-/// 2^30 of them. A block is the largest size that all operations start and end at multiples of.
+/// Three words a block: two flags and the number of writes acknowledged, which starts again at 1 after
+/// 2^30 of them; the newest version known to be stable when that write was acknowledged; and how many
+/// flushes had been issued by then. A flush that succeeds makes stable what was acknowledged before it
+/// was issued. A block is the largest size that all operations start and end at multiples of.
+///
+/// Whoever has claimed a block changes its words, the version last: a process that is killed between
+/// leaves words that claim no more than is true.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     seed: u64,
     block_bytes: u64,
-    blocks: Vec<AtomicU32>,
+    trims: bool,
+    memory: Memory,
+}
+
+/// What a block may hold once its load is over, whatever happened to the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// The newest version that was flushed; 0 where nothing must be there.
+    pub stable: u32,
+    /// The newest version that was sent.
+    pub newest: u32,
 }
 
 /// The largest size of which all operations of a load are multiples, in bytes.
@@ -37,23 +57,48 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
+/// How many blocks a ledger of this load has.
+///
+/// # Errors
+/// Too many; the message says which flag to change.
+#[allow(clippy::cast_possible_truncation)]
+pub(crate) fn block_count(spec: &LoadSpec) -> Result<usize, String> {
+    let block_bytes = common_block_bytes(spec);
+    let count = spec.region_bytes / block_bytes;
+    if count.saturating_mul(3 * WORD_BYTES as u64) > MAX_LEDGER_BYTES {
+        return Err(format!(
+            "--verify remembers the versions of each of {count} blocks of {}, which takes more than {}: lower --size or raise --bs and --align",
+            format_bytes(block_bytes),
+            format_bytes(MAX_LEDGER_BYTES)
+        ));
+    }
+    Ok(count as usize)
+}
+
 impl Ledger {
     /// The ledger of a load that begins, knowing nothing.
     ///
     /// # Errors
     /// The region has too many blocks; the message says which flag to change.
     pub(crate) fn new(spec: &LoadSpec) -> Result<Self, String> {
-        let block_bytes = common_block_bytes(spec);
-        let count = spec.region_bytes / block_bytes;
-        if count * 4 > MAX_LEDGER_BYTES {
-            return Err(format!(
-                "--verify remembers a version of each of {count} blocks of {}, more than {} of them: lower --size or raise --bs and --align",
-                format_bytes(block_bytes),
-                format_bytes(MAX_LEDGER_BYTES)
-            ));
-        }
-        let blocks = (0..count).map(|_| AtomicU32::new(0)).collect();
-        Ok(Self { seed: spec.seed, block_bytes, blocks })
+        let memory = Memory::anonymous(block_count(spec)?).map_err(|error| format!("--verify: {error}"))?;
+        Ok(Self::with_memory(spec, memory))
+    }
+
+    /// A ledger of `spec` in this memory, which has a place for each block.
+    pub(crate) fn with_memory(spec: &LoadSpec, memory: Memory) -> Self {
+        let trims = spec.access.lines.iter().any(|line| line.trim_percent > 0.0);
+        Self { seed: spec.seed, block_bytes: common_block_bytes(spec), trims, memory }
+    }
+
+    /// The same, of a load that trims or does not.
+    pub(crate) fn of_trims(self, trims: bool) -> Self {
+        Self { trims, ..self }
+    }
+
+    /// Where it is.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
     }
 
     /// The seed in every header.
@@ -67,10 +112,20 @@ impl Ledger {
     }
 
     #[allow(clippy::cast_possible_truncation)]
-    fn range(&self, offset: u64, len: u32) -> &[AtomicU32] {
+    fn indices(&self, offset: u64, len: u32) -> std::ops::Range<usize> {
         let first = (offset / self.block_bytes) as usize;
-        let count = (u64::from(len) / self.block_bytes) as usize;
-        self.blocks.get(first..first + count).unwrap_or_default()
+        let end = first + (u64::from(len) / self.block_bytes) as usize;
+        if end <= self.memory.versions().len() { first..end } else { 0..0 }
+    }
+
+    fn range(&self, offset: u64, len: u32) -> &[AtomicU32] {
+        &self.memory.versions()[self.indices(offset, len)]
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    fn index(&self, offset: u64) -> Option<usize> {
+        let index = (offset / self.block_bytes) as usize;
+        (index < self.memory.versions().len()).then_some(index)
     }
 
     /// Reserves blocks that nobody else has.
@@ -90,30 +145,71 @@ impl Ledger {
 
     /// The version that a write to the block at `offset` carries.
     pub(crate) fn next_version(&self, offset: u64) -> u32 {
-        self.range(offset, u32::try_from(self.block_bytes).unwrap_or(u32::MAX))
-            .first()
-            .map_or(1, |block| next(block.load(Ordering::Relaxed)))
+        self.index(offset).map_or(1, |index| next(self.memory.versions()[index].load(Ordering::Relaxed)))
     }
 
     /// A write was acknowledged; gives up its reservation.
     pub(crate) fn written(&self, offset: u64, len: u32) {
-        for block in self.range(offset, len) {
-            block.store(next(block.load(Ordering::Relaxed)), Ordering::Release);
+        let epoch = self.memory.issued().load(Ordering::Acquire);
+        for index in self.indices(offset, len) {
+            self.move_on(index, self.stable(index), epoch, 0);
         }
     }
 
-    /// A write failed or a trim was done; gives up its reservation.
-    pub(crate) fn doubtful(&self, offset: u64, len: u32) {
-        for block in self.range(offset, len) {
-            block.store(next(block.load(Ordering::Relaxed)) | DOUBT, Ordering::Release);
+    /// A write failed: it may or may not have arrived, whole or in part. Gives up its reservation.
+    pub(crate) fn failed(&self, offset: u64, len: u32) {
+        self.indices(offset, len).for_each(|index| self.move_on(index, self.stable(index), NEVER, DOUBT));
+    }
+
+    /// A trim was done or failed; gives up its reservation.
+    pub(crate) fn trimmed(&self, offset: u64, len: u32) {
+        self.indices(offset, len).for_each(|index| self.move_on(index, 0, NEVER, DOUBT));
+    }
+
+    fn move_on(&self, index: usize, stable: u32, epoch: u32, flags: u32) {
+        let version = &self.memory.versions()[index];
+        let new = next(version.load(Ordering::Relaxed));
+        // After 2^30 writes versions can no longer be compared with those before.
+        let stable = if new == 1 { 0 } else { stable };
+        self.memory.stable()[index].store(stable, Ordering::Release);
+        self.memory.epochs()[index].store(epoch, Ordering::Release);
+        version.store(new | flags, Ordering::Release);
+    }
+
+    /// The newest version of a block that is known to be stable.
+    fn stable(&self, index: usize) -> u32 {
+        let flushed = self.memory.flushed().load(Ordering::Acquire);
+        if self.memory.epochs()[index].load(Ordering::Acquire) < flushed {
+            self.memory.versions()[index].load(Ordering::Acquire) & VERSION
+        } else {
+            self.memory.stable()[index].load(Ordering::Acquire)
         }
+    }
+
+    /// A flush is about to be issued; returns its number, for [`Ledger::flushed`].
+    pub(crate) fn flushing(&self) -> u32 {
+        self.memory.issued().fetch_add(1, Ordering::AcqRel).saturating_add(1)
+    }
+
+    /// The flush of this number, or a later one, has succeeded.
+    pub(crate) fn flushed(&self, number: u32) {
+        self.memory.flushed().fetch_max(number, Ordering::AcqRel);
+    }
+
+    /// What the block at `offset` may hold now that the load is over.
+    pub(crate) fn claim_after(&self, offset: u64) -> Option<Claim> {
+        let index = self.index(offset)?;
+        let word = self.memory.versions()[index].load(Ordering::Acquire);
+        let busy = word & BUSY != 0;
+        let newest = if busy { next(word) } else { word & VERSION };
+        let stable = if busy && (self.trims || newest == 1) { 0 } else { self.stable(index) };
+        Some(Claim { stable, newest })
     }
 
     /// The version that the block at `offset` should hold: 0 where this run never wrote it, nothing
     /// where that is not known.
     pub(crate) fn expected(&self, offset: u64, moment_of_load: bool) -> Option<u32> {
-        let word = self.range(offset, u32::try_from(self.block_bytes).unwrap_or(u32::MAX)).first()?;
-        let word = word.load(Ordering::Relaxed);
+        let word = self.memory.versions()[self.index(offset)?].load(Ordering::Relaxed);
         // During the load the block is reserved by whoever asks.
         let unsettled = if moment_of_load { DOUBT } else { DOUBT | BUSY };
         (word & unsettled == 0).then_some(word & VERSION)
@@ -128,6 +224,28 @@ fn free(blocks: &[AtomicU32]) {
 
 fn next(word: u32) -> u32 {
     if word & VERSION == VERSION { 1 } else { (word & VERSION) + 1 }
+}
+
+/// The flushes that one worker has under way.
+///
+/// They may complete in any order and a completion does not say which it is. So many successes vouch
+/// for the oldest ones only: one of them is at least as new.
+#[derive(Debug, Default)]
+pub(crate) struct Flushes(VecDeque<u32>);
+
+impl Flushes {
+    /// One is about to be issued.
+    pub(crate) fn issue(&mut self, ledger: &Ledger) {
+        self.0.push_back(ledger.flushing());
+    }
+
+    /// One is over.
+    pub(crate) fn completed(&mut self, ledger: &Ledger, succeeded: bool) {
+        let number = if succeeded { self.0.pop_front() } else { self.0.pop_back() };
+        if let Some(number) = number.filter(|_| succeeded) {
+            ledger.flushed(number);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -154,7 +272,7 @@ mod tests {
         ledger.release(4096, 4096);
         assert_eq!(ledger.expected(4096, false), Some(0));
         assert!(ledger.claim(8192, 4096));
-        ledger.doubtful(8192, 4096);
+        ledger.trimmed(8192, 4096);
         assert_eq!(ledger.expected(8192, false), None);
         assert_eq!(ledger.next_version(8192), 3, "the version of a failed write is not used again");
     }
@@ -165,5 +283,35 @@ mod tests {
         assert_eq!(common_block_bytes(&spec(&[(8192, 8192), (12288, 12288)], 1 << 20)), 4096);
         let message = Ledger::new(&spec(&[(512, 512)], 1 << 40)).unwrap_err();
         assert!(message.contains("--size") && message.contains("1 GiB"), "{message}");
+    }
+
+    #[test]
+    fn a_flush_vouches_for_what_was_acknowledged_before_it_was_issued() {
+        let ledger = Ledger::new(&spec(&[(4096, 4096)], 1 << 20)).unwrap();
+        let claim = |stable, newest| Some(Claim { stable, newest });
+        let mut flushes = Flushes::default();
+        ledger.written(0, 4096);
+        flushes.issue(&ledger);
+        ledger.written(4096, 4096);
+        assert_eq!((ledger.claim_after(0), ledger.claim_after(4096)), (claim(0, 1), claim(0, 1)));
+        flushes.completed(&ledger, true);
+        assert_eq!((ledger.claim_after(0), ledger.claim_after(4096)), (claim(1, 1), claim(0, 1)));
+        // A later write, acknowledged, failed or under way, does not undo the promise.
+        ledger.written(0, 4096);
+        assert_eq!(ledger.claim_after(0), claim(1, 2));
+        ledger.failed(0, 4096);
+        assert_eq!(ledger.claim_after(0), claim(1, 3));
+        assert!(ledger.claim(0, 4096));
+        assert_eq!(ledger.claim_after(0), claim(1, 4));
+        ledger.trimmed(0, 4096);
+        assert_eq!(ledger.claim_after(0), claim(0, 4));
+        // Of two flushes one fails: the first is vouched for whichever it was.
+        ledger.written(8192, 4096);
+        flushes.issue(&ledger);
+        ledger.written(12288, 4096);
+        flushes.issue(&ledger);
+        flushes.completed(&ledger, false);
+        flushes.completed(&ledger, true);
+        assert_eq!((ledger.claim_after(8192), ledger.claim_after(12288)), (claim(1, 1), claim(0, 1)));
     }
 }

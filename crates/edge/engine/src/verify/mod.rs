@@ -3,43 +3,57 @@
 //! ```text
 //! write: claim -> fill (header.rs: seed, offset, version, checksum in each sector) -> acknowledged: note the version
 //! read:  claim -> judge (against the version noted in ledger.rs) -> release
-//! end:   check_region reads everything once more (pass.rs)
+//! end:   a flush (final_flush.rs), then check_region reads everything once more (pass.rs)
+//! later: --verify-only reads the ledger that was kept (sidecar.rs), then the region
 //! ```
 //!
 //! While an operation is under way on a block, no other may start there: what a racing read should
 //! find would be anybody's guess, and a false alarm is worse than a check left out.
 
+mod final_flush;
 mod header;
 mod judge;
 mod ledger;
+mod memory;
 mod pass;
+mod sidecar;
 
 use std::sync::Arc;
 
 use virtbench_record::Verification;
 use virtbench_workload::{Direction, Op};
 
-pub(crate) use ledger::Ledger;
+pub(crate) use final_flush::FinalFlush;
+pub(crate) use judge::Moment;
+pub(crate) use ledger::{Ledger, block_count};
 pub(crate) use pass::{CheckRegion, chunk_bytes};
+pub use sidecar::LedgerError;
+pub(crate) use sidecar::{Sidecar, begin, load};
 
-use judge::{Moment, judge};
+use judge::judge;
+use ledger::Flushes;
 
 /// One worker's part in verification.
 pub(crate) struct Verifier {
     ledger: Arc<Ledger>,
     found: Verification,
+    flushes: Flushes,
 }
 
 impl Verifier {
     /// A verifier that shares `ledger` with the other workers.
     pub(crate) fn new(ledger: Arc<Ledger>) -> Self {
         let found = Verification { block_bytes: ledger.block_bytes(), ..Verification::default() };
-        Self { ledger, found }
+        Self { ledger, found, flushes: Flushes::default() }
     }
 
     /// Reserves the operation's blocks; `false` where another operation is under way on one.
-    pub(crate) fn claim(&self, op: Op) -> bool {
-        op.direction == Direction::Flush || self.ledger.claim(op.offset, op.len)
+    pub(crate) fn claim(&mut self, op: Op) -> bool {
+        if op.direction == Direction::Flush {
+            self.flushes.issue(&self.ledger);
+            return true;
+        }
+        self.ledger.claim(op.offset, op.len)
     }
 
     /// Gives a write that was granted its contents.
@@ -63,8 +77,9 @@ impl Verifier {
                 self.ledger.release(op.offset, op.len);
             }
             Direction::Write if succeeded => self.ledger.written(op.offset, op.len),
-            Direction::Write | Direction::Trim => self.ledger.doubtful(op.offset, op.len),
-            Direction::Flush => {}
+            Direction::Write => self.ledger.failed(op.offset, op.len),
+            Direction::Trim => self.ledger.trimmed(op.offset, op.len),
+            Direction::Flush => self.flushes.completed(&self.ledger, succeeded),
         }
     }
 

@@ -19,10 +19,11 @@ const CHUNK_BYTES: u64 = 128 << 10;
 /// How often a waiting pass looks at its stop flag.
 const NAP_NS: u64 = 50_000_000;
 
-/// How much is read at once for this load, in bytes: whole blocks.
-pub(crate) fn chunk_bytes(spec: &LoadSpec) -> u64 {
+/// How much is read at once for this load, in bytes: whole blocks, and no more than the target takes
+/// in a request. A load's own operations fit that, and are of at least a block.
+pub(crate) fn chunk_bytes(spec: &LoadSpec, most_bytes: u64) -> u64 {
     let block_bytes = common_block_bytes(spec);
-    block_bytes * (CHUNK_BYTES / block_bytes).max(1)
+    block_bytes * (CHUNK_BYTES.min(most_bytes) / block_bytes).max(1)
 }
 
 /// Reads the region of a load. Each read is bounded by the load's time limit, and the pass ends with
@@ -31,8 +32,12 @@ pub(crate) struct CheckRegion<'a> {
     pub spec: &'a LoadSpec,
     /// What is expected; without it blocks are judged by themselves.
     pub ledger: Option<Arc<Ledger>>,
+    /// When.
+    pub moment: Moment,
     pub buffers: Buffers,
     pub slots: u32,
+    /// How much is read at once, in bytes: see [`chunk_bytes`].
+    pub chunk_bytes: u64,
     pub stop: &'a AtomicBool,
 }
 
@@ -50,7 +55,7 @@ impl Task for CheckRegion<'_> {
         while next < end || !slots.is_idle() {
             while next < end {
                 let Some(slot) = slots.take() else { break };
-                let len = u32::try_from(chunk_bytes(self.spec).min(end - next)).unwrap_or(u32::MAX);
+                let len = u32::try_from(self.chunk_bytes.min(end - next)).unwrap_or(u32::MAX);
                 let op = Op { direction: Direction::Read, offset: next, len };
                 slots.occupy(slot, InFlight { op, start_ns: last_ns, issued_ns: last_ns });
                 backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
@@ -65,7 +70,10 @@ impl Task for CheckRegion<'_> {
                 let op = slots.release(completion.slot).op;
                 if u32::try_from(completion.result) == Ok(op.len) {
                     let data = &self.buffers.slot(completion.slot as usize)[..op.len as usize];
-                    judge_read(data, op.offset, self.ledger.as_deref(), self.spec, &mut found);
+                    match &self.ledger {
+                        Some(ledger) => judge(data, op.offset, ledger, self.moment, &mut found),
+                        None => judge_alone(data, op.offset, self.spec.seed, block_bytes, &mut found),
+                    }
                 } else {
                     found.blocks_unknown += u64::from(op.len) / block_bytes;
                     found.complete = false;
@@ -86,9 +94,20 @@ impl Task for CheckRegion<'_> {
     }
 }
 
-fn judge_read(data: &[u8], offset: u64, ledger: Option<&Ledger>, spec: &LoadSpec, found: &mut Verification) {
-    match ledger {
-        Some(ledger) => judge(data, offset, ledger, Moment::After, found),
-        None => judge_alone(data, offset, spec.seed, common_block_bytes(spec), found),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use virtbench_workload::{AccessLine, AccessSpec};
+
+    #[test]
+    fn a_read_is_of_whole_blocks_and_no_longer_than_the_target_takes() {
+        let chunk = |size, most_bytes| {
+            let access = AccessSpec::single(AccessLine::new(size, 50.0, 100.0));
+            chunk_bytes(&LoadSpec::new(access, 1 << 30), most_bytes)
+        };
+        assert_eq!(chunk(4096, u64::MAX), 128 << 10);
+        assert_eq!(chunk(4096, 65536), 65536);
+        assert_eq!(chunk(12288, 65536), 61440);
+        assert_eq!(chunk(1 << 20, 1 << 20), 1 << 20);
     }
 }

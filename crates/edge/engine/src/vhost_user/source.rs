@@ -45,6 +45,13 @@ pub(crate) struct VhostUserSource {
     device: Mutex<Weak<Device>>,
 }
 
+impl DiskFacts {
+    /// The longest request, in bytes.
+    pub(crate) fn max_request_bytes(&self) -> u64 {
+        if self.max_segment_bytes == 0 { u64::MAX } else { self.max_segment_bytes }
+    }
+}
+
 impl fmt::Debug for VhostUserSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VhostUserSource").field("socket", &self.socket).field("facts", &self.facts).finish()

@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use virtbench_engine::{Control, Target, verify};
+use serde::Serialize;
+use virtbench_engine::{Control, Target, Verified, verify};
 use virtbench_record::Verification;
 use virtbench_workload::LoadSpec;
 
@@ -10,16 +11,28 @@ use super::measure::{refusal, stoppable};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    found: &'a Verification,
+    /// What it rests on, where that is not the ledger of a load that ended.
+    note: Option<&'a str>,
+}
+
 /// Checks the target without applying a load.
 pub fn execute(spec: &LoadSpec, target: &Target, json: bool) -> Outcome {
     let control = stoppable(Control::new(spec.workers));
-    let found = verify(spec, target, &control).map_err(refusal)?;
+    let Verified { found, note } = verify(spec, target, &control).map_err(refusal)?;
     let mut out = io::stdout().lock();
     if json {
-        serde_json::to_writer(&mut out, &found)?;
+        serde_json::to_writer(&mut out, &Report { found: &found, note: note.as_deref() })?;
         writeln!(out)?;
     } else {
         write(&mut out, &found)?;
+        if let Some(note) = note {
+            writeln!(out, "note: {note}")?;
+        }
     }
     if interrupt::requested() {
         return Err(interrupt::failure("what was read until then was checked"));

@@ -7,8 +7,9 @@ use virtbench_engine::{Target, monotonic_ns};
 use virtbench_formats::Remark;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-use super::{open, spec, trace};
-use crate::args::LoadArgs;
+use super::open::{self, Purpose};
+use super::{spec, trace};
+use crate::args::{LoadArgs, ShapeArgs};
 use crate::exit::{Failure, Kind};
 
 /// A file made for a trace ends with a whole sector of any disk, in bytes.
@@ -44,28 +45,31 @@ pub fn plan(args: &LoadArgs, matches: Option<&ArgMatches>) -> Result<Plan, Failu
     let plan = match (&args.spec.spec, &args.trace.trace) {
         (Some(path), _) => spec::read(path, args, &given(args), matches)?,
         (None, Some(path)) => trace::read(path, args, given(args), matches)?,
-        (None, None) => Plan { jobs: vec![own(args)], notes: Vec::new(), ignored: Vec::new() },
+        (None, None) => {
+            Plan { jobs: vec![own(&args.shape, given(args))], notes: Vec::new(), ignored: Vec::new() }
+        }
     };
     plan.jobs.iter().try_for_each(Job::check)?;
     Ok(plan)
 }
 
 /// Opens the target of the load that the options make, without a file of jobs.
-pub fn prepare(args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
-    for (flag, given) in [("--trace", args.trace.trace.is_some()), ("--live", args.live)] {
-        if given {
-            let message = format!("{flag} is for loads of `virtbench load` alone: leave it out");
-            return Err(Failure::message(Kind::Usage, message));
-        }
-    }
-    let job = own(args);
+pub fn prepare(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
+    let job = own(args, shape(args));
     job.check()?;
-    job.open(args)
+    job.open(args, Purpose::Load)
 }
 
-fn own(args: &LoadArgs) -> Job {
+/// Opens the target of the load that the options make, to be read only: what that load has written.
+pub fn prepare_check(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
+    let job = own(args, LoadSpec { verify: true, ..shape(args) });
+    job.check()?;
+    job.open(args, Purpose::Check)
+}
+
+fn own(args: &ShapeArgs, load: LoadSpec) -> Job {
     let target = args.target.clone().unwrap_or_default();
-    Job { name: None, target, size_bytes: args.size, load: given(args) }
+    Job { name: None, target, size_bytes: args.common.size, load }
 }
 
 impl Job {
@@ -87,8 +91,8 @@ impl Job {
     }
 
     /// Opens the target; what depends on it becomes part of the load.
-    pub fn open(&self, args: &LoadArgs) -> Result<(Target, LoadSpec), Failure> {
-        let target = open::open(args, self)?;
+    pub fn open(&self, args: &ShapeArgs, purpose: Purpose) -> Result<(Target, LoadSpec), Failure> {
+        let target = open::open(args, self, purpose)?;
         let spec = LoadSpec {
             direct: target.facts().direct,
             region_bytes: self.wanted_bytes().unwrap_or(target.facts().size_bytes),
@@ -100,20 +104,24 @@ impl Job {
 
 /// The load that the options make, as far as it is known before the target is.
 pub fn given(args: &LoadArgs) -> LoadSpec {
+    LoadSpec { rate: args.apply.rate(), ..shape(&args.shape) }
+}
+
+fn shape(args: &ShapeArgs) -> LoadSpec {
     args.options.complete(LoadSpec {
-        outstanding: args.outstanding,
-        workers: args.workers,
+        outstanding: args.common.outstanding,
+        workers: args.common.workers,
         ramp_ns: args.ramp,
         time_ns: args.time,
         interval_ns: args.interval,
-        engine: args.engine.into(),
-        direct: !args.buffered,
-        seed: args.seed.unwrap_or_else(drawn_seed),
+        engine: args.common.engine.into(),
+        direct: !args.common.buffered,
+        seed: args.common.seed.unwrap_or_else(drawn_seed),
         ..LoadSpec::new(access(args), u64::MAX)
     })
 }
 
-fn access(args: &LoadArgs) -> AccessSpec {
+fn access(args: &ShapeArgs) -> AccessSpec {
     if !args.mix.is_empty() {
         let lines = args.mix.iter().cloned().map(|line| args.options.refine(line));
         return AccessSpec { lines: lines.collect() };

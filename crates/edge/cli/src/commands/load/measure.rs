@@ -44,13 +44,11 @@ pub fn measure_watched(
             let outcome = run(spec, target, &control, 0, |_| begin = Some(CpuSample::take()));
             (outcome, begin, CpuSample::take())
         });
-        let mut before = 0;
+        let mut pace = progress::Pace::new(&spec.access);
         while !load.is_finished() {
             thread::sleep(tick.min(began.elapsed() / 4 + Duration::from_millis(1)));
-            let now = control.completed();
             progress::tick(&bar, began.elapsed());
-            bar.set_message(format!("{now} operations, {} more", now - before));
-            before = now;
+            bar.set_message(pace.words(began.elapsed(), control.completed()).to_owned());
             look(&control);
             if let Some(view) = &mut view {
                 view.look(&control, began.elapsed());
@@ -87,7 +85,7 @@ pub fn stoppable(control: Control) -> Arc<Control> {
 pub fn refusal(error: EngineError) -> Failure {
     let kind = match error {
         EngineError::Load(_) => Kind::Usage,
-        EngineError::Misfit(_) => Kind::Target,
+        EngineError::Misfit(_) | EngineError::Ledger(_) => Kind::Target,
         EngineError::Resource { .. } => Kind::Environment,
     };
     Failure::new(kind, error)

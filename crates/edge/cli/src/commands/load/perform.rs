@@ -7,6 +7,7 @@ use virtbench_record::LoadOutcome;
 
 use super::job::Job;
 use super::measure::measure_watched;
+use super::open::Purpose;
 use super::repetitions::Repetitions;
 use super::settle::{Settled, settle};
 use crate::args::LoadArgs;
@@ -26,7 +27,7 @@ pub struct Done {
 
 /// Opens the job's target, has it settle if asked to, and measures.
 pub fn perform(args: &LoadArgs, job: &Job) -> Result<Done, Failure> {
-    let (target, spec) = job.open(args)?;
+    let (target, spec) = job.open(&args.shape, Purpose::Load)?;
     let rule = args.repeat.steady;
     let settled =
         rule.map(|rule| settle(&spec, &target, rule, args.repeat.steady_limit, args.live)).transpose()?;

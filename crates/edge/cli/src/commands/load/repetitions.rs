@@ -170,36 +170,12 @@ impl fmt::Display for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use virtbench_record::{DirectionStats, TargetFacts, TargetKind};
+    use virtbench_record::{DirectionStats, TargetFacts};
     use virtbench_workload::{AccessLine, AccessSpec};
 
     fn run(spec: &LoadSpec, iops: f64) -> (LoadOutcome, HostUse) {
-        let outcome = LoadOutcome {
-            total: DirectionStats { iops, ..DirectionStats::default() },
-            read: DirectionStats::default(),
-            write: DirectionStats::default(),
-            trim: None,
-            flush: None,
-            open_loop: None,
-            replay: None,
-            verify: None,
-            errors: 0,
-            error_kinds: std::collections::BTreeMap::new(),
-            elapsed_ns: 1,
-            interrupted: false,
-            own_cpu_ns: [0, 0],
-            intervals: Vec::new(),
-            target: TargetFacts {
-                path: "fake".into(),
-                kind: TargetKind::Null,
-                size_bytes: 1,
-                direct: false,
-                alignment_bytes: 1,
-            },
-            spec: spec.clone(),
-            seed: spec.seed,
-            notes: Vec::new(),
-        };
+        let total = DirectionStats { iops, ..DirectionStats::default() };
+        let outcome = LoadOutcome { total, ..LoadOutcome::empty(spec.clone(), TargetFacts::null(1)) };
         let host = HostUse {
             cpu_percent: 0.0,
             user_percent: 0.0,

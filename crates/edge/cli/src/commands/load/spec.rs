@@ -73,10 +73,10 @@ pub fn read(
         for (_, replace) in OVERRIDES.iter().filter(|(name, _)| explicit(name)) {
             replace(&mut load, given);
         }
-        let target = args.target.clone().or(target.map(PathBuf::from)).ok_or_else(|| {
+        let target = args.shape.target.clone().or(target.map(PathBuf::from)).ok_or_else(|| {
             usage(format!("job {name:?} names no target that can be used here: give --target"))
         })?;
-        Ok(Job { name: Some(name), target, size_bytes: args.size.or(size_bytes), load })
+        Ok(Job { name: Some(name), target, size_bytes: args.shape.common.size.or(size_bytes), load })
     });
     Ok(Plan { jobs: jobs.collect::<Result<_, Failure>>()?, notes: load.notes, ignored: load.ignored })
 }

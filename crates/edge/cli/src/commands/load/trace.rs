@@ -53,9 +53,9 @@ pub fn read(
         trace: Some(recording),
         ..given
     };
-    let target = args.target.clone().unwrap_or_default();
+    let target = args.shape.target.clone().unwrap_or_default();
     Ok(Plan {
-        jobs: vec![Job { name: None, target, size_bytes: args.size, load }],
+        jobs: vec![Job { name: None, target, size_bytes: args.shape.common.size, load }],
         notes: trace.notes,
         ignored: Vec::new(),
     })

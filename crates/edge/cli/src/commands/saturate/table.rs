@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use virtbench_model::saturation::RunFigures;
 use virtbench_model::{Saturation, SaturationRules};
 
 use crate::chart::log_chart;
@@ -30,18 +31,19 @@ pub fn write(out: &mut impl Write, found: &Saturation, rules: &SaturationRules) 
     }
     writeln!(
         out,
-        "{:>10}{:>14}{:>14}{:>16}{:>16}",
-        "share", "offered/s", "done/s", "mean latency", "p99 latency"
+        "{:>10}{:>14}{:>14}{:>16}{:>24}{:>16}",
+        "share", "offered/s", "done/s", "mean latency", "of single runs", "p99 latency"
     )?;
     let cell = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".into(), text);
     for point in &found.curve {
         writeln!(
             out,
-            "{:>8.1} %{:>14.0}{:>14}{:>16}{:>16}",
+            "{:>8.1} %{:>14.0}{:>14}{:>16}{:>24}{:>16}",
             100.0 * point.offered / found.rate,
             point.offered,
             cell(point.achieved.map(|e| e.mean), |rate| format!("{rate:.0}")),
             cell(point.mean_ns.map(|e| e.mean), time),
+            spread(&point.runs),
             cell(point.p99_ns.map(|e| e.mean), time),
         )?;
     }
@@ -55,6 +57,16 @@ pub fn write(out: &mut impl Write, found: &Saturation, rules: &SaturationRules) 
         log_chart(&marks, "operations a second", time)
     )?;
     conclusions(out, found, rules, closed)
+}
+
+/// The lowest and the highest mean latency of a point's runs: what a curve that goes down again on a
+/// restless machine must be read with.
+fn spread(runs: &[RunFigures]) -> String {
+    let means = || runs.iter().filter_map(|run| run.mean_ns);
+    match (means().min_by(f64::total_cmp), means().max_by(f64::total_cmp)) {
+        (Some(low), Some(high)) if runs.len() > 1 => format!("{} to {}", time(low), time(high)),
+        _ => "-".into(),
+    }
 }
 
 fn conclusions(

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use virtbench_lab::{
-    Accelerator, Adapter, Aio, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT,
-    LabError, Qemu, Vm, choose_accelerator, find_adapter, find_kernel, known_accelerator,
+    Accelerator, Adapter, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT, LabError,
+    Qemu, Vm, choose_accelerator, find_adapter, find_kernel, known_accelerator,
 };
 use virtbench_record::AcceleratorFacts;
 
@@ -37,7 +37,7 @@ impl Lab {
 
     /// The environment `name`: guests whose disk is `path`.
     pub fn vm(&self, name: &str, path: &Path) -> Box<dyn Environment> {
-        let disk = GuestDisk { adapter: self.adapter, path: path.to_owned(), aio: Aio::IoUring };
+        let disk = GuestDisk::new(self.adapter, path.to_owned());
         Box::new(Vm::new(
             name,
             self.qemu.clone(),

@@ -72,6 +72,16 @@ impl LoopDevice {
         attach(file).map_err(|source| LoopError { path: file.to_owned(), source })
     }
 
+    /// Checks that one can be had, as far as that shows without making one.
+    ///
+    /// # Errors
+    /// Not permitted, or no such driver.
+    pub fn check() -> Result<(), LoopError> {
+        let path = PathBuf::from("/dev/loop-control");
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        opened.map(drop).map_err(|source| LoopError { path, source })
+    }
+
     /// Its node under `/dev`.
     #[must_use]
     pub fn path(&self) -> &Path {

@@ -1,5 +1,6 @@
 //! The VM environment: a QEMU guest with one disk that loads are applied to.
 
+use std::fs::File;
 use std::time::Duration;
 
 use virtbench_agent::protocol::{Greeting, TargetRef};
@@ -183,7 +184,14 @@ impl Machine for VmMachine {
     }
 
     fn quiesce(&mut self) -> Result<(), MachineError> {
-        self.guest.pause()
+        self.guest.pause()?;
+        let disk = &self.environment.disk;
+        if !disk.settings.cache().is_direct() {
+            // What QEMU has not flushed (that of a server) would be written back while another is measured.
+            // A failure shows in the next load; there is nothing to be done about it here.
+            let _ = File::open(&disk.path).and_then(|file| file.sync_data());
+        }
+        Ok(())
     }
 
     fn wake(&mut self) -> Result<(), MachineError> {

@@ -14,7 +14,7 @@ use crate::greeting::greeting;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send};
 
 /// How long a guest's disk may take to appear.
-const DISK_LIMIT: Duration = Duration::from_secs(10);
+const DISK_LIMIT: Duration = Duration::from_secs(15);
 
 /// Answers the host until it says [`Request::Shutdown`] or closes the connection; a load under way
 /// is stopped then.

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use virtbench_lab::{
-    ADAPTERS, Accelerator, DiskSettings, Environment, GuestConfig, GuestDisk, GuestImage, Machine, Observed,
-    Qemu, TimeLimits, Vm, find_adapter, find_kernel, measure_observed,
+    ADAPTERS, Accelerator, Adapter, DEFAULT_ADAPTER, DiskSettings, Environment, GuestConfig, GuestDisk,
+    GuestImage, LabError, Machine, Observed, Qemu, TimeLimits, Vm, find_adapter, find_kernel,
+    measure_observed, observe,
 };
 use virtbench_record::{AcceleratorFacts, BackingFacts, Measured, ProcessRole, SetupFacts};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
@@ -21,7 +23,10 @@ fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
 
 /// A booted guest whose only disk is `directory/disk` behind `adapter`.
 fn boot(adapter: &str, settings: &str, directory: &Path) -> Box<dyn Machine> {
-    let adapter = find_adapter(adapter).unwrap();
+    or_mend(start(find_adapter(adapter).unwrap(), settings, directory))
+}
+
+fn start(adapter: &'static Adapter, settings: &str, directory: &Path) -> Result<Box<dyn Machine>, LabError> {
     or_mend(or_mend(Qemu::find()).check_adapter(adapter));
     let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[adapter]));
     let path = directory.join("disk");
@@ -49,7 +54,7 @@ fn boot(adapter: &str, settings: &str, directory: &Path) -> Box<dyn Machine> {
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
     let config = GuestConfig::new(Accelerator::Tcg);
     let vm = Vm::new(adapter.name, or_mend(Qemu::find()), image, facts, config, disk);
-    or_mend(vm.with_setup(asked).start())
+    vm.with_setup(asked).start()
 }
 
 fn load(machine: &mut dyn Machine) -> Measured {
@@ -102,4 +107,46 @@ fn every_adapter_boots_is_found_and_measured() {
         assert_eq!(measured.processes.len(), 1 + machine.servers().len(), "{measured:?}");
         machine.shut_down();
     }
+}
+
+#[test]
+fn settings_are_seen_from_inside_the_guest() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let settings = "packed=on,depth=64,iothread=on,cache=directsync,aio=threads";
+    let mut machine = boot("virtio-blk", settings, directory.path());
+    let setup = machine.setup().unwrap();
+    assert!(setup.not_honoured.is_empty(), "{:?}", setup.not_honoured);
+    let found = setup.found.unwrap();
+    assert_eq!(found.queue_tags, Some(64), "{found:?}");
+    assert_eq!(found.write_cache.as_deref(), Some("write through"), "{found:?}");
+    assert!(found.virtio_features.contains(&34), "{found:?}");
+    assert_eq!(load(machine.as_mut()).outcome.errors, 0);
+    machine.shut_down();
+}
+
+#[test]
+fn a_stopped_guest_uses_no_processor_and_goes_on() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut machine = boot("nvme", "", directory.path());
+    machine.quiesce().unwrap();
+    let observed: Vec<Observed> = machine
+        .processes()
+        .into_iter()
+        .map(|process_id| Observed { process_id, environment: None, role: ProcessRole::IdleGuest })
+        .collect();
+    let never = AtomicBool::new(false);
+    let (_, processes) = or_mend(observe(&observed, Duration::from_millis(500), &never)).unwrap();
+    // A stopped QEMU keeps at most its own main loop, a tick of which is 2 % of half a second.
+    assert!(processes[0].cpu_percent() <= 10.0, "{processes:?}");
+    machine.wake().unwrap();
+    assert!(load(machine.as_mut()).outcome.total.operations > 0);
+}
+
+#[test]
+fn a_disk_that_does_not_appear_is_named_within_a_limit() {
+    // The driver of another disk: the guest has it and finds nothing to drive.
+    static LOST: Adapter = Adapter { disk_prefix: "nowhere", ..*DEFAULT_ADAPTER };
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let error = start(&LOST, "", directory.path()).unwrap_err().to_string();
+    assert!(error.contains("no disk named nowhere* appeared within 15 s; there are: vda"), "{error}");
 }

@@ -131,8 +131,7 @@ pub const ADAPTERS: &[Adapter] = &[
             depth: Some("queue-size"),
             depth_is_power_of_two: true,
             iothread: true,
-            // qemu-storage-daemon offers VIRTIO_F_RING_PACKED from 6.0 on only to clients that ask; left
-            // out until a guest has been seen to use it.
+            // Packed rings over vhost-user have not been seen to work, so they are not offered.
             packed: false,
         },
         transport: Transport::VhostUser,

@@ -5,9 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-study}
-packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-utils)
-# qemu-storage-daemon is a package of its own from Debian 13 on, part of qemu-system-common before.
-if apt-cache show qemu-storage-daemon >/dev/null 2>&1; then packages+=(qemu-storage-daemon); fi
+packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-system-common qemu-utils)
 case $purpose in
   study) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit) ;;

@@ -21,8 +21,8 @@ const NODE: &str = "served";
 /// There is no qemu-storage-daemon.
 #[derive(Debug, Error)]
 #[error(
-    "{program} was not found, which vhost-user-blk and the backing nbd need: `apt install qemu-system-common` \
-     (Debian 12) or `apt install qemu-storage-daemon`, or set VIRTBENCH_STORAGE_DAEMON to its path"
+    "{program} was not found, which vhost-user-blk and the backing nbd need: `apt install qemu-system-common`, or set \
+     VIRTBENCH_STORAGE_DAEMON to its path"
 )]
 pub struct NoStorageDaemon {
     program: String,

@@ -147,6 +147,6 @@ fn a_disk_that_does_not_appear_is_named_within_a_limit() {
     // The driver of another disk: the guest has it and finds nothing to drive.
     static LOST: Adapter = Adapter { disk_prefix: "nowhere", ..*DEFAULT_ADAPTER };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let error = start(&LOST, "", directory.path()).unwrap_err().to_string();
+    let error = start(&LOST, "", directory.path()).err().unwrap().to_string();
     assert!(error.contains("no disk named nowhere* appeared within 15 s; there are: vda"), "{error}");
 }

@@ -199,7 +199,7 @@ mod tests {
         assert_eq!((disks.len(), disks[0].1), (5, 4 << 20));
         assert!(disks[1].1 >= 4 << 20, "not every cluster was written: {}", disks[1].1);
         assert!(disks[2].1 < 1 << 20, "an overlay is empty at first: {}", disks[2].1);
-        assert!(disks[3].0.path.starts_with("/dev/loop") && disks[4].0.nbd);
+        assert!(disks[3].0.path.to_string_lossy().starts_with("/dev/loop") && disks[4].0.nbd);
         drop(images);
         assert_eq!(fs::read_dir(temp.path()).unwrap().count(), 0);
     }

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-study}
-packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-utils)
+packages=(gcc libc6-dev make ca-certificates curl kmod qemu-system-x86 qemu-system-common qemu-utils)
 case $purpose in
   study) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit) ;;

@@ -5,18 +5,22 @@
 //! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod host_use;
 mod outcome;
 mod point;
 mod provenance;
+mod setup;
 mod verification;
 
-pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
-pub use point::{
-    ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
+pub use host_use::{
+    GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
+pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
+pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
+pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use verification::{Damage, DamagedBlock, Verification};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.

@@ -5,11 +5,13 @@
 //! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod figures;
 mod outcome;
 mod point;
 mod provenance;
 mod verification;
 
+pub use figures::{Figures, ResultRow, ResultTable};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
 pub use point::{
     ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,

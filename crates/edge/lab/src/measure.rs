@@ -110,6 +110,7 @@ pub fn measure_together(
         host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns, run.clock.as_ref()),
         outcome: *run.outcome,
         host: host.clone(),
+        processes: Vec::new(),
         clock: run.clock,
     };
     Ok(MeasuredTogether { started_unix_ns, results: runs.into_iter().map(|run| run.map(measured)).collect() })

@@ -45,6 +45,8 @@ fn provenance() -> Provenance {
             },
         },
         guest: None,
+        setups: Vec::new(),
+        idle: Vec::new(),
         notes: vec![],
     }
 }
@@ -94,6 +96,7 @@ fn record(repetition: u32) -> PointRecord {
                 steal_percent: 0.0,
                 processors: 2,
             },
+            processes: Vec::new(),
             host_elapsed_ns: 1,
             clock: None,
         })),

@@ -55,7 +55,7 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
         steal_percent: 0.0,
         processors: 2,
     };
-    Measured { outcome, host, host_elapsed_ns: 1_000_000_000, clock: None }
+    Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_000_000, clock: None }
 }
 
 fn record(key: PointKey, environment: &str, repetition: u32, status: PointStatus) -> PointRecord {

@@ -1,7 +1,8 @@
 //! What a measurement comes down to when configurations are compared, wherever it comes from.
 
+use crate::host_use::HostUse;
 use crate::outcome::LoadOutcome;
-use crate::point::{HostUse, Measured, PointKey};
+use crate::point::{Measured, PointKey};
 
 /// The figures of one repetition of one point (paper 2, "Metrics").
 #[derive(Debug, Clone, Copy, PartialEq)]

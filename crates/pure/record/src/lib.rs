@@ -6,19 +6,29 @@
 //! files is for others.
 
 mod figures;
+mod host_use;
 mod outcome;
 mod point;
 mod provenance;
+mod setup;
 mod verification;
 
+<<<<<<< HEAD
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
 pub use point::{
     ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
+=======
+pub use host_use::{
+    GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
+>>>>>>> i4-lab
 };
+pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
+pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
+pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use verification::{Damage, DamagedBlock, Verification};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.

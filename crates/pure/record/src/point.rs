@@ -5,6 +5,7 @@ use thiserror::Error;
 use virtbench_units::format_bytes;
 
 use crate::FORMAT;
+use crate::host_use::{HostUse, ProcessUse};
 use crate::outcome::LoadOutcome;
 
 /// A point of the throughput surface (paper 1, section 3.1).
@@ -28,32 +29,6 @@ impl std::fmt::Display for PointKey {
             self.read_percent,
             self.random_percent
         )
-    }
-}
-
-/// CPU use of the host while a point was measured, as paper 2 defines it: the sum over all physical
-/// processors, so that a machine of n processors can reach n x 100 %.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HostUse {
-    /// Everything that is not idle or waiting for I/O, in percent of one processor.
-    pub cpu_percent: f64,
-    /// User mode, guests included, in percent of one processor.
-    pub user_percent: f64,
-    /// Kernel mode with interrupts, in percent of one processor.
-    pub system_percent: f64,
-    /// Time that a hypervisor below this host took away, in percent of one processor; not part of
-    /// `cpu_percent`.
-    pub steal_percent: f64,
-    /// Processors summed over.
-    pub processors: u32,
-}
-
-impl HostUse {
-    /// A rate for each percent of CPU use, as in paper 2; nothing where no use could be seen.
-    #[must_use]
-    pub fn per_cpu_percent(&self, rate: f64) -> Option<f64> {
-        (self.cpu_percent > 0.0).then(|| rate / self.cpu_percent)
     }
 }
 
@@ -83,6 +58,10 @@ pub struct Measured {
     pub outcome: LoadOutcome,
     /// What it cost the host.
     pub host: HostUse,
+    /// What of that was seen to be whose: hypervisors, servers of backings, virtbench itself. Empty
+    /// where it was not asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessUse>,
     /// The measuring time by the host's clock, in nanoseconds.
     pub host_elapsed_ns: u64,
     /// The guest's clock against the host's; absent where they are the same clock.

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host_use::IdleBaseline;
 use crate::point::{RecordError, check_format};
+use crate::setup::SetupFacts;
 
 /// Which study a run folder belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +13,8 @@ use crate::point::{RecordError, check_format};
 pub enum RunKind {
     /// The same load natively and in a VM (paper 1, section 3).
     NativeVsVm,
+    /// The same load through different virtual adapters and over different backings (paper 2).
+    Adapters,
 }
 
 /// The storage under the target.
@@ -131,6 +135,12 @@ pub struct Provenance {
     pub host: HostFacts,
     /// The guest, once it has booted.
     pub guest: Option<GuestFacts>,
+    /// What each environment is, in the plan's order, in a study of configurations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setups: Vec<SetupFacts>,
+    /// What the guests cost without a load, each sitting's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<IdleBaseline>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -145,4 +155,24 @@ pub fn parse_provenance(text: &str) -> Result<Provenance, RecordError> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
     check_format(&value)?;
     serde_json::from_value(value).map_err(damaged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A `run.json` of before there were studies of configurations.
+    const OLD: &str = r#"{"format":1,"kind":"native-vs-vm","version":"0.1.0","command":["virtbench"],
+        "started_unix_s":1,"plan":{"grid":"quick","blocks_bytes":[4096],"read_percents":[0],
+        "random_percents":[0],"repetitions":1,"outstanding":16,"workers":1,"ramp_ns":0,"time_ns":1,
+        "size_bytes":1048576,"environments":["native","vm"],"seed":1},"host":{"kernel":"6","distribution":"d",
+        "cpu":"c","processors":2,"memory_bytes":1,"hypervisor":null,"disk":{"filesystem":"ext4","device":null,
+        "rotational":null,"scheduler":null,"write_cache":null}},"guest":null,"notes":[]}"#;
+
+    #[test]
+    fn run_folders_from_before_configurations_are_read() {
+        let old = parse_provenance(OLD).unwrap();
+        assert_eq!(old.kind, RunKind::NativeVsVm);
+        assert!(old.setups.is_empty() && old.idle.is_empty());
+    }
 }

@@ -69,7 +69,7 @@ pub fn csv(records: &[PointRecord]) -> Result<String, CsvError> {
 }
 
 fn row(record: &PointRecord, measured: &Measured) -> Vec<String> {
-    let Measured { outcome, host, host_elapsed_ns, clock } = measured;
+    let Measured { outcome, host, processes: _, host_elapsed_ns, clock } = measured;
     let mut row = vec![
         record.environment.clone(),
         record.point.block_bytes.to_string(),

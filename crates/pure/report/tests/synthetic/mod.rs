@@ -81,6 +81,8 @@ pub fn provenance(plan: Plan) -> Provenance {
             ),
             boot_ns: 4_200_000_000,
         }),
+        setups: Vec::new(),
+        idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }
 }
@@ -178,7 +180,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         processors: 2,
     };
     let clock = vm.then_some(ClockCheck { drift_ppm: 12.0, uncertainty_ppm: 40.0 });
-    Measured { outcome, host, host_elapsed_ns: 1_000_400_000, clock }
+    Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_400_000, clock }
 }
 
 /// `histogram_share` 0 keeps the histogram out of the record, as for the total of both directions.

@@ -75,6 +75,8 @@ fn provenance(args: &NativeVsVmArgs, out: &Path) -> Result<Provenance, Failure> 
         host: host_facts(existing_ancestor(target_dir)),
         plan,
         guest: None,
+        setups: Vec::new(),
+        idle: Vec::new(),
         notes: Vec::new(),
     })
 }

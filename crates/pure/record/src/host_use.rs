@@ -1,0 +1,146 @@
+//! CPU use of the host: all of it, and what can be told apart.
+
+use serde::{Deserialize, Serialize};
+
+/// CPU use of the host while a point was measured, as paper 2 defines it: the sum over all physical
+/// processors, so that a machine of n processors can reach n x 100 %.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HostUse {
+    /// Everything that is not idle or waiting for I/O, in percent of one processor.
+    pub cpu_percent: f64,
+    /// User mode, guests included, in percent of one processor.
+    pub user_percent: f64,
+    /// Kernel mode with interrupts, in percent of one processor.
+    pub system_percent: f64,
+    /// Time that a hypervisor below this host took away, in percent of one processor; not part of
+    /// `cpu_percent`.
+    pub steal_percent: f64,
+    /// Processors summed over.
+    pub processors: u32,
+}
+
+impl HostUse {
+    /// A rate for each percent of CPU use, as in paper 2; nothing where no use could be seen.
+    #[must_use]
+    pub fn per_cpu_percent(&self, rate: f64) -> Option<f64> {
+        (self.cpu_percent > 0.0).then(|| rate / self.cpu_percent)
+    }
+}
+
+/// What a process has to do with the point that was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ProcessRole {
+    /// The hypervisor of the guest that was loaded.
+    MeasuredGuest,
+    /// A server between that guest and its blocks, such as qemu-storage-daemon or qemu-nbd.
+    Backing,
+    /// The hypervisor of a guest that was booted and not loaded.
+    IdleGuest,
+    /// A server of such a guest's blocks.
+    IdleBacking,
+    /// virtbench itself.
+    Virtbench,
+}
+
+/// CPU use of one process with all its threads, children that it has waited for included.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ProcessUse {
+    /// Its program, such as `qemu-system-x86_64`.
+    pub name: String,
+    /// The configuration it belongs to; none for virtbench itself.
+    pub environment: Option<String>,
+    /// What it has to do with the point.
+    pub role: ProcessRole,
+    /// Threads it had when the sample was taken.
+    pub threads: u32,
+    /// User mode, guest code included, in percent of one processor.
+    pub user_percent: f64,
+    /// Kernel mode, in percent of one processor.
+    pub system_percent: f64,
+}
+
+impl ProcessUse {
+    /// User and kernel mode, in percent of one processor.
+    #[must_use]
+    pub fn cpu_percent(&self) -> f64 {
+        self.user_percent + self.system_percent
+    }
+}
+
+/// The sum over the processes of one role, in percent of one processor.
+#[must_use]
+pub fn role_percent(processes: &[ProcessUse], role: ProcessRole) -> f64 {
+    processes.iter().filter(|process| process.role == role).map(ProcessUse::cpu_percent).sum()
+}
+
+/// What of the host's CPU use no process here accounts for, in percent of one processor: interrupts,
+/// the kernel's own threads (such as a loop device's), and everything else that runs on the host. Ticks
+/// are counted coarsely, so that it may come out a little below zero, which is shown as zero.
+#[must_use]
+pub fn unattributed_percent(host: &HostUse, processes: &[ProcessUse]) -> f64 {
+    (host.cpu_percent - processes.iter().map(ProcessUse::cpu_percent).sum::<f64>()).max(0.0)
+}
+
+/// How the guests of a baseline were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum GuestsState {
+    /// Booted and running, without a load.
+    Running,
+    /// Booted, their processors stopped by the hypervisor (QMP `stop`): how guests wait while another
+    /// is measured.
+    Stopped,
+}
+
+/// What the host used with guests booted and no load anywhere, measured for as long as a point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IdleBaseline {
+    /// How the guests were.
+    pub guests: GuestsState,
+    /// Names of the configurations whose guests were booted.
+    pub environments: Vec<String>,
+    /// When it began, in nanoseconds since 1970 by the host's clock.
+    pub started_unix_ns: u64,
+    /// How long it took, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The whole host.
+    pub host: HostUse,
+    /// What of that was seen to be whose.
+    pub processes: Vec<ProcessUse>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_process_accounts_for_is_the_rest() {
+        let host = HostUse {
+            cpu_percent: 120.0,
+            user_percent: 70.0,
+            system_percent: 50.0,
+            steal_percent: 0.0,
+            processors: 2,
+        };
+        let process = |role, user_percent, system_percent| ProcessUse {
+            name: "p".into(),
+            environment: None,
+            role,
+            threads: 1,
+            user_percent,
+            system_percent,
+        };
+        let mut processes =
+            vec![process(ProcessRole::MeasuredGuest, 60.0, 20.0), process(ProcessRole::IdleGuest, 5.0, 1.0)];
+        assert_eq!(unattributed_percent(&host, &processes), 34.0);
+        assert_eq!(role_percent(&processes, ProcessRole::MeasuredGuest), 80.0);
+        processes.push(process(ProcessRole::Virtbench, 40.0, 0.0));
+        assert_eq!(unattributed_percent(&host, &processes), 0.0);
+    }
+}

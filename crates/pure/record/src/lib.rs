@@ -13,15 +13,9 @@ mod provenance;
 mod setup;
 mod verification;
 
-<<<<<<< HEAD
 pub use figures::{Figures, ResultRow, ResultTable};
-pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
-pub use point::{
-    ClockCheck, HostUse, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records,
-=======
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
->>>>>>> i4-lab
 };
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
 pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};

@@ -4,12 +4,14 @@
 //! the network (its content security policy forbids it). Every figure has a table that holds the
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
+mod analysed;
 mod figures;
 mod format;
 mod page;
 mod provenance;
 mod rows;
 mod run;
+mod scene;
 mod scripts;
 mod tables;
 mod takeaway;
@@ -18,6 +20,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{PointRecord, Provenance};
 
+pub use analysed::Analysed;
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
 

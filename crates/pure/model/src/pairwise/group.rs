@@ -28,6 +28,32 @@ pub struct Kind {
     pub read_percent: u8,
 }
 
+impl std::fmt::Display for Kind {
+    /// `sequential reads`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let access = Access(self.random_percent);
+        match self.read_percent {
+            0 => write!(f, "{access} writes"),
+            100 => write!(f, "{access} reads"),
+            some => write!(f, "{access} I/O with {some} % reads"),
+        }
+    }
+}
+
+/// A share of random seeks in words, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Access(pub u8);
+
+impl std::fmt::Display for Access {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => f.write_str("sequential"),
+            100 => f.write_str("random"),
+            some => write!(f, "{some} % random"),
+        }
+    }
+}
+
 impl From<PointKey> for Kind {
     fn from(key: PointKey) -> Self {
         Self { random_percent: key.random_percent, read_percent: key.read_percent }
@@ -70,13 +96,15 @@ impl Group {
             .map(|(_, standing)| standing)
     }
 
-    /// The one to use: the cheapest in CPU of those that are equivalent to the best.
+    /// The one to use: the best, unless one that is equivalent to it does more I/O for each percent of
+    /// CPU by over the margin; then the one that does most.
     #[must_use]
-    pub fn choice(&self) -> Option<&Standing> {
-        let cost = |standing: &&Standing| standing.iops_per_cpu_percent.unwrap_or(0.0);
-        // `max_by` takes the last of equals: ranks are walked from the worst.
-        let candidates: Vec<_> = self.candidates().collect();
-        candidates.into_iter().rev().max_by(|a, b| cost(a).total_cmp(&cost(b)))
+    pub fn choice(&self, margin: Margin) -> Option<&Standing> {
+        let best = self.standings.first()?;
+        let efficiency = |standing: &Standing| standing.iops_per_cpu_percent.unwrap_or(0.0);
+        let cheapest = self.candidates().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)))?;
+        let is_cheaper = efficiency(cheapest) > efficiency(best) * (1.0 + margin.share());
+        Some(if is_cheaper && efficiency(best) > 0.0 { cheapest } else { best })
     }
 }
 
@@ -189,7 +217,9 @@ pub fn recommend(analysis: &Analysis) -> Vec<Use> {
             analysis.groups[*index].candidates().any(|standing| standing.configuration == configuration)
         };
         let chosen = |configuration: usize, index: &usize| {
-            analysis.groups[*index].choice().is_some_and(|standing| standing.configuration == configuration)
+            analysis
+                .choice(&analysis.groups[*index])
+                .is_some_and(|standing| standing.configuration == configuration)
         };
         let count = |configuration: usize| {
             (

@@ -15,7 +15,7 @@ use virtbench_units::SeedSequence;
 
 use crate::ratio::paired_ratio_at;
 
-pub use group::{Group, Kind, SMALL_MOST_BYTES, Standing, Use, recommend};
+pub use group::{Access, Group, Kind, SMALL_MOST_BYTES, Standing, Use, recommend};
 pub use measurements::{Cell, Measurements};
 pub use verdict::{Finding, Judged, LEVEL, Margin, VERDICT_CONFIDENCE};
 
@@ -158,6 +158,12 @@ impl Analysis {
     #[must_use]
     pub fn name(&self, configuration: usize) -> &str {
         self.measurements.configurations.get(configuration).map_or("", String::as_str)
+    }
+
+    /// What to use for a kind of I/O ([`Group::choice`]).
+    #[must_use]
+    pub fn choice<'g>(&self, group: &'g Group) -> Option<&'g Standing> {
+        group.choice(self.margin)
     }
 
     /// How all points of all pairs came out. Which of two is the higher has no meaning in the sum.

@@ -73,6 +73,17 @@ pub enum Finding {
 }
 
 impl Finding {
+    /// In a word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+            Self::Equivalent => "equivalent",
+            Self::Undecided => "undecided",
+        }
+    }
+
     /// Of the reciprocal.
     #[must_use]
     pub fn swapped(self) -> Self {

@@ -1,0 +1,309 @@
+//! What a reader takes away from configurations compared with each other (paper 2).
+
+use std::collections::BTreeSet;
+
+use virtbench_model::Span;
+use virtbench_model::pairwise::{
+    Access, Finding, Group, Kind, LEVEL, Metric, SMALL_MOST_BYTES, Tally, Use, recommend,
+};
+use virtbench_record::{GuestsState, Provenance, ResultTable};
+use virtbench_units::format_bytes;
+
+use super::{Takeaway, cautions};
+use crate::analysed::{Analysed, Source};
+use crate::format::{count, significant};
+use crate::scene::Scene;
+
+/// The conclusions of an analysis.
+pub(crate) fn of_analysed(analysed: &Analysed<'_>) -> Takeaway {
+    let details = [
+        verdicts(analysed, Metric::Rate, "throughput"),
+        verdicts(analysed, Metric::Efficiency, "I/O per %CPU"),
+        confidence(analysed),
+        doubts(analysed),
+    ];
+    let mut details: Vec<String> = details.into_iter().flatten().collect();
+    let cautions = match &analysed.source {
+        Source::Run { provenance, records } => {
+            details.extend(idle(provenance));
+            let scene = Scene::of_configurations(provenance, records, &analysed.analysis.measurements);
+            [cautions::all(&scene), not_honoured(provenance)].concat()
+        }
+        Source::Table(table) => of_table(table),
+    };
+    Takeaway { headline: headline(analysed), details, cautions }
+}
+
+fn headline(analysed: &Analysed<'_>) -> String {
+    let analysis = &analysed.analysis;
+    let names = &analysis.measurements.configurations;
+    let measured: Vec<&String> = names
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| {
+            analysis.measurements.points.values().any(|cells| cells[*index].side.repetitions > 0)
+        })
+        .map(|(_, name)| name)
+        .collect();
+    let place = match &analysed.source {
+        Source::Run { provenance, .. } => place(provenance),
+        Source::Table(_) => String::new(),
+    };
+    match measured.as_slice() {
+        [] => return "Nothing has been measured.".into(),
+        [only] => return format!("Only {only} has been measured, so there is nothing to compare it with."),
+        _ => {}
+    }
+    let uses = recommend(analysis);
+    if uses.is_empty() {
+        return "No point was measured in more than one configuration, so there is nothing to compare."
+            .into();
+    }
+    let whole = analysis.groups.iter().all(|group| group.standings.len() == measured.len());
+    let alike = |group: &Group| group.standings.iter().skip(1).all(|other| other.is(Finding::Equivalent));
+    let margin = percent(analysis.margin.share());
+    if whole && analysis.groups.iter().all(alike) {
+        let tally = analysis.tally(Metric::Rate);
+        let all: Vec<usize> = (0..names.len()).filter(|index| measured.contains(&&names[*index])).collect();
+        let sentence = format!(
+            "{place}{} are equivalent for every kind of I/O measured: their throughput is within {margin} at {} of {}",
+            listed(measured.iter().map(|name| name.as_str())),
+            tally.equivalent,
+            count(tally.points(), if measured.len() == 2 { "point" } else { "comparison" }),
+        );
+        return format!(
+            "{sentence}{}.",
+            costs(analysed, &all.iter().map(|index| (*index, None)).collect::<Vec<_>>())
+        );
+    }
+    let advice = uses.iter().map(|item| {
+        format!(
+            "{} for {}",
+            analysis.name(item.configuration),
+            reach(analysis.groups.as_slice(), &item.groups)
+        )
+    });
+    let advice = listed(advice.collect::<Vec<_>>().iter().map(String::as_str));
+    let covered: Vec<(usize, Option<&Use>)> =
+        uses.iter().map(|item| (item.configuration, Some(item))).collect();
+    format!("{place}use {advice}{}.", costs(analysed, &covered)).replacen(
+        "use ",
+        if place.is_empty() { "Use " } else { "use " },
+        1,
+    )
+}
+
+/// `On this host under TCG, `.
+fn place(provenance: &Provenance) -> String {
+    let accelerator = provenance.guest.as_ref().map(|guest| guest.accelerator.name.to_uppercase());
+    accelerator.map_or_else(|| "On this host, ".into(), |name| format!("On this host under {name}, "))
+}
+
+/// What each does for a percent of the host's CPU, where it is to be used.
+fn costs(analysed: &Analysed<'_>, uses: &[(usize, Option<&Use>)]) -> String {
+    let analysis = &analysed.analysis;
+    let cost = |(configuration, item): &(usize, Option<&Use>)| {
+        let points: Option<BTreeSet<_>> = item.map(|item| {
+            item.groups.iter().flat_map(|index| analysis.groups[*index].points.iter().copied()).collect()
+        });
+        let range = analysis.efficiency_range(*configuration, |key| {
+            points.as_ref().is_none_or(|points| points.contains(&key))
+        })?;
+        Some((range_text(range), analysis.name(*configuration)))
+    };
+    let costs: Vec<_> = uses.iter().filter_map(cost).collect();
+    let Some(((range, name), others)) = costs.split_first() else { return String::new() };
+    let there = if uses.iter().any(|(_, item)| item.is_some()) && uses.len() > 1 { " there" } else { "" };
+    let first = format!("{range} I/Os a second through {name}");
+    let others = others.iter().map(|(range, name)| format!("{range} through {name}"));
+    let all: Vec<String> = std::iter::once(first).chain(others).collect();
+    format!("; each percent of host CPU carries{there} {}", listed(all.iter().map(String::as_str)))
+}
+
+fn range_text(range: Span) -> String {
+    let (low, high) = (significant(range.low), significant(range.high));
+    if low == high { low } else { format!("{low} to {high}") }
+}
+
+/// How the points of all pairs came out.
+fn verdicts(analysed: &Analysed<'_>, metric: Metric, quantity: &str) -> Option<String> {
+    let analysis = &analysed.analysis;
+    let tally = analysis.tally(metric);
+    let pairs = analysis.pairs.iter().filter(|pair| pair.tally(metric).points() > 0).count();
+    let over = match (tally.points(), pairs) {
+        (0, _) => return None,
+        (points, 1) => format!("At {}", count(points, "point")),
+        (points, pairs) => format!("In {} ({})", count(points, "comparison"), count(pairs, "pair")),
+    };
+    let Tally { equivalent, undecided, .. } = tally;
+    let differ = tally.higher + tally.lower;
+    let margin = percent(analysis.margin.share());
+    let parts = [
+        (equivalent, format!("equivalent within {margin} at {equivalent}")),
+        (differ, format!("different by more than that at {differ}")),
+        (undecided, format!("undecided at {undecided}")),
+    ];
+    let parts: Vec<&str> =
+        parts.iter().filter(|(number, _)| *number > 0).map(|(_, text)| text.as_str()).collect();
+    Some(format!("{over}, {quantity} is {}.", listed(parts.into_iter())))
+}
+
+/// What verdicts are worth.
+fn confidence(analysed: &Analysed<'_>) -> Option<String> {
+    let tally = analysed.analysis.tally(Metric::Rate);
+    let level = percent(LEVEL);
+    match tally.points() {
+        0 => None,
+        points if tally.without_spread == points => {
+            Some("No spread is given, so verdicts compare single values and carry no confidence.".into())
+        }
+        points => {
+            let told = points - tally.without_spread - tally.undecided;
+            let single = match tally.without_spread {
+                0 => String::new(),
+                some => format!("; {some} compare single values and carry no confidence"),
+            };
+            let doubtful = (told as f64 * LEVEL).ceil();
+            Some(format!(
+                "Each verdict is by itself wrong with a probability of at most {level}: of {told} on throughput, \
+                 up to about {doubtful:.0} may be{single}."
+            ))
+        }
+    }
+}
+
+/// Where the best is not shown to be better than another.
+fn doubts(analysed: &Analysed<'_>) -> Option<String> {
+    let analysis = &analysed.analysis;
+    let doubtful = |group: &Group| {
+        let others: Vec<&str> = group
+            .standings
+            .iter()
+            .filter(|standing| standing.is(Finding::Undecided))
+            .map(|standing| analysis.name(standing.configuration))
+            .collect();
+        (!others.is_empty()).then(|| {
+            let sizes = analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1;
+            format!("{} ({})", group_name(group, sizes), listed(others.into_iter()))
+        })
+    };
+    let doubts: Vec<String> = analysis.groups.iter().filter_map(doubtful).collect();
+    (!doubts.is_empty()).then(|| {
+        format!(
+            "Repetitions do not tell the best from others in {}.",
+            listed(doubts.iter().map(String::as_str))
+        )
+    })
+}
+
+/// What guests cost that do nothing.
+fn idle(provenance: &Provenance) -> Option<String> {
+    let mean = |state: GuestsState| {
+        let percents: Vec<f64> = provenance
+            .idle
+            .iter()
+            .filter(|baseline| baseline.guests == state)
+            .map(|baseline| baseline.host.cpu_percent)
+            .collect();
+        (!percents.is_empty()).then(|| percents.iter().sum::<f64>() / percents.len() as f64)
+    };
+    let guests = provenance.idle.iter().map(|baseline| baseline.environments.len()).max()?;
+    let states = [(GuestsState::Running, "running"), (GuestsState::Stopped, "stopped")];
+    let parts: Vec<String> = states
+        .into_iter()
+        .filter_map(|(state, name)| Some(format!("{} % {name}", significant(mean(state)?))))
+        .collect();
+    Some(format!(
+        "Without a load, {} cost the host {} of a processor, all else on it included.",
+        count(guests, "booted guest"),
+        listed(parts.iter().map(String::as_str))
+    ))
+}
+
+fn not_honoured(provenance: &Provenance) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for setup in &provenance.setups {
+        for item in &setup.not_honoured {
+            sentences.push(format!(
+                "{}: {} {} was asked for, {} was found.",
+                setup.name,
+                item.setting,
+                item.asked,
+                item.found.trim_end_matches('.')
+            ));
+        }
+    }
+    sentences
+}
+
+fn of_table(table: &ResultTable) -> Vec<String> {
+    table
+        .latency_derived
+        .then(|| {
+            "Response times are worked out from the I/Os outstanding and the I/O rate (Little's law), not measured."
+                .into()
+        })
+        .into_iter()
+        .collect()
+}
+
+/// `5 %`.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e4).round() / 1e2)
+}
+
+/// `a, b and c`.
+fn listed<'t>(items: impl Iterator<Item = &'t str>) -> String {
+    let items: Vec<&str> = items.collect();
+    match items.as_slice() {
+        [] => String::new(),
+        [only] => (*only).into(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// `sequential reads up to 16 KiB`; without the size where there is only one.
+pub(crate) fn group_name(group: &Group, sizes: bool) -> String {
+    let kind = group.kind.to_string();
+    let limit = format_bytes(SMALL_MOST_BYTES);
+    match (sizes, group.small) {
+        (false, _) => kind,
+        (true, true) => format!("{kind} up to {limit}"),
+        (true, false) => format!("{kind} above {limit}"),
+    }
+}
+
+/// The groups of which `chosen` are indices, in as few words as are true: all, by access, by kind, by size.
+fn reach(groups: &[Group], chosen: &[usize]) -> String {
+    if chosen.len() == groups.len() {
+        return "every kind of I/O measured".into();
+    }
+    let is_chosen = |index: &usize| chosen.contains(index);
+    let of = |holds: &dyn Fn(Kind) -> bool| -> Vec<usize> {
+        (0..groups.len()).filter(|index| holds(groups[*index].kind)).collect()
+    };
+    let accesses: BTreeSet<u8> = groups.iter().map(|group| group.kind.random_percent).collect();
+    let mut parts = Vec::new();
+    for access in accesses {
+        let all = of(&|kind| kind.random_percent == access);
+        let kinds: BTreeSet<Kind> = all.iter().map(|index| groups[*index].kind).collect();
+        if kinds.len() > 1 && all.iter().all(is_chosen) {
+            parts.push(format!("{} I/O", Access(access)));
+            continue;
+        }
+        for kind in kinds {
+            let sizes = of(&|other| other == kind);
+            if sizes.iter().all(is_chosen) {
+                parts.push(kind.to_string());
+            } else {
+                parts.extend(
+                    sizes
+                        .iter()
+                        .filter(|index| is_chosen(index))
+                        .map(|index| group_name(&groups[*index], true)),
+                );
+            }
+        }
+    }
+    listed(parts.iter().map(String::as_str))
+}

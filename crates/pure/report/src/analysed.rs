@@ -1,10 +1,9 @@
 //! Configurations compared with each other, from a run or from a table.
 
-use std::collections::BTreeMap;
-
 use virtbench_model::{Analysis, Margin, Measurements, analyse};
 use virtbench_record::{PointRecord, Provenance, ResultTable};
 
+use crate::page;
 use crate::rows::{self, CsvError};
 use crate::takeaway::{self, Takeaway};
 
@@ -45,11 +44,10 @@ impl<'a> Analysed<'a> {
         Self { source: Source::Table(table), analysis: analyse(measurements, margin, TABLE_SEED) }
     }
 
-    /// One self-contained page. `histograms` as for [`crate::native_vs_vm_html`]; a table has none.
+    /// One self-contained page.
     #[must_use]
-    pub fn html(&self, histograms: &BTreeMap<String, String>) -> String {
-        let _ = histograms;
-        String::new()
+    pub fn html(&self) -> String {
+        page::configurations(self)
     }
 
     /// Every verdict as CSV, a row for each pair, point and quantity; a ratio is that of the first to the

@@ -39,7 +39,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
     if let Some(path) = &args.html {
-        save(path, &analysed.html(histograms))?;
+        save(path, &analysed.html())?;
     }
     if let Some(path) = &args.csv {
         save(path, &analysed.verdicts_csv()?)?;

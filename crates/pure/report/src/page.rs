@@ -103,7 +103,7 @@ fn figure(figure: &Figure, named: bool) -> Markup {
         figure {
             @if named || figure.drawings.len() > 1 { h3 { (figure.title) } }
             @for drawing in &figure.drawings { @if let Choice::Select(what) = drawing.choice { (selection(drawing, what)) } }
-            div.plots.pair[figure.drawings.len() > 1] {
+            div.plots.pair[figure.drawings.len() > 1].quad[figure.drawings.len() > 2] {
                 @for drawing in &figure.drawings {
                     div.plot id=(drawing.id) role="img" aria-label=(drawing.label) {}
                 }

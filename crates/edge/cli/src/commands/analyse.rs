@@ -3,7 +3,6 @@
 mod json;
 mod table;
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -30,10 +29,9 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
         Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
     })?;
     let source = open(&args.source)?;
-    let none = BTreeMap::new();
-    let (analysed, histograms) = match &source {
-        Source::Run(run) => (Analysed::run(&run.provenance, &run.records, margin), &run.histograms),
-        Source::Table(table) => (Analysed::table(table, margin), &none),
+    let analysed = match &source {
+        Source::Run(run) => Analysed::run(&run.provenance, &run.records, margin),
+        Source::Table(table) => Analysed::table(table, margin),
     };
     let save = |path: &Path, text: &str| {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use virtbench_report::{csv, native_vs_vm_html};
+use virtbench_report::{csv, html};
 use virtbench_study::{LoadedRun, load_run};
 
 use crate::args::ReportArgs;
@@ -22,17 +22,17 @@ pub fn execute(args: &ReportArgs) -> Outcome {
 /// Writes the page and the CSV; returns the run and where they are.
 pub fn write(
     dir: &Path,
-    html: Option<&Path>,
+    html_path: Option<&Path>,
     csv_path: Option<&Path>,
 ) -> Result<(LoadedRun, [PathBuf; 2]), Failure> {
     let run = load_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
-    let html = html.map_or_else(|| dir.join("report.html"), Path::to_owned);
+    let html_path = html_path.map_or_else(|| dir.join("report.html"), Path::to_owned);
     let csv_path = csv_path.map_or_else(|| dir.join("results.csv"), Path::to_owned);
-    let page = native_vs_vm_html(&run.provenance, &run.records, &run.histograms);
+    let page = html(&run.provenance, &run.records, &run.histograms);
     let save = |path: &Path, text: &str| {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
-    save(&html, &page)?;
+    save(&html_path, &page)?;
     save(&csv_path, &csv(&run.records)?)?;
-    Ok((run, [html, csv_path]))
+    Ok((run, [html_path, csv_path]))
 }

@@ -14,6 +14,9 @@ use crate::analysed::{Analysed, Source};
 use crate::format::{count, significant};
 use crate::scene::Scene;
 
+/// Configurations that a sentence names one by one.
+const NAMED_MOST: usize = 3;
+
 /// The conclusions of an analysis.
 pub(crate) fn of_analysed(analysed: &Analysed<'_>) -> Takeaway {
     let details = [
@@ -66,9 +69,13 @@ fn headline(analysed: &Analysed<'_>) -> String {
         let tally = analysis.tally(Metric::Rate);
         let all: Vec<usize> = (0..names.len()).filter(|index| measured.contains(&&names[*index])).collect();
         let sentence = format!(
-            "{place}{} are equivalent for every kind of I/O measured: their throughput is within {margin} at {} of {}",
+            "{place}{} are equivalent for every kind of I/O measured: their throughput is within {margin} {} of {}",
             listed(measured.iter().map(|name| name.as_str())),
-            tally.equivalent,
+            if measured.len() == 2 {
+                format!("at {}", tally.equivalent)
+            } else {
+                format!("in {}", tally.equivalent)
+            },
             count(tally.points(), if measured.len() == 2 { "point" } else { "comparison" }),
         );
         return format!(
@@ -86,6 +93,9 @@ fn headline(analysed: &Analysed<'_>) -> String {
     let advice = listed(advice.collect::<Vec<_>>().iter().map(String::as_str));
     let covered: Vec<(usize, Option<&Use>)> =
         uses.iter().map(|item| (item.configuration, Some(item))).collect();
+    let open =
+        analysis.groups.iter().any(|group| group.standings.iter().any(|other| other.is(Finding::Undecided)));
+    let advice = if open { format!("{advice}, as far as these repetitions tell") } else { advice };
     format!("{place}use {advice}{}.", costs(analysed, &covered)).replacen(
         "use ",
         if place.is_empty() { "Use " } else { "use " },
@@ -113,6 +123,9 @@ fn costs(analysed: &Analysed<'_>, uses: &[(usize, Option<&Use>)]) -> String {
     };
     let costs: Vec<_> = uses.iter().filter_map(cost).collect();
     let Some(((range, name), others)) = costs.split_first() else { return String::new() };
+    if costs.len() > NAMED_MOST {
+        return format!("; I/O for each percent of host CPU is set out below for all {}", costs.len());
+    }
     let there = if uses.iter().any(|(_, item)| item.is_some()) && uses.len() > 1 { " there" } else { "" };
     let first = format!("{range} I/Os a second through {name}");
     let others = others.iter().map(|(range, name)| format!("{range} through {name}"));
@@ -184,7 +197,11 @@ fn doubts(analysed: &Analysed<'_>) -> Option<String> {
             .collect();
         (!others.is_empty()).then(|| {
             let sizes = analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1;
-            format!("{} ({})", group_name(group, sizes), listed(others.into_iter()))
+            let others = match others.len() {
+                many if many > NAMED_MOST => format!("{many} others"),
+                _ => listed(others.into_iter()),
+            };
+            format!("{} ({others})", group_name(group, sizes))
         })
     };
     let doubts: Vec<String> = analysis.groups.iter().filter_map(doubtful).collect();
@@ -211,10 +228,10 @@ fn idle(provenance: &Provenance) -> Option<String> {
     let states = [(GuestsState::Running, "running"), (GuestsState::Stopped, "stopped")];
     let parts: Vec<String> = states
         .into_iter()
-        .filter_map(|(state, name)| Some(format!("{} % {name}", significant(mean(state)?))))
+        .filter_map(|(state, name)| Some(format!("{} % of a processor {name}", significant(mean(state)?))))
         .collect();
     Some(format!(
-        "Without a load, {} cost the host {} of a processor, all else on it included.",
+        "Without a load, {} cost the host {}, all else on it included.",
         count(guests, "booted guest"),
         listed(parts.iter().map(String::as_str))
     ))
@@ -224,13 +241,9 @@ fn not_honoured(provenance: &Provenance) -> Vec<String> {
     let mut sentences = Vec::new();
     for setup in &provenance.setups {
         for item in &setup.not_honoured {
-            sentences.push(format!(
-                "{}: {} {} was asked for, {} was found.",
-                setup.name,
-                item.setting,
-                item.asked,
-                item.found.trim_end_matches('.')
-            ));
+            let found = item.found.trim_end_matches('.');
+            sentences
+                .push(format!("{}: asked for {} {}, found {found}.", setup.name, item.setting, item.asked));
         }
     }
     sentences

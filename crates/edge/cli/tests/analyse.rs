@@ -4,6 +4,8 @@
 
 #[allow(unused, reason = "each test file uses its own part")]
 mod support;
+#[path = "../../../pure/report/tests/synthetic/mod.rs"]
+mod synthetic;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -188,4 +190,47 @@ fn what_cannot_be_analysed_is_named() {
     }
     let finished = run(&["analyse", &paper().display().to_string(), "--margin", "0"]);
     assert!(finished.code() == 2 && finished.stderr.contains("--margin"), "{finished:?}");
+}
+
+/// A made-up run of four configurations in a folder, as a study leaves it.
+fn run_folder(repetitions: u32) -> tempfile::TempDir {
+    let folder = folder();
+    let plan = synthetic::configurations::adapters_plan(repetitions);
+    let records = synthetic::configurations::adapters_records(&plan);
+    let provenance = synthetic::configurations::adapters_provenance(plan);
+    fs::write(folder.path().join("run.json"), serde_json::to_vec(&provenance).unwrap()).unwrap();
+    let lines: String = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+    fs::write(folder.path().join("results.jsonl"), lines).unwrap();
+    folder
+}
+
+#[test]
+fn a_run_folder_is_analysed_and_reported_alike() {
+    let folder = run_folder(3);
+    let path = folder.path().display().to_string();
+    let analysis = run(&["analyse", &path, "--json"]).json();
+    let headline = analysis["headline"].as_str().unwrap();
+    assert!(
+        headline
+            .starts_with("On this host under TCG, use virtio-blk for sequential I/O and nvme for random I/O"),
+        "{headline}"
+    );
+    assert_eq!(analysis["pairs"].as_array().unwrap().len(), 6);
+    assert_eq!(analysis["kinds"][0]["choice"], "virtio-blk");
+
+    let reported = run(&["report", &path]);
+    assert_eq!(reported.code(), 0, "{reported:?}");
+    let files: Vec<&str> = reported.stdout.lines().collect();
+    assert_eq!(files.len(), 3, "page, results, verdicts: {files:?}");
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains(&headline.replace(" %", "\u{a0}%")), "the page opens with the same sentence");
+    let verdicts = fs::read_to_string(folder.path().join("verdicts.csv")).unwrap();
+    assert_eq!(verdicts.lines().count(), 1 + 6 * 12 * 3);
+
+    // The run's own table comes to the same verdicts as the run.
+    let csv = folder.path().join("results.csv").display().to_string();
+    let of_table = run(&["analyse", &csv, "--json"]).json();
+    for quantity in ["throughput", "efficiency", "response_time"] {
+        assert_eq!(of_table["pairs"][0][quantity], analysis["pairs"][0][quantity], "{quantity}");
+    }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
+mod words;
 
 use virtbench_model::{Comparison, Margin, RatioSummary};
 use virtbench_record::{PointRecord, Provenance, RunKind};
@@ -12,7 +13,8 @@ use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 use crate::scene::Scene;
 
-pub(crate) use configurations::{group_name, of_analysed};
+pub(crate) use configurations::of_analysed;
+pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,22 +4,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use virtbench_report::{csv, html};
+use virtbench_model::Margin;
+use virtbench_record::RunKind;
+use virtbench_report::{Analysed, csv, html};
 use virtbench_study::{LoadedRun, load_run};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, Kind, Outcome};
 
+/// Every verdict of a study of configurations, in its folder.
+const VERDICTS: &str = "verdicts.csv";
+
+fn compares_configurations(run: &LoadedRun) -> bool {
+    run.provenance.kind == RunKind::Adapters
+}
+
 /// Writes the page and the CSV of a run folder and says where they are.
 pub fn execute(args: &ReportArgs) -> Outcome {
-    let (_, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
-    for file in files {
+    let (run, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
+    let verdicts = compares_configurations(&run).then(|| args.dir.join(VERDICTS));
+    for file in files.into_iter().chain(verdicts) {
         println!("{}", file.display());
     }
     Ok(())
 }
 
-/// Writes the page and the CSV; returns the run and where they are.
+/// Writes the page and the CSV, and the verdicts of a study of configurations; returns the run and where
+/// they are, in this order.
 pub fn write(
     dir: &Path,
     html_path: Option<&Path>,
@@ -34,5 +45,9 @@ pub fn write(
     };
     save(&html_path, &page)?;
     save(&csv_path, &csv(&run.records)?)?;
+    if compares_configurations(&run) {
+        let analysed = Analysed::run(&run.provenance, &run.records, Margin::default());
+        save(&dir.join(VERDICTS), &analysed.verdicts_csv()?)?;
+    }
     Ok((run, [html_path, csv_path]))
 }

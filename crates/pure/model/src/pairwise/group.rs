@@ -204,9 +204,9 @@ pub struct Use {
     pub groups: Vec<usize>,
 }
 
-/// As few configurations as cover all groups, each group by one that is as good as the best in it:
-/// the one that is as good most often comes first. Where two are so equally often, the one that is
-/// more often the choice of its group, then the earlier.
+/// A few configurations that cover all groups, each group by one that is as good as the best in it:
+/// the one that is as good most often is taken first. Where two are so equally often, the one that is
+/// more often the choice of its group, then the earlier. They come in the order of the groups.
 #[must_use]
 pub fn recommend(analysis: &Analysis) -> Vec<Use> {
     let mut left: Vec<usize> =
@@ -241,5 +241,6 @@ pub fn recommend(analysis: &Analysis) -> Vec<Use> {
         uses.push(Use { configuration, groups });
         left = rest;
     }
+    uses.sort_by_key(|item| item.groups.first().copied());
     uses
 }

@@ -3,12 +3,10 @@
 use std::collections::BTreeSet;
 
 use virtbench_model::Span;
-use virtbench_model::pairwise::{
-    Access, Finding, Group, Kind, LEVEL, Metric, SMALL_MOST_BYTES, Tally, Use, recommend,
-};
+use virtbench_model::pairwise::{Finding, Group, LEVEL, Metric, Tally, Use, recommend};
 use virtbench_record::{GuestsState, Provenance, ResultTable};
-use virtbench_units::format_bytes;
 
+use super::words::{group_name, listed, reach};
 use super::{Takeaway, cautions};
 use crate::analysed::{Analysed, Source};
 use crate::format::{count, significant};
@@ -119,16 +117,19 @@ fn costs(analysed: &Analysed<'_>, uses: &[(usize, Option<&Use>)]) -> String {
         let range = analysis.efficiency_range(*configuration, |key| {
             points.as_ref().is_none_or(|points| points.contains(&key))
         })?;
-        Some((range_text(range), analysis.name(*configuration)))
+        Some((range, analysis.name(*configuration)))
     };
     let costs: Vec<_> = uses.iter().filter_map(cost).collect();
     let Some(((range, name), others)) = costs.split_first() else { return String::new() };
     if costs.len() > NAMED_MOST {
-        return format!("; I/O for each percent of host CPU is set out below for all {}", costs.len());
+        let low = costs.iter().map(|(range, _)| range.low).fold(f64::INFINITY, f64::min);
+        let high = costs.iter().map(|(range, _)| range.high).fold(0.0, f64::max);
+        let all = range_text(Span { low, high });
+        return format!("; each percent of host CPU carries {all} I/Os a second, whichever is used");
     }
     let there = if uses.iter().any(|(_, item)| item.is_some()) && uses.len() > 1 { " there" } else { "" };
-    let first = format!("{range} I/Os a second through {name}");
-    let others = others.iter().map(|(range, name)| format!("{range} through {name}"));
+    let first = format!("{} I/Os a second through {name}", range_text(*range));
+    let others = others.iter().map(|(range, name)| format!("{} through {name}", range_text(*range)));
     let all: Vec<String> = std::iter::once(first).chain(others).collect();
     format!("; each percent of host CPU carries{there} {}", listed(all.iter().map(String::as_str)))
 }
@@ -263,60 +264,4 @@ fn of_table(table: &ResultTable) -> Vec<String> {
 /// `5 %`.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 1e4).round() / 1e2)
-}
-
-/// `a, b and c`.
-fn listed<'t>(items: impl Iterator<Item = &'t str>) -> String {
-    let items: Vec<&str> = items.collect();
-    match items.as_slice() {
-        [] => String::new(),
-        [only] => (*only).into(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
-}
-
-/// `sequential reads up to 16 KiB`; without the size where there is only one.
-pub(crate) fn group_name(group: &Group, sizes: bool) -> String {
-    let kind = group.kind.to_string();
-    let limit = format_bytes(SMALL_MOST_BYTES);
-    match (sizes, group.small) {
-        (false, _) => kind,
-        (true, true) => format!("{kind} up to {limit}"),
-        (true, false) => format!("{kind} above {limit}"),
-    }
-}
-
-/// The groups of which `chosen` are indices, in as few words as are true: all, by access, by kind, by size.
-fn reach(groups: &[Group], chosen: &[usize]) -> String {
-    if chosen.len() == groups.len() {
-        return "every kind of I/O measured".into();
-    }
-    let is_chosen = |index: &usize| chosen.contains(index);
-    let of = |holds: &dyn Fn(Kind) -> bool| -> Vec<usize> {
-        (0..groups.len()).filter(|index| holds(groups[*index].kind)).collect()
-    };
-    let accesses: BTreeSet<u8> = groups.iter().map(|group| group.kind.random_percent).collect();
-    let mut parts = Vec::new();
-    for access in accesses {
-        let all = of(&|kind| kind.random_percent == access);
-        let kinds: BTreeSet<Kind> = all.iter().map(|index| groups[*index].kind).collect();
-        if kinds.len() > 1 && all.iter().all(is_chosen) {
-            parts.push(format!("{} I/O", Access(access)));
-            continue;
-        }
-        for kind in kinds {
-            let sizes = of(&|other| other == kind);
-            if sizes.iter().all(is_chosen) {
-                parts.push(kind.to_string());
-            } else {
-                parts.extend(
-                    sizes
-                        .iter()
-                        .filter(|index| is_chosen(index))
-                        .map(|index| group_name(&groups[*index], true)),
-                );
-            }
-        }
-    }
-    listed(parts.iter().map(String::as_str))
 }

@@ -216,7 +216,7 @@ fn a_run_folder_is_analysed_and_reported_alike() {
         "{headline}"
     );
     assert_eq!(analysis["pairs"].as_array().unwrap().len(), 6);
-    assert_eq!(analysis["kinds"][0]["choice"], "virtio-blk");
+    assert_eq!(analysis["kinds"][0]["choices"].as_array().unwrap().len(), 2);
 
     let reported = run(&["report", &path]);
     assert_eq!(reported.code(), 0, "{reported:?}");

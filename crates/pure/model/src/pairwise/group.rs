@@ -96,15 +96,14 @@ impl Group {
             .map(|(_, standing)| standing)
     }
 
-    /// The one to use: the best, unless one that is equivalent to it does more I/O for each percent of
-    /// CPU by over the margin; then the one that does most.
+    /// Those to use: the best and what is equivalent to it, unless another of these does more I/O for each
+    /// percent of CPU by over the margin.
     #[must_use]
-    pub fn choice(&self, margin: Margin) -> Option<&Standing> {
-        let best = self.standings.first()?;
+    pub fn choices(&self, margin: Margin) -> Vec<&Standing> {
         let efficiency = |standing: &Standing| standing.iops_per_cpu_percent.unwrap_or(0.0);
-        let cheapest = self.candidates().max_by(|a, b| efficiency(a).total_cmp(&efficiency(b)))?;
-        let is_cheaper = efficiency(cheapest) > efficiency(best) * (1.0 + margin.share());
-        Some(if is_cheaper && efficiency(best) > 0.0 { cheapest } else { best })
+        let most = self.candidates().map(efficiency).fold(0.0, f64::max);
+        let least = most * margin.span().low;
+        self.candidates().filter(|standing| efficiency(standing) >= least).collect()
     }
 }
 
@@ -204,9 +203,9 @@ pub struct Use {
     pub groups: Vec<usize>,
 }
 
-/// A few configurations that cover all groups, each group by one that is as good as the best in it:
-/// the one that is as good most often is taken first. Where two are so equally often, the one that is
-/// more often the choice of its group, then the earlier. They come in the order of the groups.
+/// A few configurations that cover all groups, each group by one of its [`Group::choices`]: the one that
+/// is a choice most often is taken first, of those that are so equally often the earlier. They come in
+/// the order of the groups.
 #[must_use]
 pub fn recommend(analysis: &Analysis) -> Vec<Use> {
     let mut left: Vec<usize> =
@@ -214,19 +213,10 @@ pub fn recommend(analysis: &Analysis) -> Vec<Use> {
     let mut uses = Vec::new();
     while !left.is_empty() {
         let good = |configuration: usize, index: &usize| {
-            analysis.groups[*index].candidates().any(|standing| standing.configuration == configuration)
+            let choices = analysis.choices(&analysis.groups[*index]);
+            choices.iter().any(|standing| standing.configuration == configuration)
         };
-        let chosen = |configuration: usize, index: &usize| {
-            analysis
-                .choice(&analysis.groups[*index])
-                .is_some_and(|standing| standing.configuration == configuration)
-        };
-        let count = |configuration: usize| {
-            (
-                left.iter().filter(|index| good(configuration, index)).count(),
-                left.iter().filter(|index| chosen(configuration, index)).count(),
-            )
-        };
+        let count = |configuration: usize| left.iter().filter(|index| good(configuration, index)).count();
         let Some(configuration) = (0..analysis.measurements.configurations.len())
             .rev()
             .max_by_key(|configuration| count(*configuration))

@@ -160,10 +160,10 @@ impl Analysis {
         self.measurements.configurations.get(configuration).map_or("", String::as_str)
     }
 
-    /// What to use for a kind of I/O ([`Group::choice`]).
+    /// What to use for a kind of I/O ([`Group::choices`]).
     #[must_use]
-    pub fn choice<'g>(&self, group: &'g Group) -> Option<&'g Standing> {
-        group.choice(self.margin)
+    pub fn choices<'g>(&self, group: &'g Group) -> Vec<&'g Standing> {
+        group.choices(self.margin)
     }
 
     /// How all points of all pairs came out. Which of two is the higher has no meaning in the sum.

@@ -116,7 +116,7 @@ fn verdicts_given_with_confidence_are_wrong_in_five_percent_of_trials_at_most() 
 fn a_point_measured_on_one_side_only_is_in_no_pair() {
     let analysis = of(&[row("a", 4096, 0, 0, 1.0), row("b", 8192, 0, 0, 1.0)]);
     assert!(analysis.pairs[0].points.is_empty());
-    assert!(analysis.groups[0].points.is_empty() && analysis.choice(&analysis.groups[0]).is_none());
+    assert!(analysis.groups[0].points.is_empty() && analysis.choices(&analysis.groups[0]).is_empty());
     assert!(recommend(&analysis).is_empty());
 }
 
@@ -144,8 +144,11 @@ fn three() -> Vec<ResultRow> {
 fn each_kind_of_io_has_its_best_and_the_cheaper_of_equals_is_chosen() {
     let analysis = of(&three());
     let name = |standing: &Standing| analysis.name(standing.configuration).to_owned();
-    let choices: Vec<String> =
-        analysis.groups.iter().map(|group| name(analysis.choice(group).unwrap())).collect();
+    let choices: Vec<String> = analysis
+        .groups
+        .iter()
+        .map(|group| analysis.choices(group).into_iter().map(name).collect::<Vec<_>>().join(" "))
+        .collect();
     assert_eq!(choices, ["a", "a", "b", "b"], "sequential small and large, random small and large");
     assert_eq!(name(&analysis.groups[0].standings[0]), "c", "the fastest by a hair");
     let uses = recommend(&analysis);

@@ -11,8 +11,9 @@ use crate::takeaway::group_name;
 pub(crate) fn kinds(analysis: &Analysis) -> Markup {
     html! {
         p.hint {
-            "Points of one kind and size taken together, as geometric means. To be used is the fastest, unless \
-             one that is equivalent to it within the margin does more I/O for each percent of host CPU."
+            "Points of one kind and size taken together, as geometric means. To be used is the fastest, or what is \
+             equivalent to it within the margin; of these, none that does less I/O for each percent of host CPU \
+             by more than the margin. Figures are those of the first."
         }
         div.scroll tabindex="0" role="region" aria-label="What to use for which kind of I/O" {
             table {
@@ -28,12 +29,14 @@ pub(crate) fn kinds(analysis: &Analysis) -> Markup {
 
 fn row(analysis: &Analysis, group: &Group) -> Markup {
     let sizes = analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1;
-    let choice = analysis.choice(group);
+    let choices = analysis.choices(group);
+    let names: Vec<&str> = choices.iter().map(|standing| analysis.name(standing.configuration)).collect();
+    let choice = choices.first();
     let number = |value: Option<f64>| value.map_or_else(|| "–".into(), significant);
     html! {
         tr {
             td { (group_name(group, sizes)) }
-            td { strong { (choice.map_or("–", |standing| analysis.name(standing.configuration))) } }
+            td { strong { (names.join(" or ")) } }
             td.number { (number(choice.map(|standing| standing.bytes_per_second / MEGABYTE))) }
             td.number { (number(choice.and_then(|standing| standing.iops_per_cpu_percent))) }
             td { @for standing in &group.standings { (against(analysis, standing)) } }

@@ -163,7 +163,7 @@ struct KindReport<'a> {
     random_percent: u8,
     small: bool,
     points: usize,
-    choice: Option<&'a str>,
+    choices: Vec<&'a str>,
     standings: Vec<StandingReport<'a>>,
 }
 
@@ -188,7 +188,7 @@ impl<'a> KindReport<'a> {
             random_percent: group.kind.random_percent,
             small: group.small,
             points: group.points.len(),
-            choice: analysis.choice(group).map(|standing| analysis.name(standing.configuration)),
+            choices: analysis.choices(group).iter().map(|one| analysis.name(one.configuration)).collect(),
             standings: standings.collect(),
         }
     }

@@ -29,9 +29,9 @@ fn kinds(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
     for group in &analysis.groups {
         let size = if group.small { "up to" } else { "above" };
         let (kind, limit) = (group.kind, format_bytes(SMALL_MOST_BYTES));
-        let choice =
-            analysis.choice(group).map_or("nothing", |standing| analysis.name(standing.configuration));
-        writeln!(out, "{kind} {size} {limit}: use {choice}")?;
+        let choices: Vec<&str> =
+            analysis.choices(group).iter().map(|one| analysis.name(one.configuration)).collect();
+        writeln!(out, "{kind} {size} {limit}: use {}", choices.join(" or "))?;
         for standing in &group.standings {
             let against = standing.against_best.map_or_else(
                 || "best".into(),

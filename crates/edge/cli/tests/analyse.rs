@@ -67,6 +67,8 @@ fn both_drivers_are_equivalent_at_most_points() {
         "{headline}"
     );
     assert!(analysis["details"].to_string().contains("No spread is given"));
+    let cheaper = "Of equals in throughput, these cost less CPU: LSI Logic for random writes up to 16 KiB.";
+    assert!(analysis["details"].to_string().contains(cheaper), "{analysis}");
     // With a margin of 6 % nothing is left of the differences in throughput.
     let wide = run(&["analyse", &paper().display().to_string(), "--json", "--margin", "6%"]).json();
     assert_eq!(wide["pairs"][0]["throughput"]["equivalent"], 20);

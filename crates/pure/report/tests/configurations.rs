@@ -63,6 +63,22 @@ fn configurations_that_are_equal() {
 }
 
 #[test]
+fn of_equals_the_cheapest_throughout_is_to_be_used() {
+    let (provenance, mut records) = small(4);
+    for turn in records.chunks_mut(NAMES.len()) {
+        let status = turn[0].status.clone();
+        turn.iter_mut().for_each(|record| record.status = status.clone());
+        measured_mut(&mut turn[1]).host.cpu_percent /= 2.0;
+    }
+    let text = sentences(&provenance, &records);
+    assert!(text.starts_with("On this host under TCG, use nvme for every kind of I/O measured;"), "{text}");
+    assert!(
+        text.contains("Of equals in throughput, these cost less CPU: nvme for sequential writes"),
+        "{text}"
+    );
+}
+
+#[test]
 fn two_repetitions_that_disagree_leave_it_open() {
     let (provenance, mut records) = small(2);
     for record in records.iter_mut().filter(|record| record.environment == "nvme" && record.repetition == 1) {

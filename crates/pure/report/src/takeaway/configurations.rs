@@ -21,6 +21,7 @@ pub(crate) fn of_analysed(analysed: &Analysed<'_>) -> Takeaway {
         verdicts(analysed, Metric::Rate, "throughput"),
         verdicts(analysed, Metric::Efficiency, "I/O per %CPU"),
         confidence(analysed),
+        cheaper(analysed),
         doubts(analysed),
     ];
     let mut details: Vec<String> = details.into_iter().flatten().collect();
@@ -63,7 +64,9 @@ fn headline(analysed: &Analysed<'_>) -> String {
     let whole = analysis.groups.iter().all(|group| group.standings.len() == measured.len());
     let alike = |group: &Group| group.standings.iter().skip(1).all(|other| other.is(Finding::Equivalent));
     let margin = percent(analysis.margin.share());
-    if whole && analysis.groups.iter().all(alike) {
+    // Where one of equals is the cheapest throughout, that is the one to use.
+    let open = analysis.groups.iter().any(|group| analysis.choices(group).len() > 1);
+    if whole && open && analysis.groups.iter().all(alike) {
         let tally = analysis.tally(Metric::Rate);
         let all: Vec<usize> = (0..names.len()).filter(|index| measured.contains(&&names[*index])).collect();
         let sentence = format!(
@@ -91,14 +94,11 @@ fn headline(analysed: &Analysed<'_>) -> String {
     let advice = listed(advice.collect::<Vec<_>>().iter().map(String::as_str));
     let covered: Vec<(usize, Option<&Use>)> =
         uses.iter().map(|item| (item.configuration, Some(item))).collect();
-    let open =
+    let doubtful =
         analysis.groups.iter().any(|group| group.standings.iter().any(|other| other.is(Finding::Undecided)));
-    let advice = if open { format!("{advice}, as far as these repetitions tell") } else { advice };
-    format!("{place}use {advice}{}.", costs(analysed, &covered)).replacen(
-        "use ",
-        if place.is_empty() { "Use " } else { "use " },
-        1,
-    )
+    let advice = if doubtful { format!("{advice}, as far as these repetitions tell") } else { advice };
+    let verb = if place.is_empty() { "Use" } else { "use" };
+    format!("{place}{verb} {advice}{}.", costs(analysed, &covered))
 }
 
 /// `On this host under TCG, `.
@@ -186,6 +186,31 @@ fn confidence(analysed: &Analysed<'_>) -> Option<String> {
     }
 }
 
+/// Where CPU decides between configurations of equivalent throughput.
+fn cheaper(analysed: &Analysed<'_>) -> Option<String> {
+    let analysis = &analysed.analysis;
+    let decided = |group: &Group| {
+        let choices = analysis.choices(group);
+        let equals = group.standings.iter().skip(1).filter(|other| other.is(Finding::Equivalent)).count() + 1;
+        (!choices.is_empty() && choices.len() < equals).then(|| {
+            let names = listed(choices.iter().map(|standing| analysis.name(standing.configuration)));
+            format!("{names} for {}", group_name(group, has_sizes(analysed, group)))
+        })
+    };
+    let decided: Vec<String> = analysis.groups.iter().filter_map(decided).collect();
+    (!decided.is_empty()).then(|| {
+        format!(
+            "Of equals in throughput, these cost less CPU: {}.",
+            listed(decided.iter().map(String::as_str))
+        )
+    })
+}
+
+/// Whether a group's kind was measured with small and with large blocks.
+fn has_sizes(analysed: &Analysed<'_>, group: &Group) -> bool {
+    analysed.analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1
+}
+
 /// Where the best is not shown to be better than another.
 fn doubts(analysed: &Analysed<'_>) -> Option<String> {
     let analysis = &analysed.analysis;
@@ -197,12 +222,11 @@ fn doubts(analysed: &Analysed<'_>) -> Option<String> {
             .map(|standing| analysis.name(standing.configuration))
             .collect();
         (!others.is_empty()).then(|| {
-            let sizes = analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1;
             let others = match others.len() {
                 many if many > NAMED_MOST => format!("{many} others"),
                 _ => listed(others.into_iter()),
             };
-            format!("{} ({others})", group_name(group, sizes))
+            format!("{} ({others})", group_name(group, has_sizes(analysed, group)))
         })
     };
     let doubts: Vec<String> = analysis.groups.iter().filter_map(doubtful).collect();

@@ -3,11 +3,13 @@
 //! The same program runs inside a guest (as init, over virtio-serial) and natively (as a child
 //! process, over a socket), so both sides of a comparison execute the same instructions.
 
+mod block_device;
 mod greeting;
 mod guest;
 pub mod protocol;
 mod session;
 
+pub use block_device::chosen_scheduler;
 pub use greeting::greeting;
 pub use guest::{MODULE_LIST, run_as_init};
 pub use session::serve;

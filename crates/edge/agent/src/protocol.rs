@@ -7,6 +7,7 @@
 //! host                     agent
 //! Hello ------------------> Hello      versions must agree, else Failed and the end
 //! Ping -------------------> Pong       any time, also while measuring: holds the clocks together
+//! Describe ---------------> Device     once the disk is there: what the kernel says of it
 //! Prepare ----------------> Prepared   opens the target, allocates buffers
 //! Start {at} -------------> Measuring  when ramp-up is over (sent at that moment)
 //!                           Finished   with the outcome
@@ -14,7 +15,7 @@
 //! Shutdown ---------------> (the end; a guest powers off)
 //! ```
 //!
-//! Instead of `Prepared`, `Measuring` or `Finished` a `Failed` can come; the agent then is idle
+//! Instead of `Device`, `Prepared`, `Measuring` or `Finished` a `Failed` can come; the agent then is idle
 //! again. Neither side trusts the other with more than [`MAX_FRAME_BYTES`].
 
 use std::io::{self, Read, Write};
@@ -22,11 +23,11 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_record::{LoadOutcome, TargetFacts};
+use virtbench_record::{DeviceFacts, LoadOutcome, TargetFacts};
 use virtbench_workload::LoadSpec;
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -69,6 +70,11 @@ pub enum Request {
     Ping {
         /// Comes back in the answer.
         id: u64,
+    },
+    /// Asks what the kernel says of the first disk whose name begins like this.
+    Describe {
+        /// The beginning of its name under `/sys/block`.
+        name_prefix: String,
     },
     /// Get ready for this load.
     Prepare(Box<Job>),
@@ -125,6 +131,8 @@ pub enum Reply {
         /// Nanoseconds of the agent's monotonic clock when it answered.
         clock_ns: u64,
     },
+    /// A disk as the kernel describes it.
+    Device(DeviceFacts),
     /// Ready to start.
     Prepared {
         /// The target as it was found.

@@ -1,6 +1,5 @@
 //! The agent's side of the conversation: one host, one load at a time.
 
-use std::fs;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 use virtbench_engine::{Control, EngineError, Target, TargetRequest, monotonic_ns, run};
 use virtbench_workload::LoadSpec;
 
+use crate::block_device::{device_facts, disk_names, node};
 use crate::greeting::greeting;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send};
 
@@ -80,6 +80,7 @@ impl<'scope> Session<'scope> {
                 "the host speaks protocol version {version}, the agent {VERSION}: they are not of one build"
             ))),
             Request::Ping { id } => Some(Reply::Pong { id, clock_ns: monotonic_ns() }),
+            Request::Describe { name_prefix } => Some(describe(&name_prefix)),
             Request::Prepare(_) if self.is_busy() => Some(refusal("a load is under way")),
             Request::Prepare(job) => Some(self.prepare(*job)),
             Request::Stop => {
@@ -157,7 +158,7 @@ fn open(job: &Job) -> Result<Target, String> {
     let (path, allow_overwrite) = match &job.target {
         TargetRef::Path(path) => (PathBuf::from(path), false),
         // Whatever disk a guest was given was made for it.
-        TargetRef::Disk { name_prefix } => (wait_for_disk(name_prefix)?, true),
+        TargetRef::Disk { name_prefix } => (node(&wait_for_disk(name_prefix)?), true),
     };
     let request = TargetRequest {
         path,
@@ -170,18 +171,13 @@ fn open(job: &Job) -> Result<Target, String> {
     Target::open(&request, |_, _| true).map_err(|error| error.to_string())
 }
 
-/// The device node of the first disk whose name begins like this.
-fn wait_for_disk(name_prefix: &str) -> Result<PathBuf, String> {
+/// The first disk whose name begins like this.
+fn wait_for_disk(name_prefix: &str) -> Result<String, String> {
     let limit = Instant::now() + DISK_LIMIT;
     loop {
-        let mut names: Vec<String> = fs::read_dir("/sys/block")
-            .map_err(|error| format!("cannot list the guest's disks: {error}"))?
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
+        let names = disk_names().map_err(|error| format!("cannot list the guest's disks: {error}"))?;
         if let Some(name) = names.iter().find(|name| name.starts_with(name_prefix)) {
-            return Ok(PathBuf::from("/dev").join(name));
+            return Ok(name.clone());
         }
         if Instant::now() > limit {
             return Err(format!(
@@ -191,5 +187,12 @@ fn wait_for_disk(name_prefix: &str) -> Result<PathBuf, String> {
             ));
         }
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn describe(name_prefix: &str) -> Reply {
+    match wait_for_disk(name_prefix) {
+        Ok(name) => Reply::Device(device_facts(&name)),
+        Err(message) => Reply::Failed { kind: FailureKind::Target, message },
     }
 }

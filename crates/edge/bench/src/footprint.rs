@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use virtbench_lab::{
-    AGENT, Aio, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu,
-    TimeLimits, Vm, choose_accelerator, find_kernel, measure,
+    AGENT, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
+    choose_accelerator, find_kernel, measure,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -30,7 +30,7 @@ pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
     let image = GuestImage::new(&kernel, &[DEFAULT_ADAPTER])?;
     let initramfs_bytes = image.initramfs_bytes;
     let choice = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?;
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: folder.join("bench.img"), aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, folder.join("bench.img"));
     let config = GuestConfig::new(choice.accelerator);
     let mut vm = Vm::new("vm", qemu, image, choice.facts(), config, disk);
     let boots = (0..BOOTS).map(|_| first_operation(&mut vm)).collect::<Result<Vec<f64>>>()?;

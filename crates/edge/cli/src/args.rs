@@ -5,6 +5,7 @@ mod load_args;
 pub mod repeat;
 pub mod saturate;
 mod spec;
+mod study;
 pub mod surface;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
 pub use load_args::LoadOptions;
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
+pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -60,99 +62,8 @@ pub enum Command {
 pub enum StudyCommand {
     /// What does virtualization cost my storage? The same load natively and in a VM
     NativeVsVm(Box<NativeVsVmArgs>),
-}
-
-/// `virtbench study native-vs-vm`
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Native and VM alternate point by point on one test disk, which is made in --target-dir and removed \
-afterwards. Points are written to the run folder as they are measured; after a kill or a power cut, \
-the same command with --resume goes on with the missing ones.
-
-A grid file is TOML:
-  blocks = [\"4k\", \"64k\"]
-  reads = [0, 50, 100]
-  randoms = [0, 100]
-  repetitions = 5
-  ramp = \"1s\"
-  time = \"10s\"
-
-Examples:
-  virtbench study native-vs-vm
-  virtbench study native-vs-vm --grid paper --outstanding 28 --out mojave
-  virtbench study native-vs-vm --out mojave --grid paper --outstanding 28 --resume")]
-pub struct NativeVsVmArgs {
-    /// Points to measure: quick (18 points, 3 repetitions, under four minutes), paper (100 points of
-    /// three minutes in both environments: ten hours), or a TOML file
-    #[arg(long, value_name = "quick|paper|FILE", default_value = "quick")]
-    pub grid: String,
-    /// Folder for the test disk; the storage under it is what is measured [default: the run folder]
-    #[arg(long, value_name = "DIR")]
-    pub target_dir: Option<PathBuf>,
-    /// Run folder [default: virtbench-native-vs-vm-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with the missing points of the run in --out
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// Size of the test disk
-    #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
-    pub size: u64,
-    /// I/Os that each worker keeps outstanding (paper 1: 28, 47 and 64)
-    #[arg(long, value_name = "N", default_value = "16")]
-    pub outstanding: u32,
-    /// Workers
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub workers: u32,
-    /// Repetitions of each point, instead of the grid's
-    #[arg(long, value_name = "N")]
-    pub repetitions: Option<u32>,
-    /// Ramp-up before each point, instead of the grid's
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
-    pub ramp: Option<u64>,
-    /// Measuring time of each point, instead of the grid's
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
-    pub time: Option<u64>,
-    /// Seed of every random choice
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
-    /// What the guest runs on
-    #[command(flatten)]
-    pub guest: GuestArgs,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// What a guest is made of.
-#[derive(Debug, Args)]
-pub struct GuestArgs {
-    /// Virtual processors of the guest
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub vcpus: u32,
-    /// Memory of the guest
-    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
-    pub memory: u64,
-    /// Disk adapter of the guest
-    #[arg(long, value_name = "NAME", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
-    pub adapter: String,
-    /// Kernel of the guest, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// What executes the guest's instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-}
-
-/// What executes a guest's instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AcceleratorArg {
-    /// KVM if a guest really boots under it, else TCG
-    Auto,
-    /// Hardware virtualization
-    Kvm,
-    /// Software emulation
-    Tcg,
+    /// Which virtual adapter, over which backing? The same load through each, and what it costs the host
+    Adapters(Box<AdaptersArgs>),
 }
 
 /// `virtbench report`

@@ -1,12 +1,12 @@
 //! What guests need, found from the options that say what they are made of.
 
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use virtbench_lab::{
-    Accelerator, Adapter, Aio, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT,
-    LabError, Qemu, Vm, choose_accelerator, find_adapter, find_kernel, known_accelerator,
+    Accelerator, Adapter, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT, LabError,
+    Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
 };
-use virtbench_record::AcceleratorFacts;
+use virtbench_record::{AcceleratorFacts, SetupFacts};
 
 use crate::args::{AcceleratorArg, GuestArgs};
 use crate::exit::{Failure, Kind};
@@ -14,38 +14,52 @@ use crate::exit::{Failure, Kind};
 /// What guests need, found before anything is measured.
 pub struct Lab {
     qemu: Qemu,
-    image: GuestImage,
+    images: BTreeMap<&'static str, GuestImage>,
     config: GuestConfig,
     accelerator: AcceleratorFacts,
-    adapter: &'static Adapter,
 }
 
 impl Lab {
-    /// Looks for everything a guest needs.
-    pub fn find(args: &GuestArgs) -> Result<Self, Failure> {
+    /// Looks for everything that guests with these adapters need.
+    pub fn find(args: &GuestArgs, adapters: &[&'static Adapter]) -> Result<Self, Failure> {
         let missing = |error: LabError| Failure::new(Kind::Environment, error);
-        let adapter = find_adapter(&args.adapter).map_err(|error| Failure::new(Kind::Usage, error))?;
         let qemu = Qemu::find().map_err(|error| missing(error.into()))?;
         let kernel = find_kernel(args.kernel.as_deref()).map_err(|error| missing(error.into()))?;
-        let image = GuestImage::new(&kernel, &[adapter]).map_err(|error| missing(error.into()))?;
+        let mut images = BTreeMap::new();
+        for adapter in adapters {
+            qemu.check_adapter(adapter).map_err(|error| missing(error.into()))?;
+            // Each guest gets the drivers of its own adapter, and no others.
+            let image = GuestImage::new(&kernel, &[adapter]).map_err(|error| missing(error.into()))?;
+            images.insert(adapter.name, image);
+        }
         let (accelerator, facts) = accelerator(args.accelerator, &qemu, &kernel)?;
         let mut config = GuestConfig::new(accelerator);
         config.vcpus = args.vcpus;
         config.memory_bytes = args.memory;
-        Ok(Self { accelerator: facts, qemu, image, config, adapter })
+        Ok(Self { accelerator: facts, qemu, images, config })
     }
 
-    /// The environment `name`: guests whose disk is `path`.
-    pub fn vm(&self, name: &str, path: &Path) -> Box<dyn Environment> {
-        let disk = GuestDisk { adapter: self.adapter, path: path.to_owned(), aio: Aio::IoUring };
-        Box::new(Vm::new(
-            name,
-            self.qemu.clone(),
-            self.image.clone(),
-            self.accelerator.clone(),
-            self.config.clone(),
-            disk,
-        ))
+    /// Memory of each guest, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        self.config.memory_bytes
+    }
+
+    /// The environment `name`: guests with this disk, as one configuration of several if `setup` is given.
+    pub fn vm(
+        &self,
+        name: &str,
+        disk: GuestDisk,
+        setup: Option<SetupFacts>,
+    ) -> Result<Box<dyn Environment>, Failure> {
+        let image = self.images.get(disk.adapter.name).cloned().ok_or_else(|| {
+            Failure::message(Kind::Other, format!("no image was made for {}", disk.adapter.name))
+        })?;
+        let (accelerator, config) = (self.accelerator.clone(), self.config.clone());
+        let vm = Vm::new(name, self.qemu.clone(), image, accelerator, config, disk);
+        Ok(Box::new(match setup {
+            Some(setup) => vm.with_setup(setup),
+            None => vm,
+        }))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
-    Aio, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
+    DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
     choose_accelerator, find_kernel, measure,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let choice = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?;
     let image = GuestImage::new(&kernel, &[DEFAULT_ADAPTER])?;
     let config = GuestConfig { vcpus, ..GuestConfig::new(choice.accelerator) };
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, path);
     let mut machine = Vm::new("vm", qemu, image, choice.facts(), config, disk).start()?;
     let spec = LoadSpec {
         ramp_ns: 0,

@@ -12,7 +12,7 @@ use virtbench_agent::now_ns;
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
-use virtbench_record::{LoadOutcome, TargetFacts};
+use virtbench_record::{DeviceFacts, LoadOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
 
@@ -151,6 +151,28 @@ impl Connection {
                 Ok(RoundTrip { sent_ns, clock_ns, received_ns: now_ns() })
             }
             other => Err(unexpected("answer a ping", &other)),
+        }
+    }
+
+    /// What the kernel over there says of the first disk whose name begins like this; it is waited for.
+    ///
+    /// # Errors
+    /// `Refused` if none appears within the agent's limit; anything else breaks the connection.
+    pub fn describe(&mut self, name_prefix: &str, limit: Duration) -> Result<DeviceFacts, ConnectionError> {
+        self.send(&Request::Describe { name_prefix: name_prefix.to_owned() })?;
+        match self.receive("describe its disk", limit)? {
+            Reply::Device(facts) => {
+                let text = |text: Option<String>| text.map(|text| shortened(&text));
+                Ok(DeviceFacts {
+                    name: shortened(&facts.name),
+                    driver: text(facts.driver),
+                    model: text(facts.model),
+                    scheduler: text(facts.scheduler),
+                    write_cache: text(facts.write_cache),
+                    ..facts
+                })
+            }
+            other => Err(unexpected("describe its disk", &other)),
         }
     }
 

@@ -1,18 +1,20 @@
 //! One QEMU guest, from its start to its end.
 
 use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use virtbench_agent::protocol::{Greeting, PORT_NAME};
+use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
-use crate::adapters::Adapter;
+use crate::adapters::Transport;
 use crate::connection::{Connection, ConnectionError};
 use crate::console::Console;
+use crate::guest_disk::GuestDisk;
 use crate::image::GuestImage;
 use crate::process::{AgentProcess, MachineError};
 use crate::qemu::Qemu;
+use crate::qmp::Qmp;
+use crate::storage_daemon::StorageDaemon;
 
 /// How long a guest may take to boot, unless told otherwise: 2 s when alone under emulation, more
 /// when it shares its processor with others.
@@ -61,38 +63,6 @@ impl Accelerator {
     }
 }
 
-/// How QEMU hands a guest's I/O to the host's kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Aio {
-    /// io_uring.
-    IoUring,
-    /// Linux's older asynchronous I/O.
-    Native,
-    /// A pool of threads.
-    Threads,
-}
-
-impl Aio {
-    fn name(self) -> &'static str {
-        match self {
-            Self::IoUring => "io_uring",
-            Self::Native => "native",
-            Self::Threads => "threads",
-        }
-    }
-}
-
-/// A guest's disk: a raw file or block device, past the host's page cache (`cache=none`).
-#[derive(Debug, Clone)]
-pub struct GuestDisk {
-    /// What the guest sees it through.
-    pub adapter: &'static Adapter,
-    /// The file or device on the host.
-    pub path: PathBuf,
-    /// How QEMU accesses it.
-    pub aio: Aio,
-}
-
 /// What a guest is made of.
 #[derive(Debug, Clone)]
 pub struct GuestConfig {
@@ -120,7 +90,9 @@ impl GuestConfig {
 #[derive(Debug)]
 pub struct Guest {
     process: AgentProcess,
+    servers: Vec<StorageDaemon>,
     connection: Connection,
+    qmp: Qmp,
     greeting: Greeting,
     command_line: Vec<String>,
     boot: Duration,
@@ -145,17 +117,36 @@ impl Guest {
         add(&["-chardev", &format!("socket,id=agent,fd={}", agent_end.as_raw_fd())]);
         add(&["-device", "virtio-serial-pci,id=serial"]);
         add(&["-device", &format!("virtserialport,bus=serial.0,chardev=agent,name={PORT_NAME}")]);
+        let (qmp, qmp_end) = Qmp::pair().map_err(failed)?;
+        add(&["-chardev", &format!("socket,id=qmp,fd={}", qmp_end.as_raw_fd())]);
+        add(&["-mon", "chardev=qmp,mode=control"]);
+        let (mut servers, mut inherited) = (Vec::new(), vec![agent_end, initramfs, qmp_end]);
         for (index, disk) in config.disks.iter().enumerate() {
-            arguments.extend(disk_arguments(index, disk));
+            let mut socket = None;
+            if disk.is_served() {
+                let (server, client) = StorageDaemon::start(disk)?;
+                socket = Some(client.as_raw_fd());
+                servers.push(server);
+                inherited.push(client);
+            }
+            arguments.extend(disk.arguments(index, socket));
         }
         let mut command = Command::new(&qemu.path);
         command.args(&arguments);
 
-        let mut process = AgentProcess::spawn(command, vec![agent_end, initramfs], "QEMU")?;
-        let greeting = connection.greet(config.boot_limit).map_err(|error| process.explain(error))?;
+        let mut process = AgentProcess::spawn(command, inherited, "QEMU")?;
+        let greeting = match connection.greet(config.boot_limit) {
+            Ok(greeting) => greeting,
+            Err(error) => {
+                let error = process.explain(error);
+                // A server that has ended is the reason for whatever QEMU says.
+                servers.iter_mut().try_for_each(StorageDaemon::check)?;
+                return Err(error);
+            }
+        };
         let command_line =
             std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok(Self { process, connection, greeting, command_line, boot: started.elapsed() })
+        Ok(Self { process, servers, connection, qmp, greeting, command_line, boot: started.elapsed() })
     }
 
     /// The conversation with its agent.
@@ -187,23 +178,65 @@ impl Guest {
         self.process.id()
     }
 
+    /// Process ids of the servers of its disks.
+    #[must_use]
+    pub fn server_ids(&self) -> Vec<u32> {
+        self.servers.iter().map(StorageDaemon::id).collect()
+    }
+
+    /// The command line of the first server of its disks; empty where there is none.
+    #[must_use]
+    pub fn server_command_line(&self) -> &[String] {
+        self.servers.first().map_or(&[], StorageDaemon::command_line)
+    }
+
+    /// Stops its virtual processors, once the I/O under way is done; its clock stands still then.
+    ///
+    /// # Errors
+    /// QEMU does not do it within its limit.
+    pub fn pause(&mut self) -> Result<(), MachineError> {
+        self.qmp("stop").map(drop)
+    }
+
+    /// Lets its virtual processors go on.
+    ///
+    /// # Errors
+    /// QEMU does not do it within its limit.
+    pub fn unpause(&mut self) -> Result<(), MachineError> {
+        self.qmp("cont").map(drop)
+    }
+
+    /// Threads that QEMU has for the I/O of disks alone.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub fn iothreads(&mut self) -> Result<usize, MachineError> {
+        Ok(self.qmp("query-iothreads")?.as_array().map_or(0, Vec::len))
+    }
+
+    fn qmp(&mut self, command: &str) -> Result<serde_json::Value, MachineError> {
+        self.qmp.execute(command).map_err(|error| self.process.explain(ProtocolError::Io(error).into()))
+    }
+
     /// What it printed last.
     #[must_use]
     pub fn console(&self) -> &Console {
         self.process.console()
     }
 
-    /// Whether QEMU still runs; if not, why.
+    /// Whether QEMU and the servers of its disks still run; if not, why.
     ///
     /// # Errors
-    /// It has ended.
+    /// One has ended.
     pub fn check(&mut self) -> Result<(), MachineError> {
+        self.servers.iter_mut().try_for_each(StorageDaemon::check)?;
         self.process.check()
     }
 
     /// Says what a broken conversation means, by what became of QEMU and stands on the console.
     pub fn explain(&mut self, error: ConnectionError) -> MachineError {
-        self.process.explain(error)
+        let dead = self.servers.iter_mut().find_map(|server| server.check().err());
+        dead.unwrap_or_else(|| self.process.explain(error))
     }
 
     /// Has the guest power off. One that does not is told to end by SIGTERM, upon which QEMU closes
@@ -217,6 +250,12 @@ impl Guest {
 fn machine_arguments(config: &GuestConfig) -> Vec<String> {
     let memory_mib = config.memory_bytes.div_ceil(1 << 20);
     let mut arguments: Vec<String> = ["-machine", "q35"].map(str::to_owned).into();
+    if config.disks.iter().any(|disk| disk.adapter.transport == Transport::VhostUser) {
+        // A server over vhost-user reads and writes the guest's memory itself.
+        arguments[1].push_str(",memory-backend=memory");
+        let memory = format!("memory-backend-memfd,id=memory,size={memory_mib}M,share=on");
+        arguments.extend(["-object".into(), memory]);
+    }
     arguments.extend(config.accelerator.arguments().map(str::to_owned));
     // With room for one processor only, TCG leaves out the memory barriers that a guest's drivers rely
     // on, although QEMU's I/O runs beside the guest, so that a virtio notification can be lost. Room
@@ -231,36 +270,9 @@ fn machine_arguments(config: &GuestConfig) -> Vec<String> {
     arguments
 }
 
-/// QEMU's arguments for a disk, in JSON because a path may hold commas.
-fn disk_arguments(index: usize, disk: &GuestDisk) -> Vec<String> {
-    let (file, drive) = (format!("file{index}"), format!("disk{index}"));
-    let cache = serde_json::json!({ "direct": true, "no-flush": false });
-    let protocol = match std::fs::metadata(&disk.path) {
-        Ok(facts) if std::os::unix::fs::FileTypeExt::is_block_device(&facts.file_type()) => "host_device",
-        _ => "file",
-    };
-    let lower = serde_json::json!({
-        "driver": protocol, "node-name": file, "filename": disk.path, "aio": disk.aio.name(), "cache": cache,
-    });
-    let upper = serde_json::json!({ "driver": "raw", "node-name": drive, "file": file, "cache": cache });
-    let mut arguments = vec!["-blockdev".into(), lower.to_string(), "-blockdev".into(), upper.to_string()];
-    arguments.extend(disk.adapter.arguments(&format!("adapter{index}"), &drive));
-    arguments
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::DEFAULT_ADAPTER;
-
-    #[test]
-    fn a_path_with_commas_stays_one_path() {
-        let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: "/a,b=\"c\"".into(), aio: Aio::Native };
-        let arguments = disk_arguments(3, &disk);
-        let lower: serde_json::Value = serde_json::from_str(&arguments[1]).unwrap();
-        assert_eq!((&lower["filename"], &lower["aio"]), (&"/a,b=\"c\"".into(), &"native".into()));
-        assert_eq!(arguments[5], "virtio-blk-pci,id=adapter3,drive=disk3");
-    }
 
     #[test]
     fn memory_is_rounded_up_to_what_qemu_takes() {

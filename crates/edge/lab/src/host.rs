@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use procfs::{CpuInfo, Current};
+use procfs::{CpuInfo, Current, Meminfo};
 use rustix::system::{sysinfo, uname};
 use virtbench_record::HostFacts;
 
@@ -28,6 +28,12 @@ pub fn host_facts(target: &Path) -> HostFacts {
         hypervisor: hypervisor(processors.as_ref()),
         disk: disk_facts(target),
     }
+}
+
+/// Memory that could be used without swapping, in bytes; nothing where the kernel does not say.
+#[must_use]
+pub fn available_memory_bytes() -> Option<u64> {
+    Meminfo::current().ok()?.mem_available
 }
 
 fn unknown() -> String {

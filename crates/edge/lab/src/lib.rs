@@ -15,24 +15,34 @@ mod disk;
 mod doctor;
 mod error;
 mod guest;
+mod guest_disk;
+mod honoured;
 mod host;
 mod host_cpu;
 mod image;
 mod initramfs;
 mod kernel;
+mod loop_device;
 mod machine;
 mod measure;
 mod memory_file;
 mod modules;
 mod native;
 mod process;
+mod process_cpu;
+mod qcow2;
 mod qemu;
+mod qmp;
+mod storage_daemon;
 mod unpack;
 mod vm;
 mod vmlinux;
 
 pub use accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, known_accelerator};
-pub use adapters::{ADAPTERS, Adapter, DEFAULT_ADAPTER, Limits, UnknownAdapter, find_adapter};
+pub use adapters::{
+    ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
+    UnknownAdapter, find_adapter,
+};
 pub use cache::cache_directory;
 pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
@@ -40,15 +50,22 @@ pub use console::Console;
 pub use disk::disk_facts;
 pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
-pub use guest::{Accelerator, Aio, BOOT_LIMIT, Guest, GuestConfig, GuestDisk};
-pub use host::host_facts;
+pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
+pub use guest_disk::{GuestDisk, ImageFormat};
+pub use host::{available_memory_bytes, host_facts};
 pub use host_cpu::CpuSample;
 pub use image::{AGENT, GuestImage, ImageError};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
+pub use loop_device::{LoopDevice, LoopError};
 pub use machine::{Environment, Machine};
-pub use measure::{Assignment, MeasuredTogether, TimeLimits, measure, measure_together};
+pub use measure::{
+    Assignment, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
+};
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;
 pub use process::MachineError;
+pub use process_cpu::Observed;
+pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
 pub use qemu::{Qemu, QemuError};
+pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use vm::Vm;

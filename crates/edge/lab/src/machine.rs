@@ -1,7 +1,7 @@
 //! The seam: environments, and the machines that are started in them.
 
 use virtbench_agent::protocol::{Greeting, TargetRef};
-use virtbench_record::GuestFacts;
+use virtbench_record::{GuestFacts, SetupFacts};
 
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
@@ -46,6 +46,32 @@ pub trait Machine: Send {
 
     /// Its processes on this host, for accounting.
     fn processes(&self) -> Vec<u32>;
+
+    /// Its servers' processes on this host, where its blocks come from one.
+    fn servers(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    /// What its configuration was found to be; nothing where it is not one of several.
+    fn setup(&self) -> Option<SetupFacts> {
+        None
+    }
+
+    /// Has it use no processor until it is [woken](Self::wake). It cannot be talked to meanwhile.
+    ///
+    /// # Errors
+    /// It does not obey.
+    fn quiesce(&mut self) -> Result<(), MachineError> {
+        Ok(())
+    }
+
+    /// Ends a [`quiesce`](Self::quiesce).
+    ///
+    /// # Errors
+    /// It does not obey.
+    fn wake(&mut self) -> Result<(), MachineError> {
+        Ok(())
+    }
 
     /// Whether it still runs; if not, why.
     ///

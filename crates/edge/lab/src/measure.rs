@@ -7,11 +7,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::Job;
-use virtbench_record::{ClockCheck, HostUse, LoadOutcome, Measured};
+use virtbench_record::{ClockCheck, HostUse, LoadOutcome, Measured, ProcessUse};
 use virtbench_workload::LoadSpec;
 
 use crate::clock::ClockOffset;
@@ -19,6 +19,7 @@ use crate::connection::{ConnectionError, Measuring, Stopper};
 use crate::error::LabError;
 use crate::host_cpu::CpuSample;
 use crate::machine::Machine;
+use crate::process_cpu::{Observed, ProcessSample};
 
 /// Pings that one synchronisation takes; the quickest counts, and one takes 0.2 ms.
 const PINGS: u32 = 25;
@@ -65,7 +66,16 @@ pub struct MeasuredTogether {
 /// Nothing was started: a load that cannot be prepared, loads whose phases differ, or a stop before
 /// the start. What fails later fails for its machine alone.
 pub fn measure_together(
+    assignments: Vec<Assignment<'_>>,
+    limits: TimeLimits,
+    stop: &AtomicBool,
+) -> Result<MeasuredTogether, LabError> {
+    measure_all(assignments, &[], limits, stop)
+}
+
+fn measure_all(
     mut assignments: Vec<Assignment<'_>>,
+    observed: &[Observed],
     limits: TimeLimits,
     stop: &AtomicBool,
 ) -> Result<MeasuredTogether, LabError> {
@@ -88,7 +98,7 @@ pub fn measure_together(
     let begin_ns = start_ns + ramp_ns;
     let started_unix_ns = unix_ns() + begin_ns.saturating_sub(now_ns());
     let running = AtomicUsize::new(assignments.len());
-    let (runs, host) = thread::scope(|scope| {
+    let (runs, used) = thread::scope(|scope| {
         let threads: Vec<_> = assignments
             .iter_mut()
             .zip(&before)
@@ -101,16 +111,16 @@ pub fn measure_together(
                 })
             })
             .collect();
-        let host = watch(begin_ns, begin_ns + time_ns, &running, stop, &mut stoppers);
+        let used = watch(begin_ns, begin_ns + time_ns, observed, &running, stop, &mut stoppers);
         let runs: Vec<_> = threads.into_iter().map(joined).collect();
-        (runs, host)
+        (runs, used)
     });
-    let host = host?;
+    let (host, processes) = used?;
     let measured = |run: Run| Measured {
         host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns, run.clock.as_ref()),
         outcome: *run.outcome,
         host: host.clone(),
-        processes: Vec::new(),
+        processes: processes.clone(),
         clock: run.clock,
     };
     Ok(MeasuredTogether { started_unix_ns, results: runs.into_iter().map(|run| run.map(measured)).collect() })
@@ -126,7 +136,21 @@ pub fn measure(
     limits: TimeLimits,
     stop: &AtomicBool,
 ) -> Result<(u64, Measured), LabError> {
-    let mut together = measure_together(vec![Assignment { machine, spec }], limits, stop)?;
+    measure_observed(machine, spec, &[], limits, stop)
+}
+
+/// The same, with the CPU use of some processes told apart from the host's.
+///
+/// # Errors
+/// As for [`measure`].
+pub fn measure_observed(
+    machine: &mut dyn Machine,
+    spec: LoadSpec,
+    observed: &[Observed],
+    limits: TimeLimits,
+    stop: &AtomicBool,
+) -> Result<(u64, Measured), LabError> {
+    let mut together = measure_all(vec![Assignment { machine, spec }], observed, limits, stop)?;
     let measured = together.results.pop().unwrap_or(Err(LabError::Stopped))?;
     Ok((together.started_unix_ns, measured))
 }
@@ -207,10 +231,11 @@ fn failure(machine: &mut dyn Machine, error: ConnectionError) -> LabError {
 fn watch(
     begin_ns: u64,
     end_ns: u64,
+    observed: &[Observed],
     running: &AtomicUsize,
     stop: &AtomicBool,
     stoppers: &mut [Stopper],
-) -> Result<HostUse, LabError> {
+) -> Result<(HostUse, Vec<ProcessUse>), LabError> {
     let mut told = false;
     let mut wait_until = |at_ns: u64| {
         while running.load(Ordering::Acquire) > 0 && !told {
@@ -226,12 +251,50 @@ fn watch(
         }
     };
     wait_until(begin_ns);
-    let begin = CpuSample::take()?;
+    let begin = Samples::take(observed)?;
     wait_until(end_ns);
-    let host = begin.until(&CpuSample::take()?);
+    let used = begin.until_now(observed)?;
     // Their last operations may take a while; a wish to stop still counts.
     wait_until(u64::MAX);
-    Ok(host)
+    Ok(used)
+}
+
+/// The accounts of the whole host and of some processes at one instant.
+struct Samples {
+    host: CpuSample,
+    processes: ProcessSample,
+}
+
+impl Samples {
+    fn take(observed: &[Observed]) -> Result<Self, LabError> {
+        Ok(Self { host: CpuSample::take()?, processes: ProcessSample::take(observed) })
+    }
+
+    fn until_now(&self, observed: &[Observed]) -> Result<(HostUse, Vec<ProcessUse>), LabError> {
+        let later = Self::take(observed)?;
+        Ok((self.host.until(&later.host), self.processes.until(&later.processes, observed)))
+    }
+}
+
+/// What the host uses while nothing is asked of it, over `time`; nothing if `stop` was set meanwhile.
+///
+/// # Errors
+/// The host's accounts cannot be read.
+pub fn observe(
+    observed: &[Observed],
+    time: Duration,
+    stop: &AtomicBool,
+) -> Result<Option<(HostUse, Vec<ProcessUse>)>, LabError> {
+    let begin = Samples::take(observed)?;
+    let until = Instant::now() + time;
+    while !stop.load(Ordering::Relaxed) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return begin.until_now(observed).map(Some);
+        }
+        thread::sleep(left.min(STOP_INTERVAL));
+    }
+    Ok(None)
 }
 
 /// A guest's interval in the host's time: its clock may run fast or slow.

@@ -1,19 +1,24 @@
 //! The QEMU on this host.
 
+use std::collections::BTreeSet;
 use std::env;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::adapters::Adapter;
 use crate::child::{BoundChild, describe_end};
 
 /// The program for x86 guests.
 const PROGRAM: &str = "qemu-system-x86_64";
-/// How long it may take to say its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(20);
+/// How long it may take to say what it is.
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
+
+/// What of its words is read, in bytes.
+const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// Why there is no QEMU.
 #[derive(Debug, Error)]
@@ -31,6 +36,19 @@ pub enum QemuError {
         path: PathBuf,
         /// What happened.
         why: String,
+    },
+    /// It does not emulate an adapter.
+    #[error(
+        "QEMU {version} emulates no {device}, which the adapter {adapter} needs: leave the adapter out, or set \
+         VIRTBENCH_QEMU to a QEMU that has it (`qemu-system-x86_64 -device help` lists them)"
+    )]
+    NoDevice {
+        /// QEMU's version.
+        version: String,
+        /// The adapter.
+        adapter: &'static str,
+        /// QEMU's device for it.
+        device: &'static str,
     },
 }
 
@@ -52,28 +70,66 @@ impl Qemu {
         let program = env::var("VIRTBENCH_QEMU").unwrap_or_else(|_| PROGRAM.to_owned());
         let path = which::which(&program).map_err(|_| QemuError::Missing { program })?;
         let broken = |why: String| QemuError::Broken { path: path.clone(), why };
-        let output = version_output(&path).map_err(|error| broken(error.to_string()))?;
+        let output = output(&path, &["--version"]).map_err(|error| broken(error.to_string()))?;
         let version = parse_version(&output).ok_or_else(|| {
             broken(format!("it does not look like QEMU: {:?}", output.lines().next().unwrap_or("")))
         })?;
         Ok(Self { path, version })
     }
+
+    /// The devices it emulates, by name and alias.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub fn devices(&self) -> Result<BTreeSet<String>, QemuError> {
+        let broken = |error: io::Error| QemuError::Broken { path: self.path.clone(), why: error.to_string() };
+        Ok(parse_devices(&output(&self.path, &["-device", "help"]).map_err(broken)?))
+    }
+
+    /// Checks that it emulates an adapter.
+    ///
+    /// # Errors
+    /// It does not, or does not say what it emulates.
+    pub fn check_adapter(&self, adapter: &Adapter) -> Result<(), QemuError> {
+        let devices = self.devices()?;
+        match adapter.drivers().find(|driver| !devices.contains(*driver)) {
+            None => Ok(()),
+            Some(device) => {
+                let version = self.version.clone();
+                Err(QemuError::NoDevice { version, adapter: adapter.name, device })
+            }
+        }
+    }
 }
 
-fn version_output(path: &std::path::Path) -> io::Result<String> {
+fn output(path: &Path, arguments: &[&str]) -> io::Result<String> {
     let (mut reader, writer) = io::pipe()?;
     let mut command = Command::new(path);
-    command.arg("--version").stdin(Stdio::null()).stdout(writer).stderr(Stdio::null());
+    command.args(arguments).stdin(Stdio::null()).stdout(writer).stderr(Stdio::null());
     let mut child = BoundChild::spawn(command, Vec::new())?;
-    // What it says fits a pipe, so it can end before it is read.
-    match child.wait_within(VERSION_LIMIT)? {
+    // What it says fits a pipe (64 KiB), so it can end before it is read.
+    match child.wait_within(ANSWER_LIMIT)? {
         Some(status) if status.success() => {}
         Some(status) => return Err(io::Error::other(describe_end(status))),
-        None => return Err(io::Error::other(format!("it says nothing within {VERSION_LIMIT:?}"))),
+        None => return Err(io::Error::other(format!("it says nothing within {ANSWER_LIMIT:?}"))),
     }
     let mut text = Vec::new();
-    Read::by_ref(&mut reader).take(4096).read_to_end(&mut text)?;
+    Read::by_ref(&mut reader).take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// Names and aliases in QEMU's list: `name "ich9-ahci", bus PCI, alias "ahci"`.
+fn parse_devices(output: &str) -> BTreeSet<String> {
+    let quoted = |line: &str, key: &str| {
+        let (_, rest) = line.split_once(key)?;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    output
+        .lines()
+        .filter(|line| line.starts_with("name "))
+        .flat_map(|line| [quoted(line, "name \""), quoted(line, "alias \"")])
+        .flatten()
+        .collect()
 }
 
 fn parse_version(output: &str) -> Option<String> {
@@ -89,5 +145,13 @@ mod tests {
         let output = "QEMU emulator version 7.2.22 (Debian 1:7.2)\nCopyright (c) 2003-2022\n";
         assert_eq!(parse_version(output).as_deref(), Some("7.2.22 (Debian 1:7.2)"));
         assert_eq!(parse_version("GNU bash, version 5"), None);
+    }
+
+    #[test]
+    fn devices_are_read_with_their_aliases() {
+        let output =
+            "Storage devices:\nname \"ich9-ahci\", bus PCI, alias \"ahci\"\nname \"nvme\", bus PCI\n\n";
+        let devices: Vec<String> = parse_devices(output).into_iter().collect();
+        assert_eq!(devices, ["ahci", "ich9-ahci", "nvme"]);
     }
 }

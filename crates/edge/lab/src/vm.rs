@@ -1,15 +1,24 @@
 //! The VM environment: a QEMU guest with one disk that loads are applied to.
 
-use virtbench_agent::protocol::{Greeting, TargetRef};
-use virtbench_record::{AcceleratorFacts, GuestFacts};
+use std::fs::File;
+use std::time::Duration;
 
+use virtbench_agent::protocol::{Greeting, TargetRef};
+use virtbench_record::{AcceleratorFacts, DeviceFacts, GuestFacts, NotHonoured, SetupFacts};
+
+use crate::adapters::{Aio, Transport};
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
-use crate::guest::{Aio, Guest, GuestConfig, GuestDisk};
+use crate::guest::{Guest, GuestConfig};
+use crate::guest_disk::GuestDisk;
+use crate::honoured::{Seen, not_honoured};
 use crate::image::GuestImage;
 use crate::machine::{Environment, Machine};
 use crate::process::MachineError;
 use crate::qemu::Qemu;
+
+/// How long a guest's disk may take to be described: the agent waits for it to appear.
+const DESCRIBE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Loads are applied to the disk of a QEMU guest.
 #[derive(Debug, Clone)]
@@ -20,6 +29,7 @@ pub struct Vm {
     accelerator: AcceleratorFacts,
     config: GuestConfig,
     disk: GuestDisk,
+    setup: Option<SetupFacts>,
     notes: Vec<String>,
 }
 
@@ -34,7 +44,19 @@ impl Vm {
         config: GuestConfig,
         disk: GuestDisk,
     ) -> Self {
-        Self { name: name.to_owned(), qemu, image, accelerator, config, disk, notes: Vec::new() }
+        Self { name: name.to_owned(), qemu, image, accelerator, config, disk, setup: None, notes: Vec::new() }
+    }
+
+    /// The same as one configuration of several: what was asked for is in `asked`, what is found is
+    /// filled in when a guest has booted.
+    #[must_use]
+    pub fn with_setup(self, asked: SetupFacts) -> Self {
+        Self { setup: Some(asked), ..self }
+    }
+
+    /// What takes io_uring's place: native I/O needs the page cache out of its way.
+    fn other_aio(&self) -> Aio {
+        if self.disk.settings.cache().is_direct() { Aio::Native } else { Aio::Threads }
     }
 
     fn boot(&self) -> Result<Guest, MachineError> {
@@ -54,14 +76,52 @@ impl Environment for Vm {
         // A QEMU built without io_uring, or a host that forbids it: said, and done without.
         if let Err(MachineError::Ended { console, .. }) = &booted {
             let complaint = console.iter().find(|line| line.contains("io_uring")).cloned();
-            if let (Aio::IoUring, Some(complaint)) = (self.disk.aio, complaint) {
-                self.disk.aio = Aio::Native;
-                self.notes.push(format!("aio=native instead of io_uring, as QEMU said: {complaint}"));
+            if let (Aio::IoUring, Some(complaint)) = (self.disk.settings.aio(), complaint) {
+                self.disk.settings.aio = Some(self.other_aio());
+                self.notes.push(format!(
+                    "{}: aio={} instead of io_uring, as QEMU said: {complaint}",
+                    self.name,
+                    self.disk.settings.aio().name()
+                ));
                 booted = self.boot();
             }
         }
-        let guest = booted.map_err(|source| LabError::Machine { machine: self.name.clone(), source })?;
-        Ok(Box::new(VmMachine { environment: self.clone(), guest }))
+        let failed = |source| LabError::Machine { machine: self.name.clone(), source };
+        let mut guest = booted.map_err(failed)?;
+        let setup = match &self.setup {
+            Some(asked) => Some(self.found(asked, &mut guest).map_err(failed)?),
+            None => None,
+        };
+        Ok(Box::new(VmMachine { environment: self.clone(), guest, setup }))
+    }
+}
+
+impl Vm {
+    /// What a configuration was found to be.
+    fn found(&self, asked: &SetupFacts, guest: &mut Guest) -> Result<SetupFacts, MachineError> {
+        let disk = &self.disk;
+        let device: DeviceFacts = guest
+            .connection()
+            .describe(disk.adapter.disk_prefix, DESCRIBE_LIMIT)
+            .map_err(|error| guest.explain(error))?;
+        let iothreads = match disk.adapter.transport {
+            Transport::Qemu => Some(guest.iothreads()?),
+            Transport::VhostUser => None,
+        };
+        let vcpus = guest.greeting().processors;
+        let mut list = not_honoured(&disk.settings, &Seen { device: &device, vcpus, iothreads });
+        let aio = disk.settings.aio().name();
+        if let Some(asked) = asked.settings.get("aio").filter(|asked| *asked != aio) {
+            list.push(NotHonoured { setting: "aio".into(), asked: asked.clone(), found: aio.into() });
+        }
+        Ok(SetupFacts {
+            command_line: guest.command_line().to_vec(),
+            server_command_line: guest.server_command_line().to_vec(),
+            boot_ns: u64::try_from(guest.boot_time().as_nanos()).unwrap_or(u64::MAX),
+            found: Some(device),
+            not_honoured: list,
+            ..asked.clone()
+        })
     }
 }
 
@@ -69,6 +129,7 @@ impl Environment for Vm {
 struct VmMachine {
     environment: Vm,
     guest: Guest,
+    setup: Option<SetupFacts>,
 }
 
 impl Machine for VmMachine {
@@ -112,6 +173,29 @@ impl Machine for VmMachine {
 
     fn processes(&self) -> Vec<u32> {
         vec![self.guest.process_id()]
+    }
+
+    fn servers(&self) -> Vec<u32> {
+        self.guest.server_ids()
+    }
+
+    fn setup(&self) -> Option<SetupFacts> {
+        self.setup.clone()
+    }
+
+    fn quiesce(&mut self) -> Result<(), MachineError> {
+        self.guest.pause()?;
+        let disk = &self.environment.disk;
+        if !disk.settings.cache().is_direct() {
+            // What QEMU has not flushed (that of a server) would be written back while another is measured.
+            // A failure shows in the next load; there is nothing to be done about it here.
+            let _ = File::open(&disk.path).and_then(|file| file.sync_data());
+        }
+        Ok(())
+    }
+
+    fn wake(&mut self) -> Result<(), MachineError> {
+        self.guest.unpause()
     }
 
     fn check(&mut self) -> Result<(), MachineError> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::TargetRef;
 use virtbench_lab::{
-    Accelerator, Aio, DEFAULT_ADAPTER, Environment, Guest, GuestConfig, GuestDisk, GuestImage, GuestKernel,
+    Accelerator, DEFAULT_ADAPTER, Environment, Guest, GuestConfig, GuestDisk, GuestImage, GuestKernel,
     KVM_LIMIT, LabError, MachineError, Qemu, Vm, choose_accelerator, find_kernel,
 };
 
@@ -78,7 +78,7 @@ fn two_guests_with_disks_run_at_once() {
         let path = directory.path().join(name);
         fs::File::create(&path).unwrap().set_len(64 << 20).unwrap();
         let facts = virtbench_record::AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
-        let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+        let disk = GuestDisk::new(DEFAULT_ADAPTER, path);
         let mut vm = Vm::new(name, or_mend(Qemu::find()), image.clone(), facts, config(), disk);
         or_mend(vm.start())
     };
@@ -158,7 +158,7 @@ fn a_kernel_with_a_ruined_payload_ends_in_a_clear_error() {
 #[test]
 fn a_disk_that_is_not_there_is_qemus_error_in_its_words() {
     let image = or_mend(GuestImage::new(&kernel(), &[DEFAULT_ADAPTER]));
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: "/nonexistent/disk".into(), aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, "/nonexistent/disk".into());
     let error = boot(&image, &GuestConfig { disks: vec![disk], ..config() }).unwrap_err();
     assert!(error.to_string().contains("No such file"), "{error}");
 }
@@ -211,7 +211,7 @@ fn a_qemu_without_io_uring_is_used_without_and_that_is_said() {
     fs::File::create(&path).unwrap().set_len(16 << 20).unwrap();
     let image = or_mend(GuestImage::new(&kernel(), &[DEFAULT_ADAPTER]));
     let facts = virtbench_record::AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, path);
     let machine = or_mend(Vm::new("vm", qemu, image, facts, config(), disk).start());
     assert!(machine.notes()[0].contains("not supported in this build"), "{:?}", machine.notes());
     assert!(machine.guest().unwrap().command_line.join(" ").contains("\"aio\":\"native\""));

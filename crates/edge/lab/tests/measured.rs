@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_lab::{
-    Accelerator, Aio, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
+    Accelerator, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
     Machine, Native, Qemu, TimeLimits, Vm, find_kernel, measure, measure_together,
 };
 use virtbench_record::AcceleratorFacts;
@@ -40,7 +40,7 @@ fn machines(directory: &Path) -> [Box<dyn Machine>; 2] {
     };
     let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[DEFAULT_ADAPTER]));
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path: file("vm"), aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, file("vm"));
     let config = GuestConfig::new(Accelerator::Tcg);
     let mut vm = Vm::new("vm", or_mend(Qemu::find()), image, facts, config, disk);
     [or_mend(Native::new("native", file("native")).start()), or_mend(vm.start())]

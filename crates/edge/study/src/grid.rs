@@ -82,6 +82,36 @@ impl Grid {
         }
     }
 
+    /// Paper 2's matrix (Table 1): 4 to 64 KiB x read or write x sequential or random, 60 s of ramp-up
+    /// and three minutes each. The paper measured each point once; so does this.
+    #[must_use]
+    pub fn adapters_paper() -> Self {
+        Self {
+            name: "paper".into(),
+            blocks_bytes: [4, 8, 16, 32, 64].map(|kib| kib << 10).to_vec(),
+            read_percents: vec![0, 100],
+            random_percents: vec![0, 100],
+            repetitions: 1,
+            ramp_ns: 60_000_000_000,
+            time_ns: 180_000_000_000,
+        }
+    }
+
+    /// The same matrix at its ends and in the middle, repeated: what fits four minutes with four
+    /// configurations.
+    #[must_use]
+    pub fn adapters_quick() -> Self {
+        Self {
+            blocks_bytes: [4, 16, 64].map(|kib| kib << 10).to_vec(),
+            read_percents: vec![0, 100],
+            random_percents: vec![0, 100],
+            repetitions: 3,
+            ramp_ns: 250_000_000,
+            time_ns: 1_000_000_000,
+            ..Self::quick()
+        }
+    }
+
     /// Reads a grid from TOML:
     ///
     /// ```toml
@@ -209,6 +239,13 @@ mod tests {
         let grid = Grid::paper();
         assert_eq!(grid.blocks_bytes.len() * grid.read_percents.len() * grid.random_percents.len(), 100);
         assert_eq!(grid.time_ns, 180_000_000_000);
+    }
+
+    #[test]
+    fn the_second_paper_measured_twenty_points_of_three_minutes() {
+        let grid = Grid::adapters_paper();
+        assert_eq!((grid.points().len(), grid.ramp_ns), (20, 60_000_000_000));
+        assert!(Grid::adapters_quick().points().iter().all(|point| grid.points().contains(point)));
     }
 
     #[test]

@@ -1,19 +1,27 @@
 //! The experiments: what is measured in which order, and the folder it goes into.
 
 mod apply;
+mod backing;
 mod disk;
 mod folder;
 mod grid;
 mod histogram_log;
-pub mod native_vs_vm;
+mod images;
+mod machines;
+mod points;
 mod saturate;
 mod schedule;
+mod setup;
 mod surface;
 
 pub use apply::{Load, SearchError};
+pub use backing::{Backing, BackingError};
 pub use disk::{DiskError, StudyDisk};
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run};
 pub use grid::{Grid, GridError, check_plan};
+pub use images::{Images, ImagesError};
+pub use points::{Course, Event, StudyError, measure_points};
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{Step, schedule};
+pub use setup::{Setup, SetupError, setups};
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

@@ -6,11 +6,16 @@ use virtbench_study::Grid;
 
 use crate::exit::{Failure, Kind};
 
-/// The grid of this name, or in the file of this name.
+/// Paper 1's grid of this name, or the one in the file of this name.
 pub fn read(name: &str) -> Result<Grid, Failure> {
+    read_named(name, Grid::quick, Grid::paper)
+}
+
+/// The study's own grid of this name, or the one in the file of this name.
+pub fn read_named(name: &str, quick: fn() -> Grid, paper: fn() -> Grid) -> Result<Grid, Failure> {
     match name {
-        "quick" => Ok(Grid::quick()),
-        "paper" => Ok(Grid::paper()),
+        "quick" => Ok(quick()),
+        "paper" => Ok(paper()),
         file => {
             let text = fs::read_to_string(file).map_err(|error| {
                 let message =

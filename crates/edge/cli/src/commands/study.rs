@@ -1,5 +1,7 @@
 //! `virtbench study`
 
+mod adapters;
+mod common;
 mod native_vs_vm;
 
 use crate::args::StudyCommand;
@@ -9,5 +11,6 @@ use crate::exit::Outcome;
 pub fn execute(command: &StudyCommand) -> Outcome {
     match command {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
+        StudyCommand::Adapters(args) => adapters::execute(args),
     }
 }

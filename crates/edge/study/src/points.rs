@@ -1,15 +1,16 @@
-//! The same load natively and in a VM, point by point (paper 1, section 3).
+//! Measures the points of a plan, environment by environment in turn (paper 1, section 3; paper 2).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use thiserror::Error;
-use virtbench_lab::{Environment, LabError, Machine, MachineError, TimeLimits, measure};
-use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
+use virtbench_lab::{Environment, LabError, MachineError};
+use virtbench_record::{FORMAT, GuestsState, Measured, PointRecord, PointStatus};
 
 use crate::folder::{FolderError, RunFolder};
 use crate::grid::load_of;
+use crate::machines::Machines;
 use crate::schedule::{Step, schedule};
 
 /// A study that ended before its time. What was measured is in its folder.
@@ -61,17 +62,36 @@ pub enum Event<'a> {
         /// What happened, with its console's last lines.
         error: &'a StudyError,
     },
+    /// What guests without a load cost is being measured.
+    Idling(GuestsState),
     /// A step is in the folder.
     Recorded(&'a PointRecord),
+}
+
+/// How machines are kept while others are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Course {
+    /// Whether those that wait are quiesced. What it costs to let them run is then measured once, at
+    /// the beginning of each sitting.
+    pub quiesce: bool,
+    /// How many are kept booted at once, at least one. With fewer than there are environments, that
+    /// which was not used for longest makes room.
+    pub booted: usize,
+}
+
+impl Course {
+    /// All booted, all running.
+    pub const SIDE_BY_SIDE: Self = Self { quiesce: false, booted: usize::MAX };
 }
 
 /// Measures whatever of the folder's plan is missing. `environments` are in the plan's order.
 ///
 /// # Errors
 /// A machine, the target or the folder failed, or `stop` was set. Points measured until then stay.
-pub fn run(
+pub fn measure_points(
     folder: &mut RunFolder,
     environments: &mut [Box<dyn Environment>],
+    course: Course,
     stop: &AtomicBool,
     on_event: &mut dyn FnMut(Event<'_>),
 ) -> Result<(), StudyError> {
@@ -81,7 +101,8 @@ pub fn run(
     if missing.is_empty() {
         return Ok(());
     }
-    let mut machines = start_all(folder, environments, stop, on_event)?;
+    let mut machines = Machines::new(environments, course);
+    machines.start_all(folder, stop, on_event)?;
     let before = steps.len() - missing.len();
     let mut restarts_left = MAX_RESTARTS;
     for (index, step) in missing.into_iter().enumerate() {
@@ -91,14 +112,13 @@ pub fn run(
         let environment = plan.environments[step.environment].as_str();
         on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
         let record = loop {
-            match measure_step(&plan, &step, machines[step.environment].as_mut(), stop) {
-                Err(error) if restarts_left > 0 && hung(&error, machines[step.environment].as_ref()) => {
+            match measure_step(&plan, &step, &mut machines, folder, stop) {
+                Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
                     restarts_left -= 1;
                     on_event(Event::Restarting { environment, error: &error });
-                    // It must be gone before another can have its disk.
-                    drop(machines.remove(step.environment));
-                    let machine = restart(folder, &mut *environments[step.environment], &step)?;
-                    machines.insert(step.environment, machine);
+                    let note = format!("{environment} hung at {} and was started anew", step.point);
+                    folder.amend(|provenance| provenance.notes.push(note))?;
+                    machines.discard(step.environment);
                 }
                 measured => break measured?,
             }
@@ -108,7 +128,7 @@ pub fn run(
             on_event(Event::Recorded(record));
         }
     }
-    machines.into_iter().for_each(Machine::shut_down);
+    machines.shut_down();
     Ok(())
 }
 
@@ -129,65 +149,21 @@ fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
         .collect()
 }
 
-fn start_all(
-    folder: &mut RunFolder,
-    environments: &mut [Box<dyn Environment>],
-    stop: &AtomicBool,
-    on_event: &mut dyn FnMut(Event<'_>),
-) -> Result<Vec<Box<dyn Machine>>, StudyError> {
-    let mut machines = Vec::new();
-    for environment in environments {
-        if stop.load(Ordering::Relaxed) {
-            return Err(StudyError::Stopped);
-        }
-        on_event(Event::Starting(environment.name()));
-        let machine = environment.start()?;
-        folder.amend(|provenance| {
-            if let Some(guest) = machine.guest() {
-                provenance.guest.get_or_insert(guest);
-            }
-            for note in machine.notes() {
-                if !provenance.notes.contains(&note) {
-                    provenance.notes.push(note);
-                }
-            }
-        })?;
-        machines.push(machine);
-    }
-    Ok(machines)
-}
-
-/// Whether a guest that still runs has fallen silent, or its disk has. A native disk that fails is
-/// nothing that starting anew would mend.
-fn hung(error: &StudyError, machine: &dyn Machine) -> bool {
-    match error {
-        StudyError::Lab(LabError::Machine { source, .. }) => {
-            matches!(source, MachineError::Conversation { .. })
-        }
-        StudyError::Target { .. } => machine.guest().is_some(),
-        _ => false,
-    }
-}
-
-fn restart(
-    folder: &mut RunFolder,
-    environment: &mut dyn Environment,
-    step: &Step,
-) -> Result<Box<dyn Machine>, StudyError> {
-    let note = format!("{} hung at {} and was started anew", environment.name(), step.point);
-    folder.amend(|provenance| provenance.notes.push(note))?;
-    Ok(environment.start()?)
-}
-
 fn measure_step(
     plan: &virtbench_record::Plan,
     step: &Step,
-    machine: &mut dyn Machine,
+    machines: &mut Machines<'_>,
+    folder: &mut RunFolder,
     stop: &AtomicBool,
 ) -> Result<PointRecord, StudyError> {
     let environment = plan.environments[step.environment].clone();
     let spec = load_of(plan, step.point, step.repetition);
-    let (started_unix_ns, status) = match measure(machine, spec, TimeLimits::default(), stop) {
+    machines.wake(step.environment, folder)?;
+    let measured = machines.measure(step.environment, spec, stop);
+    if measured.is_ok() {
+        machines.quiesce(step.environment)?;
+    }
+    let (started_unix_ns, status) = match measured {
         Ok((started_unix_ns, measured)) => {
             check_whole(&environment, &measured, stop)?;
             (started_unix_ns, PointStatus::Measured(Box::new(measured)))
@@ -223,7 +199,7 @@ fn check_whole(environment: &str, measured: &Measured, stop: &AtomicBool) -> Res
     Err(StudyError::Target { environment: environment.to_owned(), why: kinds.join(", ") })
 }
 
-fn unix_ns() -> u64 {
+pub(crate) fn unix_ns() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,0 +1,153 @@
+//! `virtbench study`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+/// `virtbench study native-vs-vm`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Native and VM alternate point by point on one test disk, which is made in --target-dir and removed \
+afterwards. Points are written to the run folder as they are measured; after a kill or a power cut, \
+the same command with --resume goes on with the missing ones.
+
+A grid file is TOML:
+  blocks = [\"4k\", \"64k\"]
+  reads = [0, 50, 100]
+  randoms = [0, 100]
+  repetitions = 5
+  ramp = \"1s\"
+  time = \"10s\"
+
+Examples:
+  virtbench study native-vs-vm
+  virtbench study native-vs-vm --grid paper --outstanding 28 --out mojave
+  virtbench study native-vs-vm --out mojave --grid paper --outstanding 28 --resume")]
+pub struct NativeVsVmArgs {
+    /// Points to measure: quick (18 points, 3 repetitions, under four minutes), paper (100 points of
+    /// three minutes in both environments: ten hours), or a TOML file
+    #[arg(long, value_name = "quick|paper|FILE", default_value = "quick")]
+    pub grid: String,
+    /// How points are measured, and where they go
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Disk adapter of the guest
+    #[arg(long, value_name = "NAME", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
+    pub adapter: String,
+    /// What the guest runs on
+    #[command(flatten)]
+    pub guest: GuestArgs,
+}
+
+/// `virtbench study adapters`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Guests that differ only in their adapter, its settings or its backing are loaded in turn, point by point. \
+Those that wait are stopped; what they cost while they run idle is measured at the beginning and said. \
+What a guest found its disk to be (queues, depth, scheduler, write cache) is in run.json, with every \
+setting that was not honoured.
+
+Adapters: virtio-blk, virtio-scsi, nvme, pvscsi, lsi53c895a, mptsas1068, megasas, ahci, ide, vhost-user-blk
+  (QEMU emulates no BusLogic; the LSI Logic side of paper 2 is lsi53c895a and mptsas1068)
+Settings: queues=N, depth=N, iothread=on|off, cache=none|writeback|writethrough|directsync,
+  aio=io_uring|native|threads, packed=on|off
+Backings: raw; qcow2[,cluster=SIZE][,prealloc=off|metadata|falloc|full]; loop (a block device);
+  overlay[,cluster=SIZE] (qcow2 on a raw backing file); nbd (qemu-storage-daemon on a Unix socket)
+
+Examples:
+  virtbench study adapters
+  virtbench study adapters --adapters virtio-blk,pvscsi,lsi53c895a --grid paper --out lsi
+  virtbench study adapters --adapters virtio-blk --backings raw,qcow2,loop,nbd
+  virtbench study adapters --adapters virtio-blk --setup virtio-blk,iothread=on --setup nvme@qcow2,cluster=4k")]
+pub struct AdaptersArgs {
+    /// Adapters to compare, over each of --backings [default: virtio-blk,virtio-scsi,nvme,mptsas1068,
+    /// or none if --setup is given]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub adapters: Vec<String>,
+    /// Backings to compare, under each of --adapters
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', default_value = "raw")]
+    pub backings: Vec<String>,
+    /// One more configuration: ADAPTER[,SETTING=VALUE...][@BACKING[,SETTING=VALUE...]]; may be repeated
+    #[arg(long, value_name = "SETUP")]
+    pub setup: Vec<String>,
+    /// Points to measure: quick (12 points, 3 repetitions, about four minutes with four configurations),
+    /// paper (paper 2's 20 points, four minutes each in every configuration), or a TOML file
+    #[arg(long, value_name = "quick|paper|FILE", default_value = "quick")]
+    pub grid: String,
+    /// How points are measured, and where they go
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// Guests kept booted at once [default: as many as fit the free memory]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub booted: Option<u32>,
+    /// What the guests run on
+    #[command(flatten)]
+    pub guest: GuestArgs,
+}
+
+/// How a study's points are measured, and where they go.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// Folder for the test disk; the storage under it is what is measured [default: the run folder]
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+    /// Run folder [default: virtbench-STUDY-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the missing points of the run in --out
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Size of the test disk
+    #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
+    pub size: u64,
+    /// I/Os that each worker keeps outstanding (paper 1: 28, 47 and 64; paper 2: 16)
+    #[arg(long, value_name = "N", default_value = "16")]
+    pub outstanding: u32,
+    /// Workers
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub workers: u32,
+    /// Repetitions of each point, instead of the grid's
+    #[arg(long, value_name = "N")]
+    pub repetitions: Option<u32>,
+    /// Ramp-up before each point, instead of the grid's
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub ramp: Option<u64>,
+    /// Measuring time of each point, instead of the grid's
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub time: Option<u64>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What a guest is made of.
+#[derive(Debug, Args)]
+pub struct GuestArgs {
+    /// Virtual processors of the guest
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub vcpus: u32,
+    /// Memory of the guest
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// Kernel of the guest, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// What executes the guest's instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+}
+
+/// What executes a guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum AcceleratorArg {
+    /// KVM if a guest really boots under it, else TCG
+    Auto,
+    /// Hardware virtualization
+    Kvm,
+    /// Software emulation
+    Tcg,
+}

@@ -1,0 +1,185 @@
+//! What all studies do: the plan, the run folder, progress, failures, and the last words.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use indicatif::ProgressBar;
+use serde::Serialize;
+use virtbench_lab::host_facts;
+use virtbench_record::{FORMAT, GuestsState, Plan, PointRecord, PointStatus, Provenance, RunKind};
+use virtbench_report::Takeaway;
+use virtbench_study::{DiskError, Event, FolderError, Grid, RunFolder, StudyError, check_plan, schedule};
+use virtbench_units::format_duration_ns;
+
+use crate::args::RunArgs;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
+
+/// What a step takes beyond its ramp-up and measuring time, in nanoseconds: for the first estimate.
+const STEP_OVERHEAD_NS: u64 = 120_000_000;
+
+/// The run folder: the one named, or one that tells study and time.
+pub fn folder_path(args: &RunArgs, study: &str) -> PathBuf {
+    args.out.clone().unwrap_or_else(|| {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let stamp = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since)).to_string();
+        PathBuf::from(format!("virtbench-{study}-{}", stamp.replace([':', 'Z'], "").replace('T', "-")))
+    })
+}
+
+/// What a run sets out to measure, and where.
+pub fn provenance(
+    kind: RunKind,
+    args: &RunArgs,
+    grid: Grid,
+    environments: Vec<String>,
+    out: &Path,
+) -> Result<Provenance, Failure> {
+    let plan = Plan {
+        grid: grid.name,
+        blocks_bytes: grid.blocks_bytes,
+        read_percents: grid.read_percents,
+        random_percents: grid.random_percents,
+        repetitions: args.repetitions.unwrap_or(grid.repetitions),
+        outstanding: args.outstanding,
+        workers: args.workers,
+        ramp_ns: args.ramp.unwrap_or(grid.ramp_ns),
+        time_ns: args.time.unwrap_or(grid.time_ns),
+        size_bytes: args.size,
+        environments,
+        seed: args.seed,
+    };
+    check_plan(&plan).map_err(|error| Failure::new(Kind::Usage, error))?;
+    Ok(Provenance {
+        format: FORMAT,
+        kind,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect(),
+        started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        host: host_facts(existing_ancestor(target_dir(args, out))),
+        plan,
+        guest: None,
+        setups: Vec::new(),
+        idle: Vec::new(),
+        notes: Vec::new(),
+    })
+}
+
+/// The folder for test disks.
+pub fn target_dir<'a>(args: &'a RunArgs, out: &'a Path) -> &'a Path {
+    args.target_dir.as_deref().unwrap_or(out)
+}
+
+/// The folder itself, or the nearest one above it that exists: its storage is the same.
+fn existing_ancestor(folder: &Path) -> &Path {
+    let exists = |folder: &&Path| folder.exists();
+    folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(exists).unwrap_or(Path::new("."))
+}
+
+/// Opens the run folder, for a new run or to go on with one.
+pub fn open_folder(args: &RunArgs, out: &Path, provenance: Provenance) -> Result<RunFolder, Failure> {
+    let opened =
+        if args.resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
+    opened.map_err(folder_failure)
+}
+
+/// The name of a run, for its test disks.
+pub fn run_name(out: &Path) -> String {
+    let name = out.canonicalize().ok().and_then(|out| Some(out.file_name()?.to_string_lossy().into_owned()));
+    name.unwrap_or_else(|| "run".into())
+}
+
+/// Says how much there is to do, and shows how far it is.
+pub fn steps_bar(plan: &Plan) -> ProgressBar {
+    let steps = schedule(plan).len() as u64;
+    let estimate_ns = steps * (plan.ramp_ns + plan.time_ns + STEP_OVERHEAD_NS);
+    let about = format_duration_ns(estimate_ns / 1_000_000_000 * 1_000_000_000);
+    eprintln!("{steps} measurements, about {about}");
+    progress::bar(steps, "starting")
+}
+
+/// Shows what happens.
+pub fn show(bar: &ProgressBar, event: &Event<'_>) {
+    match event {
+        Event::Starting(environment) => bar.set_message(format!("starting {environment}")),
+        Event::Idling(GuestsState::Running) => bar.set_message("measuring what running, idle guests cost"),
+        Event::Idling(GuestsState::Stopped) => bar.set_message("measuring what stopped guests cost"),
+        Event::Measuring { done, step, environment, .. } => {
+            bar.set_position(*done as u64);
+            bar.set_message(format!("{environment}: {}", step.point));
+        }
+        Event::Restarting { environment, error } => {
+            bar.suspend(|| eprintln!("{environment} hangs and is started anew: {error}"));
+        }
+        Event::Recorded(_) => bar.inc(1),
+    }
+}
+
+pub fn folder_failure(error: FolderError) -> Failure {
+    Failure::new(Kind::Folder, error)
+}
+
+pub fn disk_failure(error: DiskError) -> Failure {
+    let kind = match &error {
+        DiskError::Target(virtbench_engine::TargetError::Interrupted(_)) => Kind::Interrupted,
+        _ => Kind::Target,
+    };
+    Failure::new(kind, error)
+}
+
+pub fn study_failure(error: StudyError) -> Failure {
+    let kind = match &error {
+        StudyError::Lab(_) => Kind::Guest,
+        StudyError::Folder(_) => Kind::Folder,
+        StudyError::Target { .. } => Kind::Target,
+        StudyError::Stopped => Kind::Interrupted,
+    };
+    Failure::new(kind, error)
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Summary<'a> {
+    folder: &'a Path,
+    report: &'a Path,
+    csv: &'a Path,
+    points_measured: usize,
+    points_unavailable: usize,
+    headline: &'a str,
+    details: &'a [String],
+    cautions: &'a [String],
+}
+
+/// Prints the conclusion and where the rest is.
+pub fn print(
+    json: bool,
+    folder: &Path,
+    [report, csv]: &[PathBuf; 2],
+    records: &[PointRecord],
+    conclusion: &Takeaway,
+) -> Outcome {
+    let measured = records.iter().filter(|record| matches!(record.status, PointStatus::Measured(_))).count();
+    let Takeaway { headline, details, cautions } = conclusion;
+    let mut out = std::io::stdout().lock();
+    if json {
+        let summary = Summary {
+            folder,
+            report,
+            csv,
+            points_measured: measured,
+            points_unavailable: records.len() - measured,
+            headline,
+            details,
+            cautions,
+        };
+        serde_json::to_writer(&mut out, &summary)?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    for sentence in std::iter::once(headline).chain(details).chain(cautions) {
+        writeln!(out, "{sentence}")?;
+    }
+    writeln!(out, "\nreport: {}", report.display())?;
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! A guest's disk: from the file on the host to the adapter that the guest sees.
+
+use std::fs;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::adapters::{Adapter, DiskSettings, Transport};
+
+/// Name of the export of an NBD server.
+pub(crate) const EXPORT: &str = "disk";
+
+/// What is in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImageFormat {
+    /// The disk's blocks, nothing else.
+    Raw,
+    /// A qcow2 image.
+    Qcow2 {
+        /// The raw file with the blocks that are not in it.
+        backing: Option<PathBuf>,
+    },
+}
+
+/// A guest's disk.
+#[derive(Debug, Clone)]
+pub struct GuestDisk {
+    /// What the guest sees it through.
+    pub adapter: &'static Adapter,
+    /// The file or block device on the host.
+    pub path: PathBuf,
+    /// What is in it.
+    pub format: ImageFormat,
+    /// What is set about it; by default QEMU passes by the host's page cache, with io_uring.
+    pub settings: DiskSettings,
+    /// Whether QEMU reaches it over NBD, from a qemu-storage-daemon.
+    pub nbd: bool,
+    /// Whether other guests have the same file, which then is not locked: they are not loaded at the
+    /// same time.
+    pub shared: bool,
+}
+
+impl GuestDisk {
+    /// A raw file or block device behind `adapter`, everything as it comes.
+    #[must_use]
+    pub fn new(adapter: &'static Adapter, path: PathBuf) -> Self {
+        let settings = DiskSettings::default();
+        Self { adapter, path, format: ImageFormat::Raw, settings, nbd: false, shared: false }
+    }
+
+    /// Whether a process of its own serves it.
+    pub(crate) fn is_served(&self) -> bool {
+        self.nbd || self.adapter.transport == Transport::VhostUser
+    }
+
+    /// The arguments that describe its blocks to QEMU or to a server, as the block node `node`. In
+    /// JSON, because a path may hold commas.
+    pub(crate) fn block_arguments(&self, node: &str) -> Vec<String> {
+        let file = format!("{node}-file");
+        let cache = self.cache();
+        let format = match &self.format {
+            ImageFormat::Raw => json!({ "driver": "raw", "node-name": node, "file": file, "cache": cache }),
+            ImageFormat::Qcow2 { backing } => {
+                let backing = backing.as_ref().map(|path| {
+                    let mut file = self.file_node(path);
+                    file["read-only"] = true.into();
+                    json!({ "driver": "raw", "read-only": true, "file": file, "cache": cache })
+                });
+                json!({
+                    "driver": "qcow2", "node-name": node, "file": file, "cache": cache, "backing": backing,
+                })
+            }
+        };
+        let mut lower = self.file_node(&self.path);
+        lower["node-name"] = file.into();
+        ["--blockdev".into(), lower.to_string(), "--blockdev".into(), format.to_string()].into()
+    }
+
+    fn file_node(&self, path: &Path) -> Value {
+        let is_device = fs::metadata(path).is_ok_and(|facts| facts.file_type().is_block_device());
+        let mut node = json!({
+            "driver": if is_device { "host_device" } else { "file" },
+            "filename": path,
+            "aio": self.settings.aio().name(),
+            "cache": self.cache(),
+        });
+        if self.shared {
+            node["locking"] = "off".into();
+        }
+        node
+    }
+
+    fn cache(&self) -> Value {
+        json!({ "direct": self.settings.cache().is_direct(), "no-flush": false })
+    }
+
+    /// QEMU's arguments for the disk number `index`; `socket` is the connection to its server, if it
+    /// has one.
+    pub(crate) fn arguments(&self, index: usize, socket: Option<i32>) -> Vec<String> {
+        let drive = format!("disk{index}");
+        let mut arguments = match (socket, self.adapter.transport) {
+            (None, _) => self.block_arguments(&drive),
+            (Some(socket), Transport::VhostUser) => {
+                vec!["-chardev".into(), format!("socket,id={drive},fd={socket}")]
+            }
+            (Some(socket), Transport::Qemu) => {
+                let server = json!({ "type": "fd", "str": socket.to_string() });
+                let node = json!({
+                    "driver": "nbd", "node-name": drive, "server": server, "export": EXPORT,
+                });
+                vec!["--blockdev".into(), node.to_string()]
+            }
+        };
+        let mut settings = self.settings.clone();
+        if self.adapter.transport == Transport::VhostUser {
+            // The server does the I/O, so they are its business.
+            (settings.iothread, settings.cache) = (None, None);
+        }
+        arguments.extend(self.adapter.arguments(&format!("adapter{index}"), &drive, &settings));
+        arguments
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::{DEFAULT_ADAPTER, find_adapter};
+
+    fn node(argument: &str) -> Value {
+        serde_json::from_str(argument).unwrap()
+    }
+
+    #[test]
+    fn a_path_with_commas_stays_one_path() {
+        let mut disk = GuestDisk::new(DEFAULT_ADAPTER, "/a,b=\"c\"".into());
+        disk.settings = DiskSettings::parse("aio=native").unwrap();
+        let arguments = disk.arguments(3, None);
+        let lower = node(&arguments[1]);
+        assert_eq!((&lower["filename"], &lower["aio"]), (&"/a,b=\"c\"".into(), &"native".into()));
+        assert_eq!(arguments[5], "virtio-blk-pci,id=adapter3,drive=disk3");
+    }
+
+    #[test]
+    fn the_cache_mode_reaches_every_node_and_the_device() {
+        let mut disk = GuestDisk::new(DEFAULT_ADAPTER, "/a".into());
+        disk.format = ImageFormat::Qcow2 { backing: Some("/base".into()) };
+        disk.settings = DiskSettings::parse("cache=writethrough").unwrap();
+        let arguments = disk.arguments(0, None);
+        for argument in [&arguments[1], &arguments[3]] {
+            assert_eq!(node(argument)["cache"]["direct"], false, "{argument}");
+        }
+        let backing = &node(&arguments[3])["backing"];
+        assert_eq!((&backing["read-only"], &backing["file"]["filename"]), (&true.into(), &"/base".into()));
+        assert!(arguments[5].ends_with(",write-cache=off"), "{}", arguments[5]);
+    }
+
+    #[test]
+    fn a_served_disk_is_a_socket_to_qemu() {
+        let mut disk = GuestDisk::new(DEFAULT_ADAPTER, "/a".into());
+        disk.nbd = true;
+        assert!(disk.is_served());
+        let server = &node(&disk.arguments(0, Some(7))[1])["server"];
+        assert_eq!(server, &json!({ "type": "fd", "str": "7" }));
+        let vhost = GuestDisk::new(find_adapter("vhost-user-blk").unwrap(), "/a".into());
+        assert!(vhost.is_served() && vhost.arguments(0, Some(7))[1] == "socket,id=disk0,fd=7");
+    }
+}

@@ -1,0 +1,184 @@
+//! A file as a block device: a loop device that goes away with its last user.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::ioctl::{self, Opcode, Setter};
+use thiserror::Error;
+
+/// Of `linux/loop.h`.
+const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
+const LOOP_CONFIGURE: Opcode = 0x4C0A;
+const LO_FLAGS_AUTOCLEAR: u32 = 4;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+/// Another process may take the device between our finding it free and configuring it.
+const TRIES: u32 = 16;
+
+/// `struct loop_info64`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LoopInfo {
+    numbers: [u64; 5],
+    number: u32,
+    encrypt_type: u32,
+    encrypt_key_size: u32,
+    flags: u32,
+    names: [u8; 160],
+    init: [u64; 2],
+}
+
+/// `struct loop_config`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo,
+    reserved: [u64; 8],
+}
+
+const _: () = assert!(size_of::<LoopConfig>() == 304, "as the kernel lays it out");
+
+/// No loop device can be had.
+#[derive(Debug, Error)]
+#[error(
+    "no loop device over {}: {source}; run as root on a kernel with the loop driver (`modprobe loop`), or leave \
+     out the backing loop", path.display()
+)]
+pub struct LoopError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// A loop device over a file, past the page cache. The kernel takes it away when the last process
+/// that has it open closes it, also if that is by a kill.
+#[derive(Debug)]
+pub struct LoopDevice {
+    path: PathBuf,
+    _open: File,
+}
+
+impl LoopDevice {
+    /// Makes one over `file`.
+    ///
+    /// # Errors
+    /// Not permitted, no such driver, or a kernel older than 5.8.
+    pub fn attach(file: &Path) -> Result<Self, LoopError> {
+        attach(file).map_err(|source| LoopError { path: file.to_owned(), source })
+    }
+
+    /// Checks that one can be had, as far as that shows without making one.
+    ///
+    /// # Errors
+    /// Not permitted, or no such driver.
+    pub fn check() -> Result<(), LoopError> {
+        let path = PathBuf::from("/dev/loop-control");
+        let opened = OpenOptions::new().read(true).write(true).open(&path);
+        opened.map(drop).map_err(|source| LoopError { path, source })
+    }
+
+    /// Its node under `/dev`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+fn attach(path: &Path) -> io::Result<LoopDevice> {
+    let direct = i32::try_from(OFlags::DIRECT.bits()).map_err(io::Error::other)?;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path)?;
+    let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
+    let mut last = io::Error::other("no loop device is free");
+    for _ in 0..TRIES {
+        let node = PathBuf::from(format!("/dev/loop{}", free_number(&control)?));
+        let device = OpenOptions::new().read(true).write(true).open(&node)?;
+        match configure(&device, &file) {
+            Ok(()) => return Ok(LoopDevice { path: node, _open: device }),
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => last = error,
+            Err(error) => return Err(error),
+        }
+    }
+    Err(last)
+}
+
+/// Asks for the number of a device that is free; it is the call's own result.
+struct GetFree;
+
+// SAFETY: LOOP_CTL_GET_FREE takes no argument and touches no memory of ours.
+unsafe impl ioctl::Ioctl for GetFree {
+    type Output = i32;
+    const IS_MUTATING: bool = false;
+
+    fn opcode(&self) -> Opcode {
+        LOOP_CTL_GET_FREE
+    }
+
+    fn as_ptr(&mut self) -> *mut core::ffi::c_void {
+        core::ptr::null_mut()
+    }
+
+    unsafe fn output_from_ptr(
+        output: ioctl::IoctlOutput,
+        _: *mut core::ffi::c_void,
+    ) -> rustix::io::Result<i32> {
+        Ok(output)
+    }
+}
+
+fn free_number(control: &File) -> io::Result<i32> {
+    // SAFETY: `control` is /dev/loop-control, which knows the call described above.
+    Ok(unsafe { ioctl::ioctl(control.as_fd(), GetFree) }?)
+}
+
+fn configure(device: &File, file: &File) -> io::Result<()> {
+    let info = LoopInfo {
+        numbers: [0; 5],
+        number: 0,
+        encrypt_type: 0,
+        encrypt_key_size: 0,
+        flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+        names: [0; 160],
+        init: [0; 2],
+    };
+    let fd = u32::try_from(file.as_raw_fd()).map_err(io::Error::other)?;
+    let config = LoopConfig { fd, block_size: 0, info, reserved: [0; 8] };
+    // SAFETY: LOOP_CONFIGURE reads one `struct loop_config`, which `LoopConfig` is.
+    unsafe { ioctl::ioctl(device.as_fd(), Setter::<LOOP_CONFIGURE, LoopConfig>::new(config)) }?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn it_is_there_while_it_is_held_and_gone_afterwards() {
+        let directory = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = directory.path().join("disk");
+        File::create(&file).unwrap().set_len(1 << 20).unwrap();
+        let device = LoopDevice::attach(&file).unwrap_or_else(|error| panic!("{error}"));
+        let name = device.path().file_name().unwrap().to_owned();
+        let backing = Path::new("/sys/block").join(&name).join("loop");
+        assert!(fs::read_to_string(backing.join("backing_file")).unwrap().contains("disk"));
+        assert_eq!(fs::read_to_string(backing.join("autoclear")).unwrap().trim(), "1");
+        drop(device);
+        let limit = Instant::now() + Duration::from_secs(20);
+        while fs::read_to_string(backing.join("backing_file")).is_ok_and(|text| text.contains("disk")) {
+            assert!(Instant::now() < limit, "the loop device is still there");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let message = LoopDevice::attach(Path::new("/nonexistent/disk")).unwrap_err().to_string();
+        assert!(message.contains("/nonexistent/disk"), "{message}");
+    }
+}

@@ -1,0 +1,112 @@
+//! The CPU use of single processes, beside that of the whole host.
+
+use procfs::process::Process;
+use virtbench_agent::now_ns;
+use virtbench_record::{ProcessRole, ProcessUse};
+
+/// A process whose CPU use is to be told apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Observed {
+    /// Its id.
+    pub process_id: u32,
+    /// The configuration it belongs to.
+    pub environment: Option<String>,
+    /// What it has to do with what is measured.
+    pub role: ProcessRole,
+}
+
+/// The time accounts of some processes at about one instant.
+#[derive(Debug)]
+pub(crate) struct ProcessSample {
+    at_ns: u64,
+    accounts: Vec<Option<Account>>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Account {
+    name: String,
+    threads: u32,
+    user_ticks: u64,
+    system_ticks: u64,
+}
+
+impl ProcessSample {
+    /// Reads `/proc/PID/stat` of each: threads, those that have ended included, and children that
+    /// were waited for. Accounts are kept in ticks of 10 ms; one that cannot be read is left out.
+    pub(crate) fn take(observed: &[Observed]) -> Self {
+        let accounts = observed.iter().map(|observed| account(observed.process_id)).collect();
+        Self { at_ns: now_ns(), accounts }
+    }
+
+    /// What was used from this sample to a `later` one of the same processes.
+    pub(crate) fn until(&self, later: &Self, observed: &[Observed]) -> Vec<ProcessUse> {
+        let seconds = later.at_ns.saturating_sub(self.at_ns).max(1) as f64 / 1e9;
+        let percent = |before: u64, after: u64| {
+            after.saturating_sub(before) as f64 / procfs::ticks_per_second() as f64 / seconds * 100.0
+        };
+        let both = self.accounts.iter().zip(&later.accounts).zip(observed);
+        both.filter_map(|((before, after), observed)| {
+            let (before, after) = (before.as_ref()?, after.as_ref()?);
+            Some(ProcessUse {
+                name: after.name.clone(),
+                environment: observed.environment.clone(),
+                role: observed.role,
+                threads: after.threads,
+                user_percent: percent(before.user_ticks, after.user_ticks),
+                system_percent: percent(before.system_ticks, after.system_ticks),
+            })
+        })
+        .collect()
+    }
+}
+
+fn account(process_id: u32) -> Option<Account> {
+    let stat = Process::new(i32::try_from(process_id).ok()?).ok()?.stat().ok()?;
+    let with_children = |own: u64, children: i64| own + u64::try_from(children).unwrap_or(0);
+    Some(Account {
+        name: stat.comm,
+        threads: u32::try_from(stat.num_threads).unwrap_or(0),
+        user_ticks: with_children(stat.utime, stat.cutime),
+        system_ticks: with_children(stat.stime, stat.cstime),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn own() -> Vec<Observed> {
+        let process_id = std::process::id();
+        vec![Observed { process_id, environment: None, role: ProcessRole::Virtbench }]
+    }
+
+    #[test]
+    fn ticks_become_percent_of_one_processor() {
+        let first = ProcessSample::take(&own());
+        let mut later =
+            ProcessSample { at_ns: first.at_ns + 2_000_000_000, accounts: first.accounts.clone() };
+        later.accounts[0].as_mut().unwrap().user_ticks += 3 * procfs::ticks_per_second();
+        let used = first.until(&later, &own());
+        assert!((used[0].user_percent - 150.0).abs() < 1e-9 && used[0].system_percent == 0.0);
+        assert!(used[0].threads >= 1);
+    }
+
+    #[test]
+    fn work_is_seen_where_it_is_done() {
+        let first = ProcessSample::take(&own());
+        // Until two ticks of this process are accounted, however busy the machine is.
+        let spent = || account(std::process::id()).unwrap();
+        let before = spent();
+        while spent().user_ticks + spent().system_ticks < before.user_ticks + before.system_ticks + 2 {
+            std::hint::black_box((0..10_000u64).sum::<u64>());
+        }
+        assert!(first.until(&ProcessSample::take(&own()), &own())[0].cpu_percent() > 0.0);
+    }
+
+    #[test]
+    fn a_process_that_is_gone_is_left_out() {
+        let gone = [Observed { process_id: u32::MAX / 4, environment: None, role: ProcessRole::IdleGuest }];
+        let sample = ProcessSample::take(&gone);
+        assert!(sample.until(&sample, &gone).is_empty());
+    }
+}

@@ -1,0 +1,105 @@
+//! Every adapter of the table, booted and loaded. Needs QEMU, qemu-storage-daemon and a guest kernel.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use virtbench_lab::{
+    ADAPTERS, Accelerator, DiskSettings, Environment, GuestConfig, GuestDisk, GuestImage, Machine, Observed,
+    Qemu, TimeLimits, Vm, find_adapter, find_kernel, measure_observed,
+};
+use virtbench_record::{AcceleratorFacts, BackingFacts, Measured, ProcessRole, SetupFacts};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+
+const DISK_BYTES: u64 = 16 << 20;
+
+fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
+    result.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// A booted guest whose only disk is `directory/disk` behind `adapter`.
+fn boot(adapter: &str, settings: &str, directory: &Path) -> Box<dyn Machine> {
+    let adapter = find_adapter(adapter).unwrap();
+    or_mend(or_mend(Qemu::find()).check_adapter(adapter));
+    let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[adapter]));
+    let path = directory.join("disk");
+    fs::write(&path, vec![7; usize::try_from(DISK_BYTES).unwrap()]).unwrap();
+    let mut disk = GuestDisk::new(adapter, path);
+    disk.settings = DiskSettings::parse(settings).unwrap();
+    or_mend(disk.settings.check(adapter));
+    let asked = SetupFacts {
+        name: adapter.name.into(),
+        adapter: adapter.name.into(),
+        summary: adapter.summary.into(),
+        settings: disk.settings.named(),
+        backing: BackingFacts {
+            name: "raw".into(),
+            description: String::new(),
+            preparation: String::new(),
+            allocated_bytes: DISK_BYTES,
+        },
+        command_line: Vec::new(),
+        server_command_line: Vec::new(),
+        boot_ns: 0,
+        found: None,
+        not_honoured: Vec::new(),
+    };
+    let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
+    let config = GuestConfig::new(Accelerator::Tcg);
+    let vm = Vm::new(adapter.name, or_mend(Qemu::find()), image, facts, config, disk);
+    or_mend(vm.with_setup(asked).start())
+}
+
+fn load(machine: &mut dyn Machine) -> Measured {
+    let role = |process_id, role| Observed { process_id, environment: None, role };
+    let mut observed: Vec<Observed> =
+        machine.processes().into_iter().map(|id| role(id, ProcessRole::MeasuredGuest)).collect();
+    observed.extend(machine.servers().into_iter().map(|id| role(id, ProcessRole::Backing)));
+    let spec = LoadSpec {
+        outstanding: 4,
+        ramp_ns: 50_000_000,
+        time_ns: 400_000_000,
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 50.0, 100.0)), DISK_BYTES)
+    };
+    let never = AtomicBool::new(false);
+    or_mend(measure_observed(machine, spec, &observed, TimeLimits::default(), &never)).1
+}
+
+#[test]
+fn every_adapter_boots_is_found_and_measured() {
+    let drivers = BTreeMap::from([
+        ("virtio-blk", "virtio_blk"),
+        ("virtio-scsi", "virtio_scsi"),
+        ("nvme", "nvme"),
+        ("pvscsi", "vmw_pvscsi"),
+        ("lsi53c895a", "sym53c8xx"),
+        ("mptsas1068", "mptsas"),
+        ("megasas", "megaraid_sas"),
+        ("ahci", "ahci"),
+        ("ide", "ata_piix"),
+        ("vhost-user-blk", "virtio_blk"),
+    ]);
+    for adapter in ADAPTERS {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut machine = boot(adapter.name, "", directory.path());
+        let setup = machine.setup().unwrap();
+        let found = setup.found.unwrap();
+        println!("{}: {found:?}", adapter.name);
+        assert_eq!(found.driver.as_deref(), drivers.get(adapter.name).copied(), "{}", adapter.name);
+        assert!(found.name.starts_with(adapter.disk_prefix), "{}: {found:?}", adapter.name);
+        assert_eq!(found.size_bytes, Some(DISK_BYTES), "{}: {found:?}", adapter.name);
+        let of_a_queue = found.queue_depth.into_iter().chain(found.queue_tags).min();
+        assert_eq!(of_a_queue, Some(adapter.limits.outstanding), "{}: {found:?}", adapter.name);
+        assert!(setup.not_honoured.is_empty(), "{:?}", setup.not_honoured);
+        // Others wait like this while one is measured.
+        machine.quiesce().unwrap();
+        machine.wake().unwrap();
+        let measured = load(machine.as_mut());
+        println!("{}: {:.0} IOPS", adapter.name, measured.outcome.total.iops);
+        assert!(measured.outcome.total.operations > 0 && measured.outcome.errors == 0, "{measured:?}");
+        assert_eq!(measured.processes.len(), 1 + machine.servers().len(), "{measured:?}");
+        machine.shut_down();
+    }
+}

@@ -1,0 +1,210 @@
+//! The machines of a study: booted, quiesced while another is measured, started anew when they hang.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use virtbench_lab::{
+    Environment, LabError, Machine, MachineError, Observed, TimeLimits, measure_observed, observe,
+};
+use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance};
+use virtbench_workload::LoadSpec;
+
+use crate::folder::RunFolder;
+use crate::points::{Course, Event, StudyError, unix_ns};
+
+/// The machines, one for each environment at most.
+pub(crate) struct Machines<'a> {
+    environments: &'a mut [Box<dyn Environment>],
+    course: Course,
+    running: Vec<Option<Box<dyn Machine>>>,
+    /// Those that run, that which was not used for longest first.
+    order: Vec<usize>,
+}
+
+impl<'a> Machines<'a> {
+    pub(crate) fn new(environments: &'a mut [Box<dyn Environment>], course: Course) -> Self {
+        let running = environments.iter().map(|_| None).collect();
+        Self { environments, course, running, order: Vec::new() }
+    }
+
+    /// Starts as many as may run, and measures what they cost without a load if they are to be quiesced.
+    pub(crate) fn start_all(
+        &mut self,
+        folder: &mut RunFolder,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), StudyError> {
+        let count = self.environments.len().min(self.course.booted.max(1));
+        for index in 0..count {
+            if stop.load(Ordering::Relaxed) {
+                return Err(StudyError::Stopped);
+            }
+            on_event(Event::Starting(self.environments[index].name()));
+            self.start(index, folder)?;
+        }
+        if self.course.quiesce {
+            self.idle(GuestsState::Running, folder, stop, on_event)?;
+            (0..count).try_for_each(|index| self.quiesce(index))?;
+            self.idle(GuestsState::Stopped, folder, stop, on_event)?;
+        }
+        Ok(())
+    }
+
+    fn start(&mut self, index: usize, folder: &mut RunFolder) -> Result<(), StudyError> {
+        let machine = self.environments[index].start()?;
+        folder.amend(|provenance| describe(provenance, machine.as_ref()))?;
+        self.running[index] = Some(machine);
+        self.order.push(index);
+        Ok(())
+    }
+
+    /// Measures what all that run cost without a load, for as long as a point is measured.
+    fn idle(
+        &mut self,
+        guests: GuestsState,
+        folder: &mut RunFolder,
+        stop: &AtomicBool,
+        on_event: &mut dyn FnMut(Event<'_>),
+    ) -> Result<(), StudyError> {
+        on_event(Event::Idling(guests));
+        let time_ns = folder.provenance().plan.time_ns;
+        let observed = self.observed(None);
+        let started_unix_ns = unix_ns();
+        let (host, processes) =
+            observe(&observed, Duration::from_nanos(time_ns), stop)?.ok_or(StudyError::Stopped)?;
+        let environments = &self.environments;
+        let baseline = IdleBaseline {
+            guests,
+            environments: self.order.iter().map(|index| environments[*index].name().to_owned()).collect(),
+            started_unix_ns,
+            elapsed_ns: time_ns,
+            host,
+            processes,
+        };
+        Ok(folder.amend(|provenance| provenance.idle.push(baseline))?)
+    }
+
+    /// All processes whose use is told apart while `loaded` is measured.
+    fn observed(&self, loaded: Option<usize>) -> Vec<Observed> {
+        let mut all = vec![Observed {
+            process_id: std::process::id(),
+            environment: None,
+            role: ProcessRole::Virtbench,
+        }];
+        for (index, machine) in self.running.iter().enumerate() {
+            let Some(machine) = machine else { continue };
+            let [own, server] = if loaded == Some(index) {
+                [ProcessRole::MeasuredGuest, ProcessRole::Backing]
+            } else {
+                [ProcessRole::IdleGuest, ProcessRole::IdleBacking]
+            };
+            let environment = Some(machine.name().to_owned());
+            let processes = machine.processes().into_iter().map(|process| (process, own));
+            let servers = machine.servers().into_iter().map(|process| (process, server));
+            all.extend(processes.chain(servers).map(|(process_id, role)| Observed {
+                process_id,
+                environment: environment.clone(),
+                role,
+            }));
+        }
+        all
+    }
+
+    /// Has the machine ready to be loaded: booted if it is not, and awake.
+    pub(crate) fn wake(&mut self, index: usize, folder: &mut RunFolder) -> Result<(), StudyError> {
+        if self.running[index].is_some() {
+            return self.tell(index, |machine| machine.wake());
+        }
+        while self.order.len() >= self.course.booted.max(1) {
+            let oldest = self.order.remove(0);
+            self.end(oldest);
+        }
+        self.start(index, folder)
+    }
+
+    /// Has the machine wait, if machines are to.
+    pub(crate) fn quiesce(&mut self, index: usize) -> Result<(), StudyError> {
+        if self.course.quiesce { self.tell(index, |machine| machine.quiesce()) } else { Ok(()) }
+    }
+
+    fn tell(
+        &mut self,
+        index: usize,
+        what: impl FnOnce(&mut dyn Machine) -> Result<(), MachineError>,
+    ) -> Result<(), StudyError> {
+        let Some(machine) = self.running[index].as_mut() else { return Ok(()) };
+        what(machine.as_mut())
+            .map_err(|source| LabError::Machine { machine: machine.name().to_owned(), source }.into())
+    }
+
+    /// Applies a load to a machine that is awake.
+    pub(crate) fn measure(
+        &mut self,
+        index: usize,
+        spec: LoadSpec,
+        stop: &AtomicBool,
+    ) -> Result<(u64, Measured), LabError> {
+        self.order.retain(|other| *other != index);
+        self.order.push(index);
+        // Two environments side by side are told apart by what is loaded; more need it said.
+        let observed = if self.course.quiesce { self.observed(Some(index)) } else { Vec::new() };
+        match self.running[index].as_mut() {
+            Some(machine) => measure_observed(machine.as_mut(), spec, &observed, TimeLimits::default(), stop),
+            None => Err(LabError::Stopped),
+        }
+    }
+
+    /// Whether a guest that still runs has fallen silent, or its disk has. A native disk that fails is
+    /// nothing that starting anew would mend.
+    pub(crate) fn hangs(&self, index: usize, error: &StudyError) -> bool {
+        match error {
+            StudyError::Lab(LabError::Machine { source, .. }) => {
+                matches!(source, MachineError::Conversation { .. })
+            }
+            StudyError::Target { .. } => {
+                self.running[index].as_ref().is_some_and(|machine| machine.guest().is_some())
+            }
+            _ => false,
+        }
+    }
+
+    /// Kills a machine; it is gone before another can have its disk.
+    pub(crate) fn discard(&mut self, index: usize) {
+        self.order.retain(|other| *other != index);
+        drop(self.running[index].take());
+    }
+
+    /// Ends all in good order.
+    pub(crate) fn shut_down(mut self) {
+        for index in std::mem::take(&mut self.order) {
+            self.end(index);
+        }
+    }
+
+    fn end(&mut self, index: usize) {
+        if self.course.quiesce {
+            // One that waits cannot hear that it is to end.
+            let _ = self.tell(index, |machine| machine.wake());
+        }
+        if let Some(machine) = self.running[index].take() {
+            machine.shut_down();
+        }
+    }
+}
+
+/// Says of a machine that was started what it is.
+fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
+    if let Some(guest) = machine.guest() {
+        provenance.guest.get_or_insert(guest);
+    }
+    for note in machine.notes() {
+        if !provenance.notes.contains(&note) {
+            provenance.notes.push(note);
+        }
+    }
+    if let Some(setup) = machine.setup()
+        && let Some(place) = provenance.setups.iter_mut().find(|other| other.name == setup.name)
+    {
+        *place = setup;
+    }
+}

@@ -79,6 +79,17 @@ fn of_equals_the_cheapest_throughout_is_to_be_used() {
 }
 
 #[test]
+fn other_work_on_the_host_is_said() {
+    let (mut provenance, records) = small(2);
+    assert!(!sentences(&provenance, &records).contains("Other work"));
+    provenance.idle[1].host.cpu_percent = 101.0;
+    assert!(
+        sentences(&provenance, &records).contains("Other work took 100 % of a processor"),
+        "less four idle guests"
+    );
+}
+
+#[test]
 fn two_repetitions_that_disagree_leave_it_open() {
     let (provenance, mut records) = small(2);
     for record in records.iter_mut().filter(|record| record.environment == "nvme" && record.repetition == 1) {

@@ -65,7 +65,7 @@ impl From<PointKey> for Kind {
 pub struct Standing {
     /// Its index.
     pub configuration: usize,
-    /// Throughput, in bytes per second: the geometric mean over the group's points.
+    /// Throughput, in bytes per second: the geometric mean over the group's points and repetitions.
     pub bytes_per_second: f64,
     /// I/O per %CPU, likewise; none where a point has none.
     pub iops_per_cpu_percent: Option<f64>,
@@ -94,6 +94,12 @@ impl Group {
             .enumerate()
             .filter(|(rank, standing)| *rank == 0 || standing.is(Finding::Equivalent))
             .map(|(_, standing)| standing)
+    }
+
+    /// Whether the repetitions tell of every other configuration how it stands to the best.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        !self.standings.iter().any(|standing| standing.is(Finding::Undecided))
     }
 
     /// Those to use: the best and what is equivalent to it, unless another of these does more I/O for each
@@ -152,7 +158,9 @@ fn standings(
                 |figure: &dyn Fn(&Cell) -> Option<f64>| geometric_mean(cells.iter().map(|cell| figure(cell)));
             Some(Standing {
                 configuration,
-                bytes_per_second: mean(&|cell| Some(cell.side.throughput?.mean))?,
+                // As the ratio to the best is reckoned, where any repetition is whole.
+                bytes_per_second: geometric_mean(whole_repetitions(&cells).into_values().map(Some))
+                    .or_else(|| mean(&|cell| Some(cell.side.throughput?.mean)))?,
                 iops_per_cpu_percent: mean(&|cell| cell.side.iops_per_cpu_percent()),
                 against_best: None,
             })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use virtbench_model::Span;
 use virtbench_model::pairwise::{Finding, Group, LEVEL, Metric, Tally, Use, recommend};
-use virtbench_record::{GuestsState, Provenance, ResultTable};
+use virtbench_record::{GuestsState, Provenance, ResultTable, unattributed_percent};
 
 use super::words::{group_name, listed, reach};
 use super::{Takeaway, cautions};
@@ -29,7 +29,7 @@ pub(crate) fn of_analysed(analysed: &Analysed<'_>) -> Takeaway {
         Source::Run { provenance, records } => {
             details.extend(idle(provenance));
             let scene = Scene::of_configurations(provenance, records, &analysed.analysis.measurements);
-            [cautions::all(&scene), not_honoured(provenance)].concat()
+            [cautions::all(&scene), busy(provenance).into_iter().collect(), not_honoured(provenance)].concat()
         }
         Source::Table(table) => of_table(table),
     };
@@ -84,19 +84,33 @@ fn headline(analysed: &Analysed<'_>) -> String {
             costs(analysed, &all.iter().map(|index| (*index, None)).collect::<Vec<_>>())
         );
     }
-    let advice = uses.iter().map(|item| {
-        format!(
-            "{} for {}",
-            analysis.name(item.configuration),
-            reach(analysis.groups.as_slice(), &item.groups)
-        )
-    });
-    let advice = listed(advice.collect::<Vec<_>>().iter().map(String::as_str));
+    // Advice only where repetitions bear it out.
+    let settled = |item: &Use| {
+        let groups =
+            item.groups.iter().copied().filter(|index| analysis.groups[*index].is_settled()).collect();
+        Use { configuration: item.configuration, groups }
+    };
+    let settled: Vec<Use> = uses.iter().map(settled).filter(|item| !item.groups.is_empty()).collect();
+    if settled.is_empty() {
+        let names = listed(measured.iter().map(|name| name.as_str()));
+        return format!(
+            "{place}{} repetitions do not tell which of {names} is best for any kind of I/O: repeat more often, \
+             or on a quieter host.",
+            if place.is_empty() { "These" } else { "these" }
+        );
+    }
+    let advice: Vec<String> = settled
+        .iter()
+        .map(|item| {
+            format!("{} for {}", analysis.name(item.configuration), reach(&analysis.groups, &item.groups))
+        })
+        .collect();
+    let advice = listed(advice.iter().map(String::as_str));
     let covered: Vec<(usize, Option<&Use>)> =
-        uses.iter().map(|item| (item.configuration, Some(item))).collect();
-    let doubtful =
-        analysis.groups.iter().any(|group| group.standings.iter().any(|other| other.is(Finding::Undecided)));
-    let advice = if doubtful { format!("{advice}, as far as these repetitions tell") } else { advice };
+        settled.iter().map(|item| (item.configuration, Some(item))).collect();
+    let doubtful = analysis.groups.iter().any(|group| !group.is_settled());
+    let advice =
+        if doubtful { format!("{advice}; for the rest, these repetitions do not tell") } else { advice };
     let verb = if place.is_empty() { "Use" } else { "use" };
     format!("{place}{verb} {advice}{}.", costs(analysed, &covered))
 }
@@ -154,7 +168,7 @@ fn verdicts(analysed: &Analysed<'_>, metric: Metric, quantity: &str) -> Option<S
     let margin = percent(analysis.margin.share());
     let parts = [
         (equivalent, format!("equivalent within {margin} at {equivalent}")),
-        (differ, format!("different by more than that at {differ}")),
+        (differ, format!("different by more than {margin} at {differ}")),
         (undecided, format!("undecided at {undecided}")),
     ];
     let parts: Vec<&str> =
@@ -260,6 +274,22 @@ fn idle(provenance: &Provenance) -> Option<String> {
         count(guests, "booted guest"),
         listed(parts.iter().map(String::as_str))
     ))
+}
+
+/// How much of a processor other work may take before it is worth a caution, in percent.
+const BUSY_PERCENT: f64 = 20.0;
+
+/// Other work on the host, seen while the guests were stopped.
+fn busy(provenance: &Provenance) -> Option<String> {
+    let stopped = provenance.idle.iter().filter(|baseline| baseline.guests == GuestsState::Stopped);
+    let rest = stopped.map(|baseline| unattributed_percent(&baseline.host, &baseline.processes));
+    let most = rest.fold(0.0, f64::max);
+    (most > BUSY_PERCENT).then(|| {
+        format!(
+            "Other work took {} % of a processor while the guests were stopped: CPU figures include such work.",
+            significant(most)
+        )
+    })
 }
 
 fn not_honoured(provenance: &Provenance) -> Vec<String> {

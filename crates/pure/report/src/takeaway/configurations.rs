@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use virtbench_model::Span;
 use virtbench_model::pairwise::{Finding, Group, LEVEL, Metric, Tally, Use, recommend};
-use virtbench_record::{GuestsState, Provenance, ResultTable, unattributed_percent};
+use virtbench_record::{
+    GuestsState, ProcessRole, ProcessUse, Provenance, ResultTable, role_percent, unattributed_percent,
+};
 
 use super::words::{group_name, listed, reach};
 use super::{Takeaway, cautions};
@@ -254,24 +256,27 @@ fn doubts(analysed: &Analysed<'_>) -> Option<String> {
 
 /// What guests cost that do nothing.
 fn idle(provenance: &Provenance) -> Option<String> {
+    let guests = |processes: &[ProcessUse]| {
+        role_percent(processes, ProcessRole::IdleGuest) + role_percent(processes, ProcessRole::IdleBacking)
+    };
     let mean = |state: GuestsState| {
         let percents: Vec<f64> = provenance
             .idle
             .iter()
             .filter(|baseline| baseline.guests == state)
-            .map(|baseline| baseline.host.cpu_percent)
+            .map(|baseline| guests(&baseline.processes))
             .collect();
         (!percents.is_empty()).then(|| percents.iter().sum::<f64>() / percents.len() as f64)
     };
-    let guests = provenance.idle.iter().map(|baseline| baseline.environments.len()).max()?;
+    let number = provenance.idle.iter().map(|baseline| baseline.environments.len()).max()?;
     let states = [(GuestsState::Running, "running"), (GuestsState::Stopped, "stopped")];
     let parts: Vec<String> = states
         .into_iter()
         .filter_map(|(state, name)| Some(format!("{} % of a processor {name}", significant(mean(state)?))))
         .collect();
     Some(format!(
-        "Without a load, {} cost the host {}, all else on it included.",
-        count(guests, "booted guest"),
+        "Without a load, {} with their servers used {}.",
+        count(number, "booted guest"),
         listed(parts.iter().map(String::as_str))
     ))
 }

@@ -1,5 +1,6 @@
 //! The command line. Help, manual page and completions are generated from this.
 
+pub mod analyse;
 mod load_args;
 pub mod repeat;
 pub mod saturate;
@@ -41,6 +42,8 @@ pub enum Command {
     /// Run an experiment and write its report
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Compare configurations with each other: a run's, or those of a table somebody published
+    Analyse(analyse::AnalyseArgs),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

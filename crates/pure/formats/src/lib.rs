@@ -6,16 +6,19 @@
 //! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
+//! - [`read_table`] reads tables of results, a paper's or a user's.
 //!
-//! Files come from strangers: they are at most [`MAX_FILE_BYTES`], counts are bounded, no number in
+//! Files come from strangers: they are at most [`MAX_FILE_BYTES`] (tables: [`MAX_TABLE_BYTES`]), counts are bounded, no number in
 //! them sizes an allocation, and no bytes make a reader panic.
 
 mod import;
 pub mod results;
+mod table;
 pub mod trace;
 mod write;
 
 pub use import::{
     Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
 };
+pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -2,12 +2,17 @@
 
 #![allow(clippy::expect_used)]
 
-use virtbench_formats::{Format, import, trace::read_trace};
+use virtbench_formats::{Format, import, read_table, trace::read_trace};
 
 const DOCUMENT: &str = include_str!("../../../../docs/formats.md");
 
 fn example(language: &str) -> &'static str {
-    let (_, rest) = DOCUMENT.split_once(&format!("```{language}\n")).expect("the document has an example");
+    example_below("# Formats", language)
+}
+
+fn example_below(title: &str, language: &str) -> &'static str {
+    let (_, section) = DOCUMENT.split_once(title).expect("the document has the section");
+    let (_, rest) = section.split_once(&format!("```{language}\n")).expect("the document has an example");
     rest.split_once("```").expect("the example ends").0
 }
 
@@ -24,4 +29,12 @@ fn the_documented_trace_is_read() {
     let times: Vec<u64> =
         read_trace(example("csv").as_bytes()).expect("a trace").ops.iter().map(|op| op.time_ns).collect();
     assert_eq!(times, [0, 125_500, 300_000]);
+}
+
+#[test]
+fn the_documented_table_is_read() {
+    let table = read_table(example_below("## Tables of results", "csv").as_bytes()).expect("a table");
+    assert_eq!((table.rows.len(), table.fact("title")), (4, Some("two drivers on one host")));
+    assert_eq!((table.rows[3].repetition, table.rows[3].figures.cpu_percent), (1, Some(20.2)));
+    assert!(table.latency_derived, "from the I/Os outstanding");
 }

@@ -18,7 +18,7 @@
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use virtbench_units::Random;
 
-/// The confidence of every interval.
+/// The confidence of every interval of which nothing else is said.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// The least number of samples that are bootstrapped.
@@ -80,7 +80,8 @@ pub struct Estimate {
     pub mean: f64,
     /// Samples behind it.
     pub samples: usize,
-    /// Its 95 % confidence interval and how it was found; none from a single sample.
+    /// Its confidence interval, of 95 % unless asked otherwise, and how it was found; none from a single
+    /// sample.
     pub interval: Option<(Span, Method)>,
 }
 
@@ -97,6 +98,12 @@ impl Estimate {
 /// single one has no interval: nothing is known about its spread.
 #[must_use]
 pub fn mean_interval(samples: &[f64], seed: u64) -> Option<Estimate> {
+    mean_interval_at(samples, CONFIDENCE, seed)
+}
+
+/// The same with an interval of another confidence, a share between 0 and 1.
+#[must_use]
+pub fn mean_interval_at(samples: &[f64], confidence: f64, seed: u64) -> Option<Estimate> {
     let samples: Vec<f64> = samples.iter().copied().filter(|sample| sample.is_finite()).collect();
     if samples.is_empty() {
         return None;
@@ -104,8 +111,10 @@ pub fn mean_interval(samples: &[f64], seed: u64) -> Option<Estimate> {
     let mean = mean(&samples);
     let interval = match samples.len() {
         1 => None,
-        n if n < BOOTSTRAP_LEAST => student_t(&samples, mean).map(|span| (span, Method::StudentT)),
-        _ => bootstrap(&samples, seed).map(|span| (span, Method::Bootstrap)),
+        n if n < BOOTSTRAP_LEAST => {
+            student_t(&samples, mean, confidence).map(|span| (span, Method::StudentT))
+        }
+        _ => bootstrap(&samples, confidence, seed).map(|span| (span, Method::Bootstrap)),
     };
     Some(Estimate { mean, samples: samples.len(), interval })
 }
@@ -115,22 +124,22 @@ fn mean(samples: &[f64]) -> f64 {
 }
 
 /// The quantile of Student's t beyond which half of what the confidence leaves open lies.
-fn t_quantile(samples: usize) -> Option<f64> {
+fn t_quantile(samples: usize, confidence: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, (samples - 1) as f64).ok()?;
-    Some(distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0))
+    Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
 }
 
-fn student_t(samples: &[f64], mean: f64) -> Option<Span> {
+fn student_t(samples: &[f64], mean: f64, confidence: f64) -> Option<Span> {
     let n = samples.len() as f64;
     let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = t_quantile(samples.len())? * (variance / n).sqrt();
+    let half = t_quantile(samples.len(), confidence)? * (variance / n).sqrt();
     Some(Span { low: mean - half, high: mean + half })
 }
 
-fn bootstrap(samples: &[f64], seed: u64) -> Option<Span> {
+fn bootstrap(samples: &[f64], confidence: f64, seed: u64) -> Option<Span> {
     let n = samples.len();
     let stretch = (n as f64 / (n as f64 - 1.0)).sqrt();
-    let tail = Normal::new(0.0, 1.0).ok()?.cdf(-stretch * t_quantile(n)?);
+    let tail = Normal::new(0.0, 1.0).ok()?.cdf(-stretch * t_quantile(n, confidence)?);
     let mut random = Random::new(seed);
     let resamples = RESAMPLES.min(DRAWS_MOST / n).max(1);
     let mut means: Vec<f64> = (0..resamples)
@@ -179,6 +188,16 @@ mod tests {
             let covered =
                 coverage(n, trials, |samples, seed| mean_interval(samples, seed).unwrap().span().unwrap());
             assert!((0.93..0.97).contains(&covered), "n = {n}: {covered}");
+        }
+    }
+
+    #[test]
+    fn a_narrower_interval_covers_it_as_often_as_it_says() {
+        for (n, trials) in [(3, 4_000), (10, 600)] {
+            let covered = coverage(n, trials, |samples, seed| {
+                mean_interval_at(samples, 0.9, seed).unwrap().span().unwrap()
+            });
+            assert!((0.87..0.93).contains(&covered), "n = {n}: {covered}");
         }
     }
 

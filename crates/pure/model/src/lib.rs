@@ -1,11 +1,13 @@
 //! Numbers to conclusions.
 //!
 //! [`interval`] says how well a few samples know their mean, [`ratio`] compares two sides measured
-//! in turn, and [`surface`] applies both to a run: native against VM at every point of the
-//! throughput surface (paper 1, section 3). Everything is a pure function of its arguments; where
+//! in turn, [`surface`] applies both to a run: native against VM at every point of the throughput
+//! surface (paper 1, section 3), and [`pairwise`] compares many configurations with each other
+//! (paper 2). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
 pub mod interval;
+pub mod pairwise;
 pub mod ratio;
 pub mod repetition;
 pub mod saturation;
@@ -15,8 +17,9 @@ pub mod steady;
 pub mod surface;
 pub mod surface_fit;
 
-pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval};
-pub use ratio::{Ratio, paired_ratio};
+pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};
+pub use pairwise::{Analysis, Margin, Measurements, analyse};
+pub use ratio::{Ratio, paired_ratio, paired_ratio_at};
 pub use repetition::{MAX_REPETITIONS, Progress, RepeatRule, relative_half_width};
 pub use saturation::{
     Knee, Probe, RunFigures, Saturation, SaturationRules, SaturationSearch, Verdict, knee_by_power,

@@ -7,14 +7,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::interval::{Span, mean_interval};
+use crate::interval::{CONFIDENCE, Span, mean_interval_at};
 
 /// How many times the reference the subject reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// Geometric mean of the pairs' ratios.
     pub value: f64,
-    /// Its 95 % confidence interval; none from a single pair.
+    /// Its confidence interval, of 95 % unless asked otherwise; none from a single pair.
     pub interval: Option<Span>,
     /// Pairs behind it.
     pub pairs: usize,
@@ -39,6 +39,17 @@ pub fn paired_ratio(
     subject: &BTreeMap<u32, f64>,
     seed: u64,
 ) -> Option<Ratio> {
+    paired_ratio_at(reference, subject, CONFIDENCE, seed)
+}
+
+/// The same with an interval of another confidence, a share between 0 and 1.
+#[must_use]
+pub fn paired_ratio_at(
+    reference: &BTreeMap<u32, f64>,
+    subject: &BTreeMap<u32, f64>,
+    confidence: f64,
+    seed: u64,
+) -> Option<Ratio> {
     let logarithms: Vec<f64> = reference
         .iter()
         .filter_map(|(repetition, below)| Some((subject.get(repetition)?, below)))
@@ -46,7 +57,7 @@ pub fn paired_ratio(
         .map(|(above, below)| above.ln() - below.ln())
         .filter(|logarithm| logarithm.is_finite())
         .collect();
-    let estimate = mean_interval(&logarithms, seed)?;
+    let estimate = mean_interval_at(&logarithms, confidence, seed)?;
     Some(Ratio {
         value: estimate.mean.exp(),
         interval: estimate.span().map(|span| span.map(f64::exp)),

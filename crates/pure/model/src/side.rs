@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Measured, PointRecord, PointStatus};
+use virtbench_record::{Figures, Measured, PointRecord, PointStatus};
 
 use crate::interval::{Estimate, mean_interval};
 
@@ -44,6 +44,21 @@ impl Side {
         self.per_cpu_percent(self.throughput)
     }
 
+    /// What repetitions whose figures alone are known come to.
+    pub(crate) fn of_figures(figures: &BTreeMap<u32, Figures>, seed: u64) -> Self {
+        let estimate = |figure: fn(&Figures) -> Option<f64>| {
+            mean_interval(&figures.values().filter_map(figure).collect::<Vec<_>>(), seed)
+        };
+        Self {
+            repetitions: figures.len(),
+            throughput: estimate(|figures| Some(figures.bytes_per_second)),
+            iops: estimate(|figures| Some(figures.iops)),
+            latency_ns: estimate(|figures| figures.latency_ns).map(|estimate| estimate.mean),
+            cpu_percent: estimate(|figures| figures.cpu_percent),
+            ..Self::default()
+        }
+    }
+
     fn per_cpu_percent(&self, figure: Option<Estimate>) -> Option<f64> {
         let cpu_percent = self.cpu_percent?.mean;
         (cpu_percent > 0.0).then_some(figure?.mean / cpu_percent)
@@ -65,25 +80,19 @@ impl<'a> Repetitions<'a> {
     }
 
     /// A figure of each measured repetition.
-    pub(crate) fn figures(&self, figure: impl Fn(&Measured) -> f64) -> BTreeMap<u32, f64> {
+    pub(crate) fn figures<T>(&self, figure: impl Fn(&Measured) -> T) -> BTreeMap<u32, T> {
         self.measured().map(|(repetition, measured)| (repetition, figure(measured))).collect()
     }
 
     pub(crate) fn sum_up(&self, seed: u64) -> Side {
-        let estimate = |figure: fn(&Measured) -> f64| {
-            mean_interval(&self.figures(figure).into_values().collect::<Vec<_>>(), seed)
-        };
         let count = |counts: fn(&Measured) -> bool| self.measured().filter(|(_, m)| counts(m)).count();
         Side {
-            repetitions: self.measured().count(),
-            throughput: estimate(|m| m.outcome.total.bytes_per_second),
-            iops: estimate(|m| m.outcome.total.iops),
             latency_ns: self.latency_ns(),
-            cpu_percent: estimate(|m| m.host.cpu_percent),
             unavailable: self.reasons(),
             errors: self.measured().map(|(_, m)| m.outcome.errors).fold(0, u64::saturating_add),
             suspect_clocks: count(|m| m.clock.as_ref().is_some_and(virtbench_record::ClockCheck::is_suspect)),
             interrupted: count(|m| m.outcome.interrupted),
+            ..Side::of_figures(&self.figures(|m| Figures::from(m)), seed)
         }
     }
 

@@ -5,6 +5,7 @@
 //! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod figures;
 mod host_use;
 mod outcome;
 mod point;
@@ -12,6 +13,7 @@ mod provenance;
 mod setup;
 mod verification;
 
+pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };

@@ -4,6 +4,7 @@
 //! page. What can be shown there (3-D or flat, this point or that metric) are its variants, of which
 //! the page's script draws one at a time.
 
+mod configurations;
 mod cpu;
 mod latency;
 mod profile;
@@ -11,6 +12,7 @@ mod ratio;
 mod style;
 mod surface;
 
+pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
 pub(crate) use latency::latency;
 pub(crate) use ratio::ratio_curve;
@@ -93,6 +95,23 @@ impl Drawing {
     }
 }
 
+/// Whose line is drawn how.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyEntry {
+    /// The name.
+    pub(crate) name: String,
+    colour: &'static str,
+    /// As CSS calls it.
+    line: &'static str,
+}
+
+impl KeyEntry {
+    /// A sample of the line.
+    pub(crate) fn style(&self) -> String {
+        format!("border-top:3px {} {}", self.line, self.colour)
+    }
+}
+
 /// One figure of the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Figure {
@@ -100,6 +119,8 @@ pub(crate) struct Figure {
     pub(crate) title: String,
     /// What is to be seen, with units.
     pub(crate) caption: String,
-    /// One rectangle, or two that belong side by side.
+    /// Whose line is drawn how, where drawings share a key; else empty.
+    pub(crate) key: Vec<KeyEntry>,
+    /// One rectangle, or those that belong side by side.
     pub(crate) drawings: Vec<Drawing>,
 }

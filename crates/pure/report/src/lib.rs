@@ -4,22 +4,39 @@
 //! the network (its content security policy forbids it). Every figure has a table that holds the
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
+mod analysed;
 mod figures;
 mod format;
 mod page;
 mod provenance;
 mod rows;
 mod run;
+mod scene;
 mod scripts;
 mod tables;
 mod takeaway;
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{PointRecord, Provenance};
+use virtbench_model::Margin;
+use virtbench_record::{PointRecord, Provenance, RunKind};
 
+pub use analysed::Analysed;
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
+
+/// The report of a run of any kind as one HTML file; `histograms` as for [`native_vs_vm_html`].
+#[must_use]
+pub fn html(
+    provenance: &Provenance,
+    records: &[PointRecord],
+    histograms: &BTreeMap<String, String>,
+) -> String {
+    match provenance.kind {
+        RunKind::NativeVsVm => native_vs_vm_html(provenance, records, histograms),
+        RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).html(),
+    }
+}
 
 /// The report of a native-against-VM run as one HTML file.
 ///
@@ -33,5 +50,5 @@ pub fn native_vs_vm_html(
     records: &[PointRecord],
     histograms: &BTreeMap<String, String>,
 ) -> String {
-    page::page(&run::Run::new(provenance, records), histograms)
+    page::native_vs_vm(&run::Run::new(provenance, records), histograms)
 }

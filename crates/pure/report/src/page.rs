@@ -1,15 +1,17 @@
-//! The page as a whole, from the sentence a reader takes away down to the provenance.
+//! What every page has in common: the head, the sentences it opens with, sections of figures.
 
-use std::collections::BTreeMap;
+mod configurations;
+mod native_vs_vm;
+
+pub(crate) use configurations::page as configurations;
+pub(crate) use native_vs_vm::page as native_vs_vm;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
 
-use crate::figures::{self, Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
-use crate::format::{ratio, ratio_span};
-use crate::run::Run;
-use crate::takeaway::{self, Takeaway};
-use crate::{provenance, scripts, tables};
+use crate::figures::{Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
+use crate::scripts;
+use crate::takeaway::Takeaway;
 
 const STYLE: &str = include_str!("../assets/report.css");
 
@@ -17,16 +19,14 @@ const STYLE: &str = include_str!("../assets/report.css");
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
-/// The report's HTML.
-pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> String {
-    let figures = Figures {
-        surfaces: figures::surfaces(run),
-        ratio: figures::ratio_curve(run),
-        latency: figures::latency(run, histograms),
-        cpu: figures::cpu(run),
-    };
-    let takeaway = takeaway::of_run(run);
-    let title = title(run);
+/// A whole page. `content` is what stands between its head and its scripts, `figures` all that it shows.
+fn document<'f>(
+    title: &str,
+    version: &str,
+    content: &Markup,
+    figures: impl Iterator<Item = &'f Figure>,
+) -> String {
+    let drawings: Value = figures.flat_map(|figure| &figure.drawings).map(Drawing::json).collect();
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,40 +40,23 @@ pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Stri
                 (scripts::head())
             }
             body {
-                main {
-                    (opening(run, &title, &takeaway))
-                    (figures.markup())
-                    section aria-labelledby="points" {
-                        h2 id="points" { "Every point" }
-                        (tables::comparison(run))
-                        (tables::repetitions(run))
-                    }
-                    section aria-labelledby="provenance" {
-                        h2 id="provenance" { "Provenance" }
-                        (provenance::section(run))
-                    }
-                }
-                footer { p { "1 MB = 1,000,000 bytes, 1 KB = 1,000 bytes, 1 KiB = 1,024 bytes. Written by virtbench " (run.provenance.version) "." } }
-                (scripts::tail(&figures.json()))
+                main { (content) }
+                footer { p { "1 MB = 1,000,000 bytes, 1 KB = 1,000 bytes, 1 KiB = 1,024 bytes. Written by virtbench " (version) "." } }
+                (scripts::tail(&drawings))
             }
         }
     };
     markup.into_string()
 }
 
-fn title(run: &Run<'_>) -> String {
-    let adapter =
-        run.provenance.guest.as_ref().map_or_else(String::new, |guest| format!(" on {}", guest.adapter));
-    format!("Storage natively and in a VM{adapter}")
-}
-
-fn opening(run: &Run<'_>, title: &str, takeaway: &Takeaway) -> Markup {
+/// What a reader takes away, under the title and where it was measured.
+fn opening(title: &str, place: &str, takeaway: &Takeaway, key_figures: &Markup) -> Markup {
     html! {
         header {
             h1 { (title) }
-            p.where { (run.provenance.host.cpu) " · " (provenance::started(run)) }
+            p.where { (place) }
             p.headline { (unbroken(&takeaway.headline)) }
-            (key_figures(run))
+            (key_figures)
             @for detail in &takeaway.details { p.detail { (unbroken(detail)) } }
             @if !takeaway.cautions.is_empty() {
                 aside.cautions aria-label="Before you use these figures" {
@@ -92,53 +75,6 @@ fn opening(run: &Run<'_>, title: &str, takeaway: &Takeaway) -> Markup {
 /// A number and its percent sign stay on one line.
 fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
-}
-
-/// The handful of numbers to remember.
-fn key_figures(run: &Run<'_>) -> Markup {
-    let Some(summary) = &run.comparison.summary else { return html! {} };
-    let mut figures = vec![
-        ("mean ratio", ratio(summary.mean.mean), summary.mean.span().map(ratio_span)),
-        ("lowest", ratio(summary.min.ratio.value), Some(summary.min.key.to_string())),
-        ("highest", ratio(summary.max.ratio.value), Some(summary.max.key.to_string())),
-    ];
-    if let Some(cost) = run.comparison.cpu_per_io {
-        figures.push(("host CPU per I/O", format!("× {}", ratio(cost.value)), cost.interval.map(ratio_span)));
-    }
-    html! {
-        dl.key {
-            @for (name, value, below) in &figures {
-                div { dt { (name) } dd { span { (value) } @if let Some(below) = below { small { (unbroken(below)) } } } }
-            }
-        }
-    }
-}
-
-/// All figures, in the order of the page.
-struct Figures {
-    surfaces: Vec<Figure>,
-    ratio: Option<Figure>,
-    latency: Option<Figure>,
-    cpu: Option<Figure>,
-}
-
-impl Figures {
-    fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.surfaces.iter().chain(&self.ratio).chain(&self.latency).chain(&self.cpu)
-    }
-
-    fn json(&self) -> Value {
-        self.all().flat_map(|figure| &figure.drawings).map(Drawing::json).collect()
-    }
-
-    fn markup(&self) -> Markup {
-        html! {
-            (section("throughput", "Throughput", "Nothing was measured.", &self.surfaces))
-            (section("ratio", "Native against VM", "No point was measured on both sides.", self.ratio.as_slice()))
-            (section("latencies", "Latency", "No latency histograms were stored.", self.latency.as_slice()))
-            (section("cost", "CPU cost", "Nothing was measured.", self.cpu.as_slice()))
-        }
-    }
 }
 
 fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) -> Markup {
@@ -167,10 +103,13 @@ fn figure(figure: &Figure, named: bool) -> Markup {
         figure {
             @if named || figure.drawings.len() > 1 { h3 { (figure.title) } }
             @for drawing in &figure.drawings { @if let Choice::Select(what) = drawing.choice { (selection(drawing, what)) } }
-            div.plots.pair[figure.drawings.len() > 1] {
+            div.plots.pair[figure.drawings.len() > 1].quad[figure.drawings.len() > 2] {
                 @for drawing in &figure.drawings {
                     div.plot id=(drawing.id) role="img" aria-label=(drawing.label) {}
                 }
+            }
+            @if !figure.key.is_empty() {
+                ul.names { @for entry in &figure.key { li { span style=(entry.style()) {} (entry.name) } } }
             }
             figcaption { (figure.caption) }
         }

@@ -4,19 +4,18 @@ use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
-use virtbench_record::{DiskFacts, GuestFacts, HostFacts, Plan};
+use virtbench_record::{DiskFacts, GuestFacts, HostFacts, Plan, PointRecord, Provenance};
 use virtbench_units::{format_bytes, format_duration_ns};
 
 use crate::format::{count, shell_line};
-use crate::run::Run;
 
 /// When the run began, in UTC.
-pub(crate) fn started(run: &Run<'_>) -> String {
+pub(crate) fn started(provenance: &Provenance) -> String {
     UNIX_EPOCH
-        .checked_add(Duration::from_secs(run.provenance.started_unix_s))
-        .filter(|_| run.provenance.started_unix_s < LAST_YEAR_S)
+        .checked_add(Duration::from_secs(provenance.started_unix_s))
+        .filter(|_| provenance.started_unix_s < LAST_YEAR_S)
         .map_or_else(
-            || format!("{} s since 1970", run.provenance.started_unix_s),
+            || format!("{} s since 1970", provenance.started_unix_s),
             |time| humantime::format_rfc3339_seconds(time).to_string(),
         )
 }
@@ -25,11 +24,10 @@ pub(crate) fn started(run: &Run<'_>) -> String {
 const LAST_YEAR_S: u64 = 253_402_300_800;
 
 /// The section's lists.
-pub(crate) fn section(run: &Run<'_>) -> Markup {
-    let provenance = run.provenance;
+pub(crate) fn section(provenance: &Provenance, records: &[PointRecord]) -> Markup {
     html! {
         dl.facts {
-            (fact("Started", &started(run)))
+            (fact("Started", &started(provenance)))
             (fact("virtbench", &provenance.version))
             (fact("Seed", &provenance.plan.seed.to_string()))
             dt { "Command" } dd { pre tabindex="0" { code { (shell_line(&provenance.command)) } } }
@@ -43,7 +41,7 @@ pub(crate) fn section(run: &Run<'_>) -> Markup {
         }
         h3 { "Plan" }
         (plan(&provenance.plan))
-        @let notes = notes(run);
+        @let notes = notes(provenance, records);
         @if !notes.is_empty() {
             h3 { "Notes" }
             ul { @for note in &notes { li { (note) } } }
@@ -51,7 +49,7 @@ pub(crate) fn section(run: &Run<'_>) -> Markup {
     }
 }
 
-fn fact(name: &str, value: &str) -> Markup {
+pub(crate) fn fact(name: &str, value: &str) -> Markup {
     html! { dt { (name) } dd { (value) } }
 }
 
@@ -132,13 +130,12 @@ fn plan(plan: &Plan) -> Markup {
 }
 
 /// The run's notes, then those of its measurements, each once.
-fn notes(run: &Run<'_>) -> Vec<String> {
+fn notes(provenance: &Provenance, records: &[PointRecord]) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let of_measurements = run
-        .records
+    let of_measurements = records
         .iter()
         .filter_map(|record| Some((&record.environment, &record.measured()?.outcome.notes)))
         .flat_map(|(environment, notes)| notes.iter().map(move |note| format!("{environment}: {note}")));
-    let all = run.provenance.notes.iter().cloned().chain(of_measurements);
+    let all = provenance.notes.iter().cloned().chain(of_measurements);
     all.filter(|note| seen.insert(note.clone())).collect()
 }

@@ -1,7 +1,9 @@
-//! The measured repetitions as CSV.
+//! The measured repetitions as CSV, and what pairs of configurations come to.
 
 use csv::Writer;
 use thiserror::Error;
+use virtbench_model::Analysis;
+use virtbench_model::pairwise::{Judged, Metric};
 use virtbench_record::{DirectionStats, Measured, PointRecord};
 use virtbench_units::LatencySummary;
 
@@ -64,8 +66,62 @@ pub fn csv(records: &[PointRecord]) -> Result<String, CsvError> {
             writer.write_record(row(record, measured)).map_err(error)?;
         }
     }
+    text(writer)
+}
+
+fn text(writer: Writer<Vec<u8>>) -> Result<String, CsvError> {
     let bytes = writer.into_inner().map_err(|error| CsvError(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| CsvError(error.to_string()))
+}
+
+const VERDICT_HEADER: &[&str] = &[
+    "first",
+    "second",
+    "block_bytes",
+    "read_percent",
+    "random_percent",
+    "quantity",
+    "ratio",
+    "low",
+    "high",
+    "pairs",
+    "verdict",
+];
+
+const QUANTITIES: [(Metric, &str); 3] = [
+    (Metric::Rate, "throughput"),
+    (Metric::Efficiency, "iops_per_cpu_percent"),
+    (Metric::ResponseTime, "response_time"),
+];
+
+/// A row for each pair of configurations, point and quantity.
+pub(crate) fn verdicts_csv(analysis: &Analysis) -> Result<String, CsvError> {
+    let mut writer = Writer::from_writer(Vec::new());
+    let error = |error: csv::Error| CsvError(error.to_string());
+    writer.write_record(VERDICT_HEADER).map_err(error)?;
+    for pair in &analysis.pairs {
+        for point in &pair.points {
+            for (metric, quantity) in QUANTITIES {
+                let Some(Judged { ratio, finding }) = point.of(metric) else { continue };
+                let end = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+                let row = [
+                    analysis.name(pair.first).to_owned(),
+                    analysis.name(pair.second).to_owned(),
+                    point.key.block_bytes.to_string(),
+                    point.key.read_percent.to_string(),
+                    point.key.random_percent.to_string(),
+                    quantity.to_owned(),
+                    ratio.value.to_string(),
+                    end(ratio.interval.map(|span| span.low)),
+                    end(ratio.interval.map(|span| span.high)),
+                    ratio.pairs.to_string(),
+                    finding.name().to_owned(),
+                ];
+                writer.write_record(row).map_err(error)?;
+            }
+        }
+    }
+    text(writer)
 }
 
 fn row(record: &PointRecord, measured: &Measured) -> Vec<String> {

@@ -74,9 +74,4 @@ impl<'a> Run<'a> {
     pub(crate) fn side_of(&self, record: &PointRecord) -> Option<Which> {
         Which::BOTH.into_iter().find(|which| self.environment(*which) == record.environment)
     }
-
-    /// Whether the guest's instructions were emulated in software.
-    pub(crate) fn is_emulated(&self) -> bool {
-        self.provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
-    }
 }

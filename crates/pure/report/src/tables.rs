@@ -1,5 +1,17 @@
 //! The numbers behind the figures, in tables that sort by a click on a header.
 
+mod accounting;
+mod kinds;
+mod points;
+mod settings;
+mod verdicts;
+
+pub(crate) use accounting::{accounting, idle};
+pub(crate) use kinds::kinds;
+pub(crate) use points::points;
+pub(crate) use settings::settings;
+pub(crate) use verdicts::{matrices, verdicts};
+
 use maud::{Markup, html};
 use virtbench_model::{ComparedPoint, Estimate, Side};
 use virtbench_record::{Measured, PointRecord, PointStatus};
@@ -127,20 +139,26 @@ fn remarks(point: &ComparedPoint) -> Vec<String> {
         remarks.extend((ratio.excludes_one() == Some(false)).then(|| "no difference shown".into()));
     }
     for which in Which::BOTH {
-        let (name, side) = (which.name(), which.of(point));
-        remarks.extend(side.unavailable.iter().map(|why| format!("{name} unavailable: {why}")));
-        remarks.extend((side.errors > 0).then(|| format!("{name}: {} errors", side.errors)));
-        remarks.extend((side.suspect_clocks > 0).then(|| format!("{name}: suspect clock")));
-        remarks.extend((side.interrupted > 0).then(|| format!("{name}: stopped early")));
+        let own = side_remarks(which.of(point));
+        remarks.extend(own.into_iter().map(|remark| format!("{}: {remark}", which.name())));
     }
     remarks
 }
 
+/// What there is to say against one environment's figures at a point.
+fn side_remarks(side: &Side) -> Vec<String> {
+    let mut remarks: Vec<String> = side.unavailable.iter().map(|why| format!("unavailable: {why}")).collect();
+    remarks.extend((side.errors > 0).then(|| format!("{} errors", side.errors)));
+    remarks.extend((side.suspect_clocks > 0).then(|| "suspect clock".into()));
+    remarks.extend((side.interrupted > 0).then(|| "stopped early".into()));
+    remarks
+}
+
 /// Every repetition as it was measured, folded away.
-pub(crate) fn repetitions(run: &Run<'_>) -> Markup {
+pub(crate) fn repetitions(records: &[PointRecord]) -> Markup {
     html! {
         details {
-            summary { "All " (run.records.len()) " recorded repetitions" }
+            summary { "All " (records.len()) " recorded repetitions" }
             p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
             div.scroll tabindex="0" role="region" aria-label="All repetitions" {
                 table.sortable {
@@ -161,7 +179,7 @@ pub(crate) fn repetitions(run: &Run<'_>) -> Markup {
                         (header("host CPU", "%", None))
                         (header("clock drift", "ppm", None))
                     } }
-                    tbody { @for record in run.records { (repetition_row(record)) } }
+                    tbody { @for record in records { (repetition_row(record)) } }
                 }
             }
         }

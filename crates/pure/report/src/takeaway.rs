@@ -1,13 +1,20 @@
 //! The sentences a reader takes away. Each must stay true whatever the run looks like.
 
-mod cautions;
+pub(crate) mod cautions;
 mod completeness;
+mod configurations;
+mod words;
 
-use virtbench_model::{Comparison, RatioSummary, Side};
-use virtbench_record::{PointRecord, Provenance};
+use virtbench_model::{Comparison, Margin, RatioSummary};
+use virtbench_record::{PointRecord, Provenance, RunKind};
 
+use crate::analysed::Analysed;
 use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
+use crate::scene::Scene;
+
+pub(crate) use configurations::of_analysed;
+pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,10 +27,13 @@ pub struct Takeaway {
     pub cautions: Vec<String>,
 }
 
-/// What a reader takes away from a native-against-VM run.
+/// What a reader takes away from a run of any kind.
 #[must_use]
 pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
-    of_run(&Run::new(provenance, records))
+    match provenance.kind {
+        RunKind::NativeVsVm => of_run(&Run::new(provenance, records)),
+        RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).takeaway(),
+    }
 }
 
 pub(crate) fn of_run(run: &Run<'_>) -> Takeaway {
@@ -36,7 +46,11 @@ pub(crate) fn of_run(run: &Run<'_>) -> Takeaway {
         comparison.summary.as_ref().and_then(|summary| significance(summary, comparison.curve.len())),
         cpu_cost(comparison),
     ];
-    Takeaway { headline, details: details.into_iter().flatten().collect(), cautions: cautions::all(run) }
+    Takeaway {
+        headline,
+        details: details.into_iter().flatten().collect(),
+        cautions: cautions::all(&Scene::of_run(run)),
+    }
 }
 
 fn compared(run: &Run<'_>, summary: &RatioSummary) -> String {
@@ -140,9 +154,4 @@ fn cpu_cost(comparison: &Comparison) -> Option<String> {
         "Each I/O from the VM costs {} times the host CPU of a native one ({over}{interval}).",
         ratio(cost.value)
     ))
-}
-
-/// How many points have `holds` true on a side.
-pub(crate) fn points_where(run: &Run<'_>, which: Which, holds: impl Fn(&Side) -> bool) -> usize {
-    run.comparison.points.iter().filter(|point| holds(which.of(point))).count()
 }

@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
 use synthetic::{plan, provenance, records, small_plan, unavailable};
 use virtbench_record::{Plan, PointRecord};
-use virtbench_report::native_vs_vm_html;
+use virtbench_report::{html, native_vs_vm_html};
 
 /// Software WebGL: the machines that test have no graphics card.
 const WITH_WEBGL: &[&str] = &["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
@@ -210,4 +211,46 @@ fn a_run_without_a_vm_draws_what_there_is() {
 #[test]
 fn an_empty_run_is_a_page_too() {
     open(small_plan(), &[], WITHOUT_WEBGL).assert_sound(0);
+}
+
+/// Opens every fold and sorts the verdicts by their ratio.
+const COMPARER: &str = r#"<script>(async () => {
+    const root = document.documentElement;
+    while (root.dataset.figures !== "16/16") await new Promise((next) => setTimeout(next, 100));
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+    const table = document.querySelector("details table.sortable");
+    const ratio = () => Number(table.tBodies[0].rows[0].cells[4].dataset.sort);
+    const header = table.querySelectorAll("th button")[3];
+    header.click();
+    const first = ratio();
+    header.click();
+    root.dataset.sorted = String(first !== ratio());
+})()</script>"#;
+
+/// Throughput, response time, I/O per %CPU and KB/s per %CPU of four kinds of I/O.
+const CONFIGURATION_FIGURES: usize = 4 * 4;
+
+#[test]
+fn configurations_are_drawn_over_block_sizes_and_their_verdicts_sort() {
+    let plan = adapters_plan(3);
+    let records = adapters_records(&plan);
+    let page = html(&adapters_provenance(plan), &records, &BTreeMap::new());
+    let opened = open_page(&page.replace("</body>", &format!("{COMPARER}</body>")), WITHOUT_WEBGL);
+    opened.assert_sound(CONFIGURATION_FIGURES);
+    assert_eq!(opened.root("data-sorted"), "true");
+    assert_eq!(opened.dom.matches("class=\"scatterlayer mlayer\"").count(), CONFIGURATION_FIGURES);
+}
+
+#[test]
+fn more_kinds_of_io_than_fit_side_by_side_are_selected() {
+    let mut plan = adapters_plan(1);
+    plan.read_percents = vec![0, 50, 100];
+    let records = adapters_records(&plan);
+    open_page(&html(&adapters_provenance(plan), &records, &BTreeMap::new()), WITHOUT_WEBGL).assert_sound(4);
+}
+
+#[test]
+fn configurations_without_a_record_are_a_page_too() {
+    let page = html(&adapters_provenance(adapters_plan(2)), &[], &BTreeMap::new());
+    open_page(&page, WITHOUT_WEBGL).assert_sound(0);
 }

@@ -1,5 +1,6 @@
 //! One file for each command.
 
+pub mod analyse;
 pub mod completions;
 pub mod doctor;
 pub mod grid;

@@ -4,35 +4,50 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use virtbench_report::{csv, native_vs_vm_html};
+use virtbench_model::Margin;
+use virtbench_record::RunKind;
+use virtbench_report::{Analysed, csv, html};
 use virtbench_study::{LoadedRun, load_run};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, Kind, Outcome};
 
+/// Every verdict of a study of configurations, in its folder.
+const VERDICTS: &str = "verdicts.csv";
+
+fn compares_configurations(run: &LoadedRun) -> bool {
+    run.provenance.kind == RunKind::Adapters
+}
+
 /// Writes the page and the CSV of a run folder and says where they are.
 pub fn execute(args: &ReportArgs) -> Outcome {
-    let (_, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
-    for file in files {
+    let (run, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
+    let verdicts = compares_configurations(&run).then(|| args.dir.join(VERDICTS));
+    for file in files.into_iter().chain(verdicts) {
         println!("{}", file.display());
     }
     Ok(())
 }
 
-/// Writes the page and the CSV; returns the run and where they are.
+/// Writes the page and the CSV, and the verdicts of a study of configurations; returns the run and where
+/// they are, in this order.
 pub fn write(
     dir: &Path,
-    html: Option<&Path>,
+    html_path: Option<&Path>,
     csv_path: Option<&Path>,
 ) -> Result<(LoadedRun, [PathBuf; 2]), Failure> {
     let run = load_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
-    let html = html.map_or_else(|| dir.join("report.html"), Path::to_owned);
+    let html_path = html_path.map_or_else(|| dir.join("report.html"), Path::to_owned);
     let csv_path = csv_path.map_or_else(|| dir.join("results.csv"), Path::to_owned);
-    let page = native_vs_vm_html(&run.provenance, &run.records, &run.histograms);
+    let page = html(&run.provenance, &run.records, &run.histograms);
     let save = |path: &Path, text: &str| {
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     };
-    save(&html, &page)?;
+    save(&html_path, &page)?;
     save(&csv_path, &csv(&run.records)?)?;
-    Ok((run, [html, csv_path]))
+    if compares_configurations(&run) {
+        let analysed = Analysed::run(&run.provenance, &run.records, Margin::default());
+        save(&dir.join(VERDICTS), &analysed.verdicts_csv()?)?;
+    }
+    Ok((run, [html_path, csv_path]))
 }

@@ -59,6 +59,7 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
                   CPU is the sum over all processors, so 100 % is one of them wholly busy; it counts \
                   everything that ran on the host, the load generator included."
             .into(),
+        key: Vec::new(),
         drawings: vec![Drawing {
             id: "cpu".into(),
             label: format!(

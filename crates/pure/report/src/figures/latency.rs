@@ -50,6 +50,7 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> O
                   right holds a tenth of the operations of the step before it, so the tail has as much room as \
                   the middle. Lower is faster."
             .into(),
+        key: Vec::new(),
         drawings: vec![Drawing {
             id: "latency".into(),
             label: format!(

@@ -66,6 +66,7 @@ pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> 
     );
     Figure {
         title: format!("Throughput by {}, {constant}", varying.title()),
+        key: Vec::new(),
         drawings: vec![Drawing::only(id, caption.clone(), Variant::new("bars", &traces, &layout))],
         caption,
     }

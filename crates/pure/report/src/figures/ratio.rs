@@ -54,6 +54,7 @@ pub(crate) fn ratio_curve(run: &Run<'_>) -> Option<Figure> {
                   is native, the dashed line the mean; whiskers are 95 % intervals over repetitions. A whisker \
                   that crosses the blue line leaves open whether there is a difference."
             .into(),
+        key: Vec::new(),
         drawings: vec![Drawing::only("ratio-curve", label, Variant::new("curve", &traces, &layout))],
     })
 }

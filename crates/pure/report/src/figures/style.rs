@@ -1,7 +1,7 @@
 //! What all figures have in common.
 
 use plotly::Layout;
-use plotly::common::{Anchor, Font, HoverInfo, Orientation, Title};
+use plotly::common::{Anchor, DashType, Font, HoverInfo, Orientation, Title};
 use plotly::layout::{Annotation, Axis, AxisType, HoverMode, Legend, Margin};
 
 use crate::run::Which;
@@ -80,3 +80,20 @@ pub(super) fn note(text: impl AsRef<str>, size: usize, ink: &'static str) -> Ann
 
 /// Hover shows exactly the text given.
 pub(super) const HOVER: HoverInfo = HoverInfo::Text;
+
+/// Eight colours that readers with any colour vision can tell apart (Okabe and Ito, their yellow
+/// replaced by a grey that shows on white).
+const COLOURS: [&str; 8] =
+    [NATIVE_COLOUR, VM_COLOUR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#7a7a7a"];
+
+/// How the line of one among many is drawn: its colour, its line as CSS and as plotly.js call it. They
+/// repeat after 32.
+pub(super) fn palette(index: usize) -> (&'static str, &'static str, DashType) {
+    let colour = COLOURS[index % COLOURS.len()];
+    match index / COLOURS.len() % 4 {
+        0 => (colour, "solid", DashType::Solid),
+        1 => (colour, "dashed", DashType::Dash),
+        2 => (colour, "dotted", DashType::Dot),
+        _ => (colour, "double", DashType::LongDashDot),
+    }
+}

@@ -74,6 +74,7 @@ impl<'a> Grid<'a> {
                 "Throughput in MB/s of {size} operations over the share of reads and the share of random \
                  seeks, native and in the VM on the same scale. Higher is faster."
             ),
+            key: Vec::new(),
             drawings: Which::BOTH.into_iter().map(|which| self.drawing(&id, which)).collect(),
         }
     }

@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use virtbench_record::PointKey;
 
 use crate::format::count;
-use crate::run::{Run, Which};
+use crate::scene::Scene;
 
 /// Every point that was planned or recorded.
-pub(crate) fn points(run: &Run<'_>) -> BTreeSet<PointKey> {
-    let plan = &run.provenance.plan;
-    let mut points: BTreeSet<PointKey> = run.comparison.points.iter().map(|point| point.key).collect();
+fn points(scene: &Scene<'_>) -> BTreeSet<PointKey> {
+    let plan = &scene.provenance.plan;
+    let mut points: BTreeSet<PointKey> =
+        scene.places.iter().flat_map(|place| place.sides.keys().copied()).collect();
     for &block_bytes in &plan.blocks_bytes {
         for &read_percent in &plan.read_percents {
             for &random_percent in &plan.random_percents {
@@ -22,41 +23,40 @@ pub(crate) fn points(run: &Run<'_>) -> BTreeSet<PointKey> {
 }
 
 /// Whether and how far the run is short of its plan. A point recorded as unavailable is not missing.
-pub(super) fn missing(run: &Run<'_>) -> Option<String> {
-    let recorded: BTreeSet<(PointKey, &str, u32)> = run
+pub(super) fn missing(scene: &Scene<'_>) -> Option<String> {
+    let recorded: BTreeSet<(PointKey, &str, u32)> = scene
         .records
         .iter()
-        .filter(|record| run.side_of(record).is_some())
+        .filter(|record| scene.place_of(record).is_some())
         .map(|record| (record.point, record.environment.as_str(), record.repetition))
         .collect();
-    let points = points(run);
-    let repetitions = run.provenance.plan.repetitions;
-    let planned = points.len() * 2 * repetitions as usize;
+    let points = points(scene);
+    let repetitions = scene.provenance.plan.repetitions;
+    let planned = points.len() * scene.places.len() * repetitions as usize;
     let done = recorded.iter().filter(|(_, _, repetition)| *repetition < repetitions).count();
     (done < planned).then(|| {
         format!(
             "The run is incomplete: {} of {} missing, {} of {} compared.",
             planned - done,
             count(planned, "planned measurement"),
-            run.comparison.curve.len(),
+            scene.compared,
             count(points.len(), "point"),
         )
     })
 }
 
-/// One sentence for each side and reason.
-pub(super) fn unavailable(run: &Run<'_>) -> Vec<String> {
+/// One sentence for each environment and reason.
+pub(super) fn unavailable(scene: &Scene<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
-    for which in Which::BOTH {
+    for place in &scene.places {
         let mut reasons: BTreeMap<&str, [usize; 2]> = BTreeMap::new();
-        for point in &run.comparison.points {
-            let side = which.of(point);
+        for side in place.sides.values() {
             for why in &side.unavailable {
                 reasons.entry(why).or_default()[usize::from(side.repetitions > 0)] += 1;
             }
         }
         for (why, [wholly, partly]) in reasons {
-            let place = which.place();
+            let place = &place.phrase;
             let why = why.trim_end_matches('.');
             if wholly > 0 {
                 sentences.push(format!("{} could not be measured {place}: {why}.", count(wholly, "point")));

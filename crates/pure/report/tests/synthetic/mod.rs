@@ -7,6 +7,8 @@
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small positive made-up numbers")]
 #![allow(clippy::unwrap_used, missing_docs, reason = "a fixture of tests")]
 
+pub mod configurations;
+
 use std::collections::BTreeMap;
 
 use virtbench_record::*;

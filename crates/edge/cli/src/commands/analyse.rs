@@ -1,0 +1,72 @@
+//! `virtbench analyse`
+
+mod json;
+mod table;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use virtbench_formats::{MAX_TABLE_BYTES, read_table};
+use virtbench_model::Margin;
+use virtbench_record::ResultTable;
+use virtbench_report::Analysed;
+use virtbench_study::{LoadedRun, load_run};
+
+use crate::args::analyse::AnalyseArgs;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// What was found at the path given.
+enum Source {
+    Run(Box<LoadedRun>),
+    Table(ResultTable),
+}
+
+/// Compares the configurations of a table or a run with each other.
+pub fn execute(args: &AnalyseArgs) -> Outcome {
+    let margin = Margin::new(args.margin).ok_or_else(|| {
+        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
+    })?;
+    let source = open(&args.source)?;
+    let analysed = match &source {
+        Source::Run(run) => Analysed::run(&run.provenance, &run.records, margin),
+        Source::Table(table) => Analysed::table(table, margin),
+    };
+    let save = |path: &Path, text: &str| {
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    };
+    if let Some(path) = &args.html {
+        save(path, &analysed.html())?;
+    }
+    if let Some(path) = &args.csv {
+        save(path, &analysed.verdicts_csv()?)?;
+    }
+    let takeaway = analysed.takeaway();
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    for sentence in std::iter::once(&takeaway.headline).chain(&takeaway.details).chain(&takeaway.cautions) {
+        writeln!(out, "{sentence}")?;
+    }
+    table::write(&mut out, &analysed.analysis)?;
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<Source, Failure> {
+    if path.is_dir() {
+        let run = load_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
+        return Ok(Source::Run(Box::new(run)));
+    }
+    let refused = |error: &dyn std::fmt::Display| {
+        Failure::message(Kind::Usage, format!("cannot read {}: {error}", path.display()))
+    };
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MAX_TABLE_BYTES as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| refused(&error))?;
+    read_table(&bytes).map(Source::Table).map_err(|error| refused(&error))
+}

@@ -1,0 +1,121 @@
+//! An analysis for people.
+
+use std::io::{self, Write};
+
+use virtbench_model::pairwise::{Cell, Finding, Kind, Metric, Pair, SMALL_MOST_BYTES};
+use virtbench_model::{Analysis, Side};
+use virtbench_record::PointKey;
+use virtbench_units::format_bytes;
+
+/// The least width of a column.
+const WIDTH: usize = 12;
+
+/// Writes the tables of paper 2 (its Figures 6 to 9 as numbers), then what every pair comes to.
+pub fn write(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
+    kinds(out, analysis)?;
+    figures(out, analysis, "I/O per second for each percent of host CPU", Side::iops_per_cpu_percent)?;
+    figures(out, analysis, "KB/s for each percent of host CPU", |side| {
+        side.bytes_per_second_per_cpu_percent().map(|bytes| bytes / 1e3)
+    })?;
+    for pair in &analysis.pairs {
+        verdicts(out, analysis, pair)?;
+    }
+    Ok(())
+}
+
+/// What to use for each kind of I/O, and how far the others are from the best.
+fn kinds(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
+    writeln!(out, "\nBy kind of I/O: mean throughput against the best, I/O per %CPU")?;
+    for group in &analysis.groups {
+        let size = if group.small { "up to" } else { "above" };
+        let (kind, limit) = (group.kind, format_bytes(SMALL_MOST_BYTES));
+        let choices: Vec<&str> =
+            analysis.choices(group).iter().map(|one| analysis.name(one.configuration)).collect();
+        writeln!(out, "{kind} {size} {limit}: use {}", choices.join(" or "))?;
+        for standing in &group.standings {
+            let against = standing.against_best.map_or_else(
+                || "best".into(),
+                |judged| format!("{:.3}, {}", judged.ratio.value, judged.finding.name()),
+            );
+            let cost =
+                standing.iops_per_cpu_percent.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+            writeln!(out, "  {:<30}{against:<22}{cost:>10}", analysis.name(standing.configuration))?;
+        }
+    }
+    Ok(())
+}
+
+/// A row for each point, a column for each configuration.
+fn figures(
+    out: &mut impl Write,
+    analysis: &Analysis,
+    title: &str,
+    figure: impl Fn(&Side) -> Option<f64>,
+) -> io::Result<()> {
+    let names = &analysis.measurements.configurations;
+    let widths: Vec<usize> = names.iter().map(|name| name.chars().count().max(WIDTH) + 2).collect();
+    write!(out, "\n{title}\n{:<32}", "")?;
+    for (name, width) in names.iter().zip(&widths) {
+        write!(out, "{name:>width$}")?;
+    }
+    writeln!(out)?;
+    for (key, cells) in by_kind(analysis) {
+        write!(out, "{:<32}", point(*key))?;
+        for (cell, width) in cells.iter().zip(&widths) {
+            let text = figure(&cell.side).map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+            write!(out, "{text:>width$}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Points of one kind together, small blocks first.
+fn by_kind(analysis: &Analysis) -> Vec<(&PointKey, &Vec<Cell>)> {
+    let mut points: Vec<_> = analysis.measurements.points.iter().collect();
+    points.sort_by_key(|(key, _)| (key.random_percent, key.read_percent, key.block_bytes));
+    points
+}
+
+fn point(key: PointKey) -> String {
+    format!("{:>10}  {}", format_bytes(key.block_bytes), Kind::from(key))
+}
+
+const QUANTITIES: [(Metric, &str); 3] = [
+    (Metric::Rate, "throughput, I/O rate"),
+    (Metric::Efficiency, "I/O and KB/s per %CPU"),
+    (Metric::ResponseTime, "response time"),
+];
+
+fn verdicts(out: &mut impl Write, analysis: &Analysis, pair: &Pair) -> io::Result<()> {
+    let (first, second) = (analysis.name(pair.first), analysis.name(pair.second));
+    writeln!(out, "\n{first} against {second}")?;
+    for (metric, name) in QUANTITIES {
+        let tally = pair.tally(metric);
+        if tally.points() == 0 {
+            writeln!(out, "  {name:<30}not known on both sides")?;
+            continue;
+        }
+        writeln!(
+            out,
+            "  {name:<30}equivalent at {}, higher at {}, lower at {}, undecided at {} of {}",
+            tally.equivalent,
+            tally.higher,
+            tally.lower,
+            tally.undecided,
+            tally.points()
+        )?;
+        for item in &pair.points {
+            let Some(judged) = item.of(metric).filter(|judged| judged.finding != Finding::Equivalent) else {
+                continue;
+            };
+            let interval = judged.ratio.interval.map_or_else(
+                || ", no spread given".into(),
+                |span| format!(" ({:.3} to {:.3})", span.low, span.high),
+            );
+            let finding = judged.finding.name();
+            writeln!(out, "  {:<30}{finding:<11}{:.3}{interval}", point(item.key), judged.ratio.value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,238 @@
+//! `virtbench analyse` on paper 2's own tables: what the paper says in words, held against its figures.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(unused, reason = "each test file uses its own part")]
+mod support;
+#[path = "../../../pure/report/tests/synthetic/mod.rs"]
+mod synthetic;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use support::{folder, run};
+
+fn paper() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/data/paper2-adapters.csv")
+}
+
+fn analysis() -> Value {
+    let finished = run(&["analyse", &paper().display().to_string(), "--json"]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    finished.json()
+}
+
+/// A figure of every point for which `holds` is true of (block in KiB, % read, % random), by configuration.
+fn figures(analysis: &Value, name: &str, figure: &str, holds: impl Fn(u64, u64, u64) -> bool) -> Vec<f64> {
+    let number = |value: &Value, key: &str| value[key].as_u64().unwrap();
+    analysis["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|point| {
+            let block_kib = number(point, "block_bytes") / 1024;
+            holds(block_kib, number(point, "read_percent"), number(point, "random_percent"))
+        })
+        .map(|point| {
+            let all = point["figures"].as_array().unwrap();
+            let own = all.iter().find(|figures| figures["configuration"] == name).unwrap();
+            own[figure].as_f64().unwrap()
+        })
+        .collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / f64::from(u32::try_from(values.len()).unwrap())
+}
+
+const DRIVERS: [&str; 2] = ["LSI Logic", "BusLogic"];
+const PER_CPU: &str = "iops_per_cpu_percent";
+const KB_PER_CPU: &str = "kb_per_second_per_cpu_percent";
+
+#[test]
+fn both_drivers_are_equivalent_at_most_points() {
+    // "Both drivers are equivalent from a performance perspective for a large set of workloads."
+    let analysis = analysis();
+    let pair = &analysis["pairs"][0];
+    assert_eq!((&pair["throughput"]["equivalent"], &pair["throughput"]["lower"]), (&19.into(), &1.into()));
+    // "Both drivers have equivalent throughput transfer efficiency": at 14 of 20 points, three each way else.
+    let efficiency = &pair["efficiency"];
+    let counts = ["equivalent", "higher", "lower"].map(|key| efficiency[key].as_u64().unwrap());
+    assert_eq!(counts, [14, 3, 3]);
+    assert_eq!(pair["throughput"]["without_spread"], 20);
+    let headline = analysis["headline"].as_str().unwrap();
+    assert!(
+        headline.starts_with("LSI Logic and BusLogic are equivalent for every kind of I/O"),
+        "{headline}"
+    );
+    assert!(analysis["details"].to_string().contains("No spread is given"));
+    let cheaper = "Of equals in throughput, these cost less CPU: LSI Logic for random writes up to 16 KiB.";
+    assert!(analysis["details"].to_string().contains(cheaper), "{analysis}");
+    // With a margin of 6 % nothing is left of the differences in throughput.
+    let wide = run(&["analyse", &paper().display().to_string(), "--json", "--margin", "6%"]).json();
+    assert_eq!(wide["pairs"][0]["throughput"]["equivalent"], 20);
+}
+
+#[test]
+fn random_io_has_60_to_70_per_cpu_percent_on_average_though_at_8_of_20_points_only() {
+    // "For many workloads, the I/O rate efficiency is between 60 and 70."
+    let analysis = analysis();
+    let mut within = 0;
+    for driver in DRIVERS {
+        let values = figures(&analysis, driver, PER_CPU, |_, _, random| random == 100);
+        assert_eq!(values.len(), 10);
+        assert!((60.0..=70.0).contains(&mean(&values)), "{driver}: {}", mean(&values));
+        within += values.iter().filter(|value| (60.0..=70.0).contains(*value)).count();
+    }
+    assert_eq!(within, 8, "the others lie between 47 and 77");
+    // "The 64KB ... random-write workload is slightly less efficient, with approximately 50."
+    for driver in DRIVERS {
+        let value =
+            figures(&analysis, driver, PER_CPU, |block, read, random| (block, read, random) == (64, 0, 100))
+                [0];
+        assert!((46.0..=54.0).contains(&value), "{driver}: {value}");
+    }
+}
+
+#[test]
+fn small_sequential_io_has_100_to_110_per_cpu_percent_on_average_though_at_no_single_point() {
+    // "For these cases, the achievable I/O rate efficiency is 100-110."
+    let analysis = analysis();
+    for driver in DRIVERS {
+        let values = figures(&analysis, driver, PER_CPU, |block, _, random| random == 0 && block <= 16);
+        assert_eq!(values.len(), 6);
+        assert!((100.0..=110.0).contains(&mean(&values)), "{driver}: {}", mean(&values));
+        assert!(values.iter().all(|value| !(100.0..=110.0).contains(value)), "{driver}: {values:?}");
+        assert!(values.iter().all(|value| (95.0..=124.0).contains(value)), "{driver}: {values:?}");
+        // "The system processes sequential workloads with data sizes of 4KB, 8KB, and 16KB most efficiently."
+        let others = figures(&analysis, driver, PER_CPU, |block, _, random| random == 100 || block > 16);
+        let most = others.iter().copied().fold(0.0, f64::max);
+        assert!(values.iter().all(|value| *value > most), "{driver}: {most}");
+    }
+}
+
+#[test]
+fn the_cost_of_a_kilobyte_falls_with_the_block_but_less_than_in_inverse_proportion() {
+    // "The CPU cost of data transfer is inversely proportional to the data transfer size."
+    let analysis = analysis();
+    for driver in DRIVERS {
+        for (read, random) in [(0, 0), (100, 0), (0, 100), (100, 100)] {
+            let values = figures(&analysis, driver, KB_PER_CPU, |_, r, x| (r, x) == (read, random));
+            assert!(values.is_sorted(), "{driver}: {values:?}");
+            // Sixteen times the block; in inverse proportion it would be sixteen times the KB/s.
+            let gain = values[4] / values[0];
+            assert!((9.0..=13.0).contains(&gain), "{driver}, {read} % read, {random} % random: {gain}");
+        }
+    }
+}
+
+#[test]
+fn sequential_io_costs_slightly_less_cpu_with_buslogic_at_nine_of_ten_points() {
+    // "For the sequential workloads, CPU utilization is marginally lower for the BusLogic driver. The
+    // outcome is mixed for the random workloads."
+    let analysis = analysis();
+    let lower = |holds: fn(u64, u64, u64) -> bool| {
+        let [lsi, bus] = DRIVERS.map(|driver| figures(&analysis, driver, "cpu_percent", holds));
+        lsi.iter().zip(&bus).filter(|(lsi, bus)| bus < lsi).count()
+    };
+    assert_eq!(lower(|_, _, random| random == 0), 9, "all but 8 KiB reads");
+    assert_eq!(lower(|_, _, random| random == 100), 3);
+}
+
+#[test]
+fn response_times_rise_with_the_block_but_for_sequential_reads_of_4_kib() {
+    let analysis = analysis();
+    let kinds = [(0, 0), (100, 0), (0, 100), (100, 100)];
+    for driver in DRIVERS {
+        let times =
+            |read, random| figures(&analysis, driver, "latency_mean_ns", |_, r, x| (r, x) == (read, random));
+        for (read, random) in kinds {
+            let from = usize::from((read, random) == (100, 0));
+            let rising = times(read, random);
+            // Sequential writes of 4 and 8 KiB take the same time within 1 % with LSI Logic.
+            assert!(rising[from..].windows(2).all(|pair| pair[1] > pair[0] * 0.99), "{driver}: {rising:?}");
+        }
+        assert!(times(100, 0)[0] > 2.0 * times(100, 0)[1], "the anomaly that the paper names");
+        assert!(times(0, 100)[0] > times(0, 0)[4], "random work takes longer than any sequential");
+    }
+}
+
+#[test]
+fn tables_are_for_people_and_csv_holds_every_verdict() {
+    let folder = folder();
+    let csv = folder.path().join("verdicts.csv");
+    let finished = run(&["analyse", &paper().display().to_string(), "--csv", &csv.display().to_string()]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    for text in [
+        "I/O per second for each percent",
+        "KB/s for each percent",
+        "LSI Logic against BusLogic",
+        "no spread given",
+    ] {
+        assert!(finished.stdout.contains(text), "{text}: {}", finished.stdout);
+    }
+    // 20 points of three quantities and a header.
+    assert_eq!(fs::read_to_string(csv).unwrap().lines().count(), 61);
+}
+
+#[test]
+fn what_cannot_be_analysed_is_named() {
+    let folder = folder();
+    let file = folder.path().join("bad.csv");
+    fs::write(&file, "configuration,block,read_percent,random_percent,iops\nx,4q,0,0,1\n").unwrap();
+    for (path, code, told) in [
+        (file.as_path(), 2, "line 2: block"),
+        (Path::new("no/such/file.csv"), 2, "cannot read no/such/file.csv"),
+        (folder.path(), 7, "holds no run"),
+    ] {
+        let finished = run(&["analyse", &path.display().to_string()]);
+        assert_eq!(finished.code(), code, "{finished:?}");
+        assert!(finished.stderr.contains(told), "{finished:?}");
+    }
+    let finished = run(&["analyse", &paper().display().to_string(), "--margin", "0"]);
+    assert!(finished.code() == 2 && finished.stderr.contains("--margin"), "{finished:?}");
+}
+
+/// A made-up run of four configurations in a folder, as a study leaves it.
+fn run_folder(repetitions: u32) -> tempfile::TempDir {
+    let folder = folder();
+    let plan = synthetic::configurations::adapters_plan(repetitions);
+    let records = synthetic::configurations::adapters_records(&plan);
+    let provenance = synthetic::configurations::adapters_provenance(plan);
+    fs::write(folder.path().join("run.json"), serde_json::to_vec(&provenance).unwrap()).unwrap();
+    let lines: String = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
+    fs::write(folder.path().join("results.jsonl"), lines).unwrap();
+    folder
+}
+
+#[test]
+fn a_run_folder_is_analysed_and_reported_alike() {
+    let folder = run_folder(3);
+    let path = folder.path().display().to_string();
+    let analysis = run(&["analyse", &path, "--json"]).json();
+    let headline = analysis["headline"].as_str().unwrap();
+    assert!(
+        headline
+            .starts_with("On this host under TCG, use virtio-blk for sequential I/O and nvme for random I/O"),
+        "{headline}"
+    );
+    assert_eq!(analysis["pairs"].as_array().unwrap().len(), 6);
+    assert_eq!(analysis["kinds"][0]["choices"].as_array().unwrap().len(), 2);
+
+    let reported = run(&["report", &path]);
+    assert_eq!(reported.code(), 0, "{reported:?}");
+    let files: Vec<&str> = reported.stdout.lines().collect();
+    assert_eq!(files.len(), 3, "page, results, verdicts: {files:?}");
+    let page = fs::read_to_string(folder.path().join("report.html")).unwrap();
+    assert!(page.contains(&headline.replace(" %", "\u{a0}%")), "the page opens with the same sentence");
+    let verdicts = fs::read_to_string(folder.path().join("verdicts.csv")).unwrap();
+    assert_eq!(verdicts.lines().count(), 1 + 6 * 12 * 3);
+
+    // The run's own table comes to the same verdicts as the run.
+    let csv = folder.path().join("results.csv").display().to_string();
+    let of_table = run(&["analyse", &csv, "--json"]).json();
+    for quantity in ["throughput", "efficiency", "response_time"] {
+        assert_eq!(of_table["pairs"][0][quantity], analysis["pairs"][0][quantity], "{quantity}");
+    }
+}

@@ -1,0 +1,246 @@
+//! Tables of results (docs/formats.md): what a paper published, what a user collected, or the
+//! `results.csv` of a run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+use thiserror::Error;
+use virtbench_record::{Figures, PointKey, ResultRow, ResultTable};
+use virtbench_units::parse_bytes;
+
+/// The largest table, in bytes.
+pub const MAX_TABLE_BYTES: usize = 16 << 20;
+/// The most rows.
+pub const MAX_ROWS: usize = 100_000;
+/// The most configurations: all are compared with each other.
+pub const MAX_CONFIGURATIONS: usize = 32;
+/// The most points.
+pub const MAX_POINTS: usize = 256;
+/// The most facts above the header; those beyond are only comments.
+const MAX_FACTS: usize = 64;
+/// The most characters of a name or a fact that are kept.
+const MAX_TEXT: usize = 400;
+
+/// A table that cannot be read.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum TableError {
+    /// It is too large.
+    #[error("more than {most} {what}: split the table")]
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there may be.
+        most: usize,
+    },
+    /// A column is missing.
+    #[error("no column {0}: the first line that is no comment names the columns (docs/formats.md)")]
+    NoColumn(&'static str),
+    /// There are no rows.
+    #[error("no rows below the header")]
+    Empty,
+    /// A line cannot be understood.
+    #[error("line {line}: {why}")]
+    Line {
+        /// Its number, from 1.
+        line: u64,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Columns by their first name; the others are what else they may be called.
+const CONFIGURATION: [&str; 2] = ["configuration", "environment"];
+const BLOCK: [&str; 2] = ["block", "block_bytes"];
+const IOPS: [&str; 1] = ["iops"];
+const BYTES_PER_SECOND: [&str; 1] = ["bytes_per_second"];
+const CPU: [&str; 2] = ["cpu_percent", "host_cpu_percent"];
+const LATENCY_NS: [&str; 1] = ["latency_mean_ns"];
+const RESPONSE_MS: [&str; 1] = ["response_ms"];
+
+/// Reads a table.
+///
+/// # Errors
+/// It is too large, a column is missing, or a line cannot be understood.
+pub fn read_table(bytes: &[u8]) -> Result<ResultTable, TableError> {
+    if bytes.len() > MAX_TABLE_BYTES {
+        return Err(TableError::TooMany { what: "bytes", most: MAX_TABLE_BYTES });
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_start_matches('\u{feff}');
+    let facts = facts(text);
+    let outstanding = facts
+        .iter()
+        .find(|(name, _)| name == "outstanding")
+        .and_then(|(_, value)| value.parse::<u32>().ok())
+        .filter(|outstanding| *outstanding > 0);
+    let mut reader =
+        ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).flexible(true).from_reader(text.as_bytes());
+    let columns = Columns::find(reader.headers().map_err(|error| damaged(&error))?)?;
+    let mut table = ResultTable { facts, ..ResultTable::default() };
+    let mut seen = Seen::default();
+    let mut record = StringRecord::new();
+    while reader.read_record(&mut record).map_err(|error| damaged(&error))? {
+        let line = record.position().map_or(0, csv::Position::line);
+        let mut row = columns.row(&record).map_err(|why| TableError::Line { line, why })?;
+        if let (None, Some(outstanding), true) = (row.figures.latency_ns, outstanding, row.figures.iops > 0.0)
+        {
+            row.figures.latency_ns = Some(f64::from(outstanding) / row.figures.iops * 1e9);
+            table.latency_derived = true;
+        }
+        seen.add(&row, line)?;
+        table.rows.push(row);
+    }
+    if table.rows.is_empty() { Err(TableError::Empty) } else { Ok(table) }
+}
+
+/// Lines `# name: value` above the header.
+fn facts(text: &str) -> Vec<(String, String)> {
+    let short = |text: &str| text.trim().chars().take(MAX_TEXT).collect::<String>();
+    text.lines()
+        .map_while(|line| if line.trim().is_empty() { Some("") } else { line.strip_prefix('#') })
+        .filter_map(|comment| comment.split_once(':'))
+        .map(|(name, value)| (short(name), short(value)))
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .take(MAX_FACTS)
+        .collect()
+}
+
+fn damaged(error: &csv::Error) -> TableError {
+    let line = error.position().map_or(0, csv::Position::line);
+    TableError::Line { line, why: error.to_string() }
+}
+
+/// What has been read so far, held against the limits.
+#[derive(Default)]
+struct Seen {
+    configurations: BTreeSet<String>,
+    points: BTreeSet<PointKey>,
+    rows: BTreeMap<(String, PointKey, u32), u64>,
+}
+
+impl Seen {
+    fn add(&mut self, row: &ResultRow, line: u64) -> Result<(), TableError> {
+        self.configurations.insert(row.configuration.clone());
+        self.points.insert(row.point);
+        let key = (row.configuration.clone(), row.point, row.repetition);
+        if let Some(earlier) = self.rows.insert(key, line) {
+            let why = format!(
+                "{} at {} was given in line {earlier}: number repetitions in a column repetition",
+                row.configuration, row.point
+            );
+            return Err(TableError::Line { line, why });
+        }
+        for (what, number, most) in [
+            ("configurations", self.configurations.len(), MAX_CONFIGURATIONS),
+            ("points", self.points.len(), MAX_POINTS),
+            ("rows", self.rows.len(), MAX_ROWS),
+        ] {
+            if number > most {
+                return Err(TableError::TooMany { what, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which column is where.
+#[derive(Debug)]
+struct Columns {
+    configuration: usize,
+    block: usize,
+    read: usize,
+    random: usize,
+    repetition: Option<usize>,
+    iops: Option<usize>,
+    bytes_per_second: Option<usize>,
+    latency_ns: Option<usize>,
+    response_ms: Option<usize>,
+    cpu: Option<usize>,
+}
+
+impl Columns {
+    fn find(header: &StringRecord) -> Result<Self, TableError> {
+        let find = |names: &[&str]| {
+            header.iter().position(|column| names.contains(&column.to_ascii_lowercase().as_str()))
+        };
+        let need = |names: &[&'static str]| find(names).ok_or(TableError::NoColumn(names[0]));
+        let columns = Self {
+            configuration: need(&CONFIGURATION)?,
+            block: need(&BLOCK)?,
+            read: need(&["read_percent"])?,
+            random: need(&["random_percent"])?,
+            repetition: find(&["repetition"]),
+            iops: find(&IOPS),
+            bytes_per_second: find(&BYTES_PER_SECOND),
+            latency_ns: find(&LATENCY_NS),
+            response_ms: find(&RESPONSE_MS),
+            cpu: find(&CPU),
+        };
+        match (columns.iops, columns.bytes_per_second) {
+            (None, None) => Err(TableError::NoColumn("iops")),
+            _ => Ok(columns),
+        }
+    }
+
+    fn row(&self, record: &StringRecord) -> Result<ResultRow, String> {
+        let cell = |index: usize| record.get(index).unwrap_or_default();
+        let name = cell(self.configuration);
+        if name.is_empty() || name.chars().count() > MAX_TEXT {
+            return Err(format!(
+                "{:?} is no name of a configuration",
+                name.chars().take(40).collect::<String>()
+            ));
+        }
+        let point = PointKey {
+            block_bytes: parse_bytes(cell(self.block))
+                .ok()
+                .filter(|bytes| *bytes > 0)
+                .ok_or_else(|| bad(BLOCK[0], cell(self.block)))?,
+            read_percent: percent("read_percent", cell(self.read))?,
+            random_percent: percent("random_percent", cell(self.random))?,
+        };
+        let number = |index: Option<usize>, name: &str| match index.map_or("", cell) {
+            "" => Ok(None),
+            text => positive(text).map(Some).ok_or_else(|| bad(name, text)),
+        };
+        let block = point.block_bytes as f64;
+        let rates = (number(self.iops, IOPS[0])?, number(self.bytes_per_second, BYTES_PER_SECOND[0])?);
+        let (iops, bytes_per_second) = match rates {
+            (Some(iops), Some(bytes)) => (iops, bytes),
+            (Some(iops), None) => (iops, iops * block),
+            (None, Some(bytes)) => (bytes / block, bytes),
+            (None, None) => return Err("neither iops nor bytes_per_second is given".into()),
+        };
+        let response_ns = number(self.response_ms, RESPONSE_MS[0])?.map(|ms| ms * 1e6);
+        let repetition = match self.repetition.map_or("", cell) {
+            "" => 0,
+            text => text.parse().map_err(|_| bad("repetition", text))?,
+        };
+        let figures = Figures {
+            iops,
+            bytes_per_second,
+            latency_ns: number(self.latency_ns, LATENCY_NS[0])?.or(response_ns),
+            cpu_percent: number(self.cpu, CPU[0])?,
+        };
+        Ok(ResultRow { configuration: name.to_owned(), point, repetition, figures })
+    }
+}
+
+fn bad(column: &str, text: &str) -> String {
+    format!("{column}: {:?} cannot be read", text.chars().take(40).collect::<String>())
+}
+
+fn percent(column: &str, text: &str) -> Result<u8, String> {
+    text.parse().ok().filter(|value| *value <= 100).ok_or_else(|| bad(column, text))
+}
+
+/// Large enough for any disk, small enough that no product of such numbers is infinite.
+const LARGEST: f64 = 1e18;
+
+fn positive(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|value| (0.0..=LARGEST).contains(value))
+}
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,0 +1,84 @@
+//! The page of configurations compared with each other: a study of adapters, or somebody's table.
+
+use maud::{Markup, html};
+use virtbench_record::{PointRecord, Provenance, ResultTable};
+
+use super::{document, opening, section};
+use crate::analysed::{Analysed, Source};
+use crate::figures;
+use crate::{provenance, tables};
+
+/// The page's HTML.
+pub(crate) fn page(analysed: &Analysed<'_>) -> String {
+    let analysis = &analysed.analysis;
+    let figures = figures::over_block_sizes(analysis);
+    let (title, place, version) = match &analysed.source {
+        Source::Run { provenance, .. } => (
+            "Virtual disk adapters and backings".to_owned(),
+            format!("{} · {}", provenance.host.cpu, provenance::started(provenance)),
+            provenance.version.as_str(),
+        ),
+        Source::Table(table) => (
+            table.fact("title").unwrap_or("Configurations compared").to_owned(),
+            table.fact("host").unwrap_or("a table of results").to_owned(),
+            env!("CARGO_PKG_VERSION"),
+        ),
+    };
+    let content = html! {
+        (opening(&title, &place, &analysed.takeaway(), &html! {}))
+        section aria-labelledby="kinds" {
+            h2 id="kinds" { "Which one for which kind of I/O" }
+            (tables::kinds(analysis))
+        }
+        (section("figures", "Over block sizes", "Nothing was measured.", &figures))
+        section aria-labelledby="pairs" {
+            h2 id="pairs" { "Each against each" }
+            (tables::matrices(analysis))
+            (tables::verdicts(analysis))
+        }
+        @if let Source::Run { provenance, records } = &analysed.source {
+            (of_run(provenance, records, &analysis.measurements.configurations))
+        }
+        section aria-labelledby="points" {
+            h2 id="points" { "Every point" }
+            (tables::points(analysis))
+            @if let Source::Run { records, .. } = &analysed.source { (tables::repetitions(records)) }
+        }
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            @match &analysed.source {
+                Source::Run { provenance, records } => (provenance::section(provenance, records)),
+                Source::Table(table) => (facts(table)),
+            }
+        }
+    };
+    document(&title, version, &content, figures.iter())
+}
+
+/// What only a run knows: whose the CPU use was, and what its guests found.
+fn of_run(provenance: &Provenance, records: &[PointRecord], configurations: &[String]) -> Markup {
+    html! {
+        section aria-labelledby="accounting" {
+            h2 id="accounting" { "Whose the CPU use was" }
+            @match tables::accounting(records, configurations) {
+                Some(table) => (table),
+                None => p { "No process was told apart in this run." },
+            }
+            @if provenance.idle.is_empty() {
+                p { "What idle guests cost was not measured." }
+            } @else {
+                (tables::idle(&provenance.idle))
+            }
+        }
+        @if !provenance.setups.is_empty() {
+            section aria-labelledby="settings" {
+                h2 id="settings" { "Settings as the guests found them" }
+                (tables::settings(&provenance.setups))
+            }
+        }
+    }
+}
+
+fn facts(table: &ResultTable) -> Markup {
+    html! { dl.facts { @for (name, value) in &table.facts { (provenance::fact(name, value)) } } }
+}

@@ -1,0 +1,86 @@
+//! The page of a native-against-VM run, from the sentence a reader takes away down to the provenance.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::{document, opening, section, unbroken};
+use crate::figures::{self, Figure};
+use crate::format::{ratio, ratio_span};
+use crate::run::Run;
+use crate::{provenance, tables, takeaway};
+
+/// The report's HTML.
+pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> String {
+    let figures = Figures {
+        surfaces: figures::surfaces(run),
+        ratio: figures::ratio_curve(run),
+        latency: figures::latency(run, histograms),
+        cpu: figures::cpu(run),
+    };
+    let title = title(run);
+    let place = format!("{} · {}", run.provenance.host.cpu, provenance::started(run.provenance));
+    let content = html! {
+        (opening(&title, &place, &takeaway::of_run(run), &key_figures(run)))
+        (figures.markup())
+        section aria-labelledby="points" {
+            h2 id="points" { "Every point" }
+            (tables::comparison(run))
+            (tables::repetitions(run.records))
+        }
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            (provenance::section(run.provenance, run.records))
+        }
+    };
+    document(&title, &run.provenance.version, &content, figures.all())
+}
+
+fn title(run: &Run<'_>) -> String {
+    let adapter =
+        run.provenance.guest.as_ref().map_or_else(String::new, |guest| format!(" on {}", guest.adapter));
+    format!("Storage natively and in a VM{adapter}")
+}
+
+/// The handful of numbers to remember.
+fn key_figures(run: &Run<'_>) -> Markup {
+    let Some(summary) = &run.comparison.summary else { return html! {} };
+    let mut figures = vec![
+        ("mean ratio", ratio(summary.mean.mean), summary.mean.span().map(ratio_span)),
+        ("lowest", ratio(summary.min.ratio.value), Some(summary.min.key.to_string())),
+        ("highest", ratio(summary.max.ratio.value), Some(summary.max.key.to_string())),
+    ];
+    if let Some(cost) = run.comparison.cpu_per_io {
+        figures.push(("host CPU per I/O", format!("× {}", ratio(cost.value)), cost.interval.map(ratio_span)));
+    }
+    html! {
+        dl.key {
+            @for (name, value, below) in &figures {
+                div { dt { (name) } dd { span { (value) } @if let Some(below) = below { small { (unbroken(below)) } } } }
+            }
+        }
+    }
+}
+
+/// All figures, in the order of the page.
+struct Figures {
+    surfaces: Vec<Figure>,
+    ratio: Option<Figure>,
+    latency: Option<Figure>,
+    cpu: Option<Figure>,
+}
+
+impl Figures {
+    fn all(&self) -> impl Iterator<Item = &Figure> {
+        self.surfaces.iter().chain(&self.ratio).chain(&self.latency).chain(&self.cpu)
+    }
+
+    fn markup(&self) -> Markup {
+        html! {
+            (section("throughput", "Throughput", "Nothing was measured.", &self.surfaces))
+            (section("ratio", "Native against VM", "No point was measured on both sides.", self.ratio.as_slice()))
+            (section("latencies", "Latency", "No latency histograms were stored.", self.latency.as_slice()))
+            (section("cost", "CPU cost", "Nothing was measured.", self.cpu.as_slice()))
+        }
+    }
+}

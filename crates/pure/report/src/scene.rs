@@ -1,0 +1,93 @@
+//! A run as what is said against its figures looks at it: environments, each with its points.
+
+use std::collections::BTreeMap;
+
+use virtbench_model::{Measurements, Side};
+use virtbench_record::{PointKey, PointRecord, Provenance};
+
+use crate::run::{Run, Which};
+
+/// A run and the environments it measured in.
+#[derive(Debug)]
+pub(crate) struct Scene<'a> {
+    pub(crate) provenance: &'a Provenance,
+    pub(crate) records: &'a [PointRecord],
+    pub(crate) places: Vec<Place<'a>>,
+    /// Points that could be compared.
+    pub(crate) compared: usize,
+}
+
+/// An environment.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// The name of its records.
+    pub(crate) environment: &'a str,
+    /// Where that is, within a sentence: `natively`, `in the VM`, `with nvme`.
+    pub(crate) phrase: String,
+    /// Whether it is the host itself.
+    pub(crate) native: bool,
+    /// What was recorded of it.
+    pub(crate) sides: BTreeMap<PointKey, &'a Side>,
+}
+
+impl<'a> Scene<'a> {
+    /// Native against VM.
+    pub(crate) fn of_run(run: &'a Run<'_>) -> Self {
+        let places = Which::BOTH.map(|which| Place {
+            environment: run.environment(which),
+            phrase: which.place().to_owned(),
+            native: which == Which::Native,
+            sides: run.comparison.points.iter().map(|point| (point.key, which.of(point))).collect(),
+        });
+        Self {
+            provenance: run.provenance,
+            records: run.records,
+            places: places.into(),
+            compared: run.comparison.curve.len(),
+        }
+    }
+
+    /// Configurations of a guest against each other.
+    pub(crate) fn of_configurations(
+        provenance: &'a Provenance,
+        records: &'a [PointRecord],
+        measurements: &'a Measurements,
+    ) -> Self {
+        let place = |(index, name): (usize, &'a String)| Place {
+            environment: name,
+            phrase: format!("with {name}"),
+            native: false,
+            sides: measurements
+                .points
+                .iter()
+                .filter_map(|(key, cells)| Some((*key, &cells.get(index)?.side)))
+                .collect(),
+        };
+        let measured = |side: &&Side| side.repetitions > 0;
+        let compared = measurements
+            .points
+            .values()
+            .filter(|cells| cells.iter().map(|cell| &cell.side).filter(measured).count() > 1)
+            .count();
+        let places = measurements.configurations.iter().enumerate().map(place).collect();
+        Self { provenance, records, places, compared }
+    }
+
+    /// Whose record it is, if anyone's.
+    pub(crate) fn place_of(&self, record: &PointRecord) -> Option<&Place<'a>> {
+        self.places.iter().find(|place| place.environment == record.environment)
+    }
+
+    /// Points for which `holds` is true anywhere.
+    pub(crate) fn points_where(&self, holds: impl Fn(&Side) -> bool) -> usize {
+        let points = self.places.iter().flat_map(|place| &place.sides).filter(|(_, side)| holds(side));
+        points.map(|(key, _)| key).collect::<std::collections::BTreeSet<_>>().len()
+    }
+}
+
+impl Place<'_> {
+    /// Its points for which `holds` is true.
+    pub(crate) fn points_where(&self, holds: impl Fn(&Side) -> bool) -> usize {
+        self.sides.values().filter(|side| holds(side)).count()
+    }
+}

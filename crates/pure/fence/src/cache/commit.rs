@@ -286,6 +286,7 @@ impl Partition {
     fn committed(&mut self, now: Time, ports: &mut Ports) {
         self.commit.step = Step::Idle;
         self.commit.stable = self.commit.number;
+        self.settling = false;
         for request in self.commit.waiters_now.drain(..) {
             ports.part_done(request, Ok(()));
         }

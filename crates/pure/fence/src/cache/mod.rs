@@ -62,6 +62,8 @@ pub(crate) struct Partition {
     retiring: u32,
     commit: Commit,
     write_back: WriteBack,
+    /// Just recovered: what was found is made stable before anybody may see it.
+    settling: bool,
     /// The metadata can no longer be kept: writes and flushes fail, reads go on.
     broken: Option<IoError>,
 }
@@ -96,6 +98,7 @@ impl Partition {
             retiring: 0,
             commit: Commit::default(),
             write_back: WriteBack::default(),
+            settling: false,
             broken: None,
         }
     }
@@ -175,7 +178,7 @@ impl Partition {
     fn admits(&self, request: &Request) -> bool {
         let available = self.table.free.len().saturating_sub(self.reserved);
         let needs = if request.op == Op::Write { blocks_of(request) } else { 0 };
-        available > self.low_watermark && available >= needs
+        !self.settling && available > self.low_watermark && available >= needs
     }
 
     fn fast_io(

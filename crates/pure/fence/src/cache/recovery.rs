@@ -279,6 +279,8 @@ impl Partition {
         self.next_generation = log.next_generation;
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);
+        self.settling = !log.pending.is_empty();
+        self.commit.wanted = self.settling;
         self.commit.pending.extend(log.pending);
         self.commit.superseded = log.superseded;
         self.commit.evicted = log.retire_again;

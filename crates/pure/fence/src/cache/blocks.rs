@@ -1,7 +1,7 @@
 //! Reads and writes, block by block. An operation that changes what a key means holds the lock of the key's block.
 
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
-use super::{BLOCK_BYTES, Partition};
+use super::{BLOCK_BYTES, Part, Partition};
 use crate::ports::{Owner, Ports};
 use crate::types::{BufferId, Data, DeviceOp, Effect, IoError, Op, Request, Time};
 
@@ -56,12 +56,16 @@ impl BlockOp {
         Data::Scratch { block: self.scratch, at_bytes: 0 }
     }
 
+    const fn part(&self) -> Part {
+        Part { within: self.within, len_bytes: self.len_bytes }
+    }
+
     const fn is_whole(&self) -> bool {
         self.len_bytes as u64 == BLOCK_BYTES
     }
 }
 
-const WHOLE: u32 = BLOCK_BYTES as u32;
+const WHOLE: u32 = Part::WHOLE.len_bytes;
 
 impl Partition {
     fn owner(&self, op: u32) -> Owner {
@@ -131,8 +135,7 @@ impl Partition {
         self.table.pin(block);
         let id = self.ops.insert(BlockOp { step: Step::Hit, block, ..op });
         let disk = table::disk_of(op.key);
-        let io =
-            self.fast_io(self.owner(id), disk, DeviceOp::Read, block, op.within, op.len_bytes, op.guest());
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, block, op.part(), op.guest());
         ports.enqueue(now, io);
     }
 
@@ -156,8 +159,7 @@ impl Partition {
     fn finish_run(&mut self, now: Time, run: Option<BlockOp>, ports: &mut Ports) {
         if let Some(op) = run {
             let id = self.ops.insert(op);
-            let io =
-                self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.within, op.len_bytes, op.guest());
+            let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.part(), op.guest());
             ports.enqueue(now, io);
         }
     }
@@ -185,7 +187,7 @@ impl Partition {
         let id = self.ops.insert(BlockOp { step, block, old: found.unwrap_or(NONE), ..op });
         if op.is_whole() {
             let disk = table::disk_of(op.key);
-            let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, block, 0, WHOLE, op.guest());
+            let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, block, Part::WHOLE, op.guest());
             ports.enqueue(now, io);
         } else if self.scratch_free.is_empty() {
             self.scratch_waiters.push_back(id);
@@ -205,13 +207,13 @@ impl Partition {
         }
         self.table.pin(op.old);
         let disk = table::disk_of(op.key);
-        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, op.old, 0, WHOLE, op.scratch());
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, op.old, Part::WHOLE, op.scratch());
         ports.enqueue(now, io);
     }
 
     fn load_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
         let id = self.ops.insert(BlockOp { step: Step::LoadSlow, ..op });
-        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, 0, WHOLE, op.scratch());
+        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, Part::WHOLE, op.scratch());
         ports.enqueue(now, io);
     }
 
@@ -271,8 +273,14 @@ impl Partition {
             run: 1,
         };
         let id = self.ops.insert(op);
-        let io =
-            self.fast_io(self.owner(id), table::disk_of(key), DeviceOp::Read, block, 0, WHOLE, op.scratch());
+        let io = self.fast_io(
+            self.owner(id),
+            table::disk_of(key),
+            DeviceOp::Read,
+            block,
+            Part::WHOLE,
+            op.scratch(),
+        );
         ports.enqueue(now, io);
     }
 
@@ -304,7 +312,7 @@ impl Partition {
                     return self.give_scratch(now, op.scratch, ports);
                 }
                 let id = self.ops.insert(BlockOp { step: Step::BackWrite, ..op });
-                let io = self.slow_io(self.owner(id), op.key, DeviceOp::Write, 0, WHOLE, op.scratch());
+                let io = self.slow_io(self.owner(id), op.key, DeviceOp::Write, Part::WHOLE, op.scratch());
                 ports.enqueue(now, io);
             }
             Step::BackWrite => {
@@ -357,7 +365,7 @@ impl Partition {
             });
             let disk = table::disk_of(fill.key);
             let io =
-                self.fast_io(self.owner(id), disk, DeviceOp::Write, fill.block, 0, WHOLE, fill.scratch());
+                self.fast_io(self.owner(id), disk, DeviceOp::Write, fill.block, Part::WHOLE, fill.scratch());
             ports.enqueue(now, io);
         }
         ports.parts_done(run.request, run.run, result);
@@ -400,7 +408,7 @@ impl Partition {
         ports.effects.push_back(Effect::Copy { from: op.guest(), to, len_bytes: op.len_bytes });
         let id = self.ops.insert(BlockOp { step: Step::Store, ..op });
         let disk = table::disk_of(op.key);
-        let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, 0, WHOLE, op.scratch());
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, Part::WHOLE, op.scratch());
         ports.enqueue(now, io);
     }
 

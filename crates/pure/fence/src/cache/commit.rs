@@ -11,6 +11,8 @@ use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 /// Log blocks written by one I/O at most.
 const LOG_BLOCKS_AN_IO: u32 = 64;
 
+const LOG_BLOCK_BYTES: usize = 4096;
+
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Step {
@@ -191,7 +193,7 @@ impl Partition {
 
     /// Completes the last log block with the live entries of the chunk that its place in the ring stands for.
     fn repeat_chunk(&mut self) {
-        let before = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(0);
+        let before = u32::try_from(self.commit.bytes.len() / LOG_BLOCK_BYTES).unwrap_or(0);
         let place = (self.commit.first + before) % self.layout.log_blocks;
         let chunk = place % chunks(self.layout.blocks);
         let from = chunk * NEW_PER_LOG_BLOCK;
@@ -200,15 +202,15 @@ impl Partition {
                 self.write_entry(block, self.live_kind(block));
             }
         }
-        let whole = self.commit.bytes.len().next_multiple_of(BLOCK_BYTES as usize);
+        let whole = self.commit.bytes.len().next_multiple_of(LOG_BLOCK_BYTES);
         self.commit.bytes.resize(whole, 0);
     }
 
     fn seal(&mut self) {
         self.commit.number += 1;
         let (commit, after) = (self.commit.number, self.commit.stable);
-        let count = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(0);
-        for (index, block) in (0..count).zip(self.commit.bytes.chunks_exact_mut(BLOCK_BYTES as usize)) {
+        let count = u32::try_from(self.commit.bytes.len() / LOG_BLOCK_BYTES).unwrap_or(0);
+        for (index, block) in (0..count).zip(self.commit.bytes.chunks_exact_mut(LOG_BLOCK_BYTES)) {
             LogHeader { commit, after, index, count }.seal(&self.uuid, block);
         }
     }
@@ -234,7 +236,7 @@ impl Partition {
     fn write_log(&mut self, now: Time, ports: &mut Ports) {
         self.commit.ios = 0;
         let ring = self.layout.log_blocks;
-        let mut left = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(ring);
+        let mut left = u32::try_from(self.commit.bytes.len() / LOG_BLOCK_BYTES).unwrap_or(ring);
         while left > 0 {
             let count = left.min(ring - self.commit.head).min(LOG_BLOCKS_AN_IO);
             let offset_bytes = self.layout.log_offset_bytes + u64::from(self.commit.head) * BLOCK_BYTES;
@@ -249,7 +251,7 @@ impl Partition {
     pub(crate) fn log_bytes(&self, offset_bytes: u64, len_bytes: u32) -> Option<&[u8]> {
         let ring = self.layout.log_blocks;
         let at = u32::try_from((offset_bytes - self.layout.log_offset_bytes) / BLOCK_BYTES).ok()?;
-        let from = ((at + ring - self.commit.first) % ring) as usize * BLOCK_BYTES as usize;
+        let from = ((at + ring - self.commit.first) % ring) as usize * LOG_BLOCK_BYTES;
         self.commit.bytes.get(from..from + len_bytes as usize)
     }
 

@@ -35,6 +35,17 @@ use commit::Commit;
 use evict::WriteBack;
 use table::Table;
 
+/// A range of bytes from somewhere in a block on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Part {
+    within: u32,
+    len_bytes: u32,
+}
+
+impl Part {
+    const WHOLE: Self = Self { within: 0, len_bytes: 4096 };
+}
+
 /// One partition of the cache.
 #[derive(Debug)]
 pub(crate) struct Partition {
@@ -181,18 +192,10 @@ impl Partition {
         !self.settling && available > self.low_watermark && available >= needs
     }
 
-    fn fast_io(
-        &self,
-        owner: Owner,
-        disk: u16,
-        op: DeviceOp,
-        block: u32,
-        within: u32,
-        len_bytes: u32,
-        data: Data,
-    ) -> NewIo {
+    fn fast_io(&self, owner: Owner, disk: u16, op: DeviceOp, block: u32, part: Part, data: Data) -> NewIo {
+        let Part { within, len_bytes } = part;
         let offset_bytes = self.layout.data_offset_bytes + u64::from(block) * BLOCK_BYTES + u64::from(within);
-        let whole = u64::from(len_bytes) == BLOCK_BYTES;
+        let wants_crc = part == Part::WHOLE;
         NewIo {
             owner,
             disk: DiskId(disk),
@@ -201,22 +204,15 @@ impl Partition {
             offset_bytes,
             len_bytes,
             data,
-            wants_crc: whole,
+            wants_crc,
         }
     }
 
-    fn slow_io(
-        &self,
-        owner: Owner,
-        key: u64,
-        op: DeviceOp,
-        within: u32,
-        len_bytes: u32,
-        data: Data,
-    ) -> NewIo {
+    fn slow_io(&self, owner: Owner, key: u64, op: DeviceOp, part: Part, data: Data) -> NewIo {
+        let Part { within, len_bytes } = part;
         let disk = table::disk_of(key);
-        let offset_bytes =
-            self.disk_offsets[usize::from(disk)] + table::block_of(key) * BLOCK_BYTES + u64::from(within);
+        let begins = self.disk_offsets[usize::from(disk)];
+        let offset_bytes = begins + table::block_of(key) * BLOCK_BYTES + u64::from(within);
         NewIo {
             owner,
             disk: DiskId(disk),

@@ -131,7 +131,7 @@ impl World {
             }
             DeviceOp::Write => {
                 if io.wants_crc {
-                    data_crc = crc32c::crc32c(&self.memory(io.data, len).to_vec());
+                    data_crc = crc32c::crc32c(self.memory(io.data, len));
                 }
                 self.disks[device].complete(write);
             }

@@ -142,15 +142,15 @@ impl Entry {
 
     /// `None` for whatever this cache did not write whole.
     pub(super) fn decode(uuid: &[u8; 16], bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
-        if entry_crc(uuid, &bytes[..28]) != u32_at(bytes, 28) {
-            return None;
-        }
         let kind = match u32_at(bytes, 24) {
             1 => Kind::Clean,
             2 => Kind::Dirty,
             3 => Kind::Tombstone,
             _ => return None,
         };
+        if entry_crc(uuid, &bytes[..28]) != u32_at(bytes, 28) {
+            return None;
+        }
         let (generation, key) = (u64_at(bytes, 0), u64_at(bytes, 8));
         Some(Self { generation, key, block: u32_at(bytes, 16), data_crc: u32_at(bytes, 20), kind })
     }

@@ -4,11 +4,12 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test bench profile fuzz lint build install setup setup-study setup-test setup-bench clean
+.PHONY: help study test soak bench profile fuzz lint build install setup setup-study setup-test setup-bench clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
+	@echo "make soak     a million random histories of the fence, with crashes"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
@@ -21,6 +22,10 @@ study: setup-study build
 
 test: setup-test
 	$(CARGO) test --workspace --locked --no-fail-fast
+
+SOAK_SEEDS ?= 1000000
+soak:
+	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test crash -- --nocapture
 
 bench: setup-bench build
 	$(CARGO) run --release --locked -p virtbench-bench

@@ -1,0 +1,213 @@
+//! One owner of all state: event, apply, dispatch what the scheduler allows.
+
+use thiserror::Error;
+
+use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
+use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
+use crate::peers::{Elevator, FairQueue, Fifo, MClock, TokenBucket};
+use crate::ports::{NewIo, Owner, Ports};
+use crate::scheduler::Scheduler;
+use crate::slots::Slots;
+use crate::types::{Completion, Data, Device, DeviceOp, Effect, IoError, IoId, Op, Request, Time};
+
+/// A completion of an I/O that is not outstanding: a driver reported it twice or invented it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("no outstanding I/O {0:?}: report each dispatched I/O once")]
+pub struct UnknownIo(pub IoId);
+
+/// Why a fence over a cache that has been used before cannot start.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum StartError {
+    /// The configuration does not fit together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The cache does not fit the configuration.
+    #[error(transparent)]
+    Recovery(#[from] RecoveryError),
+    /// There is no cache to be recovered.
+    #[error("the configuration has no cache: start it afresh")]
+    NoCache,
+}
+
+/// The storage core.
+pub struct Fence {
+    config: Config,
+    ports: Ports,
+    cache: Vec<Partition>,
+}
+
+impl Fence {
+    /// A fence over devices as they are; a cache must have been [formatted](cache::format) and is empty.
+    ///
+    /// # Errors
+    /// The configuration does not fit together.
+    pub fn new(config: Config) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let depth = [config.slow.depth, config.fast.depth];
+        let scheduler: Box<dyn Scheduler> = match &config.scheduler {
+            SchedulerConfig::Fifo => Box::new(Fifo::new(depth)),
+            SchedulerConfig::Elevator => Box::new(Elevator::new(depth)),
+            SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
+            SchedulerConfig::MClock(shares) => Box::new(MClock::new(shares, depth)),
+            SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
+            SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
+        };
+        Self::with_scheduler(config, scheduler)
+    }
+
+    /// A fence with a scheduler of the caller's in place of [`Config::scheduler`].
+    ///
+    /// # Errors
+    /// The configuration does not fit together.
+    pub fn with_scheduler(config: Config, scheduler: Box<dyn Scheduler>) -> Result<Self, ConfigError> {
+        config.validate()?;
+        let cache = match &config.backing {
+            Backing::Cached(cache) => Partition::all(&config, cache),
+            Backing::Slow | Backing::Fast => Vec::new(),
+        };
+        Ok(Self { config, ports: Ports::new(scheduler), cache })
+    }
+
+    /// A fence over a cache that has been used before. The write must be carried out, and the fast device synced, before
+    /// anything is submitted.
+    ///
+    /// # Errors
+    /// The configuration does not fit together, or the cache does not fit it: nothing that is not yet on the slow device
+    /// is given up.
+    pub fn recover(config: Config, image: &Image<'_>) -> Result<(Self, Write), StartError> {
+        let mut fence = Self::new(config)?;
+        let Backing::Cached(cache) = &fence.config.backing else { return Err(StartError::NoCache) };
+        let (partitions, write) = cache::recover(&fence.config, cache, image)?;
+        fence.cache = partitions;
+        Ok((fence, write))
+    }
+
+    /// A guest asks. The answer comes as [`Effect::Complete`], exactly one a request.
+    pub fn submit(&mut self, now: Time, request: Request) {
+        match self.check(&request) {
+            Err(error) => self.ports.refuse(request.id, error),
+            Ok(()) => match self.cache.len() {
+                0 => self.submit_direct(now, &request),
+                1 => self.cache[0].submit(now, request, &mut self.ports),
+                _ => self.cache[request.disk.index()].submit(now, request, &mut self.ports),
+            },
+        }
+        self.ports.dispatch(now);
+    }
+
+    /// A device has finished an I/O.
+    ///
+    /// # Errors
+    /// The I/O is not outstanding; nothing has changed.
+    pub fn on_device(&mut self, now: Time, completion: Completion) -> Result<(), UnknownIo> {
+        let io = self.ports.completed(now, &completion).ok_or(UnknownIo(completion.io))?;
+        match io.owner {
+            Owner::Request(request) => self.ports.part_done(request, completion.result),
+            Owner::Block { partition, .. }
+            | Owner::Commit { partition }
+            | Owner::WriteBackSync { partition } => {
+                let Completion { result, data_crc, .. } = completion;
+                self.cache[partition as usize].on_io(now, io.owner, result, data_crc, &mut self.ports);
+            }
+        }
+        self.ports.dispatch(now);
+        Ok(())
+    }
+
+    /// A deadline may have passed. Harmless when none has.
+    pub fn on_timer(&mut self, now: Time) {
+        self.ports.dispatch(now);
+    }
+
+    /// When [`Fence::on_timer`] wants to be called, if nothing happens before.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Time> {
+        self.ports.next_deadline()
+    }
+
+    /// The next thing to do, in order; `None` when all is said.
+    pub fn poll_effect(&mut self) -> Option<Effect> {
+        self.ports.effects.pop_front()
+    }
+
+    /// How many scratch blocks of 4 KiB the driver must keep for [`Data::Scratch`].
+    #[must_use]
+    pub fn scratch_blocks(&self) -> usize {
+        match &self.config.backing {
+            Backing::Cached(cache) => cache.scratch_blocks as usize * self.cache.len(),
+            Backing::Slow | Backing::Fast => 0,
+        }
+    }
+
+    /// The bytes of an I/O whose data is [`Data::Core`], from dispatch to completion.
+    #[must_use]
+    pub fn bytes(&self, io: IoId) -> Option<&[u8]> {
+        match self.ports.io(io)? {
+            NewIo {
+                owner: Owner::Commit { partition }, data: Data::Core, offset_bytes, len_bytes, ..
+            } => self.cache.get(*partition as usize)?.log_bytes(*offset_bytes, *len_bytes),
+            _ => None,
+        }
+    }
+
+    /// Requests submitted and not yet answered.
+    #[must_use]
+    pub fn outstanding(&self) -> usize {
+        self.ports.outstanding()
+    }
+
+    /// How the blocks of each cache partition stand.
+    pub fn cache_counts(&self) -> impl Iterator<Item = CacheCounts> {
+        self.cache.iter().map(Partition::counts)
+    }
+
+    /// Memory of what is known of all cache blocks, in bytes.
+    #[must_use]
+    pub fn cache_memory_bytes(&self) -> usize {
+        self.cache.iter().map(Partition::memory_bytes).sum()
+    }
+
+    fn check(&self, request: &Request) -> Result<(), IoError> {
+        let disk = self.config.disks.get(request.disk.index()).ok_or(IoError::OutOfRange)?;
+        if request.op == Op::Flush {
+            return Ok(());
+        }
+        let end =
+            request.offset_bytes.checked_add(u64::from(request.len_bytes)).ok_or(IoError::OutOfRange)?;
+        let aligned = request.offset_bytes.is_multiple_of(512) && request.len_bytes.is_multiple_of(512);
+        if request.len_bytes == 0 || !aligned || end > disk.size_bytes {
+            return Err(IoError::OutOfRange);
+        }
+        if request.op != Op::Discard && request.len_bytes > self.config.max_request_bytes {
+            return Err(IoError::TooLong);
+        }
+        Ok(())
+    }
+
+    /// The disk lives on one device: one I/O a request.
+    fn submit_direct(&mut self, now: Time, request: &Request) {
+        let index = self.ports.begin_request(request.id, 1);
+        let (op, data) = match request.op {
+            Op::Read => (DeviceOp::Read, Data::Guest { buffer: request.buffer, at_bytes: 0 }),
+            Op::Write => (DeviceOp::Write, Data::Guest { buffer: request.buffer, at_bytes: 0 }),
+            Op::Flush => (DeviceOp::Flush, Data::None),
+            Op::Discard => (DeviceOp::Discard, Data::None),
+        };
+        let (offset_bytes, len_bytes) = match request.op {
+            Op::Flush => (0, 0),
+            _ => (
+                self.config.disks[request.disk.index()].offset_bytes + request.offset_bytes,
+                request.len_bytes,
+            ),
+        };
+        let device = if self.config.backing == Backing::Fast { Device::Fast } else { Device::Slow };
+        let owner = Owner::Request(index);
+        let disk = request.disk;
+        let io = NewIo { owner, disk, device, op, offset_bytes, len_bytes, data, wants_crc: false };
+        self.ports.enqueue(now, io);
+    }
+}
+
+#[cfg(test)]
+#[path = "fence_tests.rs"]
+mod tests;

@@ -1,0 +1,184 @@
+//! Small histories, cut off after every single event, with every choice of what reached the medium.
+//!
+//! The crash contract stands in `world/disk.rs`. Of each unflushed write nothing, everything, the first half or the
+//! second half of its sectors persists; of a write of metadata also everything but one sector, and one sector alone.
+
+#![allow(clippy::cast_possible_truncation, clippy::unwrap_used, clippy::expect_used)]
+
+#[allow(dead_code)] // the random histories use more of it
+mod world;
+
+use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, Op, SchedulerConfig};
+use world::World;
+use world::disk::Unflushed;
+
+fn config() -> Config {
+    let cache = CacheConfig {
+        uuid: [9; 16],
+        partitions: CachePartitions::Shared(7),
+        free_target: 4,
+        low_watermark: 1,
+        scratch_blocks: 2,
+    };
+    let disk =
+        |n: u8| DiskConfig { uuid: [n + 1; 16], offset_bytes: u64::from(n) * 16384, size_bytes: 16384 };
+    Config {
+        disks: vec![disk(0), disk(1)],
+        slow: DeviceConfig { size_bytes: 32768, depth: 2 },
+        fast: DeviceConfig { size_bytes: 65536, depth: 4 },
+        backing: Backing::Cached(cache),
+        scheduler: SchedulerConfig::Fifo,
+        max_request_bytes: 8192,
+    }
+}
+
+/// What may persist of a write, as bit masks of its sectors.
+fn fates(write: &Unflushed, is_log: bool) -> Vec<u64> {
+    let sectors = write.bytes.len() / 512;
+    let all = (1u64 << sectors) - 1;
+    let half = (1u64 << (sectors / 2)) - 1;
+    let mut fates = vec![0, all, half, all & !half];
+    if is_log {
+        // Sectors that hold nothing need not be told apart.
+        let used = (0..sectors).filter(|s| write.bytes[s * 512..(s + 1) * 512].iter().any(|&byte| byte != 0));
+        fates.extend(used.flat_map(|sector| [1 << sector, all & !(1 << sector)]));
+    }
+    fates.sort_unstable();
+    fates.dedup();
+    fates
+}
+
+enum Step {
+    Ask(u16, Op, u64, u32),
+    Settle,
+}
+use Step::{Ask, Settle};
+
+/// Runs the history until `events` device I/Os have completed. False if it has no more.
+fn run(history: &[Step], events: usize, checksums: bool) -> (World, bool) {
+    let mut world = World::new(config());
+    world.checksums = checksums;
+    let mut left = events;
+    for step in history {
+        match *step {
+            Ask(disk, op, sector, sectors) => world.submit(disk, op, sector, sectors),
+            Settle => {
+                while world.in_flight() > 0 {
+                    if left == 0 {
+                        return (world, true);
+                    }
+                    left -= 1;
+                    world.complete(0);
+                }
+            }
+        }
+    }
+    (world, false)
+}
+
+/// Crashes at every event of the history in every way; returns how many crashes that were.
+fn crash_everywhere(history: &[Step]) -> u64 {
+    const MOST: usize = 20_000;
+    let mut crashes = 0;
+    for events in 0.. {
+        let (world, more) = run(history, events, false);
+        let log_end = virtbench_fence::cache::Layout::new(&[7]).partitions[0].data_offset_bytes as usize;
+        let choices: Vec<Vec<u64>> = (0..2)
+            .flat_map(|device| {
+                let log = move |write: &Unflushed| device == 1 && write.offset < log_end;
+                world.disks[device]
+                    .unflushed
+                    .iter()
+                    .map(move |write| fates(write, log(write)))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        let combinations: usize = choices.iter().map(Vec::len).product();
+        assert!(combinations <= MOST, "{combinations} ways to crash: shorten the history");
+        for combination in 0..combinations {
+            let mut rest = combination;
+            let fate: Vec<u64> = choices
+                .iter()
+                .map(|choices| {
+                    let chosen = choices[rest % choices.len()];
+                    rest /= choices.len();
+                    chosen
+                })
+                .collect();
+            for checksums in [false, true] {
+                let (mut world, _) = run(history, events, checksums);
+                let mut first = 0;
+                world.crash(|_, disk| {
+                    let order: Vec<usize> = (0..disk.unflushed.len()).collect();
+                    let fate = &fate[first..];
+                    first += order.len();
+                    disk.crash(&order, |write, sector| fate[write] >> sector & 1 == 1);
+                });
+                crashes += 1;
+            }
+        }
+        if !more {
+            println!("{crashes} crashes");
+            return crashes;
+        }
+    }
+    crashes
+}
+
+#[test]
+fn an_overwrite_after_a_flush_is_safe_at_every_event() {
+    let crashes = crash_everywhere(&[
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+    ]);
+    assert!(crashes > 50, "{crashes}");
+}
+
+#[test]
+fn part_of_a_block_and_two_disks_are_safe_at_every_event() {
+    let crashes = crash_everywhere(&[
+        Ask(0, Op::Write, 3, 2),
+        Ask(1, Op::Write, 3, 2),
+        Settle,
+        Ask(1, Op::Flush, 0, 0),
+        Settle,
+        Ask(0, Op::Write, 4, 1),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+    ]);
+    assert!(crashes > 50, "{crashes}");
+}
+
+#[test]
+fn eviction_and_reuse_are_safe_at_every_event() {
+    let mut history = Vec::new();
+    for block in 0..4 {
+        history.extend([Ask(0, Op::Write, block * 8, 8), Settle, Ask(0, Op::Flush, 0, 0), Settle]);
+    }
+    history.extend([
+        Ask(1, Op::Read, 0, 8),
+        Settle,
+        Ask(1, Op::Write, 8, 8),
+        Settle,
+        Ask(1, Op::Flush, 0, 0),
+        Settle,
+    ]);
+    history.extend([
+        Ask(0, Op::Read, 0, 8),
+        Settle,
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+    ]);
+    let crashes = crash_everywhere(&history);
+    assert!(crashes > 1000, "{crashes}");
+}

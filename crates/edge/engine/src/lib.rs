@@ -31,6 +31,7 @@ mod vhost_user;
 mod worker;
 
 pub use clock::monotonic_ns;
+pub use cpu::process_cpu_ns;
 pub use fault::{FaultError, FaultSpec};
 pub use run::{Control, EngineError, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};

@@ -4,6 +4,7 @@
 //! the median of the ratios is quoted with its range. Absolute figures of a shared machine say
 //! little; ratios of neighbours in time do.
 
+mod bandwidth;
 mod footprint;
 mod pairs;
 mod servers;
@@ -67,6 +68,8 @@ fn run() -> Result<bool> {
     let samples: Vec<Sample> =
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
+    println!();
+    verdicts.extend(bandwidth::check(folder.path(), rounds)?);
     println!();
     verdicts.extend(footprint::check(folder.path())?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

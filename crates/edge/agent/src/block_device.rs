@@ -2,11 +2,35 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use virtbench_record::DeviceFacts;
 
 /// Buses whose drivers are those of adapters, not of disks on them.
 const BUSES: [&str; 2] = ["virtio", "pci"];
+
+/// How long a guest's disk may take to appear.
+const DISK_LIMIT: Duration = Duration::from_secs(15);
+
+/// The first disk whose name begins like this, waited for: a bus is scanned while the agent starts.
+pub(crate) fn wait_for_disk(name_prefix: &str) -> Result<String, String> {
+    let limit = Instant::now() + DISK_LIMIT;
+    loop {
+        let names = disk_names().map_err(|error| format!("cannot list the guest's disks: {error}"))?;
+        if let Some(name) = names.iter().find(|name| name.starts_with(name_prefix)) {
+            return Ok(name.clone());
+        }
+        if Instant::now() > limit {
+            return Err(format!(
+                "no disk named {name_prefix}* appeared within {} s; there are: {}",
+                DISK_LIMIT.as_secs(),
+                names.join(", ")
+            ));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
 
 /// What the kernel says of the disk `name`. What it does not say is `None`.
 pub(crate) fn device_facts(name: &str) -> DeviceFacts {

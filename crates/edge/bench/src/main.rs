@@ -6,6 +6,7 @@
 //!
 //! `make profile`: where each nanosecond of the loops goes.
 
+mod bandwidth;
 mod footprint;
 mod memory;
 mod pairs;
@@ -80,6 +81,8 @@ fn run() -> Result<bool> {
     let samples: Vec<Sample> =
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
+    println!();
+    verdicts.extend(bandwidth::check(folder.path(), rounds)?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -177,7 +177,7 @@ pub fn machine() -> Result<String> {
     Ok(format!("{processors} x {model}, Linux {}, {}", kernel.trim(), fio.trim()))
 }
 
-/// What a command prints, which must succeed.
+/// Runs a program and reads the JSON object that it prints.
 pub fn json(command: &mut Command) -> Result<Value> {
     let output =
         command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;

@@ -8,6 +8,7 @@ mod guests;
 mod interrupt;
 mod live;
 mod progress;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -19,6 +20,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
+        Command::Workload(workload) => commands::workload::execute(&workload),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),

@@ -12,7 +12,7 @@ use virtbench_agent::now_ns;
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
-use virtbench_record::{DeviceFacts, LoadOutcome, TargetFacts};
+use virtbench_record::{DeviceFacts, JobOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
 
@@ -179,8 +179,8 @@ impl Connection {
     /// Has the agent get ready for `job`.
     ///
     /// # Errors
-    /// `Refused` if the target or the load cannot be used; anything else breaks the connection.
-    pub fn prepare(&mut self, job: Job, limit: Duration) -> Result<TargetFacts, ConnectionError> {
+    /// `Refused` if the target or the job cannot be used; anything else breaks the connection.
+    pub fn prepare(&mut self, job: Job, limit: Duration) -> Result<Option<TargetFacts>, ConnectionError> {
         self.send(&Request::Prepare(Box::new(job)))?;
         match self.receive("prepare the load", limit)? {
             Reply::Prepared { target } => Ok(target),
@@ -209,8 +209,9 @@ impl Connection {
         }
     }
 
-    /// Waits for the load's outcome: for as long as the load takes, and `grace` beyond. In that time
-    /// the agent is asked for signs of life, so that an error can tell a dead disk from a dead guest.
+    /// Waits for the job's outcome: for as long as it may take, and `grace` beyond. From when it is
+    /// expected the agent is asked for signs of life, so that an error can tell a dead disk from a dead
+    /// guest; one that gives none for `grace` is not waited for any longer.
     ///
     /// # Errors
     /// `Refused` if the load failed, `NotFinished` if its time ran out; anything else breaks the
@@ -218,16 +219,21 @@ impl Connection {
     pub fn finished(
         &mut self,
         expected: Duration,
+        longest: Duration,
         grace: Duration,
-    ) -> Result<Box<LoadOutcome>, ConnectionError> {
-        let limit = expected + grace;
+    ) -> Result<JobOutcome, ConnectionError> {
+        let limit = longest + grace;
         let until = Instant::now() + limit;
+        let mut heard = Instant::now() + expected;
         let signs_before = self.signs_seen;
         let mut patience = expected + SIGN_INTERVAL;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(ConnectionError::NotFinished { limit, answers: self.signs_seen > signs_before });
+            }
+            if heard.elapsed() >= grace {
+                return Err(ConnectionError::NotFinished { limit: expected + grace, answers: false });
             }
             if !self.readable_within(patience.min(left))? {
                 self.pings += 1;
@@ -239,7 +245,10 @@ impl Connection {
             match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
                 Some(Reply::Finished(outcome)) => return Ok(outcome),
                 Some(other) => return Err(unexpected("finish the load", &other)),
-                None => patience = SIGN_INTERVAL,
+                None => {
+                    patience = SIGN_INTERVAL;
+                    heard = Instant::now();
+                }
             }
         }
     }
@@ -332,7 +341,7 @@ pub enum Measuring {
         clock_ns: u64,
     },
     /// The load was stopped before.
-    Stopped(Box<LoadOutcome>),
+    Stopped(JobOutcome),
 }
 
 /// A stream that gives up at one instant, however slowly bytes trickle in.

@@ -1,6 +1,7 @@
 //! Where loads are applied: natively or in a QEMU guest, behind one seam.
 //!
-//! An [`Environment`] starts [`Machine`]s; [`measure_together`] applies loads to them at one moment.
+//! An [`Environment`] starts [`Machine`]s; [`measure_together`] gives them
+//! their jobs, loads or classic workloads, at one moment.
 //! [`Native`] runs the embedded agent as a child, [`Vm`] boots it as a QEMU guest's init. What a
 //! guest needs is found by [`Qemu::find`], [`find_kernel`] and [`choose_accelerator`].
 
@@ -59,7 +60,7 @@ pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use loop_device::{LoopDevice, LoopError};
 pub use machine::{Environment, Machine};
 pub use measure::{
-    Assignment, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
+    Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
 };
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;

@@ -12,6 +12,7 @@ mod point;
 mod provenance;
 mod setup;
 mod verification;
+mod workload;
 
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
@@ -24,6 +25,7 @@ pub use provenance::{
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use verification::{Damage, DamagedBlock, Verification};
+pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

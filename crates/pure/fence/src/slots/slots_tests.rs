@@ -43,7 +43,7 @@ fn the_largest_batch_that_fits_is_sent_in_the_order_of_a_scan() {
 fn a_slot_passes_unused_though_others_wait() {
     let mut slots = Slots::new(config(&[0, 1]), 2);
     slots.enqueue(at(3), io(1, 1, Device::Slow));
-    assert_eq!(picks(&mut slots, at(3)), []);
+    assert_eq!(picks(&mut slots, at(3)), [0_u64; 0]);
     assert_eq!(slots.next_deadline(), Some(at(20)));
     assert_eq!(picks(&mut slots, at(20)), [1]);
 }
@@ -59,7 +59,7 @@ fn what_ends_early_is_credited() {
         slots.completed(at(16), io(id, 0, Device::Slow));
     }
     // The third does not fit into 4 ms: disk 1's slot begins now, and the next of disk 0 lasts 24 ms.
-    assert_eq!(picks(&mut slots, at(16)), []);
+    assert_eq!(picks(&mut slots, at(16)), [0_u64; 0]);
     assert_eq!(slots.next_deadline(), Some(at(36)));
     assert_eq!(picks(&mut slots, at(36)), [3, 4, 5]);
     assert_eq!(slots.next_deadline(), Some(at(60)));
@@ -78,10 +78,10 @@ fn an_overrun_is_debited_and_sends_fast_requests_one_at_a_time() {
     slots.completed(at(21), io(2, 0, Device::Fast));
     assert_eq!(picks(&mut slots, at(21)), [3]);
     slots.completed(at(22), io(1, 0, Device::Slow));
-    assert_eq!(picks(&mut slots, at(22)), []);
+    assert_eq!(picks(&mut slots, at(22)), [0_u64; 0]);
     slots.completed(at(25), io(3, 0, Device::Fast));
     // 5 ms over: disk 1 has 25 to 45, disk 0 then 45 to 60.
-    assert_eq!(picks(&mut slots, at(25)), []);
+    assert_eq!(picks(&mut slots, at(25)), [0_u64; 0]);
     assert_eq!(slots.next_deadline(), Some(at(45)));
     assert_eq!(picks(&mut slots, at(45)), [4, 5]);
     assert_eq!(slots.next_deadline(), None);
@@ -93,7 +93,7 @@ fn an_overrun_is_debited_and_sends_fast_requests_one_at_a_time() {
 fn an_access_longer_than_a_slot_is_served_out_of_saved_credit() {
     let mut slots = Slots::new(SlotsConfig { slot_ns: 5 * MS, ..config(&[0, 1]) }, 2);
     slots.enqueue(at(0), io(1, 0, Device::Slow));
-    assert_eq!(picks(&mut slots, at(0)), []);
+    assert_eq!(picks(&mut slots, at(0)), [0_u64; 0]);
     assert_eq!(slots.next_deadline(), Some(at(5)));
     assert_eq!(picks(&mut slots, at(5)), [1]);
 }
@@ -104,7 +104,7 @@ fn idle_time_is_caught_up_with_at_once_and_keeps_the_rotation() {
     assert_eq!(slots.next_deadline(), None);
     slots.enqueue(at(60 * 1_000_000 + 25), io(1, 0, Device::Fast));
     assert_eq!(slots.next_deadline(), Some(at(60 * 1_000_000 + 40)));
-    assert_eq!(picks(&mut slots, at(60 * 1_000_000 + 40)), []);
+    assert_eq!(picks(&mut slots, at(60 * 1_000_000 + 40)), [0_u64; 0]);
     assert_eq!(picks(&mut slots, at(60 * 1_000_000 + 60)), [1]);
 }
 

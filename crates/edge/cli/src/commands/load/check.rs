@@ -7,9 +7,10 @@ use virtbench_engine::{Control, Target, Verified, verify};
 use virtbench_record::Verification;
 use virtbench_workload::LoadSpec;
 
-use super::measure::{refusal, stoppable};
+use super::measure::refusal;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::watched::stoppable;
 
 /// What `--json` prints.
 #[derive(Serialize)]

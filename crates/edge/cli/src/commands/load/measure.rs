@@ -1,12 +1,9 @@
 //! One run of a load, watched.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use virtbench_engine::{Control, EngineError, Target, run};
-use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
@@ -14,6 +11,7 @@ use virtbench_workload::LoadSpec;
 use super::check;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::live::LiveView;
+use crate::watched::{OnMeasuring, watched};
 use crate::{interrupt, progress};
 
 /// How often a load is looked at.
@@ -33,52 +31,22 @@ pub fn measure_watched(
     mut look: impl FnMut(&Control),
 ) -> Result<(LoadOutcome, HostUse), Failure> {
     let control = if live { Control::with_live(spec.workers) } else { Control::new(spec.workers) };
-    let control = stoppable(control);
+    let job = |control: &Control, on_measuring: OnMeasuring<'_>| run(spec, target, control, 0, on_measuring);
     let mut view = live.then(|| LiveView::new(spec));
     let tick = if live { TICK / 2 } else { TICK };
     let bar = if live { ProgressBar::hidden() } else { progress::timer(spec.expected_ns(), "measuring") };
-    let began = Instant::now();
-    let outcome = thread::scope(|scope| {
-        let load = scope.spawn(|| {
-            let mut begin = None;
-            let outcome = run(spec, target, &control, 0, |_| begin = Some(CpuSample::take()));
-            (outcome, begin, CpuSample::take())
-        });
-        let mut pace = progress::Pace::new(&spec.access);
-        while !load.is_finished() {
-            thread::sleep(tick.min(began.elapsed() / 4 + Duration::from_millis(1)));
-            progress::tick(&bar, began.elapsed());
-            bar.set_message(pace.words(began.elapsed(), control.completed()).to_owned());
-            look(&control);
-            if let Some(view) = &mut view {
-                view.look(&control, began.elapsed());
-            }
+    let mut pace = progress::Pace::new(&spec.access);
+    let (outcome, host) = watched(control, tick, job, |control, elapsed| {
+        progress::tick(&bar, elapsed);
+        bar.set_message(pace.words(elapsed, control.completed()).to_owned());
+        look(control);
+        if let Some(view) = &mut view {
+            view.look(control, elapsed);
         }
-        load.join()
-    });
+    })?;
     bar.finish_and_clear();
     drop(view);
-    let (outcome, begin, end) =
-        outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
-    let outcome = outcome.map_err(refusal)?;
-    let end = end?;
-    let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
-    Ok((outcome, begin.until(&end)))
-}
-
-/// A control that a signal stops, for as long as somebody holds it.
-pub fn stoppable(control: Control) -> Arc<Control> {
-    let control = Arc::new(control);
-    let stopper = Arc::downgrade(&control);
-    interrupt::on_request(move || {
-        if let Some(control) = stopper.upgrade() {
-            control.stop();
-        }
-    });
-    if interrupt::requested() {
-        control.stop();
-    }
-    control
+    Ok((outcome.map_err(refusal)?, host))
 }
 
 /// What the shell is told of a load that could not be applied.

@@ -1,0 +1,40 @@
+//! From a specification to something that can be run.
+
+use memmap2::MmapMut;
+use virtbench_workload::{Workload, WorkloadSpec};
+
+use crate::ballast;
+use crate::body::{Body, ClassicError, Place};
+use crate::cpu::Cpu;
+use crate::memory::Memory;
+
+/// A workload with everything it needs.
+pub struct Prepared {
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) body: Box<dyn Body>,
+    pub(crate) notes: Vec<String>,
+    /// Held for its weight alone.
+    _ballast: Option<MmapMut>,
+}
+
+impl std::fmt::Debug for Prepared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Prepared").field("spec", &self.spec).finish_non_exhaustive()
+    }
+}
+
+/// Allocates memory and makes the data that `spec` needs. `place` is for workloads that need storage.
+///
+/// # Errors
+/// The workload makes no sense or does not fit this machine, or the kernel refuses memory.
+pub fn prepare(spec: &WorkloadSpec, _place: Option<&Place>) -> Result<Prepared, ClassicError> {
+    spec.validate()?;
+    let mut notes = Vec::new();
+    // First, so that what sizes itself by the memory that is free sees what is left.
+    let ballast = ballast::take(spec.ballast_bytes, &mut notes)?;
+    let body: Box<dyn Body> = match &spec.workload {
+        Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
+        Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
+    };
+    Ok(Prepared { spec: spec.clone(), body, notes, _ballast: ballast })
+}

@@ -5,6 +5,7 @@
 
 mod access;
 mod arrivals;
+pub mod files;
 mod load;
 mod placement;
 mod replay;

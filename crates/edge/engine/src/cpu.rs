@@ -29,7 +29,9 @@ impl CpuMeter {
     }
 }
 
-fn thread_cpu_ns() -> [u64; 2] {
+/// User and system time of the calling thread, in nanoseconds.
+#[must_use]
+pub fn thread_cpu_ns() -> [u64; 2] {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage fills the struct it is given; zeroed is valid for it should it fail.
     let usage = unsafe {

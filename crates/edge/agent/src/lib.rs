@@ -1,10 +1,11 @@
-//! The agent: a static program that applies loads where it is told to.
+//! The agent: a static program that applies loads and runs workloads where it is told to.
 //!
 //! The same program runs inside a guest (as init, over virtio-serial) and natively (as a child
 //! process, over a socket), so both sides of a comparison execute the same instructions.
 
 mod greeting;
 mod guest;
+mod job;
 pub mod protocol;
 mod session;
 

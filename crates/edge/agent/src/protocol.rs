@@ -7,7 +7,7 @@
 //! host                     agent
 //! Hello ------------------> Hello      versions must agree, else Failed and the end
 //! Ping -------------------> Pong       any time, also while measuring: holds the clocks together
-//! Prepare ----------------> Prepared   opens the target, allocates buffers
+//! Prepare ----------------> Prepared   opens the target, allocates buffers, makes data
 //! Start {at} -------------> Measuring  when ramp-up is over (sent at that moment)
 //!                           Finished   with the outcome
 //! Stop -------------------> Finished   early, with what was measured so far
@@ -22,11 +22,11 @@ use std::io::{self, Read, Write};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_record::{LoadOutcome, TargetFacts};
-use virtbench_workload::LoadSpec;
+use virtbench_record::{JobOutcome, TargetFacts};
+use virtbench_workload::JobSpec;
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -47,13 +47,13 @@ pub enum TargetRef {
     },
 }
 
-/// One load on one target.
+/// One thing to do: a load on a target, or a classic workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// What is loaded.
+    /// What is loaded, or where a workload has its storage, if it needs any.
     pub target: TargetRef,
-    /// The load.
-    pub spec: LoadSpec,
+    /// What is done.
+    pub spec: JobSpec,
 }
 
 /// What the host says.
@@ -70,7 +70,7 @@ pub enum Request {
         /// Comes back in the answer.
         id: u64,
     },
-    /// Get ready for this load.
+    /// Get ready for this job.
     Prepare(Box<Job>),
     /// Begin ramp-up when the agent's monotonic clock shows this, or now if that has passed.
     Start {
@@ -127,16 +127,16 @@ pub enum Reply {
     },
     /// Ready to start.
     Prepared {
-        /// The target as it was found.
-        target: TargetFacts,
+        /// The target as it was found; nothing where the job has none.
+        target: Option<TargetFacts>,
     },
     /// Ramp-up is over.
     Measuring {
         /// Nanoseconds of the agent's monotonic clock when measuring began.
         clock_ns: u64,
     },
-    /// The load is over.
-    Finished(Box<LoadOutcome>),
+    /// The job is over.
+    Finished(JobOutcome),
     /// It could not be done.
     Failed {
         /// What kind of failure.

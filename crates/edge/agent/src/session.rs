@@ -1,22 +1,17 @@
-//! The agent's side of the conversation: one host, one load at a time.
+//! The agent's side of the conversation: one host, one job at a time.
 
-use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use virtbench_engine::{Control, EngineError, Target, TargetRequest, monotonic_ns, run};
-use virtbench_workload::LoadSpec;
+use virtbench_engine::{Control, monotonic_ns};
 
 use crate::greeting::greeting;
-use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send};
+use crate::job::Prepared;
+use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, VERSION, receive, send};
 
-/// How long a guest's disk may take to appear.
-const DISK_LIMIT: Duration = Duration::from_secs(10);
-
-/// Answers the host until it says [`Request::Shutdown`] or closes the connection; a load under way
+/// Answers the host until it says [`Request::Shutdown`] or closes the connection; a job under way
 /// is stopped then.
 ///
 /// # Errors
@@ -41,7 +36,7 @@ pub fn serve(mut reader: impl Read, writer: impl Write + Send) -> Result<(), Pro
     })
 }
 
-/// The writing half, shared with the thread that runs a load.
+/// The writing half, shared with the thread that runs a job.
 struct Replies<W>(Mutex<W>);
 
 impl<W: Write> Replies<W> {
@@ -50,25 +45,25 @@ impl<W: Write> Replies<W> {
     }
 }
 
-/// A target that is open and the load meant for it.
-struct Prepared {
-    target: Target,
-    spec: LoadSpec,
+/// A job under way on a thread of its own.
+struct Running {
+    control: Arc<Control>,
+    over: Arc<AtomicBool>,
 }
 
-struct Session<'scope> {
+struct Session {
     prepared: Option<Prepared>,
-    running: Option<(Arc<Control>, thread::ScopedJoinHandle<'scope, ()>)>,
+    running: Option<Running>,
 }
 
-impl<'scope> Session<'scope> {
+impl Session {
     fn is_busy(&self) -> bool {
-        self.running.as_ref().is_some_and(|(_, load)| !load.is_finished())
+        self.running.as_ref().is_some_and(|running| !running.over.load(Ordering::Acquire))
     }
 
     fn stop(&self) {
-        if let Some((control, _)) = &self.running {
-            control.stop();
+        if let Some(running) = &self.running {
+            running.control.stop();
         }
     }
 
@@ -80,7 +75,7 @@ impl<'scope> Session<'scope> {
                 "the host speaks protocol version {version}, the agent {VERSION}: they are not of one build"
             ))),
             Request::Ping { id } => Some(Reply::Pong { id, clock_ns: monotonic_ns() }),
-            Request::Prepare(_) if self.is_busy() => Some(refusal("a load is under way")),
+            Request::Prepare(_) if self.is_busy() => Some(refusal("a job is under way")),
             Request::Prepare(job) => Some(self.prepare(*job)),
             Request::Stop => {
                 self.stop();
@@ -93,103 +88,51 @@ impl<'scope> Session<'scope> {
     fn prepare(&mut self, job: Job) -> Reply {
         // A target that stays open would hold a file that the next job may want to replace.
         self.prepared = None;
-        match open(&job) {
-            Ok(target) => {
-                let facts = target.facts().clone();
-                self.prepared = Some(Prepared { target, spec: job.spec });
-                Reply::Prepared { target: facts }
+        match Prepared::new(&job) {
+            Ok(prepared) => {
+                let target = prepared.target();
+                self.prepared = Some(prepared);
+                Reply::Prepared { target }
             }
-            Err(message) => Reply::Failed { kind: FailureKind::Target, message },
+            Err((kind, message)) => Reply::Failed { kind, message },
         }
     }
 
-    fn start<'env, W: Write + Send>(
+    fn start<'scope, W: Write + Send>(
         &mut self,
-        scope: &'scope thread::Scope<'scope, 'env>,
+        scope: &'scope thread::Scope<'scope, '_>,
         replies: &'scope Replies<W>,
         at_ns: u64,
-    ) -> Result<(), ProtocolError>
-    where
-        'env: 'scope,
-    {
+    ) -> Result<(), ProtocolError> {
         if self.is_busy() {
-            return replies.send(&refusal("a load is under way"));
+            return replies.send(&refusal("a job is under way"));
         }
-        let Some(Prepared { target, spec }) = self.prepared.take() else {
+        let Some(prepared) = self.prepared.take() else {
             return replies.send(&refusal("nothing was prepared"));
         };
-        let control = Arc::new(Control::new(spec.workers));
-        let load = scope.spawn({
-            let control = Arc::clone(&control);
+        let control = Arc::new(Control::new(prepared.workers()));
+        let over = Arc::new(AtomicBool::new(false));
+        scope.spawn({
+            let (control, over) = (Arc::clone(&control), Arc::clone(&over));
             move || {
                 let measuring = |clock_ns| {
                     let _ = replies.send(&Reply::Measuring { clock_ns });
                 };
-                let reply = match run(&spec, &target, &control, at_ns, measuring) {
-                    Ok(outcome) => Reply::Finished(Box::new(outcome)),
-                    Err(error) => Reply::Failed { kind: failure_kind(&error), message: error.to_string() },
+                let reply = match prepared.run(&control, at_ns, measuring) {
+                    Ok(outcome) => Reply::Finished(outcome),
+                    Err((kind, message)) => Reply::Failed { kind, message },
                 };
-                // The host may use the target as soon as it hears of the end: a device held
-                // exclusively must be closed by then.
-                drop(target);
+                // The host may give the next job as soon as it has read this.
+                over.store(true, Ordering::Release);
                 // A host that is gone cannot be told.
                 let _ = replies.send(&reply);
             }
         });
-        self.running = Some((control, load));
+        self.running = Some(Running { control, over });
         Ok(())
     }
 }
 
 fn refusal(message: &str) -> Reply {
     Reply::Failed { kind: FailureKind::Request, message: message.to_owned() }
-}
-
-fn failure_kind(error: &EngineError) -> FailureKind {
-    match error {
-        EngineError::Load(_) => FailureKind::Request,
-        EngineError::Misfit(_) => FailureKind::Target,
-        EngineError::Resource { .. } => FailureKind::Engine,
-    }
-}
-
-fn open(job: &Job) -> Result<Target, String> {
-    let (path, allow_overwrite) = match &job.target {
-        TargetRef::Path(path) => (PathBuf::from(path), false),
-        // Whatever disk a guest was given was made for it.
-        TargetRef::Disk { name_prefix } => (wait_for_disk(name_prefix)?, true),
-    };
-    let request = TargetRequest {
-        path,
-        size_bytes: None,
-        direct: job.spec.direct,
-        reads: job.spec.access.reads(),
-        writes: job.spec.access.writes(),
-        allow_overwrite,
-    };
-    Target::open(&request, |_, _| true).map_err(|error| error.to_string())
-}
-
-/// The device node of the first disk whose name begins like this.
-fn wait_for_disk(name_prefix: &str) -> Result<PathBuf, String> {
-    let limit = Instant::now() + DISK_LIMIT;
-    loop {
-        let mut names: Vec<String> = fs::read_dir("/sys/block")
-            .map_err(|error| format!("cannot list the guest's disks: {error}"))?
-            .flatten()
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        if let Some(name) = names.iter().find(|name| name.starts_with(name_prefix)) {
-            return Ok(PathBuf::from("/dev").join(name));
-        }
-        if Instant::now() > limit {
-            return Err(format!(
-                "no disk named {name_prefix}* appeared within {} s; there are: {}",
-                DISK_LIMIT.as_secs(),
-                names.join(", ")
-            ));
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
 }

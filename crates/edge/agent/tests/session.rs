@@ -10,7 +10,8 @@ use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
 use virtbench_agent::serve;
-use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+use virtbench_record::JobOutcome;
+use virtbench_workload::{AccessLine, AccessSpec, JobSpec, LoadSpec, parse_workload};
 
 fn agent() -> (UnixStream, JoinHandle<Result<(), ProtocolError>>) {
     let (host, agent) = UnixStream::pair().unwrap();
@@ -27,7 +28,7 @@ fn ask(host: &mut UnixStream, request: &Request) -> Reply {
 fn job(time_ns: u64) -> Request {
     Request::Prepare(Box::new(Job {
         target: TargetRef::Path("null".into()),
-        spec: LoadSpec {
+        spec: JobSpec::Load(LoadSpec {
             outstanding: 4,
             workers: 1,
             ramp_ns: 1_000_000,
@@ -35,7 +36,7 @@ fn job(time_ns: u64) -> Request {
             interval_ns: 1_000_000_000,
             seed: 1,
             ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)
-        },
+        }),
     }))
 }
 
@@ -46,10 +47,40 @@ fn a_load_is_prepared_measured_and_finished_and_the_clock_answers_meanwhile() {
     assert!(matches!(ask(&mut host, &job(200_000_000)), Reply::Prepared { .. }));
     assert!(matches!(ask(&mut host, &Request::Start { at_ns: 0 }), Reply::Measuring { .. }));
     assert!(matches!(ask(&mut host, &Request::Ping { id: 9 }), Reply::Pong { id: 9, .. }));
-    let Reply::Finished(outcome) = receive(&mut host).unwrap() else { panic!("not finished") };
+    let Reply::Finished(JobOutcome::Load(outcome)) = receive(&mut host).unwrap() else {
+        panic!("not finished")
+    };
     assert!(outcome.total.operations > 0 && !outcome.interrupted);
     send(&mut host, &Request::Shutdown).unwrap();
     agent.join().unwrap().unwrap();
+}
+
+fn workload(text: &str) -> Request {
+    let spec = JobSpec::Workload(parse_workload(text).unwrap());
+    Request::Prepare(Box::new(Job { target: TargetRef::Path("none".into()), spec }))
+}
+
+#[test]
+fn a_workload_is_a_job_like_a_load() {
+    let (mut host, agent) = agent();
+    let job = workload("memory:threads=2,array=256KiB,kernel=1ms,runs=2,ramp=1ms");
+    assert_eq!(ask(&mut host, &job), Reply::Prepared { target: None });
+    assert!(matches!(ask(&mut host, &Request::Start { at_ns: 0 }), Reply::Measuring { .. }));
+    let Reply::Finished(JobOutcome::Workload(outcome)) = receive(&mut host).unwrap() else { panic!() };
+    assert!(outcome.metric("triad").unwrap().samples.len() == 2 && !outcome.interrupted);
+    ask(&mut host, &workload("memory:threads=1,array=256KiB,kernel=1ms,time=1h"));
+    ask(&mut host, &Request::Start { at_ns: 0 });
+    let Reply::Finished(JobOutcome::Workload(outcome)) = ask(&mut host, &Request::Stop) else { panic!() };
+    assert!(outcome.interrupted);
+    send(&mut host, &Request::Shutdown).unwrap();
+    agent.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_workload_that_does_not_fit_is_refused_with_the_reason() {
+    let (mut host, _agent) = agent();
+    let Reply::Failed { message, .. } = ask(&mut host, &workload("memory:array=2TiB")) else { panic!() };
+    assert!(message.contains("array=2 TiB"), "{message}");
 }
 
 #[test]
@@ -57,7 +88,9 @@ fn a_stopped_load_brings_back_what_it_has() {
     let (mut host, _agent) = agent();
     ask(&mut host, &job(600_000_000_000));
     ask(&mut host, &Request::Start { at_ns: 0 });
-    let Reply::Finished(outcome) = ask(&mut host, &Request::Stop) else { panic!("not finished") };
+    let Reply::Finished(JobOutcome::Load(outcome)) = ask(&mut host, &Request::Stop) else {
+        panic!("not finished")
+    };
     assert!(outcome.interrupted);
 }
 

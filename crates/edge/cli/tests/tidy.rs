@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("workload", &["units"]),
     ("record", &["units", "workload"]),
@@ -17,7 +17,9 @@ const EDGES: [(&str, &[&str]); 12] = [
     ("formats", &["units", "workload", "record"]),
     ("report", &["units", "workload", "record", "model"]),
     ("engine", &["units", "workload", "record"]),
-    ("agent", &["engine", "record", "workload"]),
+    ("files", &["engine", "units", "workload"]),
+    ("classics", &["engine", "files", "record", "units", "workload"]),
+    ("agent", &["classics", "engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
     ("bench", &["lab", "record", "units", "workload"]),

@@ -32,7 +32,7 @@ mod worker;
 
 pub use buffers::Buffers;
 pub use clock::monotonic_ns;
-pub use cpu::thread_cpu_ns;
+pub use cpu::{process_cpu_ns, thread_cpu_ns};
 pub use fault::{FaultError, FaultSpec};
 pub use run::{Control, EngineError, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};

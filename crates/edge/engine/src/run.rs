@@ -61,6 +61,18 @@ impl Control {
         self.stop.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the load is to end.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Where a worker counts the operations it has completed.
+    #[must_use]
+    pub fn counter(&self, worker: usize) -> Arc<AtomicU64> {
+        self.completed.get(worker).cloned().unwrap_or_default()
+    }
+
     /// Operations completed so far, ramp-up included.
     #[must_use]
     pub fn completed(&self) -> u64 {
@@ -99,7 +111,7 @@ pub fn run(
             spec: Arc::clone(&shared),
             target: target.clone(),
             stop: Arc::clone(&control.stop),
-            completed: control.completed.get(index as usize).cloned().unwrap_or_default(),
+            completed: control.counter(index as usize),
             parking: Arc::default(),
             ledger: ledger.clone(),
             index,

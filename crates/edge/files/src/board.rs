@@ -1,9 +1,9 @@
-//! What a load on files came to: parts, each a test or a kind of operation, and a series in time.
+//! What a load on files came to, in parts: each a test, or a kind of operation.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use virtbench_engine::monotonic_ns;
@@ -11,8 +11,6 @@ use virtbench_units::LatencyRecorder;
 
 use crate::error::is_full;
 
-/// The most intervals of the series.
-const MAX_INTERVALS: usize = 100_000;
 /// Operations that a thread keeps to itself before it takes the lock.
 const BATCH: usize = 256;
 
@@ -65,17 +63,6 @@ impl Part {
     }
 }
 
-/// One interval of the series.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Tick {
-    /// Operations completed.
-    pub operations: u64,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Their response times together, in nanoseconds.
-    pub latency_sum_ns: u64,
-}
-
 /// Why a load ended before its time. What was measured until then is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ended {
@@ -117,7 +104,6 @@ impl Ended {
 #[derive(Debug, Default)]
 struct Inner {
     parts: Vec<Part>,
-    ticks: Vec<Tick>,
     error_kinds: BTreeMap<String, u64>,
     ended: Option<Ended>,
     cpu_ns: [u64; 2],
@@ -130,20 +116,21 @@ pub(crate) struct Board {
     stop: AtomicBool,
     begin_ns: u64,
     end_ns: u64,
-    interval_ns: u64,
+    operations: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl Board {
     /// A board for kinds of operations of these names, measured between two moments of the clock.
-    pub(crate) fn new(names: &[&str], begin_ns: u64, end_ns: u64, interval_ns: u64) -> Self {
-        let length_ns = end_ns.saturating_sub(begin_ns);
+    pub(crate) fn new(names: &[&str], begin_ns: u64, end_ns: u64) -> Self {
         let inner = Inner { parts: names.iter().map(|name| Part::new(name)).collect(), ..Inner::default() };
         Self {
             inner: Mutex::new(inner),
             stop: AtomicBool::new(false),
             begin_ns,
             end_ns,
-            interval_ns: interval_ns.max(length_ns.div_ceil(MAX_INTERVALS as u64)).max(1),
+            operations: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
         }
     }
 
@@ -167,6 +154,11 @@ impl Board {
         now_ns >= self.end_ns || self.stop.load(Ordering::Relaxed)
     }
 
+    /// Operations completed so far while measuring, and the bytes they moved.
+    pub(crate) fn totals(&self) -> [u64; 2] {
+        [&self.operations, &self.bytes].map(|total| total.load(Ordering::Relaxed))
+    }
+
     /// A thread's own page.
     pub(crate) fn tally(&self) -> Tally<'_> {
         Tally { board: self, pending: Vec::with_capacity(BATCH), begin_cpu: None }
@@ -183,15 +175,7 @@ impl Board {
         for part in &mut parts {
             part.elapsed_ns = elapsed_ns;
         }
-        Report {
-            parts,
-            ticks: inner.ticks,
-            interval_ns: self.interval_ns,
-            elapsed_ns,
-            ended: inner.ended,
-            error_kinds: inner.error_kinds,
-            cpu_ns: inner.cpu_ns,
-        }
+        Report { parts, elapsed_ns, ended: inner.ended, error_kinds: inner.error_kinds, cpu_ns: inner.cpu_ns }
     }
 }
 
@@ -200,10 +184,6 @@ impl Board {
 pub struct Report {
     /// Its parts, in their order.
     pub parts: Vec<Part>,
-    /// The series, where the load runs for a time; none where it is a row of tests.
-    pub ticks: Vec<Tick>,
-    /// Length of an interval, in nanoseconds.
-    pub interval_ns: u64,
     /// How long was measured, in nanoseconds.
     pub elapsed_ns: u64,
     /// Why it ended before its time, if it did.
@@ -217,7 +197,6 @@ pub struct Report {
 #[derive(Debug, Clone, Copy)]
 struct Done {
     kind: usize,
-    at_ns: u64,
     latency_ns: u64,
     bytes: u64,
 }
@@ -236,10 +215,12 @@ impl Tally<'_> {
         if at_ns < self.board.begin_ns || at_ns > self.board.end_ns {
             return;
         }
+        self.board.operations.fetch_add(1, Ordering::Relaxed);
+        self.board.bytes.fetch_add(bytes, Ordering::Relaxed);
         if self.begin_cpu.is_none() {
             self.begin_cpu = Some(virtbench_engine::thread_cpu_ns());
         }
-        self.pending.push(Done { kind, at_ns, latency_ns, bytes });
+        self.pending.push(Done { kind, latency_ns, bytes });
         if self.pending.len() == BATCH {
             self.flush();
         }
@@ -252,7 +233,6 @@ impl Tally<'_> {
         *inner.error_kinds.entry(format!("{:?}", error.kind())).or_default() += 1;
     }
 
-    #[allow(clippy::cast_possible_truncation)]
     fn flush(&mut self) {
         let mut inner = self.board.inner();
         for done in self.pending.drain(..) {
@@ -260,14 +240,6 @@ impl Tally<'_> {
             part.operations += 1;
             part.bytes += done.bytes;
             part.latency.record(done.latency_ns);
-            let index = ((done.at_ns - self.board.begin_ns) / self.board.interval_ns) as usize;
-            if inner.ticks.len() <= index {
-                inner.ticks.resize(index + 1, Tick::default());
-            }
-            let tick = &mut inner.ticks[index];
-            tick.operations += 1;
-            tick.bytes += done.bytes;
-            tick.latency_sum_ns += done.latency_ns;
         }
     }
 }
@@ -291,24 +263,23 @@ mod tests {
 
     #[test]
     fn only_the_measuring_time_counts_and_every_operation_in_it_does() {
-        let board = Board::new(&["a", "b", "idle"], 1_000, 5_000, 1_000);
+        let board = Board::new(&["a", "b", "idle"], 1_000, 5_000);
         let mut tally = board.tally();
         for (kind, at_ns) in [(0, 999), (0, 1_000), (1, 3_500), (1, 5_000), (1, 5_001)] {
             tally.done(kind, at_ns, 10, 4096);
         }
         tally.failed(0, &io::Error::from_raw_os_error(libc::EIO));
         drop(tally);
+        assert_eq!(board.totals(), [3, 3 * 4096]);
         let report = board.take();
         let counts: Vec<_> = report.parts.iter().map(|p| (p.name.as_str(), p.operations, p.errors)).collect();
         assert_eq!(counts, [("a", 1, 1), ("b", 2, 0)]);
-        let ticks: Vec<u64> = report.ticks.iter().map(|tick| tick.operations).collect();
-        assert_eq!(ticks, [1, 0, 1, 0, 1]);
         assert_eq!(report.parts[1].latency.count(), 2);
     }
 
     #[test]
     fn the_first_reason_to_end_is_kept() {
-        let board = Board::new(&[], 0, u64::MAX, 1);
+        let board = Board::new(&[], 0, u64::MAX);
         assert!(!board.is_over(5));
         board.end(Ended::by("writing", Path::new("/x"), &io::Error::from_raw_os_error(libc::ENOSPC)));
         board.end(Ended::Interrupted);

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use virtbench_engine::{Buffers, monotonic_ns, thread_cpu_ns};
@@ -13,6 +13,7 @@ use virtbench_workload::files::{BonnieSpec, CharacterIo};
 
 use crate::board::{Ended, Part};
 use crate::model::shuffle;
+use crate::run::Outside;
 use crate::trials::{Trial, Trials};
 
 /// The buffer that characters go through, as large as the C library's.
@@ -188,11 +189,11 @@ fn seek(
     trial: &mut Trial<'_>,
 ) -> io::Result<()> {
     let pile = AtomicU32::new(spec.seeks);
-    let stop = trial.stop();
+    let outside = trial.outside();
     let results: Vec<io::Result<Part>> = thread::scope(|scope| {
         let start = |(file, number): (File, u64)| {
             let pile = &pile;
-            scope.spawn(move || seeker(spec, &file, blocks, seed ^ number, pile, stop))
+            scope.spawn(move || seeker(spec, &file, blocks, seed ^ number, pile, outside))
         };
         let seekers: Vec<_> = files.into_iter().zip(1u64..).map(start).collect();
         let panicked = || io::Error::other("a seeker panicked; this is a defect of virtbench");
@@ -211,16 +212,14 @@ fn seeker(
     blocks: u64,
     seed: u64,
     pile: &AtomicU32,
-    stop: &AtomicBool,
+    outside: &Outside<'_>,
 ) -> io::Result<Part> {
     let mut random = Random::new(seed);
     let len = spec.block_bytes as usize;
     let mut buffers = Buffers::new(1, len, seed)?;
     let (mut part, begin_cpu) = (Part::new("seeks"), thread_cpu_ns());
     let take = |left: u32| left.checked_sub(1);
-    while !stop.load(Ordering::Relaxed)
-        && pile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok()
-    {
+    while !(outside.is_over)() && pile.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok() {
         let offset = random.below(blocks) * spec.block_bytes;
         let data = &mut buffers.slot(0)[..len];
         let begin_ns = monotonic_ns();

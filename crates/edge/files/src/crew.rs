@@ -5,8 +5,11 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use virtbench_engine::monotonic_ns;
+
 use crate::board::{Board, Ended};
 use crate::error::FilesError;
+use crate::run::Outside;
 
 /// How long a thread may take to come back once the load is over. An fsync of all that a slow disk
 /// has to write can take this long; a thread that takes longer is left behind.
@@ -50,9 +53,15 @@ impl Crew {
         })
     }
 
-    /// Waits for all of them; `stop` ends the load early.
-    pub(crate) fn gather(self, stop: &dyn Fn() -> bool, is_over: &dyn Fn() -> bool) {
+    /// Waits for all of them, and hands on what they do. The outside can end the load early.
+    pub(crate) fn gather(self, outside: &Outside<'_>) {
         drop(self.through);
+        let mut told = [0, 0];
+        let mut tell = || {
+            let totals = self.board.totals();
+            (outside.count)(totals[0] - told[0], totals[1] - told[1]);
+            told = totals;
+        };
         let mut left = self.count;
         let mut over_since: Option<Instant> = None;
         while left > 0 {
@@ -70,10 +79,11 @@ impl Crew {
                 }
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
             }
-            if stop() {
-                self.board.end(Ended::Interrupted);
+            tell();
+            if (outside.is_over)() {
+                self.board.finish();
             }
-            if is_over() {
+            if self.board.is_over(monotonic_ns()) {
                 let since = over_since.get_or_insert_with(Instant::now);
                 if since.elapsed() > PATIENCE {
                     self.board.end(Ended::Stalled { seconds: PATIENCE.as_secs() });

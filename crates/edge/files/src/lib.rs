@@ -22,8 +22,8 @@ mod pace;
 mod run;
 mod trials;
 
-pub use board::{Ended, Part, Report, Tick};
+pub use board::{Ended, Part, Report};
 pub use cache::Reach;
 pub use error::FilesError;
 pub use folder::Folder;
-pub use run::{FileRun, was_interrupted};
+pub use run::{FileRun, Outside};

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_open_loop_counts_from_the_intended_start_and_a_limit_does_not() {
-        let board = Board::new(&[], 0, u64::MAX, 1);
+        let board = Board::new(&[], 0, u64::MAX);
         let start_ns = monotonic_ns() - 50_000_000;
         let mut open = Pacer::new(pace(true), 1, 0, 1, start_ns);
         let starts: Vec<u64> = (0..3).map(|_| open.wait(&board).unwrap() - start_ns).collect();
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_load_that_is_over() {
-        let board = Board::new(&[], 0, u64::MAX, 1);
+        let board = Board::new(&[], 0, u64::MAX);
         board.finish();
         assert_eq!(Pacer::new(pace(true), 1, 0, 1, u64::MAX / 2).wait(&board), None);
     }

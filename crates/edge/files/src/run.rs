@@ -1,19 +1,31 @@
-//! A whole load on files: made ready, then measured.
+//! A load on files: made ready once, then run as often as wanted.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::system::sysinfo;
 use virtbench_engine::monotonic_ns;
-use virtbench_workload::files::{CacheControl, DbenchAction, FileLoad, FileSpec};
+use virtbench_workload::files::{
+    BonnieSpec, CacheControl, DbenchAction, DbenchSpec, FileLoad, FileSpec, IozoneSpec,
+};
 
 use crate::board::{Board, Ended, Report};
 use crate::cache::{Reach, settle};
+use crate::crew::Crew;
 use crate::error::FilesError;
 use crate::folder::Folder;
 use crate::model::FileTree;
 use crate::trials::Trials;
-use crate::{bonnie, dbench, iozone, model, pace};
+use crate::{bonnie, dbench, iozone, model};
+
+/// What a running load knows of the outside.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    /// Whether it shall end now.
+    pub is_over: &'a (dyn Fn() -> bool + Sync),
+    /// Takes the operations completed since the last call and the bytes they moved.
+    pub count: &'a (dyn Fn(u64, u64) + Sync),
+}
 
 /// What the threads of a load share.
 pub(crate) struct Phase {
@@ -29,79 +41,82 @@ pub struct FileRun {
     folder: Folder,
     reach: Reach,
     trees: Vec<Arc<FileTree>>,
+    /// A copy for clients, which may outlive a run.
+    loadfile: Option<Arc<DbenchSpec>>,
 }
 
 impl FileRun {
-    /// Makes a folder in `directory` and the files that the load begins with.
+    /// Makes a folder in `directory` and the files that the load begins with. Runs do not make them
+    /// anew: each finds what the one before has left, as users of a file server do.
     ///
     /// # Errors
-    /// The load makes no sense, the directory cannot be used or has no room, or `stop` was set.
+    /// The load makes no sense, the directory cannot be used or has no room, or `is_over` said so.
     pub fn prepare(
         spec: &FileSpec,
+        seed: u64,
         directory: &Path,
         reach: Reach,
-        stop: &AtomicBool,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, FilesError> {
+        let mut spec = spec.clone();
+        if let FileLoad::Bonnie(BonnieSpec { file_bytes, .. })
+        | FileLoad::Iozone(IozoneSpec { file_bytes, .. }) = &mut spec.load
+            && *file_bytes == 0
+        {
+            let memory = sysinfo();
+            *file_bytes = memory.totalram.saturating_mul(memory.mem_unit.into()).saturating_mul(2);
+        }
         spec.validate()?;
         let folder = Folder::make(directory)?;
-        let mut trees = Vec::new();
+        let (mut trees, mut loadfile) = (Vec::new(), None);
         match &spec.load {
             FileLoad::Bonnie(bonnie) => folder.check_room(bonnie.file_bytes)?,
             FileLoad::Iozone(iozone) => folder.check_room(iozone.file_bytes)?,
-            FileLoad::Model(model) => trees = model::prepare(model, spec.seed, &folder, stop)?,
-            FileLoad::Dbench(_) => {}
+            FileLoad::Model(model) => trees = model::prepare(model, seed, &folder, is_over)?,
+            FileLoad::Dbench(dbench) => loadfile = Some(Arc::new(dbench.clone())),
         }
-        settle(folder.path(), spec.cache, reach).map_err(FilesError::io("sync", folder.path()))?;
-        Ok(Self { spec: spec.clone(), folder, reach, trees })
+        Ok(Self { spec, folder, reach, trees, loadfile })
     }
 
-    /// Performs it. Threads begin when the monotonic clock shows `start_at_ns`, or now if that has
-    /// passed; `on_measuring` is called with the clock when warm-up is over. What was measured before
-    /// `stop` was set, or before the file system filled, is in the report.
+    /// Runs it once: tests to their end, threads for the time of a run. What was measured before it was
+    /// over, or before the file system filled, is in the report.
     ///
     /// # Errors
-    /// The kernel refuses memory or threads.
-    pub fn run(
-        &self,
-        stop: &AtomicBool,
-        start_at_ns: u64,
-        on_measuring: impl FnOnce(u64),
-    ) -> Result<Report, FilesError> {
+    /// The files cannot be synced, or the kernel refuses memory or threads.
+    pub fn run(&self, seed: u64, outside: &Outside<'_>) -> Result<Report, FilesError> {
         let spec = &self.spec;
-        match &spec.load {
-            FileLoad::Bonnie(bonnie) => {
-                Ok(self.tests(stop, start_at_ns, on_measuring, |trials| bonnie::perform(bonnie, trials)))
+        match (&spec.load, &self.loadfile) {
+            (FileLoad::Bonnie(bonnie), _) => {
+                Ok(self.tests(seed, outside, |trials| bonnie::perform(bonnie, trials)))
             }
-            FileLoad::Iozone(iozone) => {
-                Ok(self.tests(stop, start_at_ns, on_measuring, |trials| iozone::perform(iozone, trials)))
+            (FileLoad::Iozone(iozone), _) => {
+                Ok(self.tests(seed, outside, |trials| iozone::perform(iozone, trials)))
             }
-            FileLoad::Model(model) => {
-                self.timed(&model::kinds(model), stop, start_at_ns, on_measuring, |phase| {
-                    model::start(spec, model, &self.trees, phase)
+            (FileLoad::Model(model), _) => self.timed(&model::kinds(model), outside, |phase| {
+                model::start(spec, seed, model, &self.trees, phase)
+            }),
+            (FileLoad::Dbench(_), loadfile) => self.timed(&DbenchAction::NAMES, outside, |phase| {
+                loadfile.iter().try_fold(Crew::new(Arc::clone(&phase.board)), |_, load| {
+                    dbench::start(spec, seed, load, &self.folder, phase)
                 })
-            }
-            FileLoad::Dbench(load) => {
-                self.timed(&DbenchAction::NAMES, stop, start_at_ns, on_measuring, |phase| {
-                    dbench::start(spec, load, &self.folder, phase)
-                })
-            }
+            }),
         }
     }
 
     /// Tests that follow one another.
-    fn tests(
-        &self,
-        stop: &AtomicBool,
-        start_at_ns: u64,
-        on_measuring: impl FnOnce(u64),
-        perform: impl FnOnce(&mut Trials<'_>) -> Result<(), Ended>,
+    fn tests<'a>(
+        &'a self,
+        seed: u64,
+        outside: &'a Outside<'a>,
+        perform: impl FnOnce(&mut Trials<'a>) -> Result<(), Ended>,
     ) -> Report {
-        let waiting = Board::new(&[], 0, u64::MAX, 1);
-        wait_until(start_at_ns, &waiting, stop);
-        on_measuring(monotonic_ns());
-        let mut trials = Trials::new(&self.spec, &self.folder, self.reach, stop);
+        let mut trials = Trials::new(&self.spec, seed, &self.folder, self.reach, outside);
         if let Err(ended) = perform(&mut trials) {
             trials.end(ended);
+        }
+        // What a test that was cut left behind; the next run begins with nothing.
+        if let Err(error) = self.folder.empty() {
+            trials.end(Ended::by("clearing", self.folder.path(), &error));
         }
         trials.finish()
     }
@@ -110,20 +125,15 @@ impl FileRun {
     fn timed(
         &self,
         kinds: &[&str],
-        stop: &AtomicBool,
-        start_at_ns: u64,
-        on_measuring: impl FnOnce(u64),
-        start: impl FnOnce(&Phase) -> Result<crate::crew::Crew, FilesError>,
+        outside: &Outside<'_>,
+        start: impl FnOnce(&Phase) -> Result<Crew, FilesError>,
     ) -> Result<Report, FilesError> {
-        let start_ns = start_at_ns.max(monotonic_ns());
-        let begin_ns = start_ns + self.spec.warmup_ns;
-        let end_ns = begin_ns + self.spec.time_ns;
-        let board = Arc::new(Board::new(kinds, begin_ns, end_ns, self.spec.interval_ns));
-        let phase = Phase { start_ns, board: Arc::clone(&board) };
-        let crew = start(&phase)?;
-        wait_until(begin_ns, &board, stop);
-        on_measuring(monotonic_ns());
-        crew.gather(&|| stop.load(Ordering::Relaxed), &|| board.is_over(monotonic_ns()));
+        settle(self.folder.path(), self.spec.cache, self.reach)
+            .map_err(FilesError::io("sync", self.folder.path()))?;
+        let start_ns = monotonic_ns();
+        let board = Arc::new(Board::new(kinds, start_ns, start_ns + self.spec.run_ns));
+        let crew = start(&Phase { start_ns, board: Arc::clone(&board) })?;
+        crew.gather(outside);
         Ok(board.take())
     }
 
@@ -138,22 +148,15 @@ impl FileRun {
         notes
     }
 
-    /// The folder that the load works in.
+    /// The load.
+    #[must_use]
+    pub fn spec(&self) -> &FileSpec {
+        &self.spec
+    }
+
+    /// The folder that it works in.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()
-    }
-}
-
-/// Whether a report tells of a load that was stopped from outside.
-#[must_use]
-pub fn was_interrupted(report: &Report) -> bool {
-    report.ended == Some(Ended::Interrupted)
-}
-
-/// Waits until the clock shows `at_ns`, or `stop` is set, or the load is over.
-fn wait_until(at_ns: u64, board: &Board, stop: &AtomicBool) {
-    while monotonic_ns() < at_ns && !stop.load(Ordering::Relaxed) && !board.is_over(monotonic_ns()) {
-        pace::sleep_until(board, at_ns.min(monotonic_ns() + 20_000_000));
     }
 }

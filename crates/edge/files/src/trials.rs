@@ -4,7 +4,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_engine::{Buffers, monotonic_ns, thread_cpu_ns};
 use virtbench_units::Random;
@@ -13,13 +12,14 @@ use virtbench_workload::files::{CacheControl, FileSpec};
 use crate::board::{Ended, Part, Report};
 use crate::cache::{Reach, settle};
 use crate::folder::Folder;
+use crate::run::Outside;
 
 /// Tests, one after the other.
 pub(crate) struct Trials<'a> {
     spec: &'a FileSpec,
     folder: &'a Folder,
     reach: Reach,
-    stop: &'a AtomicBool,
+    outside: &'a Outside<'a>,
     parts: Vec<Part>,
     ended: Option<Ended>,
     pub(crate) random: Random,
@@ -28,10 +28,10 @@ pub(crate) struct Trials<'a> {
 /// A test under way.
 pub(crate) struct Trial<'a> {
     part: Part,
-    stop: &'a AtomicBool,
+    outside: &'a Outside<'a>,
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
     /// Does one operation that moves `bytes`, and times it; an error says that the test is stopped.
     pub(crate) fn operate(&mut self, bytes: u64, operate: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         self.check()?;
@@ -46,16 +46,17 @@ impl Trial<'_> {
     pub(crate) fn count(&mut self, operations: u64, bytes: u64) {
         self.part.operations += operations;
         self.part.bytes += bytes;
+        (self.outside.count)(operations, bytes);
     }
 
     /// An error if the test is stopped.
     pub(crate) fn check(&self) -> io::Result<()> {
-        if self.stop.load(Ordering::Relaxed) { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+        if (self.outside.is_over)() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
     }
 
-    /// Whether tests are stopped, for other threads to look at.
-    pub(crate) fn stop(&self) -> &AtomicBool {
-        self.stop
+    /// Who can stop tests, for other threads to look at.
+    pub(crate) fn outside(&self) -> &'a Outside<'a> {
+        self.outside
     }
 
     /// Adds what another thread did.
@@ -70,9 +71,15 @@ impl Trial<'_> {
 }
 
 impl<'a> Trials<'a> {
-    pub(crate) fn new(spec: &'a FileSpec, folder: &'a Folder, reach: Reach, stop: &'a AtomicBool) -> Self {
-        let random = Random::new(spec.seed);
-        Self { spec, folder, reach, stop, parts: Vec::new(), ended: None, random }
+    pub(crate) fn new(
+        spec: &'a FileSpec,
+        seed: u64,
+        folder: &'a Folder,
+        reach: Reach,
+        outside: &'a Outside<'a>,
+    ) -> Self {
+        let random = Random::new(seed);
+        Self { spec, folder, reach, outside, parts: Vec::new(), ended: None, random }
     }
 
     /// The folder that tests work in.
@@ -114,7 +121,7 @@ impl<'a> Trials<'a> {
     ) -> Result<(), Ended> {
         settle(self.folder.path(), self.spec.cache, self.reach)
             .map_err(|error| Ended::by("syncing", self.folder.path(), &error))?;
-        let mut trial = Trial { part: Part::new(name), stop: self.stop };
+        let mut trial = Trial { part: Part::new(name), outside: self.outside };
         let (begin_ns, begin_cpu) = (monotonic_ns(), thread_cpu_ns());
         let result = work(&mut trial);
         let end_cpu = thread_cpu_ns();
@@ -145,8 +152,6 @@ impl<'a> Trials<'a> {
             elapsed_ns: self.parts.iter().map(|part| part.elapsed_ns).sum(),
             cpu_ns: [sum(0), sum(1)],
             parts: self.parts,
-            ticks: Vec::new(),
-            interval_ns: self.spec.interval_ns,
             ended: self.ended,
             error_kinds: std::collections::BTreeMap::new(),
         }

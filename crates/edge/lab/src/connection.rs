@@ -12,7 +12,7 @@ use virtbench_agent::now_ns;
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
-use virtbench_record::{LoadOutcome, TargetFacts};
+use virtbench_record::{JobOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
 
@@ -157,8 +157,8 @@ impl Connection {
     /// Has the agent get ready for `job`.
     ///
     /// # Errors
-    /// `Refused` if the target or the load cannot be used; anything else breaks the connection.
-    pub fn prepare(&mut self, job: Job, limit: Duration) -> Result<TargetFacts, ConnectionError> {
+    /// `Refused` if the target or the job cannot be used; anything else breaks the connection.
+    pub fn prepare(&mut self, job: Job, limit: Duration) -> Result<Option<TargetFacts>, ConnectionError> {
         self.send(&Request::Prepare(Box::new(job)))?;
         match self.receive("prepare the load", limit)? {
             Reply::Prepared { target } => Ok(target),
@@ -193,11 +193,7 @@ impl Connection {
     /// # Errors
     /// `Refused` if the load failed, `NotFinished` if its time ran out; anything else breaks the
     /// connection.
-    pub fn finished(
-        &mut self,
-        expected: Duration,
-        grace: Duration,
-    ) -> Result<Box<LoadOutcome>, ConnectionError> {
+    pub fn finished(&mut self, expected: Duration, grace: Duration) -> Result<JobOutcome, ConnectionError> {
         let limit = expected + grace;
         let until = Instant::now() + limit;
         let signs_before = self.signs_seen;
@@ -310,7 +306,7 @@ pub enum Measuring {
         clock_ns: u64,
     },
     /// The load was stopped before.
-    Stopped(Box<LoadOutcome>),
+    Stopped(JobOutcome),
 }
 
 /// A stream that gives up at one instant, however slowly bytes trickle in.

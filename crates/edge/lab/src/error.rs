@@ -38,9 +38,17 @@ pub enum LabError {
         /// What happened.
         source: MachineError,
     },
-    /// Loads that are to run together do not have the same ramp-up and measuring time.
-    #[error("loads that run together need the same ramp-up and measuring time: make --ramp and --time equal")]
+    /// Jobs that are to run together do not have the same ramp-up and measuring time.
+    #[error("what runs together needs the same ramp-up and measuring time: make --ramp and --time equal")]
     PhasesDiffer,
+    /// An agent answered with the outcome of another kind of job: a defect.
+    #[error(
+        "{machine}: its agent did another kind of job than it was given; host and agent are not of one build"
+    )]
+    OtherOutcome {
+        /// Its name.
+        machine: String,
+    },
     /// It was stopped before anything was measured.
     #[error("stopped before measuring began")]
     Stopped,

@@ -1,6 +1,7 @@
 //! Where loads are applied: natively or in a QEMU guest, behind one seam.
 //!
-//! An [`Environment`] starts [`Machine`]s; [`measure_together`] applies loads to them at one moment.
+//! An [`Environment`] starts [`Machine`]s; [`measure_together`] gives them
+//! their jobs, loads or classic workloads, at one moment.
 //! [`Native`] runs the embedded agent as a child, [`Vm`] boots it as a QEMU guest's init. What a
 //! guest needs is found by [`Qemu::find`], [`find_kernel`] and [`choose_accelerator`].
 
@@ -46,7 +47,7 @@ pub use host_cpu::CpuSample;
 pub use image::{AGENT, GuestImage, ImageError};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use machine::{Environment, Machine};
-pub use measure::{Assignment, MeasuredTogether, TimeLimits, measure, measure_together};
+pub use measure::{Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_together};
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;
 pub use process::MachineError;

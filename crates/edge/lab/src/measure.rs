@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::Job;
-use virtbench_record::{ClockCheck, HostUse, LoadOutcome, Measured};
-use virtbench_workload::LoadSpec;
+use virtbench_record::{ClockCheck, HostUse, JobOutcome, LoadOutcome, Measured, WorkloadOutcome};
+use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 
 use crate::clock::ClockOffset;
 use crate::connection::{ConnectionError, Measuring, Stopper};
@@ -28,7 +28,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(20);
 /// How long the agents may take, beyond the ramp-up and measuring time that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TimeLimits {
-    /// To open targets and allocate buffers.
+    /// To open targets, allocate buffers and make a workload's data.
     pub prepare: Duration,
     /// To complete the last operations, and to do the sums.
     pub grace: Duration,
@@ -41,12 +41,37 @@ impl Default for TimeLimits {
     }
 }
 
-/// A load and the machine it is for.
+/// A job and the machine it is for.
 pub struct Assignment<'a> {
     /// Where.
     pub machine: &'a mut dyn Machine,
-    /// What. All that run together have the same ramp-up and measuring time.
-    pub spec: LoadSpec,
+    /// What. All that run together have the same ramp-up, and those that take a fixed time the same.
+    pub spec: JobSpec,
+}
+
+/// A kind of job, with what comes of it.
+pub trait Kind: Into<JobSpec> {
+    /// What comes of it.
+    type Outcome;
+
+    /// The outcome, if it is of this kind.
+    fn outcome(outcome: JobOutcome) -> Option<Self::Outcome>;
+}
+
+impl Kind for LoadSpec {
+    type Outcome = LoadOutcome;
+
+    fn outcome(outcome: JobOutcome) -> Option<LoadOutcome> {
+        outcome.load()
+    }
+}
+
+impl Kind for WorkloadSpec {
+    type Outcome = WorkloadOutcome;
+
+    fn outcome(outcome: JobOutcome) -> Option<WorkloadOutcome> {
+        outcome.workload()
+    }
 }
 
 /// What was measured together.
@@ -55,14 +80,14 @@ pub struct MeasuredTogether {
     /// When measuring was to begin, in nanoseconds since 1970 by the host's clock.
     pub started_unix_ns: u64,
     /// Machine by machine, in the order given. That one fails does not end the others.
-    pub results: Vec<Result<Measured, LabError>>,
+    pub results: Vec<Result<Measured<JobOutcome>, LabError>>,
 }
 
-/// Applies each load to its machine, all starting at one moment. With `stop` set, all are stopped
+/// Gives each machine its job, all starting at one moment. With `stop` set, all are stopped
 /// and what was measured so far is returned, marked as interrupted.
 ///
 /// # Errors
-/// Nothing was started: a load that cannot be prepared, loads whose phases differ, or a stop before
+/// Nothing was started: a job that cannot be prepared, jobs whose phases differ, or a stop before
 /// the start. What fails later fails for its machine alone.
 pub fn measure_together(
     mut assignments: Vec<Assignment<'_>>,
@@ -107,8 +132,8 @@ pub fn measure_together(
     });
     let host = host?;
     let measured = |run: Run| Measured {
-        host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns, run.clock.as_ref()),
-        outcome: *run.outcome,
+        host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns(), run.clock.as_ref()),
+        outcome: run.outcome,
         host: host.clone(),
         clock: run.clock,
     };
@@ -118,23 +143,35 @@ pub fn measure_together(
 /// Measures one machine; returns when measuring began, in nanoseconds since 1970, and the figures.
 ///
 /// # Errors
-/// The load cannot be applied, the machine fails, or it was stopped before measuring began.
-pub fn measure(
+/// The job cannot be done, the machine fails, or it was stopped before measuring began.
+pub fn measure<J: Kind>(
     machine: &mut dyn Machine,
-    spec: LoadSpec,
+    spec: J,
     limits: TimeLimits,
     stop: &AtomicBool,
-) -> Result<(u64, Measured), LabError> {
-    let mut together = measure_together(vec![Assignment { machine, spec }], limits, stop)?;
+) -> Result<(u64, Measured<J::Outcome>), LabError> {
+    let name = machine.name().to_owned();
+    let mut together = measure_together(vec![Assignment { machine, spec: spec.into() }], limits, stop)?;
     let measured = together.results.pop().unwrap_or(Err(LabError::Stopped))?;
+    let measured = measured.filter_map(J::outcome).ok_or(LabError::OtherOutcome { machine: name })?;
     Ok((together.started_unix_ns, measured))
 }
 
-/// Ramp-up and measuring time of all, in nanoseconds; nothing if there is nothing to do.
+/// Ramp-up of all and the time for which the host is watched, in nanoseconds; nothing if there is
+/// nothing to do. Where some take a fixed time it is that, else until the last has ended.
 fn phases(assignments: &[Assignment<'_>]) -> Result<Option<(u64, u64)>, LabError> {
-    let mut phases = assignments.iter().map(|assignment| (assignment.spec.ramp_ns, assignment.spec.time_ns));
-    let first = phases.next();
-    if phases.all(|other| Some(other) == first) { Ok(first) } else { Err(LabError::PhasesDiffer) }
+    let specs = || assignments.iter().map(|assignment| &assignment.spec);
+    let Some(first) = specs().next() else { return Ok(None) };
+    let ramp_ns = first.ramp_ns();
+    let fixed_ns = specs().find_map(JobSpec::fixed_time_ns);
+    let agree = |spec: &JobSpec| {
+        spec.ramp_ns() == ramp_ns && spec.fixed_time_ns().is_none_or(|time_ns| Some(time_ns) == fixed_ns)
+    };
+    if !specs().all(agree) {
+        return Err(LabError::PhasesDiffer);
+    }
+    let time_ns = fixed_ns.or_else(|| specs().map(JobSpec::time_ns).max());
+    Ok(time_ns.map(|time_ns| (ramp_ns, time_ns)))
 }
 
 /// Does something with every machine at once.
@@ -170,7 +207,7 @@ fn clock_of(machine: &mut dyn Machine) -> Result<ClockOffset, LabError> {
 
 /// What one machine did.
 struct Run {
-    outcome: Box<LoadOutcome>,
+    outcome: JobOutcome,
     clock: Option<ClockCheck>,
 }
 
@@ -178,12 +215,12 @@ fn run(
     machine: &mut dyn Machine,
     before: &ClockOffset,
     start_ns: u64,
-    spec: &LoadSpec,
+    spec: &JobSpec,
     limits: TimeLimits,
 ) -> Result<Run, LabError> {
     let lead = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
-    let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns) + limits.grace;
-    let time = Duration::from_nanos(spec.time_ns);
+    let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns()) + limits.grace;
+    let time = Duration::from_nanos(spec.time_ns());
     let connection = machine.connection();
     let outcome = connection
         .start(before.agent_ns(start_ns))

@@ -94,8 +94,9 @@ fn play(mut stream: UnixStream, manner: Manner) {
                 send(&mut stream, &Reply::Failed { kind: FailureKind::Target, message }).unwrap();
             }
             Request::Prepare(job) => {
-                send(&mut stream, &Reply::Prepared { target: target() }).unwrap();
-                prepared = Some(job.spec);
+                send(&mut stream, &Reply::Prepared { target: Some(target()) }).unwrap();
+                let JobSpec::Load(spec) = job.spec else { panic!("no load") };
+                prepared = Some(spec);
             }
             Request::Start { at_ns } => {
                 let spec = prepared.clone().unwrap();
@@ -110,8 +111,8 @@ fn play(mut stream: UnixStream, manner: Manner) {
                 stream.set_read_timeout(None).unwrap();
                 if manner != Manner::Silent {
                     let elapsed_ns = clock() - begin_ns;
-                    send(&mut stream, &Reply::Finished(Box::new(outcome(spec, elapsed_ns, stopped))))
-                        .unwrap();
+                    let outcome = JobOutcome::Load(Box::new(outcome(spec, elapsed_ns, stopped)));
+                    send(&mut stream, &Reply::Finished(outcome)).unwrap();
                 }
             }
             _ => return,
@@ -173,7 +174,8 @@ fn together(
     limits: TimeLimits,
     stop: &AtomicBool,
 ) -> Result<MeasuredTogether, LabError> {
-    let assignments = fakes.iter_mut().map(|machine| Assignment { machine, spec: load(time_ms) }).collect();
+    let assignments =
+        fakes.iter_mut().map(|machine| Assignment { machine, spec: load(time_ms).into() }).collect();
     measure_together(assignments, limits, stop)
 }
 
@@ -183,7 +185,7 @@ fn several_machines_are_measured_at_one_moment() {
     let measured = together(&mut fakes, 100, limits(), &AtomicBool::new(false)).unwrap();
     assert_eq!(measured.results.len(), 3);
     for result in measured.results {
-        let measured = result.unwrap();
+        let measured = result.unwrap().filter_map(JobOutcome::load).unwrap();
         assert!(measured.outcome.elapsed_ns >= 90_000_000 && !measured.outcome.interrupted);
         assert!(measured.host.processors > 0 && measured.host.cpu_percent.is_finite());
         assert!(!measured.clock.unwrap().is_suspect());
@@ -196,7 +198,7 @@ fn a_clock_that_runs_fast_is_found_out_and_corrected() {
     let measured = together(&mut fakes, 200, limits(), &AtomicBool::new(false)).unwrap();
     let measured = measured.results.into_iter().next().unwrap().unwrap();
     assert!(measured.clock.as_ref().unwrap().is_suspect(), "{:?}", measured.clock);
-    let ratio = measured.outcome.elapsed_ns as f64 / measured.host_elapsed_ns as f64;
+    let ratio = measured.outcome.elapsed_ns() as f64 / measured.host_elapsed_ns as f64;
     assert!((1.4..1.6).contains(&ratio), "{ratio}");
 }
 
@@ -237,7 +239,8 @@ fn a_stop_brings_what_was_measured_so_far() {
     });
     let mut fakes = [Fake::new(Manner::Good)];
     let measured = together(&mut fakes, 3_600_000, limits(), &stop).unwrap();
-    assert!(measured.results[0].as_ref().unwrap().outcome.interrupted);
+    let JobOutcome::Load(outcome) = &measured.results[0].as_ref().unwrap().outcome else { panic!() };
+    assert!(outcome.interrupted);
 }
 
 #[test]
@@ -251,7 +254,8 @@ fn a_stop_before_the_start_starts_nothing() {
 fn phases_must_agree() {
     let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Good)];
     let assignments = fakes.iter_mut().zip([50, 60]);
-    let assignments = assignments.map(|(machine, time)| Assignment { machine, spec: load(time) }).collect();
+    let assignments =
+        assignments.map(|(machine, time)| Assignment { machine, spec: load(time).into() }).collect();
     let result = measure_together(assignments, limits(), &AtomicBool::new(false));
     assert!(matches!(result, Err(LabError::PhasesDiffer)));
 }

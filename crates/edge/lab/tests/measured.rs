@@ -10,7 +10,7 @@ use virtbench_lab::{
     Accelerator, Aio, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
     Machine, Native, Qemu, TimeLimits, Vm, find_kernel, measure, measure_together,
 };
-use virtbench_record::AcceleratorFacts;
+use virtbench_record::{AcceleratorFacts, JobOutcome};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 const SIZE_BYTES: u64 = 16 << 20;
@@ -54,11 +54,13 @@ fn directory() -> tempfile::TempDir {
 fn native_and_guest_are_measured_at_one_moment() {
     let directory = directory();
     let mut machines = machines(directory.path());
-    let assignments =
-        machines.iter_mut().map(|machine| Assignment { machine: &mut **machine, spec: load(1000) }).collect();
+    let assignments = machines
+        .iter_mut()
+        .map(|machine| Assignment { machine: &mut **machine, spec: load(1000).into() })
+        .collect();
     let together = or_mend(measure_together(assignments, TimeLimits::default(), &AtomicBool::new(false)));
     let [native, vm] = together.results.try_into().unwrap();
-    let (native, vm) = (or_mend(native), or_mend(vm));
+    let [native, vm] = [native, vm].map(|result| or_mend(result).filter_map(JobOutcome::load).unwrap());
     for measured in [&native, &vm] {
         assert!(measured.outcome.total.operations > 0 && measured.outcome.errors == 0);
         assert!(measured.outcome.target.direct && measured.host.cpu_percent > 0.0);
@@ -77,8 +79,10 @@ fn a_qemu_killed_under_load_fails_alone_and_fast() {
         thread::sleep(Duration::from_millis(500));
         std::process::Command::new("kill").args(["-9", &process]).status().unwrap();
     });
-    let assignments =
-        machines.iter_mut().map(|machine| Assignment { machine: &mut **machine, spec: load(1500) }).collect();
+    let assignments = machines
+        .iter_mut()
+        .map(|machine| Assignment { machine: &mut **machine, spec: load(1500).into() })
+        .collect();
     let together = or_mend(measure_together(assignments, TimeLimits::default(), &AtomicBool::new(false)));
     assert!(together.results[0].is_ok());
     let error = together.results[1].as_ref().unwrap_err();

@@ -9,6 +9,7 @@ mod outcome;
 mod point;
 mod provenance;
 mod verification;
+mod workload;
 
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, TargetFacts, TargetKind};
 pub use point::{
@@ -18,6 +19,7 @@ pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
 pub use verification::{Damage, DamagedBlock, Verification};
+pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

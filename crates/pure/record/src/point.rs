@@ -75,18 +75,28 @@ impl ClockCheck {
     }
 }
 
-/// A point that was measured.
+/// A job that was measured: a load, unless said otherwise.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Measured {
-    /// What the load did, by the measuring machine's clock.
-    pub outcome: LoadOutcome,
+#[cfg_attr(feature = "schema", schemars(rename = "Measured"))]
+pub struct Measured<O = LoadOutcome> {
+    /// What the job did, by the measuring machine's clock.
+    pub outcome: O,
     /// What it cost the host.
     pub host: HostUse,
     /// The measuring time by the host's clock, in nanoseconds.
     pub host_elapsed_ns: u64,
     /// The guest's clock against the host's; absent where they are the same clock.
     pub clock: Option<ClockCheck>,
+}
+
+impl<O> Measured<O> {
+    /// The same measurement of another kind of outcome; nothing where `change` gives nothing.
+    #[must_use]
+    pub fn filter_map<P>(self, change: impl FnOnce(O) -> Option<P>) -> Option<Measured<P>> {
+        let Self { outcome, host, host_elapsed_ns, clock } = self;
+        Some(Measured { outcome: change(outcome)?, host, host_elapsed_ns, clock })
+    }
 }
 
 /// What became of a point.

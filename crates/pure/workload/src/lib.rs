@@ -1,11 +1,14 @@
-//! What load to apply, in Iometer's terms (paper 1, section 3.1; paper 2, "Load Generation").
+//! What load to apply, in Iometer's terms (paper 1, section 3.1; paper 2, "Load Generation"), and which
+//! classic workload to run ([`WorkloadSpec`]).
 //!
 //! An [`AccessSpec`] says what mix of operations is wanted, a [`LoadSpec`] how hard and how long,
 //! and a [`Stream`] turns one worker's share of it into single operations. Nothing here performs I/O.
 
 mod access;
 mod arrivals;
+mod classic;
 pub mod files;
+mod job;
 mod load;
 mod placement;
 mod replay;
@@ -13,6 +16,11 @@ mod stream;
 
 pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement, parse_mix_line};
 pub use arrivals::ArrivalTimes;
+pub use classic::{
+    CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, Workload, WorkloadError, WorkloadSpec,
+    WorkloadSyntaxError, parse_workload, with_options,
+};
+pub use job::{JobError, JobSpec};
 pub use load::{
     Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_RATE,
     MAX_WORKERS, Rate, UringOptions,

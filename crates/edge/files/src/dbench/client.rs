@@ -58,12 +58,13 @@ enum Outcome {
 impl Client {
     pub(crate) fn new(
         spec: &FileSpec,
+        seed: u64,
         load: &Arc<DbenchSpec>,
         root: &Path,
         phase: &Phase,
         number: u32,
     ) -> Result<Self, FilesError> {
-        let mut seeds = SeedSequence::new(spec.seed ^ u64::from(number).rotate_left(32));
+        let mut seeds = SeedSequence::new(seed ^ u64::from(number).rotate_left(32));
         let sizes = load.ops.iter().map(|op| match op.action {
             DbenchAction::ReadX { size, .. } | DbenchAction::WriteX { size, .. } => size,
             _ => 0,
@@ -72,7 +73,7 @@ impl Client {
         Ok(Self {
             load: Arc::clone(load),
             board: Arc::clone(&phase.board),
-            pacer: Pacer::new(spec.pace, spec.seed, number, load.clients, phase.start_ns),
+            pacer: Pacer::new(spec.pace, seed, number, load.clients, phase.start_ns),
             names: Names::new(root, number),
             buffers: Buffers::new(1, largest as usize, seeds.next_seed())
                 .map_err(|source| FilesError::Resource { what: "memory for buffers", source })?,

@@ -16,14 +16,14 @@ use client::Client;
 /// Starts the clients.
 pub(crate) fn start(
     spec: &FileSpec,
-    load: &DbenchSpec,
+    seed: u64,
+    load: &Arc<DbenchSpec>,
     folder: &Folder,
     phase: &Phase,
 ) -> Result<Crew, FilesError> {
-    let load = Arc::new(load.clone());
     let mut crew = Crew::new(Arc::clone(&phase.board));
     for number in 0..load.clients {
-        let client = Client::new(spec, &load, folder.path(), phase, number)?;
+        let client = Client::new(spec, seed, load, folder.path(), phase, number)?;
         crew.start(number, move |_| client.run())?;
     }
     Ok(crew)

@@ -3,7 +3,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use virtbench_engine::Buffers;
@@ -92,7 +91,7 @@ impl FileTree {
         set: &FileSet,
         folder: &Path,
         seed: u64,
-        stop: &AtomicBool,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Self, FilesError> {
         let mut random = Random::new(seed);
         let root = folder.join(&set.name);
@@ -119,7 +118,7 @@ impl FileTree {
         let mut buffers = Buffers::new(1, CHUNK, seed)
             .map_err(|source| FilesError::Resource { what: "memory for buffers", source })?;
         for (index, count) in order.into_iter().zip(1u64..) {
-            if stop.load(Ordering::Relaxed) {
+            if is_over() {
                 return Err(FilesError::Interrupted);
             }
             if count <= existing {

@@ -8,7 +8,7 @@ fn set(entries: u32, dir_width: u32, prealloc_percent: u8) -> FileSet {
 
 fn make(set: &FileSet) -> (tempfile::TempDir, FileTree) {
     let place = tempfile::tempdir().unwrap();
-    let tree = FileTree::make(set, place.path(), 5, &AtomicBool::new(false)).unwrap();
+    let tree = FileTree::make(set, place.path(), 5, &|| false).unwrap();
     (place, tree)
 }
 

@@ -98,7 +98,7 @@ impl Flow {
             trees: trees.to_vec(),
             limits: Arc::clone(limits),
             board: Arc::clone(&phase.board),
-            pacer: Pacer::new(spec.pace, spec.seed, number, threads, phase.start_ns),
+            pacer: Pacer::new(spec.pace, seed, number, threads, phase.start_ns),
             quit: model.quit,
             random: Random::new(seed),
             buffer_bytes,

@@ -5,7 +5,6 @@ mod flow;
 mod limits;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use virtbench_units::SeedSequence;
 use virtbench_workload::files::{FileModel, FileSpec};
@@ -23,23 +22,24 @@ pub(crate) fn prepare(
     model: &FileModel,
     seed: u64,
     folder: &Folder,
-    stop: &AtomicBool,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<Arc<FileTree>>, FilesError> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     folder.check_room(model.initial_bytes() as u64)?;
     let mut seeds = SeedSequence::new(seed);
-    let make = |set| FileTree::make(set, folder.path(), seeds.next_seed(), stop).map(Arc::new);
+    let make = |set| FileTree::make(set, folder.path(), seeds.next_seed(), is_over).map(Arc::new);
     model.filesets.iter().map(make).collect()
 }
 
 /// Starts the model's threads at the phase's moments.
 pub(crate) fn start(
     spec: &FileSpec,
+    seed: u64,
     model: &FileModel,
     trees: &[Arc<FileTree>],
     phase: &Phase,
 ) -> Result<Crew, FilesError> {
-    let mut seeds = SeedSequence::new(!spec.seed);
+    let mut seeds = SeedSequence::new(!seed);
     let limits = Arc::new(Limits::new(model.event_rate, phase.start_ns));
     let threads = u32::try_from(model.threads()).unwrap_or(u32::MAX);
     let mut crew = Crew::new(Arc::clone(&phase.board));

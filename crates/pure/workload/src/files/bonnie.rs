@@ -20,7 +20,8 @@ pub enum CharacterIo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BonnieSpec {
-    /// Size of the large file, in bytes; at least twice the memory, or the cache is measured.
+    /// Size of the large file, in bytes; zero for twice the memory of the machine that runs it, with less
+    /// of which the cache is measured.
     pub file_bytes: u64,
     /// Size of a block, in bytes.
     pub block_bytes: u64,
@@ -56,12 +57,13 @@ impl BonnieSpec {
     }
 
     pub(super) fn validate(&self) -> Result<(), FileLoadError> {
-        range("--bs", self.block_bytes, 256, 16 << 20)?;
-        range("--size", self.file_bytes, self.block_bytes, 1 << 50)?;
-        range("--threads", self.seekers.into(), 1, 256)?;
-        range("--seeks", self.seeks.into(), 0, 100_000_000)?;
-        range("--seek-writes (%)", self.seek_write_percent.into(), 0, 100)?;
-        range("--files", self.small_files.into(), 0, 10_000_000)?;
-        range("--file-size", self.small_file_bytes, 0, 1 << 30)
+        range("bs", self.block_bytes, 256, 16 << 20)?;
+        let file_bytes = if self.file_bytes == 0 { self.block_bytes } else { self.file_bytes };
+        range("size", file_bytes, self.block_bytes, 1 << 50)?;
+        range("threads", self.seekers.into(), 1, 256)?;
+        range("seeks", self.seeks.into(), 0, 100_000_000)?;
+        range("seek-writes (%)", self.seek_write_percent.into(), 0, 100)?;
+        range("files", self.small_files.into(), 0, 10_000_000)?;
+        range("file-size", self.small_file_bytes, 0, 1 << 30)
     }
 }

@@ -157,7 +157,7 @@ pub struct DbenchSpec {
 
 impl DbenchSpec {
     pub(super) fn validate(&self) -> Result<(), FileLoadError> {
-        range("--threads", self.clients.into(), 1, MAX_CLIENTS.into())?;
+        range("threads", self.clients.into(), 1, MAX_CLIENTS.into())?;
         range("operations of the loadfile", self.ops.len() as u64, 1, MAX_DBENCH_OPS as u64)?;
         range("names of the loadfile", self.names.len() as u64, 0, 2 * MAX_DBENCH_OPS as u64)?;
         let inside = |name: &String| {

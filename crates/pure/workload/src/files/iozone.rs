@@ -70,7 +70,8 @@ impl IozoneTest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IozoneSpec {
-    /// Size of the file, in bytes; at least twice the memory, or the cache is measured.
+    /// Size of the file, in bytes; zero for twice the memory of the machine that runs it, with less
+    /// of which the cache is measured.
     pub file_bytes: u64,
     /// Sizes of a record, in bytes; all tests are made for each in turn.
     pub record_bytes: Vec<u64>,
@@ -96,13 +97,14 @@ impl IozoneSpec {
     }
 
     pub(super) fn validate(&self) -> Result<(), FileLoadError> {
-        range("--bs (how many)", self.record_bytes.len() as u64, 1, 32)?;
-        range("--tests (how many)", self.tests.len() as u64, 1, IozoneTest::ALL.len() as u64)?;
+        range("bs (how many)", self.record_bytes.len() as u64, 1, 32)?;
+        range("tests (how many)", self.tests.len() as u64, 1, IozoneTest::ALL.len() as u64)?;
         for &record_bytes in &self.record_bytes {
-            range("--bs", record_bytes, 512, 16 << 20)?;
+            range("bs", record_bytes, 512, 16 << 20)?;
             // A random test remembers the order of all records.
-            range("--size", self.file_bytes, record_bytes, record_bytes << 26)?;
+            let file_bytes = if self.file_bytes == 0 { record_bytes } else { self.file_bytes };
+            range("size", file_bytes, record_bytes, record_bytes << 26)?;
         }
-        range("--stride (records)", self.stride_records, 1, 1 << 20)
+        range("stride (records)", self.stride_records, 1, 1 << 20)
     }
 }

@@ -9,6 +9,7 @@ mod dbench;
 mod draw;
 mod iozone;
 mod model;
+mod notation;
 mod personality;
 
 use serde::{Deserialize, Serialize};
@@ -76,26 +77,18 @@ pub struct FileSpec {
     /// The page cache.
     #[serde(default)]
     pub cache: CacheControl,
-    /// How long a model or a loadfile runs, warm-up not counted, in nanoseconds. Tests with an end of
-    /// their own run to it.
-    pub time_ns: u64,
-    /// How long it runs before measuring, in nanoseconds.
-    #[serde(default)]
-    pub warmup_ns: u64,
-    /// Length of an interval of the series, in nanoseconds.
-    pub interval_ns: u64,
+    /// How long one run of a model or a loadfile is, in nanoseconds. Tests have an end of their own.
+    pub run_ns: u64,
     /// The pace of a model or a loadfile; without it threads go as fast as they can.
     #[serde(default)]
     pub pace: Option<Pace>,
-    /// Seed of every random choice.
-    pub seed: u64,
 }
 
-/// The longest warm-up or run: a week, in nanoseconds.
+/// The longest run: a week, in nanoseconds.
 const MAX_TIME_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// A load on files that makes no sense.
-#[derive(Debug, Error, PartialEq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 pub enum FileLoadError {
     /// A number outside its limits.
     #[error("{flag} {value} is outside {least} to {most}")]
@@ -110,8 +103,8 @@ pub enum FileLoadError {
         most: u64,
     },
     /// A rate that is no rate.
-    #[error("--rate {0}/s is outside 0.001/s to 10000000/s, of all threads together")]
-    Rate(f64),
+    #[error("rate={0}/s is outside 0.001/s to 10000000/s, of all threads together")]
+    Rate(String),
     /// A flag that this load has no use for.
     #[error("{flag}: {why}")]
     Useless {
@@ -132,19 +125,35 @@ fn range(flag: &'static str, value: u64, least: u64, most: u64) -> Result<(), Fi
     Err(FileLoadError::Range { flag, value, least, most })
 }
 
+impl FileLoad {
+    /// Its name in the notation and in records.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Bonnie(_) => "bonnie",
+            Self::Iozone(_) => "iozone",
+            Self::Model(model) => Personality::find(&model.name).map_or("model", Personality::name),
+            Self::Dbench(_) => "dbench",
+        }
+    }
+
+    /// Threads or clients that work at once.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Bonnie(bonnie) => bonnie.seekers,
+            Self::Iozone(_) => 1,
+            Self::Model(model) => u32::try_from(model.threads()).unwrap_or(u32::MAX),
+            Self::Dbench(dbench) => dbench.clients,
+        }
+    }
+}
+
 impl FileSpec {
     /// This load for a minute, at full speed, the cache dropped between phases.
     #[must_use]
     pub fn new(load: FileLoad) -> Self {
-        Self {
-            load,
-            cache: CacheControl::Drop,
-            time_ns: 60_000_000_000,
-            warmup_ns: 0,
-            interval_ns: 1_000_000_000,
-            pace: None,
-            seed: 1,
-        }
+        Self { load, cache: CacheControl::Drop, run_ns: 60_000_000_000, pace: None }
     }
 
     /// Checks every field against its limits.
@@ -152,20 +161,25 @@ impl FileSpec {
     /// # Errors
     /// The first thing found wrong, naming the flag to change.
     pub fn validate(&self) -> Result<(), FileLoadError> {
-        range("--time (ns)", self.time_ns, 1_000_000, MAX_TIME_NS)?;
-        range("--ramp (ns)", self.warmup_ns, 0, MAX_TIME_NS)?;
-        range("--interval (ns)", self.interval_ns, 1_000_000, MAX_TIME_NS)?;
+        range("run (ns)", self.run_ns, 1_000_000, MAX_TIME_NS)?;
         if let Some(pace) = self.pace {
             let per_second = pace.rate.per_second;
             if !(0.001..=crate::load::MAX_RATE).contains(&per_second) {
-                return Err(FileLoadError::Rate(per_second));
+                return Err(FileLoadError::Rate(per_second.to_string()));
             }
             if matches!(self.load, FileLoad::Bonnie(_) | FileLoad::Iozone(_)) {
                 return Err(FileLoadError::Useless {
-                    flag: "--rate",
+                    flag: "rate",
                     why: "Bonnie++'s and Iozone's tests measure how fast a file system can be; leave it out",
                 });
             }
+        }
+        let sizes_vary = matches!(self.load, FileLoad::Model(_) | FileLoad::Dbench(_));
+        if self.cache == CacheControl::Direct && sizes_vary {
+            return Err(FileLoadError::Useless {
+                flag: "cache=direct",
+                why: "files and requests of any size cannot bypass the cache; use cache=drop or cache=keep",
+            });
         }
         match &self.load {
             FileLoad::Bonnie(bonnie) => bonnie.validate(),

@@ -23,7 +23,7 @@ const MAX_IO_BYTES: f64 = 64.0 * 1024.0 * 1024.0;
 const MAX_ITERS: u32 = 1_000_000;
 
 /// A model that makes no sense.
-#[derive(Debug, Error, PartialEq)]
+#[derive(Debug, Clone, Error, PartialEq, Eq)]
 #[error("{place}: {why}")]
 pub struct ModelError {
     /// Which part of the model, by its name.
@@ -330,14 +330,14 @@ impl FileModel {
     pub fn set_threads(&mut self, threads: u32) -> Result<(), ModelError> {
         let kinds: usize = self.processes.iter().map(|process| process.threads.len()).sum();
         let why =
-            "it has several kinds of threads: set the variable of the one you mean, such as --set nthreads=8";
+            "it has several kinds of threads: set the variable of the one you mean, such as set=nthreads:8";
         match self.processes.as_mut_slice() {
             [process] if kinds == 1 => {
                 process.instances = 1;
                 process.threads[0].instances = threads;
                 Ok(())
             }
-            _ => Err(ModelError { place: format!("{}: --threads", self.name), why: why.into() }),
+            _ => Err(ModelError { place: format!("{}: threads", self.name), why: why.into() }),
         }
     }
 

@@ -1,0 +1,51 @@
+//! What this machine says of itself: caches, memory, time taken by a hypervisor.
+
+use std::fs;
+
+use virtbench_units::parse_bytes;
+
+/// Size of the last-level cache, in bytes; nothing where the kernel does not say.
+pub(crate) fn last_level_cache_bytes() -> Option<u64> {
+    let caches = fs::read_dir("/sys/devices/system/cpu/cpu0/cache").ok()?;
+    let size =
+        |folder: &fs::DirEntry| parse_bytes(fs::read_to_string(folder.path().join("size")).ok()?.trim()).ok();
+    caches.flatten().filter_map(|folder| size(&folder)).max()
+}
+
+/// Memory that can be had without swapping, in bytes.
+pub(crate) fn available_memory_bytes() -> Option<u64> {
+    available_in(&fs::read_to_string("/proc/meminfo").ok()?)
+}
+
+fn available_in(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kibibytes.checked_mul(1024)
+}
+
+/// Time that a hypervisor took from all processors since boot, in nanoseconds; nothing where the
+/// kernel does not say.
+pub(crate) fn steal_ns() -> Option<u64> {
+    // SAFETY: sysconf reads a constant of the system and has no memory effects.
+    let ticks_per_second =
+        u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    let ticks = stolen_ticks(&fs::read_to_string("/proc/stat").ok()?)?;
+    ticks.checked_mul(1_000_000_000 / ticks_per_second)
+}
+
+fn stolen_ticks(stat: &str) -> Option<u64> {
+    stat.lines().next()?.strip_prefix("cpu ")?.split_whitespace().nth(7)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_tables_are_read() {
+        assert_eq!(available_in("MemTotal:  9 kB\nMemAvailable:     1234 kB\n"), Some(1_263_616));
+        assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1\n"), Some(88));
+        assert_eq!((available_in(""), stolen_ticks("")), (None, None));
+        assert!(available_memory_bytes().is_some() && steal_ns().is_some());
+    }
+}

@@ -1,0 +1,173 @@
+//! What a classic workload did on one machine.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use virtbench_units::LatencySummary;
+use virtbench_workload::WorkloadSpec;
+
+use crate::outcome::{Interval, LoadOutcome};
+
+/// Which way a figure should go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Better {
+    /// More is better, such as throughput.
+    Higher,
+    /// Less is better, such as time.
+    Lower,
+    /// It explains, and is neither good nor bad, such as idle time.
+    Neither,
+}
+
+/// One figure, with a sample for each run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Metric {
+    /// What it is of, such as `triad` or `compress idle`; unique within an outcome.
+    pub name: String,
+    /// Its unit, such as `B/s`, `operations/min`, `%`.
+    pub unit: String,
+    /// Which way it should go.
+    pub better: Better,
+    /// Run by run; runs that were cut before this was measured are left out.
+    pub samples: Vec<f64>,
+    /// Mean of the samples.
+    pub mean: f64,
+    /// Standard deviation of the samples (n - 1); null with fewer than two.
+    pub stddev: Option<f64>,
+}
+
+impl Metric {
+    /// A figure from its samples; nothing without any.
+    #[must_use]
+    pub fn new(name: &str, unit: &str, better: Better, samples: Vec<f64>) -> Option<Self> {
+        if samples.is_empty() {
+            return None;
+        }
+        let n = samples.len() as f64;
+        let mean = samples.iter().sum::<f64>() / n;
+        let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
+        let stddev = (samples.len() > 1).then(|| (squares / (n - 1.0)).sqrt());
+        Some(Self { name: name.to_owned(), unit: unit.to_owned(), better, samples, mean, stddev })
+    }
+}
+
+/// The outcome of one classic workload on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkloadOutcome {
+    /// The figures; the first stands for the whole.
+    pub metrics: Vec<Metric>,
+    /// Runs that were finished while measuring.
+    pub runs: u32,
+    /// Operations completed while measuring, also in runs that were cut.
+    pub operations: u64,
+    /// Bytes they moved, where they move any.
+    pub bytes: u64,
+    /// Latency of operations in nanoseconds, where it was recorded.
+    pub latency_ns: Option<LatencySummary>,
+    /// Latencies of all operations: an HdrHistogram, compressed V2 in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+    /// Operations that failed, or came to a wrong result.
+    pub errors: u64,
+    /// Failed operations by what went wrong.
+    pub error_kinds: BTreeMap<String, u64>,
+    /// How long was really measured, in nanoseconds of the measuring machine's clock.
+    pub elapsed_ns: u64,
+    /// Whether it was stopped, or ran into its limit, before its runs or its time were over.
+    pub interrupted: bool,
+    /// Threads or clients that worked.
+    pub threads: u32,
+    /// CPU time the process used while measuring, in nanoseconds (user, system), by the measuring
+    /// machine's own accounts.
+    pub own_cpu_ns: [u64; 2],
+    /// Time that a hypervisor took from the measuring machine's processors, all summed, in
+    /// nanoseconds; null where it does not say.
+    pub steal_ns: Option<u64>,
+    /// The series. Its intervals count from the moment for which the start was agreed upon, so that
+    /// those of machines that were started together can be laid side by side.
+    pub intervals: Vec<Interval>,
+    /// The workload.
+    pub spec: WorkloadSpec,
+    /// What a reader should know, such as that a page cache could not be emptied.
+    pub notes: Vec<String>,
+}
+
+impl WorkloadOutcome {
+    /// The figure of this name.
+    #[must_use]
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
+        self.metrics.iter().find(|metric| metric.name == name)
+    }
+
+    /// Share of the time in which a thread had no processor, in percent of all threads' time (paper 4,
+    /// Figure 2, less the machine's other processes).
+    #[must_use]
+    pub fn idle_percent(&self) -> f64 {
+        idle_percent(self.own_cpu_ns[0] + self.own_cpu_ns[1], self.threads, self.elapsed_ns)
+    }
+}
+
+/// Share of the time of `threads` that `cpu_ns` does not account for, in percent.
+#[must_use]
+pub fn idle_percent(cpu_ns: u64, threads: u32, elapsed_ns: u64) -> f64 {
+    let all_ns = f64::from(threads) * elapsed_ns as f64;
+    if all_ns > 0.0 { (100.0 * (1.0 - cpu_ns as f64 / all_ns)).clamp(0.0, 100.0) } else { 0.0 }
+}
+
+/// What came of a job ([`virtbench_workload::JobSpec`]).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum JobOutcome {
+    /// Of a load.
+    Load(Box<LoadOutcome>),
+    /// Of a classic workload.
+    Workload(Box<WorkloadOutcome>),
+}
+
+impl JobOutcome {
+    /// How long was measured, in nanoseconds of the measuring machine's clock.
+    #[must_use]
+    pub fn elapsed_ns(&self) -> u64 {
+        match self {
+            Self::Load(load) => load.elapsed_ns,
+            Self::Workload(workload) => workload.elapsed_ns,
+        }
+    }
+
+    /// The load's outcome, if it is one.
+    #[must_use]
+    pub fn load(self) -> Option<LoadOutcome> {
+        if let Self::Load(load) = self { Some(*load) } else { None }
+    }
+
+    /// The workload's outcome, if it is one.
+    #[must_use]
+    pub fn workload(self) -> Option<WorkloadOutcome> {
+        if let Self::Workload(workload) = self { Some(*workload) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_give_mean_and_standard_deviation() {
+        let metric = Metric::new("triad", "B/s", Better::Higher, vec![2.0, 4.0, 6.0]).unwrap();
+        assert_eq!((metric.mean, metric.stddev), (4.0, Some(2.0)));
+        assert_eq!(Metric::new("triad", "B/s", Better::Higher, vec![2.0]).unwrap().stddev, None);
+        assert!(Metric::new("triad", "B/s", Better::Higher, Vec::new()).is_none());
+    }
+
+    #[test]
+    fn idle_time_is_what_no_thread_used() {
+        assert_eq!(idle_percent(1_500, 2, 1_000), 25.0);
+        assert_eq!(idle_percent(3_000, 2, 1_000), 0.0);
+        assert_eq!(idle_percent(0, 0, 0), 0.0);
+    }
+}

@@ -1,0 +1,186 @@
+//! Classic workloads (paper 4; paper 5, section 4.3; paper 1, section 4): what is run, how often, and
+//! under which circumstances.
+//!
+//! A [`WorkloadSpec`] is what every workload has in common, its [`Workload`] what only one has. Both
+//! have a notation for command lines, `memory:threads=2,runs=5`, read by [`parse_workload`].
+
+mod cpu;
+mod memory;
+mod notation;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use virtbench_units::{format_bytes, format_duration_ns};
+
+pub use cpu::{CpuKernel, CpuSpec};
+pub use memory::{MemoryKernel, MemorySpec, Stores};
+pub use notation::{WorkloadSyntaxError, parse_workload, with_options};
+
+use crate::files::{FileLoadError, FileSpec};
+
+/// The most threads a workload can have.
+pub const MAX_THREADS: u32 = 1024;
+/// The most rounds.
+const MAX_RUNS: u32 = 10_000;
+/// The most ballast, in bytes.
+const MAX_BALLAST_BYTES: u64 = 1 << 44;
+/// The longest time of anything: a week.
+const MAX_TIME_NS: u64 = 7 * 24 * 3_600_000_000_000;
+
+/// What is run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Workload {
+    /// Memory throughput: COPY, SCALE, ADD and TRIAD (paper 4, section 4).
+    Memory(MemorySpec),
+    /// A suite of computations (paper 4, section 3).
+    Cpu(CpuSpec),
+    /// Files in a folder (paper 4, section 5; paper 5, section 4.3; paper 1, section 4).
+    Files(FileSpec),
+}
+
+impl Workload {
+    /// Its name in the notation and in records.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Memory(_) => "memory",
+            Self::Cpu(_) => "cpu",
+            Self::Files(files) => files.load.name(),
+        }
+    }
+
+    /// Whether it needs a folder or a disk.
+    #[must_use]
+    pub fn needs_storage(&self) -> bool {
+        match self {
+            Self::Memory(_) | Self::Cpu(_) => false,
+            Self::Files(_) => true,
+        }
+    }
+
+    /// Threads or clients; 0 stands for as many as there are processors.
+    #[must_use]
+    pub fn threads(&self) -> u32 {
+        match self {
+            Self::Memory(memory) => memory.threads,
+            Self::Cpu(cpu) => cpu.threads,
+            Self::Files(files) => files.load.threads(),
+        }
+    }
+}
+
+/// A workload as one machine runs it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkloadSpec {
+    /// What is run.
+    pub workload: Workload,
+    /// How often it is run, one sample of every figure each (paper 4: five).
+    pub runs: u32,
+    /// Instead of `runs`: it is run again and again until this time has passed, in nanoseconds, so
+    /// that it disturbs others for as long as they are measured. A run that is cut gives no sample of
+    /// what it had not finished.
+    pub time_ns: Option<u64>,
+    /// Time before measuring in which it is run and not recorded, in nanoseconds.
+    pub ramp_ns: u64,
+    /// The longest that it may take, in nanoseconds; what is not done by then is not recorded.
+    pub limit_ns: u64,
+    /// Length of an interval of the series, in nanoseconds.
+    pub interval_ns: u64,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Memory that is kept resident meanwhile, in bytes, so that none is left for caches.
+    pub ballast_bytes: u64,
+    /// Whether the page cache is emptied before every run.
+    pub drop_caches: bool,
+}
+
+impl WorkloadSpec {
+    /// A workload with everything else as it is when nobody says otherwise: five runs, no ramp-up, at
+    /// most an hour, intervals of 500 ms, no ballast.
+    #[must_use]
+    pub fn new(workload: Workload) -> Self {
+        Self {
+            workload,
+            runs: 5,
+            time_ns: None,
+            ramp_ns: 0,
+            limit_ns: 3_600_000_000_000,
+            interval_ns: 500_000_000,
+            seed: 1,
+            ballast_bytes: 0,
+            drop_caches: false,
+        }
+    }
+
+    /// The longest that measuring may take, in nanoseconds.
+    #[must_use]
+    pub fn longest_ns(&self) -> u64 {
+        self.time_ns.unwrap_or(self.limit_ns)
+    }
+
+    /// Checks every field against its limits.
+    ///
+    /// # Errors
+    /// The first thing found wrong, naming the key to change.
+    pub fn validate(&self) -> Result<(), WorkloadError> {
+        check("runs", self.runs.into(), 1, MAX_RUNS.into(), plain)?;
+        check("ramp", self.ramp_ns, 0, MAX_TIME_NS, format_duration_ns)?;
+        check("time", self.time_ns.unwrap_or(MAX_TIME_NS), 1_000_000, MAX_TIME_NS, format_duration_ns)?;
+        check("limit", self.limit_ns, 1_000_000, MAX_TIME_NS, format_duration_ns)?;
+        check("interval", self.interval_ns, 1_000_000, MAX_TIME_NS, format_duration_ns)?;
+        check("ballast", self.ballast_bytes, 0, MAX_BALLAST_BYTES, format_bytes)?;
+        check("threads", self.workload.threads().into(), 0, MAX_THREADS.into(), plain)?;
+        match &self.workload {
+            Workload::Memory(memory) => memory.validate(),
+            Workload::Cpu(cpu) => cpu.validate(),
+            Workload::Files(files) => Ok(files.validate()?),
+        }
+    }
+}
+
+/// A workload that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum WorkloadError {
+    /// A figure outside its limits.
+    #[error("{key}={value} is outside {least} to {most}")]
+    Range {
+        /// The key to change.
+        key: &'static str,
+        /// What was given.
+        value: String,
+        /// The least allowed.
+        least: String,
+        /// The most allowed.
+        most: String,
+    },
+    /// A load on files.
+    #[error(transparent)]
+    Files(#[from] FileLoadError),
+    /// Nothing is left to do.
+    #[error("{key} names nothing to run: leave it out for all")]
+    Nothing {
+        /// The key to change.
+        key: &'static str,
+    },
+}
+
+/// Holds a figure against its limits; `words` writes it as the notation does.
+fn check(
+    key: &'static str,
+    value: u64,
+    least: u64,
+    most: u64,
+    words: fn(u64) -> String,
+) -> Result<(), WorkloadError> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(WorkloadError::Range { key, value: words(value), least: words(least), most: words(most) })
+}
+
+fn plain(value: u64) -> String {
+    value.to_string()
+}

@@ -9,7 +9,10 @@
 //! moment and repeats it; what a run measures goes to the [`Sheet`], what is under way is counted on
 //! the [`Watch`], which also says when to end.
 
+mod ballast;
 mod body;
+mod caches;
+mod cpu;
 mod crew;
 mod machine;
 mod memory;

@@ -1,8 +1,11 @@
 //! From a specification to something that can be run.
 
+use memmap2::MmapMut;
 use virtbench_workload::{Workload, WorkloadSpec};
 
+use crate::ballast;
 use crate::body::{Body, ClassicError, Place};
+use crate::cpu::Cpu;
 use crate::memory::Memory;
 
 /// A workload with everything it needs.
@@ -10,6 +13,8 @@ pub struct Prepared {
     pub(crate) spec: WorkloadSpec,
     pub(crate) body: Box<dyn Body>,
     pub(crate) notes: Vec<String>,
+    /// Held for its weight alone.
+    _ballast: Option<MmapMut>,
 }
 
 impl std::fmt::Debug for Prepared {
@@ -25,9 +30,11 @@ impl std::fmt::Debug for Prepared {
 pub fn prepare(spec: &WorkloadSpec, _place: Option<&Place>) -> Result<Prepared, ClassicError> {
     spec.validate()?;
     let mut notes = Vec::new();
+    // First, so that what sizes itself by the memory that is free sees what is left.
+    let ballast = ballast::take(spec.ballast_bytes, &mut notes)?;
     let body: Box<dyn Body> = match &spec.workload {
         Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
-        Workload::Cpu(_) => return Err(ClassicError::Misfit("not yet there".into())),
+        Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
     };
-    Ok(Prepared { spec: spec.clone(), body, notes })
+    Ok(Prepared { spec: spec.clone(), body, notes, _ballast: ballast })
 }

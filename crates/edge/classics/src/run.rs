@@ -9,6 +9,7 @@ use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
 use virtbench_record::WorkloadOutcome;
 
 use crate::body::{ClassicError, Watch};
+use crate::caches::drop_caches;
 use crate::machine::steal_ns;
 use crate::prepare::Prepared;
 use crate::series;
@@ -95,6 +96,9 @@ impl Prepared {
     fn rounds(&mut self, watch: &Watch<'_>, sheet: &mut Sheet) -> Result<u32, ClassicError> {
         let most = if self.spec.time_ns.is_some() { u32::MAX } else { self.spec.runs };
         for run in 0..most {
+            if self.spec.drop_caches {
+                sheet.note(drop_caches(&self.body.files()));
+            }
             self.body.round(watch, sheet)?;
             if watch.is_over() {
                 // Whether the last moment fell into this run or behind it makes no difference.

@@ -5,24 +5,70 @@ use virtbench_units::format_duration_ns;
 
 use super::{WorkloadError, check};
 
-/// One computation.
+/// One computation. In brackets what it stands for in SPECjvm2008.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CpuKernel {
-    /// SHA-256 of a buffer.
+    /// Parses program text into a syntax tree (compiler).
+    Parse,
+    /// Compresses and expands text (compress).
+    Compress,
+    /// Encrypts and decrypts with AES-128 in counter mode (crypto.aes).
+    Aes,
+    /// Hashes with SHA-256 (the digests of crypto.signverify).
     Sha,
+    /// Signs and verifies with Ed25519 (crypto.rsa and crypto.signverify).
+    SignVerify,
+    /// Fast Fourier transform there and back (scimark.fft).
+    Fft,
+    /// Decomposes a dense matrix and solves with it (scimark.lu).
+    Lu,
+    /// Estimates pi by throwing points (scimark.monte_carlo).
+    MonteCarlo,
+    /// Successive over-relaxation on a grid (scimark.sor).
+    Sor,
+    /// Multiplies a sparse matrix with a vector (scimark.sparse).
+    Sparse,
+    /// Writes and reads records as JSON (serial).
+    Serial,
+    /// Reads and writes a document (xml).
+    Xml,
 }
 
 impl CpuKernel {
     /// All, in the order in which they are run.
-    pub const ALL: [Self; 1] = [Self::Sha];
+    pub const ALL: [Self; 12] = [
+        Self::Parse,
+        Self::Compress,
+        Self::Aes,
+        Self::Sha,
+        Self::SignVerify,
+        Self::Fft,
+        Self::Lu,
+        Self::MonteCarlo,
+        Self::Sor,
+        Self::Sparse,
+        Self::Serial,
+        Self::Xml,
+    ];
 
     /// Its name in the notation and in records.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Parse => "parse",
+            Self::Compress => "compress",
+            Self::Aes => "aes",
             Self::Sha => "sha",
+            Self::SignVerify => "sign-verify",
+            Self::Fft => "fft",
+            Self::Lu => "lu",
+            Self::MonteCarlo => "monte-carlo",
+            Self::Sor => "sor",
+            Self::Sparse => "sparse",
+            Self::Serial => "serial",
+            Self::Xml => "xml",
         }
     }
 }

@@ -6,16 +6,21 @@
 //! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
+//! - [`read_filebench`] reads models of file loads, [`read_loadfile`] what dbench replays.
 //!
 //! Files come from strangers: they are at most [`MAX_FILE_BYTES`], counts are bounded, no number in
 //! them sizes an allocation, and no bytes make a reader panic.
 
+mod filebench;
 mod import;
+mod loadfile;
 pub mod results;
 pub mod trace;
 mod write;
 
+pub use filebench::{FilebenchError, FilebenchFile, read_filebench};
 pub use import::{
     Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
 };
+pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -5,6 +5,7 @@ pub mod repeat;
 pub mod saturate;
 mod spec;
 pub mod surface;
+pub mod workload;
 
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub struct Arguments {
 pub enum Command {
     /// Apply an Iometer-style load to a file or device and report what came of it
     Load(Box<LoadArgs>),
+    /// Run a classic workload on this machine: memory throughput, a suite of computations
+    Workload(Box<workload::WorkloadArgs>),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
     Saturate(Box<saturate::SaturateArgs>),
     /// Predict a whole throughput surface from the points that tell most about it

@@ -7,6 +7,7 @@ mod exit;
 mod guests;
 mod interrupt;
 mod progress;
+mod watched;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
+        Command::Workload(workload) => commands::workload::execute(&workload),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),

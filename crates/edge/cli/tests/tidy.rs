@@ -23,7 +23,10 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
     ("bench", &["lab", "record", "units", "workload"]),
-    ("cli", &["engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"]),
+    (
+        "cli",
+        &["classics", "engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"],
+    ),
 ];
 
 /// Lines after which a file is asked what its second idea is (tests that live beside it not counted).

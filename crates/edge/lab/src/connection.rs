@@ -187,21 +187,31 @@ impl Connection {
         }
     }
 
-    /// Waits for the load's outcome: for as long as the load takes, and `grace` beyond. In that time
-    /// the agent is asked for signs of life, so that an error can tell a dead disk from a dead guest.
+    /// Waits for the job's outcome: for as long as it may take, and `grace` beyond. From when it is
+    /// expected the agent is asked for signs of life, so that an error can tell a dead disk from a dead
+    /// guest; one that gives none for `grace` is not waited for any longer.
     ///
     /// # Errors
     /// `Refused` if the load failed, `NotFinished` if its time ran out; anything else breaks the
     /// connection.
-    pub fn finished(&mut self, expected: Duration, grace: Duration) -> Result<JobOutcome, ConnectionError> {
-        let limit = expected + grace;
+    pub fn finished(
+        &mut self,
+        expected: Duration,
+        longest: Duration,
+        grace: Duration,
+    ) -> Result<JobOutcome, ConnectionError> {
+        let limit = longest + grace;
         let until = Instant::now() + limit;
+        let mut heard = Instant::now() + expected;
         let signs_before = self.signs_seen;
         let mut patience = expected + SIGN_INTERVAL;
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(ConnectionError::NotFinished { limit, answers: self.signs_seen > signs_before });
+            }
+            if heard.elapsed() >= grace {
+                return Err(ConnectionError::NotFinished { limit: expected + grace, answers: false });
             }
             if !self.readable_within(patience.min(left))? {
                 self.pings += 1;
@@ -213,7 +223,10 @@ impl Connection {
             match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
                 Some(Reply::Finished(outcome)) => return Ok(outcome),
                 Some(other) => return Err(unexpected("finish the load", &other)),
-                None => patience = SIGN_INTERVAL,
+                None => {
+                    patience = SIGN_INTERVAL;
+                    heard = Instant::now();
+                }
             }
         }
     }

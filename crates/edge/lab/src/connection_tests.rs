@@ -68,7 +68,7 @@ fn what_a_guest_says_is_cut_and_loses_its_escape_sequences() {
     let message = format!("\x1b[31m{}", "long ".repeat(1000));
     let reply = Reply::Failed { kind: FailureKind::Target, message };
     let (mut connection, _agent) = to_one_who_says(&frame(&reply));
-    let error = connection.finished(SOON, SOON).unwrap_err();
+    let error = connection.finished(SOON, SOON, SOON).unwrap_err();
     assert!(matches!(&error, ConnectionError::Refused { kind: FailureKind::Target, .. }));
     let text = error.to_string();
     assert!(!text.contains('\x1b') && text.len() <= TEXT_LIMIT, "{text}");
@@ -86,12 +86,22 @@ fn an_agent_that_is_late_is_asked_for_signs_of_life() {
                 }
             }
         });
-        let error = connection.finished(Duration::ZERO, SIGN_INTERVAL + 5 * SOON).unwrap_err();
+        let error =
+            connection.finished(Duration::ZERO, Duration::ZERO, SIGN_INTERVAL + 5 * SOON).unwrap_err();
         assert!(matches!(error, ConnectionError::NotFinished { answers: found, .. } if found == answers));
         error.to_string()
     };
     assert!(late(true).contains("its disk does not"));
     assert!(late(false).contains("the guest hangs"));
+}
+
+#[test]
+fn a_workload_may_take_longer_than_expected_but_not_be_silent() {
+    let (mut connection, _agent) = to_one_who_says(b"");
+    let began = Instant::now();
+    let error = connection.finished(SOON, Duration::from_secs(3600), SIGN_INTERVAL + SOON).unwrap_err();
+    assert!(matches!(error, ConnectionError::NotFinished { answers: false, .. }));
+    assert!(began.elapsed() < Duration::from_secs(60));
 }
 
 #[test]
@@ -103,7 +113,7 @@ fn an_outcome_may_come_after_signs_of_life() {
         send(&mut agent, &Reply::Pong { id, clock_ns: 0 }).unwrap();
     }
     send(&mut agent, &Reply::Failed { kind: FailureKind::Run, message: "over".into() }).unwrap();
-    let error = connection.finished(SOON, SOON).unwrap_err();
+    let error = connection.finished(SOON, SOON, SOON).unwrap_err();
     assert!(matches!(error, ConnectionError::Refused { kind: FailureKind::Run, .. }));
     assert_eq!(connection.signs_seen, 3);
 }

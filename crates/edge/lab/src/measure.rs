@@ -220,13 +220,14 @@ fn run(
 ) -> Result<Run, LabError> {
     let lead = Duration::from_nanos(start_ns.saturating_sub(now_ns()));
     let ramp_limit = lead + Duration::from_nanos(spec.ramp_ns()) + limits.grace;
-    let time = Duration::from_nanos(spec.time_ns());
+    let (expected, longest) =
+        (Duration::from_nanos(spec.expected_ns()), Duration::from_nanos(spec.time_ns()));
     let connection = machine.connection();
     let outcome = connection
         .start(before.agent_ns(start_ns))
         .and_then(|()| connection.measuring(ramp_limit))
         .and_then(|measuring| match measuring {
-            Measuring::Since { .. } => connection.finished(time, limits.grace).map(Some),
+            Measuring::Since { .. } => connection.finished(expected, longest, limits.grace).map(Some),
             Measuring::Stopped(_) => Ok(None),
         })
         .map_err(|error| failure(machine, error))?

@@ -47,6 +47,15 @@ impl JobSpec {
         }
     }
 
+    /// How long measuring is likely to take, in nanoseconds.
+    #[must_use]
+    pub fn expected_ns(&self) -> u64 {
+        match self {
+            Self::Load(load) => load.time_ns,
+            Self::Workload(workload) => workload.expected_ns(),
+        }
+    }
+
     /// How long measuring takes, in nanoseconds, where that is known beforehand.
     #[must_use]
     pub fn fixed_time_ns(&self) -> Option<u64> {

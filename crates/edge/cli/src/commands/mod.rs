@@ -9,3 +9,4 @@ pub mod report;
 pub mod saturate;
 pub mod study;
 pub mod surface;
+pub mod workload;

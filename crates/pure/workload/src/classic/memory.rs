@@ -87,6 +87,12 @@ impl MemorySpec {
     /// The smallest array, in bytes; the largest is a matter of the machine's memory.
     pub const MIN_ARRAY_BYTES: u64 = 64 << 10;
 
+    /// How long one run takes, in nanoseconds.
+    pub(super) fn run_ns(&self) -> u64 {
+        let variants = if self.stores == Stores::Both { 2 } else { 1 };
+        self.kernel_ns.saturating_mul(variants * MemoryKernel::ALL.len() as u64)
+    }
+
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
         if self.array_bytes != 0 {
             check("array", self.array_bytes, Self::MIN_ARRAY_BYTES, 1 << 42, format_bytes)?;

@@ -60,6 +60,15 @@ impl Workload {
         }
     }
 
+    /// How long one run takes, in nanoseconds, where that is known beforehand.
+    #[must_use]
+    pub fn run_ns(&self) -> Option<u64> {
+        match self {
+            Self::Memory(memory) => Some(memory.run_ns()),
+            Self::Cpu(cpu) => Some(cpu.kernel_ns.saturating_mul(cpu.kernels.len() as u64)),
+        }
+    }
+
     /// Threads or clients; 0 stands for as many as there are processors.
     #[must_use]
     pub fn threads(&self) -> u32 {
@@ -119,6 +128,13 @@ impl WorkloadSpec {
     #[must_use]
     pub fn longest_ns(&self) -> u64 {
         self.time_ns.unwrap_or(self.limit_ns)
+    }
+
+    /// How long measuring is likely to take, in nanoseconds: as long as it may where nobody knows.
+    #[must_use]
+    pub fn expected_ns(&self) -> u64 {
+        let runs_ns = self.workload.run_ns().map(|run_ns| run_ns.saturating_mul(self.runs.into()));
+        self.time_ns.or(runs_ns).unwrap_or(self.limit_ns).min(self.longest_ns())
     }
 
     /// Checks every field against its limits.

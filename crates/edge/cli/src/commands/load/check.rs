@@ -6,9 +6,10 @@ use virtbench_engine::{Control, Target, verify};
 use virtbench_record::Verification;
 use virtbench_workload::LoadSpec;
 
-use super::measure::{refusal, stoppable};
+use super::measure::refusal;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::watched::stoppable;
 
 /// Checks the target without applying a load.
 pub fn execute(spec: &LoadSpec, target: &Target, json: bool) -> Outcome {

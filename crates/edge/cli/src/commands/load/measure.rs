@@ -1,18 +1,14 @@
 //! One run of a load, watched.
 
-use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
-
 use virtbench_engine::{Control, EngineError, Target, run};
-use virtbench_lab::CpuSample;
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
 use super::check;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{interrupt, progress};
+use crate::interrupt;
+use crate::watched::{OnMeasuring, watched};
 
 /// Runs the load, showing progress, and samples the host's CPU use over the measuring time.
 pub fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse), Failure> {
@@ -23,50 +19,11 @@ pub fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse
 pub fn measure_watched(
     spec: &LoadSpec,
     target: &Target,
-    mut look: impl FnMut(&Control),
+    look: impl FnMut(&Control),
 ) -> Result<(LoadOutcome, HostUse), Failure> {
-    let control = stoppable(Control::new(spec.workers));
-    let bar = progress::timer(spec.ramp_ns + spec.time_ns, "measuring");
-    let began = Instant::now();
-    let outcome = thread::scope(|scope| {
-        let load = scope.spawn(|| {
-            let mut begin = None;
-            let outcome = run(spec, target, &control, 0, |_| begin = Some(CpuSample::take()));
-            (outcome, begin, CpuSample::take())
-        });
-        let mut before = 0;
-        while !load.is_finished() {
-            thread::sleep(Duration::from_millis(100).min(began.elapsed() / 4 + Duration::from_millis(1)));
-            let now = control.completed();
-            progress::tick(&bar, began.elapsed());
-            bar.set_message(format!("{now} operations, {} more", now - before));
-            before = now;
-            look(&control);
-        }
-        load.join()
-    });
-    bar.finish_and_clear();
-    let (outcome, begin, end) =
-        outcome.map_err(|_| Failure::message(Kind::Other, "the load panicked: a defect of virtbench"))?;
-    let outcome = outcome.map_err(refusal)?;
-    let end = end?;
-    let begin = begin.transpose()?.unwrap_or_else(|| end.clone());
-    Ok((outcome, begin.until(&end)))
-}
-
-/// A control that a signal stops, for as long as somebody holds it.
-pub fn stoppable(control: Control) -> Arc<Control> {
-    let control = Arc::new(control);
-    let stopper = Arc::downgrade(&control);
-    interrupt::on_request(move || {
-        if let Some(control) = stopper.upgrade() {
-            control.stop();
-        }
-    });
-    if interrupt::requested() {
-        control.stop();
-    }
-    control
+    let job = |control: &Control, on_measuring: OnMeasuring<'_>| run(spec, target, control, 0, on_measuring);
+    let (outcome, host) = watched(Control::new(spec.workers), spec.ramp_ns + spec.time_ns, job, look)?;
+    Ok((outcome.map_err(refusal)?, host))
 }
 
 /// What the shell is told of a load that could not be applied.

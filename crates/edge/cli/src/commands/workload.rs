@@ -1,0 +1,117 @@
+//! `virtbench workload`: a classic workload on this machine.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use virtbench_classics::{ClassicError, Place, prepare};
+use virtbench_engine::Control;
+use virtbench_record::{Better, HostUse, Metric, WorkloadOutcome};
+
+use crate::args::workload::WorkloadArgs;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::interrupt;
+use crate::watched::{OnMeasuring, watched};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    #[serde(flatten)]
+    outcome: &'a WorkloadOutcome,
+    idle_percent: f64,
+    host_cpu: &'a HostUse,
+}
+
+pub fn execute(args: &WorkloadArgs) -> Outcome {
+    let spec = &args.workload;
+    let place = args.place.clone().map(Place::Path);
+    let mut prepared = prepare(spec, place.as_ref()).map_err(refusal)?;
+    let run = |control: &Control, on_measuring: OnMeasuring<'_>| prepared.run(control, 0, on_measuring);
+    let (outcome, host) = watched(Control::new(1), spec.ramp_ns + spec.expected_ns(), run, |_| {})?;
+    let mut outcome = outcome.map_err(refusal)?;
+    // For run folders; in JSON for people's scripts it is noise.
+    outcome.histogram = None;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let report = Report { idle_percent: outcome.idle_percent(), outcome: &outcome, host_cpu: &host };
+        serde_json::to_writer_pretty(&mut out, &report)?;
+        writeln!(out)?;
+    } else {
+        table(&mut out, &outcome, &host)?;
+    }
+    verdict(&outcome)
+}
+
+fn refusal(error: ClassicError) -> Failure {
+    let kind = match error {
+        ClassicError::Workload(_) | ClassicError::Misfit(_) => Kind::Usage,
+        ClassicError::Storage(_) => Kind::Target,
+        ClassicError::Resource { .. } => Kind::Environment,
+    };
+    Failure::new(kind, error)
+}
+
+fn table(out: &mut impl Write, outcome: &WorkloadOutcome, host: &HostUse) -> io::Result<()> {
+    writeln!(out, "{:<24}{:>16}{:>12}{:>8}  unit", "", "mean", "sd", "sd %")?;
+    for metric in &outcome.metrics {
+        row(out, metric)?;
+    }
+    if let Some(latency) = outcome.latency_ns {
+        let us = |ns: u64| ns as f64 / 1e3;
+        writeln!(
+            out,
+            "latency mean {:.1} us, p50 {:.1}, p99 {:.1}, max {:.1}",
+            latency.mean / 1e3,
+            us(latency.p50),
+            us(latency.p99),
+            us(latency.max)
+        )?;
+    }
+    let seconds = outcome.elapsed_ns as f64 / 1e9;
+    writeln!(
+        out,
+        "{} runs in {seconds:.3} s, {} threads, idle {:.1} %, {} errors",
+        outcome.runs,
+        outcome.threads,
+        outcome.idle_percent(),
+        outcome.errors
+    )?;
+    writeln!(out, "host CPU {:.1} % (sum over {} processors)", host.cpu_percent, host.processors)?;
+    for (kind, count) in &outcome.error_kinds {
+        writeln!(out, "error: {count} x {kind}")?;
+    }
+    for note in &outcome.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    writeln!(out, "workload {}", outcome.spec)
+}
+
+fn row(out: &mut impl Write, metric: &Metric) -> io::Result<()> {
+    // STREAM counts in millions of bytes.
+    let (scale, unit) = if metric.unit == "B/s" { (1e-6, "MB/s") } else { (1.0, metric.unit.as_str()) };
+    let (spread, relative) = match metric.stddev {
+        Some(stddev) if metric.mean > 0.0 && metric.better != Better::Neither => {
+            (format!("{:.1}", stddev * scale), format!("{:.1}", 100.0 * stddev / metric.mean))
+        }
+        Some(stddev) => (format!("{:.1}", stddev * scale), "-".to_owned()),
+        None => ("-".to_owned(), "-".to_owned()),
+    };
+    writeln!(out, "{:<24}{:>16.1}{spread:>12}{relative:>8}  {unit}", metric.name, metric.mean * scale)
+}
+
+/// Results were printed; the exit code still tells whether to trust them.
+fn verdict(outcome: &WorkloadOutcome) -> Outcome {
+    if interrupt::requested() {
+        return Err(interrupt::failure("the figures cover the time until then"));
+    }
+    if outcome.errors > 0 {
+        let kinds: Vec<String> =
+            outcome.error_kinds.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+        return Err(Failure::message(Kind::Measured, format!("operations went wrong: {}", kinds.join(", "))));
+    }
+    if outcome.interrupted {
+        let message =
+            format!("limit: only {} of {} runs were finished; raise it", outcome.runs, outcome.spec.runs);
+        return Err(Failure::message(Kind::Measured, message));
+    }
+    Ok(())
+}

@@ -1,0 +1,54 @@
+//! `virtbench workload` as a user runs it.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use support::run;
+
+#[test]
+fn memory_throughput_is_one_object_with_a_sample_a_run() {
+    let done = run(&["workload", "memory:array=1MiB,kernel=2ms,runs=3,threads=2", "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    let metrics = json["metrics"].as_array().unwrap();
+    let names: Vec<&str> = metrics.iter().map(|metric| metric["name"].as_str().unwrap()).collect();
+    assert_eq!(names[..4], ["copy", "scale", "add", "triad"]);
+    for metric in metrics {
+        assert_eq!((&metric["unit"], &metric["better"]), (&"B/s".into(), &"higher".into()));
+        assert!(metric["samples"].as_array().unwrap().len() == 3 && metric["mean"].as_f64().unwrap() > 0.0);
+    }
+    assert!(json["intervals"].as_array().is_some_and(|intervals| !intervals.is_empty()));
+    assert!(json["host_cpu"]["processors"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_suite_is_scored_and_its_idle_time_told() {
+    let done = run(&["workload", "cpu:kernels=aes+sor,kernel=5ms,runs=2,threads=1,ballast=1MiB"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    for words in ["score", "aes idle", "operations/min", "ballast of 1 MiB", "2 runs", "host CPU"] {
+        assert!(done.stdout.contains(words), "{words} is missing:\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn nonsense_is_exit_code_2_with_the_key() {
+    for (text, words) in [
+        ("memroy", "memory, cpu"),
+        ("cpu:kernels=quicksort", "monte-carlo"),
+        ("memory:array=1k", "64 KiB"),
+        ("memory:array=2TiB", "make it smaller"),
+        ("cpu:ballast=4TiB", "ballast=4 TiB"),
+    ] {
+        let done = run(&["workload", text]);
+        assert_eq!(done.code(), 2, "{text}: {done:?}");
+        assert!(done.stderr.contains(words), "{text}: {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_limit_that_is_too_short_is_exit_code_5_with_what_there_is() {
+    let done = run(&["workload", "memory:array=1MiB,kernel=10ms,runs=1000,limit=200ms", "--json"]);
+    assert_eq!(done.code(), 5, "{done:?}");
+    assert!(done.stderr.contains("limit") && done.json()["interrupted"] == true, "{done:?}");
+}

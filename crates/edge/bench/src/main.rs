@@ -4,6 +4,7 @@
 //! the median of the ratios is quoted with its range. Absolute figures of a shared machine say
 //! little; ratios of neighbours in time do.
 
+mod file_tools;
 mod footprint;
 mod pairs;
 mod servers;
@@ -18,6 +19,8 @@ use tools::{Case, Engine, Target};
 
 /// Pairs measured for each claim.
 const ROUNDS: usize = 7;
+/// Pairs of loads on files at most: each takes half a minute.
+const FILE_ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
     match run() {
@@ -34,10 +37,20 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool> {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    let only_files = arguments.first().is_some_and(|first| first == "files");
+    if only_files {
+        arguments.remove(0);
+    }
     let rounds =
-        std::env::args().nth(1).map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [ROUNDS]")?;
+        arguments.first().map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [files] [ROUNDS]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
+    if only_files {
+        println!("{rounds} alternated pairs a line; MB/s, operations/s, response times in ms\n");
+        file_tools::compare(rounds, folder.path())?;
+        return Ok(true);
+    }
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
     println!(
         "{:<44} {:>10} {:>10} {:>8} {:>15}  {:<9}",
@@ -67,6 +80,8 @@ fn run() -> Result<bool> {
     let samples: Vec<Sample> =
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
+    println!();
+    file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(footprint::check(folder.path())?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -6,6 +6,7 @@ pub mod saturate;
 mod spec;
 pub mod surface;
 pub mod workload;
+mod workload_file;
 
 use std::path::PathBuf;
 

@@ -10,14 +10,15 @@ use virtbench_lab::{
     KVM_LIMIT, Qemu, TimeLimits, Vm, choose_accelerator, find_kernel, make_filesystem, measure,
 };
 use virtbench_record::WorkloadOutcome;
-use virtbench_workload::parse_workload;
+use virtbench_workload::files::{Action, Draw, FileLoad, FileSpec};
+use virtbench_workload::{Workload, WorkloadSpec, parse_workload};
 
 fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
     result.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Runs a workload in a guest on a new file system of so many bytes.
-fn run(filesystem: Filesystem, size_bytes: u64, workload: &str) -> WorkloadOutcome {
+fn run(filesystem: Filesystem, size_bytes: u64, spec: WorkloadSpec) -> WorkloadOutcome {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let path = folder.path().join("disk.img");
     or_mend(make_filesystem(&path, size_bytes, filesystem));
@@ -29,7 +30,6 @@ fn run(filesystem: Filesystem, size_bytes: u64, workload: &str) -> WorkloadOutco
     let mut vm = Vm::new("vm", qemu, image, choice.facts(), config, disk);
     let mut machine = or_mend(vm.start());
     let limits = TimeLimits { prepare: Duration::from_secs(180), grace: Duration::from_secs(180) };
-    let spec = parse_workload(workload).unwrap();
     let (_, measured) = or_mend(measure(machine.as_mut(), spec, limits, &AtomicBool::new(false)));
     machine.shut_down();
     measured.outcome
@@ -38,7 +38,8 @@ fn run(filesystem: Filesystem, size_bytes: u64, workload: &str) -> WorkloadOutco
 #[test]
 fn a_guest_runs_the_file_server_on_ext4_and_on_xfs() {
     for filesystem in Filesystem::ALL {
-        let outcome = run(filesystem, 512 << 20, "fileserver:threads=4,files=100,run=2s,runs=1");
+        let spec = parse_workload("fileserver:threads=4,files=100,run=2s,runs=1").unwrap();
+        let outcome = run(filesystem, 512 << 20, spec);
         assert_eq!((outcome.runs, outcome.errors), (1, 0), "{outcome:?}");
         assert!(outcome.metric("readwholefile").is_some_and(|metric| metric.mean > 0.0), "{outcome:?}");
         let notes = outcome.notes.join("\n");
@@ -49,10 +50,16 @@ fn a_guest_runs_the_file_server_on_ext4_and_on_xfs() {
 
 #[test]
 fn a_file_system_that_fills_in_a_guest_keeps_what_was_measured() {
-    // Twenty megabytes at the start, and appends of 8 KiB on average without an end.
-    let outcome = run(Filesystem::Ext4, 48 << 20, "mailserver:threads=8,files=1200,run=10m,runs=1,limit=10m");
+    // A log that only grows.
+    let mut spec = parse_workload("webserver:threads=2,files=50,run=10m,runs=2,limit=10m").unwrap();
+    let Workload::Files(FileSpec { load: FileLoad::Model(model), .. }) = &mut spec.workload else { panic!() };
+    let flow = &mut model.processes[0].threads[0].flow;
+    flow.retain(|step| step.action.name() == "appendfilerand");
+    let Action::AppendFile { size, .. } = &mut flow[0].action else { panic!() };
+    *size = Draw::Fixed(256 << 10);
+    let outcome = run(Filesystem::Ext4, 32 << 20, spec);
     let notes = outcome.notes.join("\n");
-    assert!(notes.contains("filled up"), "{notes}");
+    assert!(notes.contains("filled up"), "{outcome:?}");
     assert!(outcome.error_kinds.contains_key("StorageFull"), "{:?}", outcome.error_kinds);
     assert!(outcome.metric("operations").is_some_and(|metric| metric.mean > 0.0));
 }

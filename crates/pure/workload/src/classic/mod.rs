@@ -66,6 +66,7 @@ impl Workload {
         match self {
             Self::Memory(memory) => Some(memory.run_ns()),
             Self::Cpu(cpu) => Some(cpu.kernel_ns.saturating_mul(cpu.kernels.len() as u64)),
+            Self::Files(files) => files.is_timed().then_some(files.run_ns),
         }
     }
 
@@ -121,6 +122,15 @@ impl WorkloadSpec {
             seed: 1,
             ballast_bytes: 0,
             drop_caches: false,
+        }
+    }
+
+    /// As it is recorded with its outcome: a loadfile's operations are left out.
+    #[must_use]
+    pub fn recorded(&self) -> Self {
+        match &self.workload {
+            Workload::Files(files) => Self { workload: Workload::Files(files.recorded()), ..self.clone() },
+            _ => self.clone(),
         }
     }
 

@@ -10,8 +10,7 @@ pub const MAX_CLIENTS: u32 = 1024;
 pub const MAX_DBENCH_OPS: usize = 4_000_000;
 
 /// What a client asks for. Names are numbers of [`DbenchSpec::names`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum DbenchAction {
     /// Opens or creates a file or folder.
@@ -129,11 +128,9 @@ impl DbenchAction {
 }
 
 /// A line of a loadfile.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DbenchOp {
     /// When it is due, in nanoseconds since the client began the file; at once where absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due_ns: Option<u64>,
     /// What is asked for.
     pub action: DbenchAction,
@@ -148,14 +145,23 @@ pub struct DbenchSpec {
     /// Clients, each with a folder of its own.
     pub clients: u32,
     /// Paths, relative to a client's share, with `/`. `client1` in them stands for the client's name.
+    #[serde(with = "super::packed::names", default)]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub names: Vec<String>,
     /// The operations, which are begun again when they are through.
+    #[serde(with = "super::packed::ops", default)]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub ops: Vec<DbenchOp>,
     /// Bytes per second that each client may move; no limit where absent.
     pub client_bytes_per_second: Option<f64>,
 }
 
 impl DbenchSpec {
+    /// The same without the loadfile itself, which every record would repeat.
+    pub(crate) fn without_loadfile(&self) -> Self {
+        Self { names: Vec::new(), ops: Vec::new(), ..self.clone() }
+    }
+
     pub(super) fn validate(&self) -> Result<(), FileLoadError> {
         range("threads", self.clients.into(), 1, MAX_CLIENTS.into())?;
         range("operations of the loadfile", self.ops.len() as u64, 1, MAX_DBENCH_OPS as u64)?;

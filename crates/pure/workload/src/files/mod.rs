@@ -10,6 +10,7 @@ mod draw;
 mod iozone;
 mod model;
 mod notation;
+mod packed;
 mod personality;
 
 use serde::{Deserialize, Serialize};
@@ -150,6 +151,22 @@ impl FileLoad {
 }
 
 impl FileSpec {
+    /// Whether it runs for a time, not to an end of its own.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        matches!(self.load, FileLoad::Model(_) | FileLoad::Dbench(_))
+    }
+
+    /// As it is recorded: without what only repeats a file that is elsewhere.
+    #[must_use]
+    pub(crate) fn recorded(&self) -> Self {
+        let mut spec = self.clone();
+        if let FileLoad::Dbench(dbench) = &self.load {
+            spec.load = FileLoad::Dbench(dbench.without_loadfile());
+        }
+        spec
+    }
+
     /// This load for a minute, at full speed, the cache dropped between phases.
     #[must_use]
     pub fn new(load: FileLoad) -> Self {
@@ -174,8 +191,7 @@ impl FileSpec {
                 });
             }
         }
-        let sizes_vary = matches!(self.load, FileLoad::Model(_) | FileLoad::Dbench(_));
-        if self.cache == CacheControl::Direct && sizes_vary {
+        if self.cache == CacheControl::Direct && self.is_timed() {
             return Err(FileLoadError::Useless {
                 flag: "cache=direct",
                 why: "files and requests of any size cannot bypass the cache; use cache=drop or cache=keep",

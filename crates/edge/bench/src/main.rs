@@ -4,6 +4,7 @@
 //! the median of the ratios is quoted with its range. Absolute figures of a shared machine say
 //! little; ratios of neighbours in time do.
 
+mod bandwidth;
 mod file_tools;
 mod footprint;
 mod pairs;
@@ -81,6 +82,7 @@ fn run() -> Result<bool> {
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
+    verdicts.extend(bandwidth::check(folder.path(), rounds)?);
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(footprint::check(folder.path())?);

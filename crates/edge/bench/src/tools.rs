@@ -135,7 +135,8 @@ pub fn machine() -> Result<String> {
     Ok(format!("{processors} x {model}, Linux {}, {}", kernel.trim(), fio.trim()))
 }
 
-fn json(command: &mut Command) -> Result<Value> {
+/// Runs a program and reads the JSON object that it prints.
+pub fn json(command: &mut Command) -> Result<Value> {
     let output =
         command.output().with_context(|| format!("cannot start {}", command.get_program().display()))?;
     ensure!(
@@ -150,6 +151,7 @@ fn json(command: &mut Command) -> Result<Value> {
     Ok(serde_json::from_str(&text[begin..])?)
 }
 
-fn number(json: &Value, path: &str) -> Result<f64> {
+/// The number at a JSON pointer.
+pub fn number(json: &Value, path: &str) -> Result<f64> {
     json.pointer(path).and_then(Value::as_f64).with_context(|| format!("no number at {path}"))
 }

@@ -15,6 +15,8 @@ for target in $(cargo +nightly fuzz list); do
     icf) cp "$examples"/*.icf "fuzz/corpus/$target/" ;;
     fio) cp "$examples"/*.fio "fuzz/corpus/$target/" ;;
     diskspd) cp "$examples"/*.cmd "fuzz/corpus/$target/" ;;
+    filebench) cp "$examples"/*.f "fuzz/corpus/$target/" ;;
+    loadfile) cp "$examples"/*.load "fuzz/corpus/$target/" ;;
     json) cp "$examples"/*.json "fuzz/corpus/$target/" ;;
     table) cp docs/data/*.csv "fuzz/corpus/$target/" ;;
     trace) cp "$examples"/*.csv "$examples"/*.iolog "fuzz/corpus/$target/" ;;

@@ -7,6 +7,7 @@
 //! `make profile`: where each nanosecond of the loops goes.
 
 mod bandwidth;
+mod file_tools;
 mod footprint;
 mod memory;
 mod pairs;
@@ -23,6 +24,8 @@ use tools::{Case, Engine, Target};
 
 /// Pairs measured for each claim.
 const ROUNDS: usize = 7;
+/// Pairs of loads on files at most: each takes half a minute.
+const FILE_ROUNDS: usize = 5;
 
 fn main() -> ExitCode {
     match run() {
@@ -39,14 +42,25 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<bool> {
-    let argument = std::env::args().nth(1);
-    if argument.as_deref() == Some("profile") {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "profile") {
         return profile::write().map(|()| true);
     }
-    let rounds =
-        argument.map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [ROUNDS | profile]")?;
+    let only_files = arguments.first().is_some_and(|first| first == "files");
+    if only_files {
+        arguments.remove(0);
+    }
+    let rounds = arguments
+        .first()
+        .map_or(Ok(ROUNDS), |text| text.parse())
+        .context("usage: bench [profile | [files] [ROUNDS]]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
+    if only_files {
+        println!("{rounds} alternated pairs a line; MB/s, operations/s, response times in ms\n");
+        file_tools::compare(rounds, folder.path())?;
+        return Ok(true);
+    }
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
     println!(
         "{:<56} {:>10} {:>10} {:>8} {:>15}  {:<9}",
@@ -83,6 +97,7 @@ fn run() -> Result<bool> {
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
     verdicts.extend(bandwidth::check(folder.path(), rounds)?);
+    file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -64,6 +64,11 @@ impl<'a> Watch<'a> {
         self.control.is_stopped() || monotonic_ns() >= self.deadline_ns
     }
 
+    /// Ends the workload: another round would be in vain.
+    pub fn end(&self) {
+        self.control.stop();
+    }
+
     /// The monotonic clock when the time is over, in nanoseconds.
     #[must_use]
     pub fn deadline_ns(&self) -> u64 {

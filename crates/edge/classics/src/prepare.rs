@@ -6,6 +6,7 @@ use virtbench_workload::{Workload, WorkloadSpec};
 use crate::ballast;
 use crate::body::{Body, ClassicError, Place};
 use crate::cpu::Cpu;
+use crate::files::Files;
 use crate::memory::Memory;
 
 /// A workload with everything it needs.
@@ -27,7 +28,7 @@ impl std::fmt::Debug for Prepared {
 ///
 /// # Errors
 /// The workload makes no sense or does not fit this machine, or the kernel refuses memory.
-pub fn prepare(spec: &WorkloadSpec, _place: Option<&Place>) -> Result<Prepared, ClassicError> {
+pub fn prepare(spec: &WorkloadSpec, place: Option<&Place>) -> Result<Prepared, ClassicError> {
     spec.validate()?;
     let mut notes = Vec::new();
     // First, so that what sizes itself by the memory that is free sees what is left.
@@ -35,6 +36,7 @@ pub fn prepare(spec: &WorkloadSpec, _place: Option<&Place>) -> Result<Prepared, 
     let body: Box<dyn Body> = match &spec.workload {
         Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
         Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
+        Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, &mut notes)?),
     };
     Ok(Prepared { spec: spec.clone(), body, notes, _ballast: ballast })
 }

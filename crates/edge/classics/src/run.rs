@@ -77,7 +77,7 @@ impl Prepared {
             own_cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(cpu_before[mode])),
             steal_ns: steal_before.zip(steal_ns()).map(|(before, after)| after.saturating_sub(before)),
             intervals,
-            spec: self.spec.clone(),
+            spec: self.spec.recorded(),
             notes,
         })
     }

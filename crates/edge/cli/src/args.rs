@@ -9,6 +9,7 @@ mod study;
 pub mod surface;
 mod trace;
 pub mod workload;
+mod workload_file;
 
 use std::path::PathBuf;
 

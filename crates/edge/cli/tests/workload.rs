@@ -52,3 +52,48 @@ fn a_limit_that_is_too_short_is_exit_code_5_with_what_there_is() {
     assert_eq!(done.code(), 5, "{done:?}");
     assert!(done.stderr.contains("limit") && done.json()["interrupted"] == true, "{done:?}");
 }
+
+#[test]
+fn loads_on_files_run_in_a_folder_of_their_own_and_leave_nothing() {
+    let place = support::folder();
+    let dir = place.path().to_str().unwrap();
+    let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pure/formats/tests/examples");
+    for (text, lead, unit) in [
+        ("mailserver:threads=2,files=50,run=200ms,runs=1".to_owned(), "operations", "operations/s"),
+        (format!("{examples}/small.f:run=300ms,runs=1"), "operations", "operations/s"),
+        (format!("dbench:file={examples}/small.load,threads=2,run=300ms,runs=1"), "throughput", "B/s"),
+        ("bonnie:size=256KiB,files=16,seeks=20,runs=1".to_owned(), "write-character", "B/s"),
+        ("iozone:size=1MiB,bs=64KiB,tests=write+strided-read,runs=1".to_owned(), "write 64 KiB", "B/s"),
+    ] {
+        let done = run(&["workload", &text, "--dir", dir, "--json"]);
+        assert_eq!(done.code(), 0, "{text}: {done:?}");
+        let json = done.json();
+        let first = &json["metrics"][0];
+        assert_eq!((&first["name"], &first["unit"]), (&lead.into(), &unit.into()), "{text}: {json}");
+        assert!(first["mean"].as_f64().unwrap() > 0.0);
+        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "{text}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_not_ours_or_none_at_all_is_exit_code_3() {
+    let place = support::folder();
+    let foreign = place.path().join("virtbench-files");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("precious"), "x").unwrap();
+    let done = run(&["workload", "webserver:files=5", "--dir", place.path().to_str().unwrap()]);
+    assert_eq!(done.code(), 3, "{done:?}");
+    assert!(done.stderr.contains("not made by virtbench") && foreign.join("precious").exists(), "{done:?}");
+    let done = run(&["workload", "webserver:files=5"]);
+    assert!(done.code() == 3 && done.stderr.contains("--dir"), "{done:?}");
+}
+
+#[test]
+fn a_model_that_is_not_understood_is_exit_code_2_with_its_line() {
+    let place = support::folder();
+    let model = place.path().join("wrong.f");
+    std::fs::write(&model, "set $dir=/tmp\ndefine fileset name=a,entries=5,leafdirs=3\n").unwrap();
+    let done = run(&["workload", model.to_str().unwrap()]);
+    assert_eq!(done.code(), 2, "{done:?}");
+    assert!(done.stderr.contains("line 2") && done.stderr.contains("leafdirs"), "{done:?}");
+}

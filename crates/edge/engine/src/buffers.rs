@@ -25,7 +25,7 @@ const ORIGINALS: u64 = 16;
 ///
 /// Where a share is to be compressible, that share of each 512 bytes is zero instead. Where a share is
 /// to repeat, so many writes, drawn at random, carry one of a few blocks known beforehand.
-pub(crate) struct Buffers {
+pub struct Buffers {
     memory: MmapMut,
     /// What the memory is, where another process shares it.
     #[cfg(feature = "network-targets")]
@@ -53,7 +53,10 @@ pub(crate) struct Shared<'a> {
 
 impl Buffers {
     /// `slots` buffers of at least `bytes` each.
-    pub(crate) fn new(slots: usize, bytes: usize, seed: u64) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// There is no memory for them.
+    pub fn new(slots: usize, bytes: usize, seed: u64) -> io::Result<Self> {
         let stride = bytes.next_multiple_of(PAGE);
         let memory = MmapMut::map_anon(stride * slots)?;
         let mut random = Random::new(seed);
@@ -100,13 +103,13 @@ impl Buffers {
     }
 
     /// The whole buffer of a slot.
-    pub(crate) fn slot(&mut self, slot: usize) -> &mut [u8] {
+    pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         &mut self.memory[slot * self.stride..(slot + 1) * self.stride]
     }
 
     /// Gives the first `len` bytes of a slot's buffer the contents of its next write.
     #[inline]
-    pub(crate) fn renew(&mut self, slot: usize, len: usize) {
+    pub fn renew(&mut self, slot: usize, len: usize) {
         let end = len.next_multiple_of(8).min(self.stride);
         let start = slot * self.stride;
         let block = &mut self.memory[start..start + end];

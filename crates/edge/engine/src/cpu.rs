@@ -29,7 +29,9 @@ impl CpuMeter {
     }
 }
 
-fn thread_cpu_ns() -> [u64; 2] {
+/// User and system time of the calling thread, in nanoseconds.
+#[must_use]
+pub fn thread_cpu_ns() -> [u64; 2] {
     cpu_ns(libc::RUSAGE_THREAD)
 }
 

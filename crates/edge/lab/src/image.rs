@@ -7,6 +7,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::adapters::Adapter;
+use crate::filesystem::Filesystem;
 use crate::initramfs;
 use crate::kernel::{GuestKernel, KernelError};
 use crate::memory_file::MemoryFile;
@@ -53,13 +54,35 @@ impl GuestImage {
         Self::with_init(kernel, adapters, AGENT)
     }
 
+    /// The same for guests that also mount any of these file systems.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn with_filesystems(
+        kernel: &GuestKernel,
+        adapters: &[&Adapter],
+        filesystems: &[Filesystem],
+    ) -> Result<Self, ImageError> {
+        Self::build(kernel, adapters, filesystems, AGENT)
+    }
+
     /// The same with another init than the agent, for tests of guests that misbehave.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
     pub fn with_init(kernel: &GuestKernel, adapters: &[&Adapter], init: &[u8]) -> Result<Self, ImageError> {
+        Self::build(kernel, adapters, &[], init)
+    }
+
+    fn build(
+        kernel: &GuestKernel,
+        adapters: &[&Adapter],
+        filesystems: &[Filesystem],
+        init: &[u8],
+    ) -> Result<Self, ImageError> {
         let drivers = adapters.iter().flat_map(|adapter| adapter.modules).copied();
-        let modules: Vec<&str> = BASE_MODULES.into_iter().chain(drivers).collect();
+        let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules()).copied();
+        let modules: Vec<&str> = BASE_MODULES.into_iter().chain(drivers).chain(filesystems).collect();
         let archive = initramfs::build(kernel, init, &modules)?;
         Ok(Self {
             kernel: bootable(kernel)?,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
-    Accelerator, Aio, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
+    Accelerator, Assignment, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, LabError,
     Machine, Native, Qemu, TimeLimits, Vm, find_kernel, measure, measure_together,
 };
 use virtbench_record::{AcceleratorFacts, JobOutcome, Measured, WorkloadOutcome};
@@ -20,7 +20,7 @@ fn guest(directory: &Path) -> Box<dyn Machine> {
     std::fs::write(&path, vec![0x5a; 8 << 20]).unwrap();
     let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[DEFAULT_ADAPTER]));
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
-    let disk = GuestDisk { adapter: DEFAULT_ADAPTER, path, aio: Aio::IoUring };
+    let disk = GuestDisk::new(DEFAULT_ADAPTER, path);
     let config = GuestConfig { vcpus: 2, ..GuestConfig::new(Accelerator::Tcg) };
     or_mend(Vm::new("vm", or_mend(Qemu::find()), image, facts, config, disk).start())
 }

@@ -7,18 +7,23 @@
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
 //! - [`read_table`] reads tables of results, a paper's or a user's.
+//! - [`read_filebench`] reads models of file loads, [`read_loadfile`] what dbench replays.
 //!
 //! Files come from strangers: they are at most [`MAX_FILE_BYTES`] (tables: [`MAX_TABLE_BYTES`]), counts are bounded, no number in
 //! them sizes an allocation, and no bytes make a reader panic.
 
+mod filebench;
 mod import;
+mod loadfile;
 pub mod results;
 mod table;
 pub mod trace;
 mod write;
 
+pub use filebench::{FilebenchError, FilebenchFile, read_filebench};
 pub use import::{
     Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
 };
+pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
 pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -7,6 +7,7 @@
 mod access;
 mod arrivals;
 mod classic;
+pub mod files;
 mod job;
 mod load;
 mod placement;
@@ -18,7 +19,7 @@ pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement
 pub use arrivals::ArrivalTimes;
 pub use classic::{
     CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, Workload, WorkloadError, WorkloadSpec,
-    WorkloadSyntaxError, parse_workload,
+    WorkloadSyntaxError, parse_workload, with_options,
 };
 pub use job::{JobError, JobSpec};
 pub use load::{

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use virtbench_workload::{WorkloadSpec, parse_workload};
+use virtbench_workload::WorkloadSpec;
+
+use super::workload_file::read_workload;
 
 /// `virtbench workload`
 #[derive(Debug, Args)]
@@ -19,6 +21,32 @@ A workload is written as in studies: NAME[:KEY=VALUE,...].
            threads   [one on each processor]
            kernel    how long each is repeated in a run [1s]
            kernels   some of parse+compress+aes+sha+sign-verify+fft+lu+monte-carlo+sor+sparse+serial+xml
+  bonnie   Bonnie++'s tests: characters, blocks, rewriting, seeks, small files
+           size      of the large file [twice the memory]
+           bs        size of a block [8KiB]
+           chars     buffered, syscall (as from Bonnie++ 2.00 on) or none [buffered]
+           threads, seeks, seek-writes   seekers, seeks of all, and how many write [5, 8000, 10%]
+           files, file-size   small files and their size [16384, 0]
+  iozone   Iozone's tests: write, rewrite, read, random, backward, strided, ...
+           size      of the file [twice the memory]
+           bs        sizes of a record [64KiB+128KiB]
+           tests     some of write+rewrite+read+reread+random-read+random-write+backward-read+
+                     record-rewrite+strided-read
+           stride, flush   records a stride, whether flushing counts [17, yes]
+  fileserver, mailserver, webserver   as in Filebench
+           threads, files   [50, 10000; 16, 1000; 100, 1000]
+  MODEL.f  a Filebench model; set=NAME:VALUE sets its variables, again and again
+  dbench   clients that replay a loadfile
+           file      [/usr/share/dbench/client.txt]
+           threads, client-rate   clients, and bytes a second that each may move [1, no limit]
+
+All that work on files need --dir, and have:
+  cache         between phases: drop, keep, or direct (bonnie and iozone) [drop]
+  run           how long one run of a model or of dbench is [60s, or what MODEL.f says]
+  rate          operations a second of all threads together [as fast as can be]
+  arrivals      constant or poisson [constant]
+  pace          limit, or open: what was missed is made up for, and response time counts from the
+                intended start [limit]
 
 Every workload has:
   runs          how often it is run, a sample of each figure a time [5]
@@ -34,13 +62,17 @@ Examples:
   virtbench workload memory
   virtbench workload memory:threads=1,stores=regular
   virtbench workload cpu:kernel=500ms,runs=3 --json
-  virtbench workload cpu:kernels=aes+fft,ballast=1GiB")]
+  virtbench workload cpu:kernels=aes+fft,ballast=1GiB
+  virtbench workload fileserver:threads=8,run=30s,runs=3 --dir /srv
+  virtbench workload mailserver:rate=200/s --dir /srv
+  virtbench workload bonnie:runs=1 --dir /srv
+  virtbench workload dbench:threads=10 --dir /srv")]
 pub struct WorkloadArgs {
     /// What is run: NAME[:KEY=VALUE,...], see below
-    #[arg(value_name = "WORKLOAD", value_parser = parse_workload)]
+    #[arg(value_name = "WORKLOAD", value_parser = read_workload)]
     pub workload: WorkloadSpec,
-    /// Folder for workloads that need storage
-    #[arg(long, value_name = "DIR")]
+    /// Folder for workloads that need storage: they make one of their own in it, and remove it again
+    #[arg(long, visible_alias = "dir", value_name = "DIR")]
     pub place: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]

@@ -14,7 +14,9 @@ use virtbench_units::{format_bytes, format_duration_ns};
 
 pub use cpu::{CpuKernel, CpuSpec};
 pub use memory::{MemoryKernel, MemorySpec, Stores};
-pub use notation::{WorkloadSyntaxError, parse_workload};
+pub use notation::{WorkloadSyntaxError, parse_workload, with_options};
+
+use crate::files::{FileLoadError, FileSpec};
 
 /// The most threads a workload can have.
 pub const MAX_THREADS: u32 = 1024;
@@ -34,6 +36,8 @@ pub enum Workload {
     Memory(MemorySpec),
     /// A suite of computations (paper 4, section 3).
     Cpu(CpuSpec),
+    /// Files in a folder (paper 4, section 5; paper 5, section 4.3; paper 1, section 4).
+    Files(FileSpec),
 }
 
 impl Workload {
@@ -43,6 +47,7 @@ impl Workload {
         match self {
             Self::Memory(_) => "memory",
             Self::Cpu(_) => "cpu",
+            Self::Files(files) => files.load.name(),
         }
     }
 
@@ -51,6 +56,7 @@ impl Workload {
     pub fn needs_storage(&self) -> bool {
         match self {
             Self::Memory(_) | Self::Cpu(_) => false,
+            Self::Files(_) => true,
         }
     }
 
@@ -60,6 +66,7 @@ impl Workload {
         match self {
             Self::Memory(memory) => Some(memory.run_ns()),
             Self::Cpu(cpu) => Some(cpu.kernel_ns.saturating_mul(cpu.kernels.len() as u64)),
+            Self::Files(files) => files.is_timed().then_some(files.run_ns),
         }
     }
 
@@ -69,6 +76,7 @@ impl Workload {
         match self {
             Self::Memory(memory) => memory.threads,
             Self::Cpu(cpu) => cpu.threads,
+            Self::Files(files) => files.load.threads(),
         }
     }
 }
@@ -117,6 +125,15 @@ impl WorkloadSpec {
         }
     }
 
+    /// As it is recorded with its outcome: a loadfile's operations are left out.
+    #[must_use]
+    pub fn recorded(&self) -> Self {
+        match &self.workload {
+            Workload::Files(files) => Self { workload: Workload::Files(files.recorded()), ..self.clone() },
+            _ => self.clone(),
+        }
+    }
+
     /// The longest that measuring may take, in nanoseconds.
     #[must_use]
     pub fn longest_ns(&self) -> u64 {
@@ -145,6 +162,7 @@ impl WorkloadSpec {
         match &self.workload {
             Workload::Memory(memory) => memory.validate(),
             Workload::Cpu(cpu) => cpu.validate(),
+            Workload::Files(files) => Ok(files.validate()?),
         }
     }
 }
@@ -164,6 +182,9 @@ pub enum WorkloadError {
         /// The most allowed.
         most: String,
     },
+    /// A load on files.
+    #[error(transparent)]
+    Files(#[from] FileLoadError),
     /// Nothing is left to do.
     #[error("{key} names nothing to run: leave it out for all")]
     Nothing {

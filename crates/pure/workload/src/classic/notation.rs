@@ -5,13 +5,15 @@ use std::fmt;
 use thiserror::Error;
 use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_duration_ns};
 
+use crate::files::FileSpec;
+
 use super::{CpuKernel, CpuSpec, MemorySpec, Stores, Workload, WorkloadError, WorkloadSpec};
 
 /// A text that is no workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum WorkloadSyntaxError {
     /// No such workload.
-    #[error("{name:?} is no workload: there are {}", NAMES.join(", "))]
+    #[error("{name:?} is no workload: there are {}", names())]
     Name {
         /// What was given.
         name: String,
@@ -41,7 +43,10 @@ pub enum WorkloadSyntaxError {
     Nonsense(#[from] WorkloadError),
 }
 
-const NAMES: [&str; 2] = ["memory", "cpu"];
+fn names() -> String {
+    ["memory", "cpu"].into_iter().chain(FileSpec::NAMES).collect::<Vec<_>>().join(", ")
+}
+
 /// Keys that every workload has.
 const COMMON: &str = "runs, time, ramp, limit, interval, seed, ballast, drop-caches";
 
@@ -55,9 +60,19 @@ pub fn parse_workload(text: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
     let workload = match name.trim() {
         "memory" => Workload::Memory(MemorySpec::default()),
         "cpu" => Workload::Cpu(CpuSpec::default()),
-        name => return Err(WorkloadSyntaxError::Name { name: name.to_owned() }),
+        name => {
+            let files = FileSpec::named(name).map(Workload::Files);
+            files.ok_or_else(|| WorkloadSyntaxError::Name { name: name.to_owned() })?
+        }
     };
-    let mut spec = WorkloadSpec::new(workload);
+    with_options(WorkloadSpec::new(workload), options)
+}
+
+/// The workload with these options, `KEY=VALUE[,KEY=VALUE]...`, validated.
+///
+/// # Errors
+/// No such key, a value that cannot be read, or one outside its limits.
+pub fn with_options(mut spec: WorkloadSpec, options: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
     for option in options.split(',').map(str::trim).filter(|option| !option.is_empty()) {
         let (key, value) = option.split_once('=').unwrap_or((option, ""));
         set(&mut spec, key.trim(), value.trim())?;
@@ -70,8 +85,9 @@ pub fn parse_workload(text: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
 fn set(spec: &mut WorkloadSpec, key: &str, value: &str) -> Result<(), WorkloadSyntaxError> {
     let workload = spec.workload.name();
     let (known, own) = match &mut spec.workload {
-        Workload::Memory(memory) => (MEMORY, set_memory(memory, key, value)),
-        Workload::Cpu(cpu) => (CPU, set_cpu(cpu, key, value)),
+        Workload::Memory(memory) => (MEMORY.to_owned(), set_memory(memory, key, value)),
+        Workload::Cpu(cpu) => (CPU.to_owned(), set_cpu(cpu, key, value)),
+        Workload::Files(files) => (files.keys(), files.set(key, value)),
     };
     let done = own.or_else(|| set_common(spec, key, value)).ok_or_else(|| WorkloadSyntaxError::Key {
         workload,
@@ -148,6 +164,7 @@ impl fmt::Display for WorkloadSpec {
         let mut options = match &self.workload {
             Workload::Memory(memory) => memory_options(memory),
             Workload::Cpu(cpu) => cpu_options(cpu),
+            Workload::Files(files) => files.options(),
         };
         let mut option = |key: &'static str, differs: bool, value: String| {
             if differs {

@@ -9,13 +9,14 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("workload", &["units"]),
     ("record", &["units", "workload"]),
     ("model", &["units", "record"]),
     ("formats", &["units", "workload", "record"]),
     ("report", &["units", "workload", "record", "model"]),
+    ("fence", &["units"]),
     ("engine", &["units", "workload", "record"]),
     ("agent", &["engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),

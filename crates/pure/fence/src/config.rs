@@ -1,0 +1,169 @@
+//! What a fence is made of. Every variant of paper 5, Table 1, and every peer is a value of [`Config`].
+
+use thiserror::Error;
+
+/// A whole fence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Config {
+    /// The virtual disks; a disk's place is its [`DiskId`](crate::DiskId).
+    pub disks: Vec<DiskConfig>,
+    /// The slow device.
+    pub slow: DeviceConfig,
+    /// The fast device.
+    pub fast: DeviceConfig,
+    /// Where the virtual disks live.
+    pub backing: Backing,
+    /// Who is served when.
+    pub scheduler: SchedulerConfig,
+    /// Longest request in bytes, a multiple of 4096; a longer one fails.
+    pub max_request_bytes: u32,
+}
+
+/// A virtual disk and the partition of the backing device that it has for itself (section 6.2).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DiskConfig {
+    /// Its identity: a cache of one disk is never taken for another's.
+    pub uuid: [u8; 16],
+    /// Where on the backing device it begins, a multiple of 4096.
+    pub offset_bytes: u64,
+    /// Its size, a multiple of 4096.
+    pub size_bytes: u64,
+}
+
+/// A physical device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceConfig {
+    /// Its size; zero for a device that is not there.
+    pub size_bytes: u64,
+    /// Greatest number of outstanding I/Os, where the scheduler does not set it by batches.
+    pub depth: u32,
+}
+
+/// Where the virtual disks live.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Backing {
+    /// On the slow device alone.
+    Slow,
+    /// On the fast device alone.
+    Fast,
+}
+
+/// Who is served when.
+#[derive(Debug, Clone, PartialEq)]
+pub enum SchedulerConfig {
+    /// First in, first out.
+    Fifo,
+}
+
+/// A configuration that cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ConfigError {
+    /// Nothing to serve.
+    #[error("no virtual disks: configure at least one")]
+    NoDisks,
+    /// More disks than an id can name.
+    #[error("{0} virtual disks: at most 65535 share a fence")]
+    TooManyDisks(usize),
+    /// A disk is not in whole blocks, or empty.
+    #[error(
+        "disk {disk}: offset {offset_bytes} and size {size_bytes} must be multiples of 4096, the size not 0"
+    )]
+    DiskUnaligned {
+        /// Which.
+        disk: usize,
+        /// As configured.
+        offset_bytes: u64,
+        /// As configured.
+        size_bytes: u64,
+    },
+    /// A disk's partition ends behind its device.
+    #[error("disk {disk} ends at byte {end_bytes}, its device at {device_bytes}: make it smaller or move it")]
+    DiskBeyondDevice {
+        /// Which.
+        disk: usize,
+        /// Where it would end.
+        end_bytes: u64,
+        /// Where the device ends.
+        device_bytes: u64,
+    },
+    /// Two partitions share bytes.
+    #[error("disks {first} and {second} overlap: give each a partition of its own")]
+    DisksOverlap {
+        /// The one that begins first.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// Two disks of one identity.
+    #[error("disks {first} and {second} have the same identity")]
+    SameIdentity {
+        /// One.
+        first: usize,
+        /// The other.
+        second: usize,
+    },
+    /// A device that may have no I/O outstanding.
+    #[error("a device's depth is 0: allow at least one outstanding I/O")]
+    ZeroDepth,
+    /// The longest request is nothing or not in blocks.
+    #[error("longest request of {0} bytes: use a multiple of 4096 up to 1 GiB")]
+    MaxRequest(u32),
+}
+
+impl Config {
+    /// Checks that everything fits.
+    ///
+    /// # Errors
+    /// The first thing that does not.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        if self.disks.is_empty() {
+            return Err(ConfigError::NoDisks);
+        }
+        if self.disks.len() > usize::from(u16::MAX) {
+            return Err(ConfigError::TooManyDisks(self.disks.len()));
+        }
+        if self.max_request_bytes == 0
+            || !self.max_request_bytes.is_multiple_of(4096)
+            || self.max_request_bytes > 1 << 30
+        {
+            return Err(ConfigError::MaxRequest(self.max_request_bytes));
+        }
+        if self.slow.depth == 0 || self.fast.depth == 0 {
+            return Err(ConfigError::ZeroDepth);
+        }
+        let device_bytes = match self.backing {
+            Backing::Slow => self.slow.size_bytes,
+            Backing::Fast => self.fast.size_bytes,
+        };
+        check_partitions(&self.disks, device_bytes)
+    }
+}
+
+fn check_partitions(disks: &[DiskConfig], device_bytes: u64) -> Result<(), ConfigError> {
+    for (disk, config) in disks.iter().enumerate() {
+        let DiskConfig { offset_bytes, size_bytes, .. } = *config;
+        if size_bytes == 0 || !size_bytes.is_multiple_of(4096) || !offset_bytes.is_multiple_of(4096) {
+            return Err(ConfigError::DiskUnaligned { disk, offset_bytes, size_bytes });
+        }
+        let end_bytes = offset_bytes.saturating_add(size_bytes);
+        if end_bytes > device_bytes {
+            return Err(ConfigError::DiskBeyondDevice { disk, end_bytes, device_bytes });
+        }
+    }
+    let neighbours = |key: fn(&DiskConfig) -> u128| {
+        let mut order: Vec<usize> = (0..disks.len()).collect();
+        order.sort_by_key(|&disk| key(&disks[disk]));
+        order.windows(2).map(|pair| (pair[0], pair[1])).collect::<Vec<_>>()
+    };
+    for (first, second) in neighbours(|disk| u128::from(disk.offset_bytes)) {
+        if disks[first].offset_bytes + disks[first].size_bytes > disks[second].offset_bytes {
+            return Err(ConfigError::DisksOverlap { first, second });
+        }
+    }
+    for (first, second) in neighbours(|disk| u128::from_le_bytes(disk.uuid)) {
+        if disks[first].uuid == disks[second].uuid {
+            return Err(ConfigError::SameIdentity { first, second });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,29 @@
+//! Predictable storage for virtual disks that share devices (paper 5, `VirtualFence`).
+//!
+//! Sans-I/O: a [`Fence`] is told what happened and when, and answers with [`Effect`]s to carry out. It reads no clock,
+//! opens no device and never sees data: payloads are opaque ids. The same core runs in the simulator and in the daemon.
+//!
+//! ```text
+//!  submit(now, request) ->  translate  ->  Scheduler  ->  Effect::Dispatch
+//!  Effect::Complete    <-   (direct,       (slots or      |
+//!                            or cache)      a peer)      on_device(now, completion)
+//! ```
+//!
+//! The driver's loop: call [`Fence::submit`], [`Fence::on_device`] or [`Fence::on_timer`]; drain [`Fence::poll_effect`],
+//! carrying effects out in order; sleep until [`Fence::next_deadline`] or the next event.
+
+mod config;
+mod fence;
+mod owed;
+pub mod peers;
+mod scheduler;
+mod slab;
+mod types;
+
+pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};
+pub use fence::{Fence, UnknownIo};
+pub use scheduler::{QueuedIo, Scheduler};
+pub use types::{
+    BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,
+    RequestId, Time,
+};

@@ -1,0 +1,73 @@
+//! Numbered places for values that come and go, without allocation once it has grown to its work.
+
+/// Values by a small number that is reused after removal.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    places: Vec<Place<T>>,
+    free: Option<u32>,
+    len: u32,
+}
+
+#[derive(Debug)]
+enum Place<T> {
+    Full(T),
+    Free(Option<u32>),
+}
+
+impl<T> Slab<T> {
+    pub(crate) const fn new() -> Self {
+        Self { places: Vec::new(), free: None, len: 0 }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // bounded by the requests a driver has outstanding
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
+        self.len += 1;
+        if let Some(index) = self.free
+            && let Place::Free(next) = self.places[index as usize]
+        {
+            self.free = next;
+            self.places[index as usize] = Place::Full(value);
+            return index;
+        }
+        self.places.push(Place::Full(value));
+        self.places.len() as u32 - 1
+    }
+
+    pub(crate) fn get(&self, index: u32) -> Option<&T> {
+        match self.places.get(index as usize) {
+            Some(Place::Full(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn get_mut(&mut self, index: u32) -> Option<&mut T> {
+        match self.places.get_mut(index as usize) {
+            Some(Place::Full(value)) => Some(value),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn remove(&mut self, index: u32) -> Option<T> {
+        let place = self.places.get_mut(index as usize)?;
+        if matches!(place, Place::Free(_)) {
+            return None;
+        }
+        let Place::Full(value) = std::mem::replace(place, Place::Free(self.free)) else { return None };
+        self.free = Some(index);
+        self.len -= 1;
+        Some(value)
+    }
+
+    pub(crate) const fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = T> {
+        self.free = None;
+        self.len = 0;
+        std::mem::take(&mut self.places).into_iter().filter_map(|place| match place {
+            Place::Full(value) => Some(value),
+            Place::Free(_) => None,
+        })
+    }
+}

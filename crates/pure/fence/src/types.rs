@@ -1,0 +1,225 @@
+//! What goes into the core and what comes out of it.
+
+use thiserror::Error;
+
+/// A moment: nanoseconds since an origin that the driver chooses and keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Time(u64);
+
+impl Time {
+    /// The origin.
+    pub const ZERO: Self = Self(0);
+
+    /// `ns` nanoseconds after the origin.
+    #[must_use]
+    pub const fn from_ns(ns: u64) -> Self {
+        Self(ns)
+    }
+
+    /// Nanoseconds since the origin.
+    #[must_use]
+    pub const fn ns(self) -> u64 {
+        self.0
+    }
+
+    /// The moment `ns` later; stays at the end of time (584 years) rather than wrap.
+    #[must_use]
+    pub const fn after(self, ns: u64) -> Self {
+        Self(self.0.saturating_add(ns))
+    }
+
+    /// Nanoseconds from `earlier` to here, zero if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A virtual disk: its place in [`Config::disks`](crate::Config::disks).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DiskId(pub u16);
+
+impl DiskId {
+    /// As an index.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The driver's name for a request. The core gives it back and reads nothing into it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// The driver's name for a request's memory: guest pages in the daemon, digests in the simulator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BufferId(pub u64);
+
+/// The core's name for a device I/O: unique over the life of a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IoId(pub(crate) u64);
+
+impl IoId {
+    /// The slab index within: small and reused, so that a driver can keep an array by it.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // the lower half
+    pub const fn slot(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What a guest asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// Fill the buffer.
+    Read,
+    /// Store the buffer.
+    Write,
+    /// Make every write completed before this request stable. Offset and length are ignored.
+    Flush,
+    /// The range's contents are no longer needed. Advice: the contents may stay.
+    Discard,
+}
+
+/// One request of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Given back in [`Effect::Complete`].
+    pub id: RequestId,
+    /// Which virtual disk.
+    pub disk: DiskId,
+    /// What to do.
+    pub op: Op,
+    /// Where on the virtual disk, a multiple of 512 bytes.
+    pub offset_bytes: u64,
+    /// How much, a multiple of 512 bytes.
+    pub len_bytes: u32,
+    /// The memory to read into or write from; untouched by [`Op::Flush`] and [`Op::Discard`].
+    pub buffer: BufferId,
+}
+
+/// One of the two physical devices of a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Device {
+    /// The large one whose service time is dominated by seeks.
+    Slow,
+    /// The flash one.
+    Fast,
+}
+
+impl Device {
+    /// 0 for slow, 1 for fast.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// What a device is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeviceOp {
+    /// Read from the device.
+    Read,
+    /// Write to the device.
+    Write,
+    /// Make every write that completed before this was dispatched stable.
+    Flush,
+    /// Discard the range.
+    Discard,
+}
+
+/// Where the data of a device I/O or a copy is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Data {
+    /// In a guest's buffer, `at_bytes` from its beginning.
+    Guest {
+        /// The buffer of the request.
+        buffer: BufferId,
+        /// Offset in the buffer.
+        at_bytes: u32,
+    },
+    /// In one of the [`Fence::scratch_blocks`](crate::Fence::scratch_blocks) blocks of 4 KiB that the driver keeps for
+    /// the core.
+    Scratch {
+        /// Which block.
+        block: u32,
+        /// Offset in the block.
+        at_bytes: u32,
+    },
+    /// Bytes that the core made: [`Fence::bytes`](crate::Fence::bytes) until the I/O has completed.
+    Core,
+    /// None: a flush or a discard.
+    None,
+}
+
+/// One I/O for a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceIo {
+    /// Given back in [`Completion`].
+    pub id: IoId,
+    /// On whose behalf.
+    pub disk: DiskId,
+    /// Which device.
+    pub device: Device,
+    /// What to do.
+    pub op: DeviceOp,
+    /// Where on the device.
+    pub offset_bytes: u64,
+    /// How much.
+    pub len_bytes: u32,
+    /// The memory.
+    pub data: Data,
+    /// The driver must put the CRC-32C of the data read or written into [`Completion::data_crc`].
+    pub wants_crc: bool,
+}
+
+/// A device has finished an I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Completion {
+    /// The I/O.
+    pub io: IoId,
+    /// How it went. A failed write may have stored any part.
+    pub result: Result<(), IoError>,
+    /// CRC-32C of the data where [`DeviceIo::wants_crc`] said so; any digest of 32 bits will do if it is always the same.
+    pub data_crc: u32,
+}
+
+/// Why a request failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum IoError {
+    /// The device failed; the code is the driver's.
+    #[error("the device failed with code {0}")]
+    Device(i32),
+    /// Beyond the end of the disk, unaligned to 512 bytes, of no length, or of no such disk.
+    #[error("the range is not on the disk, or not in whole sectors of 512 bytes")]
+    OutOfRange,
+    /// Longer than [`Config::max_request_bytes`](crate::Config::max_request_bytes).
+    #[error("longer than the longest request that was configured")]
+    TooLong,
+    /// The cache's copy is not what was written, and the only one.
+    #[error("the cached block does not have the checksum it was written with")]
+    Corrupt,
+}
+
+/// What the driver must do. Effects are carried out in the order they come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Start an I/O; report it to [`Fence::on_device`](crate::Fence::on_device) when it is done.
+    Dispatch(DeviceIo),
+    /// Copy `len_bytes` at once, before any later effect.
+    Copy {
+        /// From here.
+        from: Data,
+        /// To here.
+        to: Data,
+        /// How much.
+        len_bytes: u32,
+    },
+    /// The request is done; its buffer is the guest's again.
+    Complete {
+        /// Which.
+        request: RequestId,
+        /// How it went.
+        result: Result<(), IoError>,
+    },
+}

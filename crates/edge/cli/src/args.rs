@@ -1,5 +1,6 @@
 //! The command line. Help, manual page and completions are generated from this.
 
+pub mod fence;
 mod load_args;
 pub mod repeat;
 pub mod saturate;
@@ -37,6 +38,9 @@ pub enum Command {
     /// Run an experiment and write its report
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Give each virtual machine the same storage performance, alone or in company
+    #[command(subcommand)]
+    Fence(fence::FenceCommand),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

@@ -21,6 +21,7 @@ fn main() -> ExitCode {
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
+        Command::Fence(fence) => commands::fence::execute(&fence),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),

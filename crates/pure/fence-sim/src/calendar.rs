@@ -44,12 +44,6 @@ impl Calendar {
         let Reverse(key) = self.heap.pop()?;
         Some(((key >> 64) as u64, key as u32 & MAX_WHAT))
     }
-
-    /// Events entered so far.
-    #[must_use]
-    pub fn entered(&self) -> u64 {
-        self.entered
-    }
 }
 
 #[cfg(test)]

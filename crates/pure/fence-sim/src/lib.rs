@@ -7,6 +7,7 @@
 mod calendar;
 pub mod client;
 pub mod disk;
+pub mod experiment;
 mod machines;
 mod outcome;
 mod station;

@@ -7,6 +7,9 @@ use virtbench_workload::{Pace, Replay, TraceAction, TraceOp};
 
 use crate::client::{AccessKind, Client, ClosedLoop, FileSet};
 
+/// Threads begin within this time.
+const START_NS: u64 = 1_000_000_000;
+
 /// A closed-loop thread.
 #[derive(Debug)]
 pub(crate) struct Thread {
@@ -72,7 +75,9 @@ impl Machines {
                     }
                     shared = Some(Shared { client: *closed, files: set });
                 }
-                Client::Trace { ops, pace, outstanding } => tracer = Some(Tracer::new(ops, *pace, *outstanding)),
+                Client::Trace { ops, pace, outstanding } => {
+                    tracer = Some(Tracer::new(ops, *pace, *outstanding))
+                }
             }
             machines.shared.push(shared);
             machines.tracers.push(tracer);
@@ -105,7 +110,9 @@ impl Machines {
             thread.file = shared.files.draw(&mut thread.random);
         }
         let write = access.kind != AccessKind::ReadWhole;
-        if !write && shared.client.page_cache_hits > 0.0 && thread.random.unit() < shared.client.page_cache_hits
+        if !write
+            && shared.client.page_cache_hits > 0.0
+            && thread.random.unit() < shared.client.page_cache_hits
         {
             return None;
         }
@@ -126,12 +133,18 @@ impl Thread {
         let step = random.below(client.personality.round().len() as u64) as u16;
         Self { vm: vm as u16, step, file: 0, pending: 0, began_ns: 0, bytes: 0, random }
     }
+
+    /// When it makes its first access.
+    pub(crate) fn start_ns(&mut self) -> u64 {
+        self.random.below(START_NS)
+    }
 }
 
 impl Tracer {
     fn new(ops: &Arc<[TraceOp]>, pace: Pace, outstanding: u32) -> Self {
         let moves = |op: &TraceOp| matches!(op.action, TraceAction::Read | TraceAction::Write);
-        let ops = Replay::new(ops, pace, 0, 1).map(|(due, op)| (due, *op)).filter(|(_, op)| moves(op)).collect();
+        let ops =
+            Replay::new(ops, pace, 0, 1).map(|(due, op)| (due, *op)).filter(|(_, op)| moves(op)).collect();
         Self { ops, next: 0, outstanding, under_way: 0 }
     }
 

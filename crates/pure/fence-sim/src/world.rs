@@ -78,7 +78,9 @@ pub enum WorldError {
     #[error("{0} threads: at most 1048576 fit into a world")]
     Threads(usize),
     /// A trace goes back in time.
-    #[error("operation {index} of the trace of disk {disk} is earlier than the one before: sort the trace by time")]
+    #[error(
+        "operation {index} of the trace of disk {disk} is earlier than the one before: sort the trace by time"
+    )]
     TraceOrder {
         /// Whose.
         disk: usize,
@@ -148,7 +150,7 @@ impl World {
             events: 0,
         };
         for thread in 0..world.machines.threads.len() {
-            world.think(thread);
+            world.start(thread);
         }
         for vm in 0..world.machines.tracers.len() {
             world.await_trace(vm);
@@ -230,6 +232,14 @@ impl World {
             }
         }
         Ok(())
+    }
+
+    /// A thread makes its first access at a random time of the first second. Threads without think time
+    /// that began together, machine by machine, would stay in that order for ever under FIFO.
+    #[allow(clippy::cast_possible_truncation)] // at most MOST_THREADS
+    fn start(&mut self, thread: usize) {
+        let at_ns = self.machines.threads[thread].start_ns();
+        self.calendar.enter(at_ns, thread as u32);
     }
 
     /// A thread thinks before its next access.

@@ -85,7 +85,13 @@ fn waiting_is_that_of_an_m_g_1_queue() {
 fn bytes_of(outcome: &Outcome) -> Vec<u8> {
     let mut text = format!("{} {:?}\n", outcome.events, outcome.busy);
     for vm in &outcome.vms {
-        text += &format!("{} {} {:?} {}\n", vm.accesses, vm.bytes, vm.summary(), vm.response.encode_histogram().unwrap());
+        text += &format!(
+            "{} {} {:?} {}\n",
+            vm.accesses,
+            vm.bytes,
+            vm.summary(),
+            vm.response.encode_histogram().unwrap()
+        );
     }
     text.into_bytes()
 }

@@ -2,6 +2,7 @@
 
 pub mod completions;
 pub mod doctor;
+pub mod fence;
 pub mod grid;
 pub mod load;
 pub mod man;

@@ -95,13 +95,7 @@ impl Personality {
     pub const fn round(self) -> &'static [Access] {
         match self {
             Self::Fileserver => {
-                const {
-                    &[
-                        of(AccessKind::WriteWhole, false),
-                        of(APPEND, false),
-                        of(AccessKind::ReadWhole, false),
-                    ]
-                }
+                const { &[of(AccessKind::WriteWhole, false), of(APPEND, false), of(AccessKind::ReadWhole, false)] }
             }
             Self::Mailserver => {
                 const {

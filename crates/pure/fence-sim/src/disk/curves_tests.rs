@@ -36,8 +36,7 @@ fn a_random_block_takes_seek_and_half_a_turn_and_its_transfer() {
     let mut disk = Hdd::new(model, 2);
     let mut random = Random::new(3);
     let blocks = model.capacity_bytes / 4096;
-    let (mean_ms, _) =
-        moments(N, || disk.service_ns(random.below(blocks) * 4096, 4096) as f64 / 1e6);
+    let (mean_ms, _) = moments(N, || disk.service_ns(random.below(blocks) * 4096, 4096) as f64 / 1e6);
     let want = model.seek.mean_ms() + model.revolution_ms() / 2.0 + 4096.0 / model.bytes_per_s * 1e3;
     assert_near(mean_ms, want, 0.005);
     assert_near(1e3 / mean_ms, 66.0, 0.01);

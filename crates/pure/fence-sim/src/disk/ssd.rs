@@ -87,13 +87,21 @@ impl SsdModel {
     /// A parameter that no drive has.
     pub fn check(&self) -> Result<(), DiskError> {
         positive("ssd capacity_bytes", self.capacity_bytes as f64, "a drive holds something")?;
-        positive("ssd pages_per_erase", self.pages_per_erase as f64, "at least one page is written between erasures")?;
+        positive(
+            "ssd pages_per_erase",
+            self.pages_per_erase as f64,
+            "at least one page is written between erasures",
+        )?;
         positive("ssd read_us", self.read_us, "a read takes time")?;
         positive("ssd write_us", self.write_us, "a write takes time")?;
         positive("ssd read_bytes_per_s", self.read_bytes_per_s, "a rate lies above zero")?;
         positive("ssd write_bytes_per_s", self.write_bytes_per_s, "a rate lies above zero")?;
         not_negative("ssd erase_low_ms", self.erase_low_ms, "times are not negative")?;
-        not_negative("ssd erase_high_ms - erase_low_ms", self.erase_high_ms - self.erase_low_ms, "the longest erasure is not shorter than the shortest")
+        not_negative(
+            "ssd erase_high_ms - erase_low_ms",
+            self.erase_high_ms - self.erase_low_ms,
+            "the longest erasure is not shorter than the shortest",
+        )
     }
 
     /// The mean time between the starts of 4 KiB writes, one after the other, microseconds.

@@ -2,6 +2,8 @@
 
 use thiserror::Error;
 
+use crate::slots::SlotsConfig;
+
 /// A whole fence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -53,6 +55,8 @@ pub enum Backing {
 pub enum SchedulerConfig {
     /// First in, first out.
     Fifo,
+    /// Time slots that are not work-conserving (section 6.3).
+    Slots(SlotsConfig),
 }
 
 /// A configuration that cannot be.
@@ -105,6 +109,37 @@ pub enum ConfigError {
     /// A device that may have no I/O outstanding.
     #[error("a device's depth is 0: allow at least one outstanding I/O")]
     ZeroDepth,
+    /// A rotation without slots, slots without length, or batches without I/Os.
+    #[error(
+        "no slots, slots of 0 ns, or batches of 0: configure at least one slot longer than 0, batches of at least 1"
+    )]
+    NoSlots,
+    /// Not even one fast I/O fits.
+    #[error(
+        "slots of {slot_ns} ns cannot hold one I/O of the fast device, predicted at {needs_ns} ns: make them longer"
+    )]
+    SlotTooShort {
+        /// As configured.
+        slot_ns: u64,
+        /// Predicted.
+        needs_ns: u64,
+    },
+    /// A slot belongs to a disk that is not there.
+    #[error("slot {slot} belongs to disk {disk}, which is not configured")]
+    SlotOwnerUnknown {
+        /// Which slot.
+        slot: usize,
+        /// Its owner.
+        disk: usize,
+    },
+    /// A disk that would never be served.
+    #[error("disk {disk} has none of the {slots} slots: give it one, or add a shared slot")]
+    DiskWithoutSlot {
+        /// Which.
+        disk: usize,
+        /// In the rotation.
+        slots: usize,
+    },
     /// The longest request is nothing or not in blocks.
     #[error("longest request of {0} bytes: use a multiple of 4096 up to 1 GiB")]
     MaxRequest(u32),
@@ -135,7 +170,11 @@ impl Config {
             Backing::Slow => self.slow.size_bytes,
             Backing::Fast => self.fast.size_bytes,
         };
-        check_partitions(&self.disks, device_bytes)
+        check_partitions(&self.disks, device_bytes)?;
+        match &self.scheduler {
+            SchedulerConfig::Fifo => Ok(()),
+            SchedulerConfig::Slots(slots) => slots.validate(self.disks.len()),
+        }
     }
 }
 

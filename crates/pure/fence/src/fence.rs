@@ -9,6 +9,7 @@ use crate::owed::Owed;
 use crate::peers::Fifo;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::slab::Slab;
+use crate::slots::Slots;
 use crate::types::{Completion, Data, Device, DeviceIo, DeviceOp, Effect, IoError, IoId, Op, Request, Time};
 
 /// A completion of an I/O that is not outstanding: a driver reported it twice or invented it.
@@ -45,8 +46,10 @@ impl Fence {
     /// The configuration does not fit together.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         let depth = [config.slow.depth, config.fast.depth];
-        let scheduler = match &config.scheduler {
+        config.validate()?;
+        let scheduler: Box<dyn Scheduler> = match &config.scheduler {
             SchedulerConfig::Fifo => Box::new(Fifo::new(depth)),
+            SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
         };
         Self::with_scheduler(config, scheduler)
     }

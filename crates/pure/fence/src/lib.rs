@@ -16,8 +16,10 @@ mod config;
 mod fence;
 mod owed;
 pub mod peers;
+pub mod predict;
 mod scheduler;
 mod slab;
+pub mod slots;
 mod types;
 
 pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};

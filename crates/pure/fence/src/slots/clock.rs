@@ -1,0 +1,84 @@
+//! Whose turn it is, since when and until when; what each slot is owed or owes.
+
+use crate::types::Time;
+
+/// The rotation.
+#[derive(Debug)]
+pub(super) struct SlotClock {
+    slot_ns: u64,
+    current: usize,
+    starts: Time,
+    ends: Time,
+    /// Credit (positive) or debit of each slot, settled when its turn comes.
+    balance_ns: Vec<i64>,
+    now: Time,
+}
+
+impl SlotClock {
+    pub(super) fn new(slots: usize, slot_ns: u64) -> Self {
+        let ends = Time::ZERO.after(slot_ns);
+        Self { slot_ns, current: 0, starts: Time::ZERO, ends, balance_ns: vec![0; slots], now: Time::ZERO }
+    }
+
+    pub(super) const fn current(&self) -> usize {
+        self.current
+    }
+
+    pub(super) const fn ends(&self) -> Time {
+        self.ends
+    }
+
+    pub(super) const fn tell(&mut self, now: Time) {
+        self.now = now;
+    }
+
+    /// As of the last time told.
+    pub(super) fn has_ended(&self) -> bool {
+        self.now >= self.ends
+    }
+
+    /// The current slot's work ended at `now`: credits or debits it, and begins the next.
+    pub(super) fn next_slot(&mut self, now: Time) {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        self.balance_ns[self.current] += signed(self.ends.since(now)) - signed(now.since(self.ends));
+        self.begin(now);
+    }
+
+    /// Nothing was outstanding: slots end at their times, those that are over included, with neither credit nor debit.
+    pub(super) fn pass_idle(&mut self, now: Time) {
+        // One rotation settles every balance but debits longer than a slot, which a longer idle time forgives.
+        for _ in 0..self.balance_ns.len() {
+            if now < self.ends {
+                return;
+            }
+            self.begin(self.ends);
+        }
+        if now < self.ends {
+            return;
+        }
+        let rotation_ns = self.slot_ns * self.balance_ns.len() as u64;
+        let rotations = now.since(self.starts) / rotation_ns;
+        self.starts = self.starts.after(rotations * rotation_ns);
+        self.ends = self.ends.after(rotations * rotation_ns);
+        for balance in &mut self.balance_ns {
+            *balance = 0;
+        }
+        for _ in 0..self.balance_ns.len() {
+            if now < self.ends {
+                return;
+            }
+            self.begin(self.ends);
+        }
+    }
+
+    fn begin(&mut self, start: Time) {
+        self.current = (self.current + 1) % self.balance_ns.len();
+        let balance = std::mem::take(&mut self.balance_ns[self.current]);
+        let length = i64::try_from(self.slot_ns).unwrap_or(i64::MAX).saturating_add(balance);
+        if length < 0 {
+            self.balance_ns[self.current] = length;
+        }
+        self.starts = start;
+        self.ends = start.after(u64::try_from(length).unwrap_or(0));
+    }
+}

@@ -1,0 +1,168 @@
+//! Time slots that are not work-conserving (paper 5, section 6.3).
+//!
+//! Slots take turns. In its slot a disk may dispatch, one batch at a time on each device, the largest that is predicted
+//! to fit into what remains; an unassigned or idle slot passes unused. A slot that ends before its time is credited the
+//! rest, one that overruns is debited, both when its turn comes again.
+
+mod batch;
+mod clock;
+mod queues;
+
+pub use queues::{SlotOwner, SlotsConfig};
+
+use std::collections::VecDeque;
+
+use crate::scheduler::{QueuedIo, Scheduler};
+use crate::types::{Device, Time};
+use batch::SlowBatch;
+use clock::SlotClock;
+use queues::Queues;
+
+/// The scheduler of `VirtualFence`.
+#[derive(Debug)]
+pub struct Slots {
+    config: SlotsConfig,
+    clock: SlotClock,
+    queues: Queues,
+    /// In the current slot, by device.
+    outstanding: [u32; 2],
+    /// Chosen and not yet picked.
+    staged: VecDeque<QueuedIo>,
+    batch: SlowBatch,
+    /// The current slot gave up its rest: the next slow access does not fit.
+    ending: bool,
+    /// Where the slow device's head will be, as a byte offset.
+    head: u64,
+}
+
+impl Slots {
+    /// A rotation whose first slot begins at [`Time::ZERO`]. `config` must be valid for `disks` disks.
+    #[must_use]
+    pub fn new(config: SlotsConfig, disks: usize) -> Self {
+        Self {
+            clock: SlotClock::new(config.owners.len(), config.slot_ns),
+            queues: Queues::new(&config.owners, disks),
+            outstanding: [0; 2],
+            staged: VecDeque::new(),
+            batch: SlowBatch::default(),
+            ending: false,
+            head: 0,
+            config,
+        }
+    }
+
+    fn idle(&self) -> bool {
+        self.outstanding == [0; 2]
+    }
+
+    /// Ends slots whose time has come and fills the current one. At most two rotations of work.
+    fn advance(&mut self, now: Time) {
+        self.clock.tell(now);
+        if self.idle() && !self.ending {
+            self.clock.pass_idle(now);
+        }
+        for _ in 0..=2 * self.config.owners.len() {
+            if self.idle() && (self.ending || now >= self.clock.ends()) {
+                self.clock.next_slot(now);
+                self.ending = false;
+            }
+            self.fill(now);
+            if !self.staged.is_empty() || !self.ending || !self.idle() {
+                return;
+            }
+        }
+    }
+
+    /// Chooses the next batches of the current slot.
+    fn fill(&mut self, now: Time) {
+        let Some(queue) = self.queues.of_slot(self.clock.current()) else { return };
+        let remaining_ns = self.clock.ends().since(now);
+        let overrun = remaining_ns == 0;
+        if self.ending {
+            return;
+        }
+        if overrun {
+            // One at a time, so as not to lengthen the overrun by waiting for many.
+            if self.outstanding[Device::Slow.index()] > 0 {
+                self.take_fast(queue, 1);
+            }
+            return;
+        }
+        if self.outstanding[Device::Slow.index()] == 0 && !self.take_slow(queue, remaining_ns) {
+            self.ending = true;
+            return;
+        }
+        let most = self.queues.len(queue, Device::Fast).min(self.config.max_batch as usize);
+        let fits = self.config.predict.fast.largest(remaining_ns, most);
+        self.take_fast(queue, fits);
+    }
+
+    fn take_fast(&mut self, queue: usize, count: usize) {
+        if self.outstanding[Device::Fast.index()] > 0 {
+            return;
+        }
+        for _ in 0..count {
+            let Some(io) = self.queues.pop(queue, Device::Fast) else { return };
+            self.outstanding[Device::Fast.index()] += 1;
+            self.staged.push_back(io);
+        }
+    }
+
+    /// False if the first pending access does not fit.
+    fn take_slow(&mut self, queue: usize, remaining_ns: u64) -> bool {
+        let predict = &self.config.predict.slow;
+        self.batch.begin(self.head);
+        while self.batch.len() < self.config.max_batch as usize {
+            let Some(io) = self.queues.front(queue, Device::Slow) else { break };
+            if !self.batch.add(predict, *io, remaining_ns) {
+                if self.batch.len() == 0 {
+                    return false;
+                }
+                break;
+            }
+            self.queues.pop(queue, Device::Slow);
+            self.outstanding[Device::Slow.index()] += 1;
+        }
+        self.head = self.batch.finish(&mut self.staged);
+        true
+    }
+}
+
+impl Scheduler for Slots {
+    fn enqueue(&mut self, now: Time, io: QueuedIo) {
+        if self.idle() && !self.ending {
+            self.clock.pass_idle(now);
+        }
+        self.queues.push(io);
+    }
+
+    fn completed(&mut self, now: Time, io: QueuedIo) {
+        self.outstanding[io.device.index()] -= 1;
+        if self.idle() && (self.ending || now >= self.clock.ends()) {
+            self.clock.next_slot(now);
+            self.ending = false;
+        }
+    }
+
+    fn pick(&mut self, now: Time) -> Option<QueuedIo> {
+        if self.staged.is_empty() {
+            self.advance(now);
+        }
+        self.staged.pop_front()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        // While nothing waits the rotation needs no waking: it is caught up with when something comes. In an overrun
+        // the outstanding I/Os end the slot.
+        let waits = !self.queues.is_empty() && (self.idle() || !self.clock.has_ended());
+        waits.then(|| self.clock.ends())
+    }
+
+    fn queued(&self) -> usize {
+        self.queues.total() + self.staged.len()
+    }
+}
+
+#[cfg(test)]
+#[path = "slots_tests.rs"]
+mod tests;

@@ -1,0 +1,124 @@
+//! Who owns which slot, and what waits for it.
+
+use std::collections::VecDeque;
+
+use crate::config::ConfigError;
+use crate::predict::Predictors;
+use crate::scheduler::QueuedIo;
+use crate::types::{Device, DiskId};
+
+/// A rotation of time slots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotsConfig {
+    /// The slots in their order; a disk may have several.
+    pub owners: Vec<SlotOwner>,
+    /// Length of a slot in nanoseconds.
+    pub slot_ns: u64,
+    /// What is taken to fit.
+    pub predict: Predictors,
+    /// Most I/Os in a batch: bounds the work of one event.
+    pub max_batch: u32,
+}
+
+/// Who may use a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SlotOwner {
+    /// Nobody yet: it passes unused.
+    Unassigned,
+    /// One disk alone.
+    Disk(DiskId),
+    /// All disks that have no slot of their own, first come first served: the best-effort class of section 8.
+    Shared,
+}
+
+impl SlotsConfig {
+    /// Checks that every disk is served and that slots can serve anything.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        if self.owners.is_empty() || self.slot_ns == 0 || self.max_batch == 0 {
+            return Err(ConfigError::NoSlots);
+        }
+        let needs_ns = self.predict.fast.batch_ns(1);
+        if needs_ns > self.slot_ns {
+            return Err(ConfigError::SlotTooShort { slot_ns: self.slot_ns, needs_ns });
+        }
+        for (slot, owner) in self.owners.iter().enumerate() {
+            if let SlotOwner::Disk(disk) = owner
+                && disk.index() >= disks
+            {
+                return Err(ConfigError::SlotOwnerUnknown { slot, disk: disk.index() });
+            }
+        }
+        let shared = self.owners.contains(&SlotOwner::Shared);
+        let served = |&disk: &usize| {
+            shared || self.owners.iter().any(|o| matches!(o, SlotOwner::Disk(d) if d.index() == disk))
+        };
+        match (0..disks).find(|disk| !served(disk)) {
+            Some(disk) => Err(ConfigError::DiskWithoutSlot { disk, slots: self.owners.len() }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// One pair of queues a disk with slots of its own, one for all others together.
+#[derive(Debug)]
+pub(super) struct Queues {
+    of_disk: Vec<usize>,
+    of_slot: Vec<Option<usize>>,
+    queues: Vec<[VecDeque<QueuedIo>; 2]>,
+    total: usize,
+}
+
+impl Queues {
+    pub(super) fn new(owners: &[SlotOwner], disks: usize) -> Self {
+        let shared = disks;
+        let mut of_disk = vec![shared; disks];
+        let of_slot = owners
+            .iter()
+            .map(|owner| match owner {
+                SlotOwner::Unassigned => None,
+                SlotOwner::Shared => Some(shared),
+                SlotOwner::Disk(disk) => {
+                    of_disk[disk.index()] = disk.index();
+                    Some(disk.index())
+                }
+            })
+            .collect();
+        let queues = (0..=disks).map(|_| [VecDeque::new(), VecDeque::new()]).collect();
+        Self { of_disk, of_slot, queues, total: 0 }
+    }
+
+    /// The queues that slot `slot` serves.
+    pub(super) fn of_slot(&self, slot: usize) -> Option<usize> {
+        self.of_slot[slot]
+    }
+
+    pub(super) fn push(&mut self, io: QueuedIo) {
+        self.total += 1;
+        self.queues[self.of_disk[io.disk.index()]][io.device.index()].push_back(io);
+    }
+
+    pub(super) fn front(&self, queue: usize, device: Device) -> Option<&QueuedIo> {
+        self.queues[queue][device.index()].front()
+    }
+
+    pub(super) fn pop(&mut self, queue: usize, device: Device) -> Option<QueuedIo> {
+        let io = self.queues[queue][device.index()].pop_front()?;
+        self.total -= 1;
+        Some(io)
+    }
+
+    pub(super) fn len(&self, queue: usize, device: Device) -> usize {
+        self.queues[queue][device.index()].len()
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(super) const fn total(&self) -> usize {
+        self.total
+    }
+}

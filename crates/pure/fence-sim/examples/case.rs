@@ -3,11 +3,24 @@ use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::*;
 fn main() {
     let settings = Settings::default();
-    for system in [System::HddFifo, System::SsdFifo] {
-        for workload in Personality::ALL {
+    let c = virtbench_fence_sim::calibrate::calibrate(
+        &settings.hdd,
+        &settings.ssd,
+        settings.calibration_bytes,
+        1,
+    )
+    .unwrap();
+    println!("{:?} {:?} {:?}", c.slow, c.fast, c.predictors);
+    let p = c.predictors;
+    for system in [
+        System::new(Store::Hdd, Sharing::Fifo),
+        System::new(Store::Hdd, Sharing::Slots(20.0)),
+        System::new(Store::Ssd, Sharing::Slots(20.0)),
+    ] {
+        for workload in [Personality::Fileserver, Personality::Mailserver] {
             let case = Case::heterogeneous(system, workload);
             let t = std::time::Instant::now();
-            let r = case.run(&settings).unwrap();
+            let r = case.run(&settings, &p).unwrap();
             println!(
                 "{}: sat {:.1}/s, {} events, {:.2} M/s",
                 case.name(),
@@ -15,7 +28,7 @@ fn main() {
                 r.events,
                 r.events as f64 / t.elapsed().as_secs_f64() / 1e6
             );
-            for vm in &r.vms {
+            for vm in &r.vms[..2] {
                 println!(
                     "  threads {} think {:.1} ms wanted {:.1} got {:.1}->{:.1}; R {:.2}->{:.2} ms; dX {:.1} dR {:.1} [{:?}]",
                     vm.paced.client.threads,

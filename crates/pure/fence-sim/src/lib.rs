@@ -5,6 +5,7 @@
 //! pure function of its configuration and seed.
 
 mod calendar;
+pub mod calibrate;
 pub mod client;
 pub mod disk;
 pub mod experiment;

@@ -1,11 +1,13 @@
 //! One system under one workload: alone against in company.
 
 use thiserror::Error;
+use virtbench_fence::predict::Predictors;
 use virtbench_model::{Estimate, mean_interval};
 use virtbench_units::SeedSequence;
 
-use super::pace::{Paced, pace, run, saturation};
-use super::system::{Settings, System};
+use super::pace::{Bench, Paced, pace, saturation};
+use super::settings::Settings;
+use super::system::System;
 use crate::client::{Client, Personality};
 use crate::outcome::VmFigures;
 use crate::world::WorldError;
@@ -87,11 +89,12 @@ impl Case {
     ///
     /// # Errors
     /// The world cannot be, broke, or did nothing.
-    pub fn run(&self, settings: &Settings) -> Result<CaseResult, CaseError> {
+    pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
         let vms = self.shares.len();
-        let saturation = saturation(&self.system, settings, self.workload, vms).map_err(world)?;
-        let paced = pace(&self.system, settings, self.workload, &self.shares, saturation).map_err(world)?;
+        let bench = Bench { system: &self.system, settings, predictors };
+        let saturation = saturation(&bench, self.workload, vms).map_err(world)?;
+        let paced = pace(&bench, self.workload, &self.shares, saturation).map_err(world)?;
         let mut alone = vec![Vec::new(); vms];
         let mut together = vec![Vec::new(); vms];
         let mut events = 0;
@@ -102,11 +105,11 @@ impl Case {
             for vm in 0..vms {
                 let mut clients = vec![Client::Off; vms];
                 clients[vm] = all[vm].clone();
-                let mut outcome = run(&self.system, settings, clients, seed).map_err(world)?;
+                let mut outcome = bench.run(clients, seed).map_err(world)?;
                 events += outcome.events;
                 alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
             }
-            let outcome = run(&self.system, settings, all, seed).map_err(world)?;
+            let outcome = bench.run(all, seed).map_err(world)?;
             events += outcome.events;
             outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
         }

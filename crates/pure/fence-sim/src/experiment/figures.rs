@@ -6,7 +6,7 @@ use virtbench_model::Estimate;
 
 use super::case::{Case, CaseResult, VmResult};
 use super::published::Published;
-use super::system::System;
+use super::system::{Sharing, Store, System};
 use crate::client::Personality;
 
 /// A figure of paper 5.
@@ -151,7 +151,10 @@ impl Figure {
                 .collect()
         };
         match self {
-            Self::One => each(&[("HDD", System::HddFifo), ("SSD", System::SsdFifo)]),
+            Self::One => each(&[
+                ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
+                ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
+            ]),
         }
     }
 

@@ -8,10 +8,12 @@ mod case;
 mod figures;
 mod pace;
 mod published;
+mod settings;
 mod system;
 
 pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
 pub use figures::{Figure, FigureError, Machine, Metric, Row};
-pub use pace::{Paced, saturation};
+pub use pace::{Bench, Paced};
 pub use published::{Published, published};
-pub use system::{Saturating, Settings, SettingsError, System};
+pub use settings::{Saturating, Settings, SettingsError};
+pub use system::{Sharing, Store, System};

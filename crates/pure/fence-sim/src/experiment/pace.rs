@@ -1,11 +1,14 @@
 //! A load of x % of saturation (paper 5, section 4.3: "by finding the saturation throughput for each
 //! application, and adjusting the number of threads and thread I/O rate").
 
+use virtbench_fence::predict::Predictors;
+
 use crate::client::{Client, ClosedLoop, Personality};
 use crate::outcome::Outcome;
 use crate::world::{World, WorldError};
 
-use super::system::{Saturating, Settings, System};
+use super::settings::{Saturating, Settings};
+use super::system::System;
 
 /// Threads of each machine while saturation is sought.
 const SATURATING_THREADS: u32 = 16;
@@ -15,6 +18,28 @@ const MOST_THREADS: u32 = 64;
 const STEPS: u32 = 6;
 /// An aim is met within this share.
 const NEAR: f64 = 0.01;
+
+/// A system ready to be run.
+#[derive(Debug, Clone, Copy)]
+pub struct Bench<'a> {
+    /// How disks are stored.
+    pub system: &'a System,
+    /// What all experiments have in common.
+    pub settings: &'a Settings,
+    /// What the devices' calibration gave.
+    pub predictors: &'a Predictors,
+}
+
+impl Bench<'_> {
+    /// Runs these clients for the settings' span.
+    ///
+    /// # Errors
+    /// The world cannot be, or broke.
+    pub fn run(&self, clients: Vec<Client>, seed: u64) -> Result<Outcome, WorldError> {
+        let span = self.settings.span();
+        World::new(self.system.world(self.settings, self.predictors, clients, span, seed))?.run()
+    }
+}
 
 /// A machine with its load.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,20 +67,15 @@ pub struct Paced {
 ///
 /// # Errors
 /// The world broke.
-pub fn saturation(
-    system: &System,
-    settings: &Settings,
-    personality: Personality,
-    vms: usize,
-) -> Result<f64, WorldError> {
-    let client = Client::Closed(closed(settings, personality, SATURATING_THREADS, 0.0));
+pub fn saturation(bench: &Bench<'_>, personality: Personality, vms: usize) -> Result<f64, WorldError> {
+    let client = Client::Closed(closed(bench.settings, personality, SATURATING_THREADS, 0.0));
     let mut clients = vec![client; vms];
-    if settings.saturating == Saturating::One {
+    if bench.settings.saturating == Saturating::One {
         clients[1..].fill(Client::Off);
     }
-    let outcome = run(system, settings, clients, settings.seed)?;
+    let outcome = bench.run(clients, bench.settings.seed)?;
     let sum: f64 = outcome.vms.iter().map(crate::VmFigures::per_second).sum();
-    let rest_idle = settings.saturating == Saturating::One && system.keeps_slots_idle();
+    let rest_idle = bench.settings.saturating == Saturating::One && bench.system.keeps_slots_idle();
     Ok(if rest_idle { sum * vms as f64 } else { sum })
 }
 
@@ -70,8 +90,7 @@ pub fn saturation(
 /// # Errors
 /// The world broke.
 pub fn pace(
-    system: &System,
-    settings: &Settings,
+    bench: &Bench<'_>,
     personality: Personality,
     shares: &[f64],
     saturation: f64,
@@ -88,7 +107,7 @@ pub fn pace(
                 Some(known) => known,
                 None => {
                     let threads = threads(scale, share / least);
-                    pace_one(system, settings, personality, (vm, shares.len()), (threads, wanted))?
+                    pace_one(bench, personality, (vm, shares.len()), (threads, wanted))?
                 }
             });
         }
@@ -109,8 +128,7 @@ fn threads(scale: u32, ratio: f64) -> u32 {
 /// The think time with which `threads` threads of machine number `vm` of `vms` alone do `wanted` accesses
 /// a second, or none where even that is too slow.
 fn pace_one(
-    system: &System,
-    settings: &Settings,
+    bench: &Bench<'_>,
     personality: Personality,
     (vm, vms): (usize, usize),
     (threads, wanted): (u32, f64),
@@ -119,10 +137,10 @@ fn pace_one(
     let mut think_s = cycle_s;
     let mut paced = None;
     for _ in 0..STEPS {
-        let client = closed(settings, personality, threads, think_s * 1e9);
+        let client = closed(bench.settings, personality, threads, think_s * 1e9);
         let mut clients = vec![Client::Off; vms];
         clients[vm] = Client::Closed(client);
-        let figures = &run(system, settings, clients, settings.seed)?.vms[vm];
+        let figures = &bench.run(clients, bench.settings.seed)?.vms[vm];
         let reached = figures.per_second();
         let waits_s = figures.mean_ms().unwrap_or(0.0) / 1e3;
         paced = Some(Paced { client, wanted, reached, waits_s });
@@ -131,20 +149,10 @@ fn pace_one(
         }
         think_s = (cycle_s - waits_s).max(0.0);
     }
-    let client = closed(settings, personality, threads, think_s * 1e9);
+    let client = closed(bench.settings, personality, threads, think_s * 1e9);
     Ok(paced.unwrap_or(Paced { client, wanted, reached: 0.0, waits_s: 0.0 }))
 }
 
 fn closed(settings: &Settings, personality: Personality, threads: u32, think_ns: f64) -> ClosedLoop {
     ClosedLoop { personality, threads, think_ns, page_cache_hits: settings.page_cache_hits }
-}
-
-/// A run of the settings' span.
-pub(super) fn run(
-    system: &System,
-    settings: &Settings,
-    clients: Vec<Client>,
-    seed: u64,
-) -> Result<Outcome, WorldError> {
-    World::new(system.world(settings, clients, settings.span(), seed))?.run()
 }

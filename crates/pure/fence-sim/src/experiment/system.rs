@@ -1,11 +1,13 @@
 //! Ways of storing virtual disks, as worlds.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
-use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, SchedulerConfig};
+use virtbench_fence::predict::Predictors;
+use virtbench_fence::slots::{SlotOwner, SlotsConfig};
+use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, SchedulerConfig};
 
+use super::settings::Settings;
 use crate::client::Client;
-use crate::disk::{DiskError, HddModel, Order, SsdModel, SsdProfile};
+use crate::disk::Order;
 use crate::world::{Span, WorldConfig};
 
 /// Longest request of a guest: what Linux's readahead and block layer made of file accesses then.
@@ -14,146 +16,84 @@ const MAX_REQUEST_BYTES: u32 = 128 << 10;
 /// The fewest virtual disks that the devices are divided among.
 const LEAST_PARTITIONS: usize = 4;
 
-/// Which machines run while saturation is sought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Saturating {
-    /// One, alone.
-    One,
-    /// All at once.
-    All,
-}
+/// The most I/Os in a batch: as many as were benchmarked.
+const MAX_BATCH: u32 = 100;
 
-impl std::str::FromStr for Saturating {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "one" => Ok(Self::One),
-            "all" => Ok(Self::All),
-            _ => Err(format!("{text:?} is neither one nor all")),
-        }
-    }
-}
-
-/// What all experiments have in common; each is an option of the command.
+/// Where virtual disks are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Settings {
-    /// The hard disk.
-    pub hdd: HddModel,
-    /// The solid-state drive.
-    pub ssd: SsdModel,
-    /// Files on each virtual disk.
-    pub files: u32,
-    /// Share of reads that the guests' page caches answer.
-    pub page_cache_hits: f64,
-    /// Measured span of a run, seconds of virtual time.
-    pub measure_s: f64,
-    /// Warm-up before it, seconds.
-    pub warm_up_s: f64,
-    /// Runs of each experiment, each with a seed of its own.
-    pub replications: u32,
-    /// Which machines run while saturation is sought.
-    pub saturating: Saturating,
-    /// Of every random choice.
-    pub seed: u64,
+#[serde(rename_all = "kebab-case")]
+pub enum Store {
+    /// On the hard disk.
+    Hdd,
+    /// On the solid-state drive.
+    Ssd,
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            hdd: HddModel::default(),
-            ssd: SsdModel::of(SsdProfile::Spec),
-            files: 2000,
-            page_cache_hits: 0.0,
-            measure_s: 200.0,
-            warm_up_s: 20.0,
-            replications: 5,
-            saturating: Saturating::One,
-            seed: 1,
-        }
-    }
+/// How their time is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// First in, first out.
+    Fifo,
+    /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
+    Slots(f64),
 }
 
-/// Settings that no world has.
-#[derive(Debug, Error, PartialEq)]
-pub enum SettingsError {
-    /// A device.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// Anything else.
-    #[error("{0} {1}: {2}")]
-    Range(&'static str, f64, &'static str),
-}
-
-impl Settings {
-    /// # Errors
-    /// A value outside its range, by the option's name.
-    pub fn check(&self) -> Result<(), SettingsError> {
-        self.hdd.check()?;
-        self.ssd.check()?;
-        let within = |name, value: f64, least: f64, most: f64, wants| {
-            let fits = (least..=most).contains(&value);
-            if fits { Ok(()) } else { Err(SettingsError::Range(name, value, wants)) }
-        };
-        within("files", f64::from(self.files), 1.0, 1e6, "1 to 1000000 files fit a virtual disk")?;
-        within("page_cache_hits", self.page_cache_hits, 0.0, 0.99, "a share from 0 to 0.99 of reads")?;
-        within("--duration", self.measure_s, 1.0, 1e6, "1 s to 1000000 s of virtual time are measured")?;
-        within("warm_up_s", self.warm_up_s, 0.0, 1e6, "0 s to 1000000 s of virtual time warm up")?;
-        within(
-            "--replications",
-            f64::from(self.replications),
-            1.0,
-            1000.0,
-            "1 to 1000 runs make an experiment",
-        )
-    }
-
-    /// The span of a run.
-    #[must_use]
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
-    pub fn span(&self) -> Span {
-        Span { warm_up_ns: (self.warm_up_s * 1e9) as u64, measure_ns: (self.measure_s * 1e9) as u64 }
-    }
-}
-
-/// A way of storing virtual disks.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(tag = "system", rename_all = "kebab-case")]
-pub enum System {
-    /// On the hard disk, first in, first out.
-    HddFifo,
-    /// On the solid-state drive, first in, first out.
-    SsdFifo,
+/// A way of storing virtual disks: Table 1's rows and the baselines are values of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// Where they are.
+    pub store: Store,
+    /// How time is shared.
+    pub sharing: Sharing,
 }
 
 impl System {
-    /// Its name in tables.
+    /// A system.
+    #[must_use]
+    pub const fn new(store: Store, sharing: Sharing) -> Self {
+        Self { store, sharing }
+    }
+
+    /// Its name in progress and errors.
     #[must_use]
     pub fn name(&self) -> String {
-        match self {
-            Self::HddFifo => "HDD (FIFO)".into(),
-            Self::SsdFifo => "SSD (FIFO)".into(),
+        let store = match self.store {
+            Store::Hdd => "HDD",
+            Store::Ssd => "SSD",
+        };
+        match self.sharing {
+            Sharing::Fifo => format!("{store}, FIFO"),
+            Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
         }
     }
 
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
     pub fn keeps_slots_idle(&self) -> bool {
-        false
+        matches!(self.sharing, Sharing::Slots(_))
     }
 
     /// A world of this system with a virtual disk for each client.
     #[must_use]
-    pub fn world(&self, settings: &Settings, clients: Vec<Client>, span: Span, seed: u64) -> WorldConfig {
-        let backing = match self {
-            Self::HddFifo => Backing::Slow,
-            Self::SsdFifo => Backing::Fast,
+    pub fn world(
+        &self,
+        settings: &Settings,
+        predictors: &Predictors,
+        clients: Vec<Client>,
+        span: Span,
+        seed: u64,
+    ) -> WorldConfig {
+        let backing = match self.store {
+            Store::Hdd => Backing::Slow,
+            Store::Ssd => Backing::Fast,
         };
-        let device_bytes = match backing {
-            Backing::Slow => settings.hdd.capacity_bytes,
-            Backing::Fast => settings.ssd.capacity_bytes,
+        // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
+        // all four of them (section 5).
+        let device_bytes = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
+        let scheduler = match self.sharing {
+            Sharing::Fifo => SchedulerConfig::Fifo,
+            Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
         };
         WorldConfig {
             fence: Config {
@@ -161,7 +101,7 @@ impl System {
                 slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
                 fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
                 backing,
-                scheduler: SchedulerConfig::Fifo,
+                scheduler,
                 max_request_bytes: MAX_REQUEST_BYTES,
             },
             hdd: settings.hdd,
@@ -172,6 +112,17 @@ impl System {
             span,
             seed,
         }
+    }
+}
+
+/// A slot for each disk.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates; the fence checks the rest
+fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
+    SlotsConfig {
+        owners: (0..disks as u16).map(|disk| SlotOwner::Disk(DiskId(disk))).collect(),
+        slot_ns: (slot_ms * 1e6) as u64,
+        predict: predictors.clone(),
+        max_batch: MAX_BATCH,
     }
 }
 

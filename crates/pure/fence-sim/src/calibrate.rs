@@ -1,6 +1,7 @@
 //! The predictors' coefficients, found as paper 5, section 6.3 finds them: by benchmarking the service
 //! times of many random batches, each with a random mix of reads and writes.
 
+use serde::Serialize;
 use thiserror::Error;
 use virtbench_fence::predict::{
     FastPredictor, FastSample, FitError, Fitted, Predictors, SlowPredictor, SlowSample, fit_fast, fit_slow,
@@ -42,7 +43,7 @@ pub struct Calibration {
 }
 
 /// The distribution of prediction errors, predicted less measured, over held-out batches.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Errors {
     /// Batches held out.
     pub batches: usize,

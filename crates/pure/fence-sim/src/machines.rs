@@ -59,7 +59,7 @@ pub(crate) struct Machines {
 impl Machines {
     /// The threads of `clients`. A virtual machine's chance depends on the seed and its place alone,
     /// not on the others: alone and in company it does the same.
-    pub(crate) fn new(clients: &[Client], files: u32, disk_bytes: &[u64], seed: u64) -> Self {
+    pub(crate) fn new(clients: &[Client], disk_bytes: &[u64], seed: u64) -> Self {
         let mut seeds = SeedSequence::new(seed);
         let mut machines = Self { shared: Vec::new(), threads: Vec::new(), tracers: Vec::new() };
         for (vm, client) in clients.iter().enumerate() {
@@ -69,7 +69,7 @@ impl Machines {
             match client {
                 Client::Off => {}
                 Client::Closed(closed) => {
-                    let set = FileSet::new(closed.personality, files, disk_bytes[vm], own.next_seed());
+                    let set = FileSet::new(closed.personality, closed.files, disk_bytes[vm], own.next_seed());
                     for _ in 0..closed.threads {
                         machines.threads.push(Thread::new(vm, closed, own.next_seed()));
                     }

@@ -49,8 +49,6 @@ pub struct WorldConfig {
     pub hdd_order: Order,
     /// By virtual disk.
     pub clients: Vec<Client>,
-    /// Files on each virtual disk.
-    pub files: u32,
     /// How long it runs.
     pub span: Span,
     /// Of every random choice.
@@ -137,7 +135,7 @@ impl World {
         let hdd = Model::Hdd(Hdd::new(config.hdd, hdd_seed));
         let ssd = Model::Ssd(Ssd::new(config.ssd, ssd_seed));
         let sizes: Vec<u64> = config.fence.disks.iter().map(|disk| disk.size_bytes).collect();
-        let machines = Machines::new(&config.clients, config.files, &sizes, seeds.next_seed());
+        let machines = Machines::new(&config.clients, &sizes, seeds.next_seed());
         let mut world = Self {
             fence,
             stations: [Station::new(hdd, config.hdd_order), Station::new(ssd, Order::Arrival)],

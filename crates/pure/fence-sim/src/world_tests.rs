@@ -28,7 +28,6 @@ fn config(vms: u16, clients: Vec<Client>, seed: u64) -> WorldConfig {
         ssd: SsdModel::of(SsdProfile::Spec),
         hdd_order: Order::Arrival,
         clients,
-        files: 1000,
         span: Span { warm_up_ns: 1_000_000_000, measure_ns: 60_000_000_000 },
         seed,
     }
@@ -37,6 +36,7 @@ fn config(vms: u16, clients: Vec<Client>, seed: u64) -> WorldConfig {
 fn closed(threads: u32, think_ms: f64) -> Client {
     Client::Closed(ClosedLoop {
         personality: Personality::Fileserver,
+        files: 1000,
         threads,
         think_ns: think_ms * 1e6,
         page_cache_hits: 0.0,
@@ -120,12 +120,12 @@ fn response_times_and_throughput_obey_little_s_law() {
 #[test]
 fn a_machine_does_the_same_alone_and_in_company() {
     let accesses = |clients| {
-        let machines = Machines::new(clients, 100, &[30 * GIB, 30 * GIB], 3);
+        let machines = Machines::new(clients, &[30 * GIB, 30 * GIB], 3);
         machines.threads.len()
     };
     assert_eq!(accesses(&[closed(2, 1.0), Client::Off]), 2);
     let first = |clients: &[Client]| {
-        let mut machines = Machines::new(clients, 100, &[30 * GIB, 30 * GIB], 3);
+        let mut machines = Machines::new(clients, &[30 * GIB, 30 * GIB], 3);
         (0..50).map(|_| format!("{:?} {}", machines.step(0), machines.think_ns(0))).collect::<Vec<_>>()
     };
     assert_eq!(first(&[closed(2, 1.0), Client::Off]), first(&[closed(2, 1.0), closed(9, 0.0)]));

@@ -23,7 +23,7 @@ threads. Deviation is the paper's: how far a virtual machine's throughput and me
 from what they are when it runs alone, in percent.
 
 A configuration file is TOML; every line is optional:
-  files = 2000
+  file_set_bytes = 33554432
   page_cache_hits = 0.0
   replications = 5
   saturating = \"one\"

@@ -36,7 +36,9 @@ pub enum Client {
 pub struct ClosedLoop {
     /// What they do.
     pub personality: Personality,
-    /// How many. Each waits for its access before it thinks.
+    /// Files on the virtual disk.
+    pub files: u32,
+    /// How many threads. Each waits for its access before it thinks.
     pub threads: u32,
     /// Mean of the exponential think time between accesses, in nanoseconds.
     pub think_ns: f64,

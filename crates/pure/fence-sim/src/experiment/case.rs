@@ -38,6 +38,8 @@ pub struct Case {
     pub workload: Personality,
     /// Each machine's share of saturation, by virtual disk.
     pub shares: Vec<f64>,
+    /// Machines, and slots, of the system whose saturation it is a share of: the paper's four.
+    pub of: usize,
 }
 
 /// What one machine did.
@@ -70,13 +72,13 @@ impl Case {
     /// The 4-VM heterogeneous workload of section 4.3: 8 % and three times 24 % of saturation.
     #[must_use]
     pub fn heterogeneous(system: System, workload: Personality) -> Self {
-        Self { system, workload, shares: vec![0.08, 0.24, 0.24, 0.24] }
+        Self { system, workload, shares: vec![0.08, 0.24, 0.24, 0.24], of: 4 }
     }
 
     /// `vms` machines of 5 % of saturation each (sections 7.2 and 7.3.1).
     #[must_use]
     pub fn low(system: System, workload: Personality, vms: usize) -> Self {
-        Self { system, workload, shares: vec![0.05; vms] }
+        Self { system, workload, shares: vec![0.05; vms], of: 4 }
     }
 
     /// Its name, for progress and errors.
@@ -92,8 +94,10 @@ impl Case {
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
         let vms = self.shares.len();
-        let bench = Bench { system: &self.system, settings, predictors };
-        let saturation = saturation(&bench, self.workload, vms).map_err(world)?;
+        let pilot = Bench { system: &self.system, settings, predictors, span: settings.span(f64::MAX) };
+        let rough = saturation(&pilot, self.workload, self.of).map_err(world)?;
+        let bench = Bench { span: settings.span(rough), ..pilot };
+        let saturation = saturation(&bench, self.workload, self.of).map_err(world)?;
         let paced = pace(&bench, self.workload, &self.shares, saturation).map_err(world)?;
         let mut alone = vec![Vec::new(); vms];
         let mut together = vec![Vec::new(); vms];

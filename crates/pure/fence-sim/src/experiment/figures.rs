@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_model::Estimate;
+use virtbench_model::{Estimate, mean_interval};
 
 use super::case::{Case, CaseResult, VmResult};
 use super::published::Published;
@@ -11,15 +11,27 @@ use crate::client::Personality;
 
 /// A figure of paper 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[allow(missing_docs)] // title() says what each shows
 pub enum Figure {
-    /// Deviation without `VirtualFence`.
     #[serde(rename = "1")]
     One,
+    #[serde(rename = "4a")]
+    FourA,
+    #[serde(rename = "4b")]
+    FourB,
+    #[serde(rename = "5")]
+    Five,
+    #[serde(rename = "6")]
+    Six,
+    #[serde(rename = "7")]
+    Seven,
+    #[serde(rename = "8")]
+    Eight,
 }
 
 /// A figure that is not reproduced.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("--figure {0:?} is none that is reproduced: write 1, 4a, 4b, 5, 6, 7 or 8")]
+#[error("{0:?} is no figure that is reproduced: write 1, 4a, 4b, 5, 6, 7 or 8")]
 pub struct FigureError(String);
 
 impl std::str::FromStr for Figure {
@@ -38,6 +50,20 @@ pub enum Machine {
     Low,
     /// The mean of all (section 4.1).
     All,
+    /// The one that deviates most.
+    Worst,
+}
+
+impl Machine {
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::All => "mean of all",
+            Self::Worst => "worst",
+        }
+    }
 }
 
 /// What is read off a case.
@@ -58,6 +84,8 @@ impl Metric {
     /// All of them, in the order of tables.
     pub const ALL: [Self; 4] =
         [Self::ThroughputDeviation, Self::ResponseDeviation, Self::ResponseAloneMs, Self::ResponseTogetherMs];
+    /// The paper's metric of both performances.
+    pub const DEVIATIONS: [Self; 2] = [Self::ThroughputDeviation, Self::ResponseDeviation];
 
     /// Its name in tables.
     #[must_use]
@@ -87,6 +115,16 @@ impl Metric {
             Self::ResponseTogetherMs => vm.response_ms[1],
         }
     }
+
+    /// Of the machines asked for.
+    fn read(self, machine: Machine, vms: &[VmResult]) -> Option<Estimate> {
+        let all = vms.iter().map(|vm| self.of(vm));
+        match machine {
+            Machine::Low => vms.first().map(|vm| self.of(vm)),
+            Machine::Worst => all.max_by(|a, b| a.mean.total_cmp(&b.mean)),
+            Machine::All => mean_interval(&all.map(|estimate| estimate.mean).collect::<Vec<_>>(), 0),
+        }
+    }
 }
 
 /// One measured value beside what was published of it.
@@ -98,6 +136,8 @@ pub struct Row {
     pub workload: Personality,
     /// Of which system, by its label.
     pub system: String,
+    /// The place on the figure's horizontal axis, where it has one: slots, or milliseconds of a slot.
+    pub x: Option<f64>,
     /// Of which machines.
     pub machine: Machine,
     /// Which metric.
@@ -117,15 +157,59 @@ impl Row {
     }
 }
 
+/// A case of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Of which figure.
+    pub figure: Figure,
+    /// What its rows are labelled with.
+    pub label: String,
+    /// The place on the horizontal axis, if it has one.
+    pub x: Option<f64>,
+    /// What is run.
+    pub case: Case,
+}
+
+/// The slot length that the paper chose, milliseconds.
+const SLOT_MS: f64 = 20.0;
+/// The hit rate of most of its figures, percent.
+const HIT: f64 = 50.0;
+/// The slots of Figure 7.
+const SLOTS: [usize; 4] = [2, 4, 6, 8];
+/// The slot lengths of Figure 8, milliseconds.
+const LENGTHS_MS: [f64; 5] = [10.0, 15.0, 20.0, 30.0, 40.0];
+
+const NWC: Sharing = Sharing::Slots(SLOT_MS);
+const FENCE: System = System::new(Store::Partitioned { hit_percent: HIT }, NWC);
+
+/// Table 1's rows and the two baselines, in the order of Figure 5.
+const VARIANTS: [(&str, System); 8] = [
+    ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
+    ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
+    ("HDD+NWC", System::new(Store::Hdd, NWC)),
+    ("SSD+NWC", System::new(Store::Ssd, NWC)),
+    ("Hybrid/Shared", System::new(Store::Shared { hit_percent: HIT }, Sharing::Fifo)),
+    ("Hybrid/Shared+NWC", System::new(Store::Shared { hit_percent: HIT }, NWC)),
+    ("Hybrid/Partitioned", System::new(Store::Partitioned { hit_percent: HIT }, Sharing::Fifo)),
+    ("VirtualFence", FENCE),
+];
+
 impl Figure {
     /// All that are reproduced, in the paper's order.
-    pub const ALL: [Self; 1] = [Self::One];
+    pub const ALL: [Self; 7] =
+        [Self::One, Self::FourA, Self::FourB, Self::Five, Self::Six, Self::Seven, Self::Eight];
 
     /// Its number in the paper.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::One => "1",
+            Self::FourA => "4a",
+            Self::FourB => "4b",
+            Self::Five => "5",
+            Self::Six => "6",
+            Self::Seven => "7",
+            Self::Eight => "8",
         }
     }
 
@@ -133,56 +217,107 @@ impl Figure {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::One => "Deviation of the low-intensity VM in 4-VM heterogeneous workloads, without a fence",
+            Self::One => "Without a fence: deviation of the low-intensity VM in 4-VM heterogeneous workloads",
+            Self::FourA => "VirtualFence(50 %, 20 ms), 4-VM heterogeneous workloads",
+            Self::FourB => "VirtualFence(X %, 20 ms), 4-VM heterogeneous fileserver",
+            Self::Five => {
+                "Variants of VirtualFence(50 %, 20 ms): the low-intensity VM, heterogeneous mailserver"
+            }
+            Self::Six => "Four VMs of 5 % of saturation each",
+            Self::Seven => "Number of slots, each VM with 5 % of saturation",
+            Self::Eight => "Length of slots: the low-intensity VM in 4-VM heterogeneous workloads",
         }
     }
 
-    /// The cases it needs, each with the label that its rows get.
+    /// What the horizontal axis shows, where it has one.
     #[must_use]
-    pub fn cases(self, workloads: &[Personality]) -> Vec<(String, Case)> {
-        let each = |systems: &[(&str, System)]| -> Vec<(String, Case)> {
-            workloads
-                .iter()
-                .flat_map(|workload| {
-                    systems
-                        .iter()
-                        .map(|(label, system)| ((*label).to_owned(), Case::heterogeneous(*system, *workload)))
-                })
-                .collect()
+    pub const fn axis(self) -> Option<&'static str> {
+        match self {
+            Self::Seven => Some("slots"),
+            Self::Eight => Some("slot length, ms"),
+            _ => None,
+        }
+    }
+
+    /// The cases it needs of these workloads; none of a workload that it does not show.
+    #[must_use]
+    pub fn bars(self, workloads: &[Personality]) -> Vec<Bar> {
+        workloads.iter().flat_map(|workload| self.bars_of(*workload)).collect()
+    }
+
+    fn bars_of(self, workload: Personality) -> Vec<Bar> {
+        let bar =
+            |label: &str, x: Option<f64>, case: Case| Bar { figure: self, label: label.into(), x, case };
+        let mixed = |label: &str, system: System| bar(label, None, Case::heterogeneous(system, workload));
+        let hit = |hit_percent: f64| {
+            mixed(&format!("{hit_percent} % hits"), System::new(Store::Partitioned { hit_percent }, NWC))
         };
         match self {
-            Self::One => each(&[
-                ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
-                ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
-            ]),
+            Self::One => {
+                let fair = |store| System::new(store, Sharing::Fair);
+                let peers =
+                    [("HDD, fair queueing", fair(Store::Hdd)), ("SSD, fair queueing", fair(Store::Ssd))];
+                VARIANTS[..2].iter().chain(&peers).map(|(label, system)| mixed(label, *system)).collect()
+            }
+            Self::FourA => vec![mixed("VirtualFence", FENCE)],
+            Self::FourB if workload == Personality::Fileserver => [50.0, 75.0, 100.0].map(hit).into(),
+            Self::Five if workload == Personality::Mailserver => {
+                VARIANTS.iter().map(|(label, system)| mixed(label, *system)).collect()
+            }
+            Self::FourB | Self::Five => Vec::new(),
+            Self::Six => [VARIANTS[0], VARIANTS[1], VARIANTS[7]]
+                .map(|(label, system)| bar(label, None, Case::low(system, workload, 4)))
+                .into(),
+            Self::Seven => SLOTS
+                .map(|slots| bar("VirtualFence", Some(slots as f64), Case::low(FENCE, workload, slots)))
+                .into(),
+            Self::Eight => LENGTHS_MS
+                .map(|ms| {
+                    let system = System::new(FENCE.store, Sharing::Slots(ms));
+                    bar("VirtualFence", Some(ms), Case::heterogeneous(system, workload))
+                })
+                .into(),
         }
     }
 
-    /// Reads its rows off the result of one of its cases.
+    /// The machines and metrics that are read off its cases.
+    fn reads(self) -> Vec<(Machine, Metric)> {
+        let of = |machine: Machine, metrics: &[Metric]| -> Vec<(Machine, Metric)> {
+            metrics.iter().map(|metric| (machine, *metric)).collect()
+        };
+        match self {
+            Self::FourA | Self::FourB => {
+                [of(Machine::Low, &Metric::ALL), of(Machine::Worst, &Metric::DEVIATIONS)].concat()
+            }
+            Self::One | Self::Five | Self::Eight => of(Machine::Low, &Metric::ALL),
+            Self::Six | Self::Seven => of(Machine::All, &Metric::ALL),
+        }
+    }
+}
+
+impl Bar {
+    /// Reads the rows off the case's result.
     #[must_use]
-    pub fn rows(self, label: &str, case: &Case, result: &CaseResult, published: &[Published]) -> Vec<Row> {
-        let machine = Machine::Low;
-        let Some(vm) = result.vms.first() else { return Vec::new() };
-        Metric::ALL
-            .into_iter()
-            .map(|metric| {
-                let same = |one: &&Published| {
-                    one.figure == self
-                        && one.workload == case.workload
-                        && one.system == label
-                        && one.machine == machine
-                        && one.metric == metric
-                };
-                Row {
-                    figure: self,
-                    workload: case.workload,
-                    system: label.to_owned(),
-                    machine,
-                    metric,
-                    measured: metric.of(vm),
-                    published: published.iter().find(same).cloned(),
-                }
+    pub fn rows(&self, result: &CaseResult, published: &[Published]) -> Vec<Row> {
+        let row = |(machine, metric): (Machine, Metric)| {
+            let same = |one: &&Published| {
+                one.figure == self.figure
+                    && one.workload == self.case.workload
+                    && one.system == self.label
+                    && one.machine == machine
+                    && one.metric == metric
+            };
+            Some(Row {
+                figure: self.figure,
+                workload: self.case.workload,
+                system: self.label.clone(),
+                x: self.x,
+                machine,
+                metric,
+                measured: metric.read(machine, &result.vms)?,
+                published: published.iter().find(same).cloned(),
             })
-            .collect()
+        };
+        self.figure.reads().into_iter().filter_map(row).collect()
     }
 }

@@ -6,13 +6,15 @@
 
 mod case;
 mod figures;
+mod findings;
 mod pace;
 mod published;
 mod settings;
 mod system;
 
 pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
-pub use figures::{Figure, FigureError, Machine, Metric, Row};
+pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row};
+pub use findings::{Finding, findings};
 pub use pace::{Bench, Paced};
 pub use published::{Published, published};
 pub use settings::{Saturating, Settings, SettingsError};

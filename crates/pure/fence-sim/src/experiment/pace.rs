@@ -5,7 +5,7 @@ use virtbench_fence::predict::Predictors;
 
 use crate::client::{Client, ClosedLoop, Personality};
 use crate::outcome::Outcome;
-use crate::world::{World, WorldError};
+use crate::world::{Span, World, WorldError};
 
 use super::settings::{Saturating, Settings};
 use super::system::System;
@@ -28,16 +28,17 @@ pub struct Bench<'a> {
     pub settings: &'a Settings,
     /// What the devices' calibration gave.
     pub predictors: &'a Predictors,
+    /// How long a run takes.
+    pub span: Span,
 }
 
 impl Bench<'_> {
-    /// Runs these clients for the settings' span.
+    /// Runs these clients.
     ///
     /// # Errors
     /// The world cannot be, or broke.
     pub fn run(&self, clients: Vec<Client>, seed: u64) -> Result<Outcome, WorldError> {
-        let span = self.settings.span();
-        World::new(self.system.world(self.settings, self.predictors, clients, span, seed))?.run()
+        World::new(self.system.world(self.settings, self.predictors, clients, self.span, seed))?.run()
     }
 }
 
@@ -154,5 +155,6 @@ fn pace_one(
 }
 
 fn closed(settings: &Settings, personality: Personality, threads: u32, think_ns: f64) -> ClosedLoop {
-    ClosedLoop { personality, threads, think_ns, page_cache_hits: settings.page_cache_hits }
+    let (files, page_cache_hits) = (settings.files(personality), settings.page_cache_hits);
+    ClosedLoop { personality, files, threads, think_ns, page_cache_hits }
 }

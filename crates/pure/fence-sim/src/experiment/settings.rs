@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::client::Personality;
 use crate::disk::{DiskError, HddModel, SsdModel, SsdProfile};
 use crate::world::Span;
+
+/// The shortest span that is measured, seconds: many rotations of slots.
+const SHORTEST_S: f64 = 5.0;
 
 /// Which machines run while saturation is sought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,16 +40,19 @@ pub struct Settings {
     pub hdd: HddModel,
     /// The solid-state drive.
     pub ssd: SsdModel,
-    /// Files on each virtual disk.
-    pub files: u32,
+    /// Files of each virtual disk together, bytes. Small, so that a cache is soon warm: uniform popularity
+    /// makes the hit rate a matter of the share that is cached.
+    pub file_set_bytes: u64,
     /// Size of the accesses that the predictors are calibrated with, bytes.
     pub calibration_bytes: u64,
     /// Share of reads that the guests' page caches answer.
     pub page_cache_hits: f64,
-    /// Measured span of a run, seconds of virtual time.
+    /// The longest span that a run is measured for, seconds of virtual time.
     pub measure_s: f64,
-    /// Warm-up before it, seconds.
-    pub warm_up_s: f64,
+    /// A run is shorter where the system at saturation did so many accesses sooner.
+    pub accesses: u32,
+    /// Warm-up before the span, as a share of it; two seconds at least.
+    pub warm_up: f64,
     /// Runs of each experiment, each with a seed of its own.
     pub replications: u32,
     /// Which machines run while saturation is sought.
@@ -59,11 +66,12 @@ impl Default for Settings {
         Self {
             hdd: HddModel::default(),
             ssd: SsdModel::of(SsdProfile::Spec),
-            files: 2000,
+            file_set_bytes: 32 << 20,
             calibration_bytes: 4096,
             page_cache_hits: 0.0,
             measure_s: 200.0,
-            warm_up_s: 20.0,
+            accesses: 20_000,
+            warm_up: 0.1,
             replications: 5,
             saturating: Saturating::One,
             seed: 1,
@@ -92,7 +100,13 @@ impl Settings {
             let fits = (least..=most).contains(&value);
             if fits { Ok(()) } else { Err(SettingsError::Range(name, value, wants)) }
         };
-        within("files", f64::from(self.files), 1.0, 1e6, "1 to 1000000 files fit a virtual disk")?;
+        within(
+            "file_set_bytes",
+            self.file_set_bytes as f64,
+            1e6,
+            1e10,
+            "1 MB to 10 GB of files a virtual disk",
+        )?;
         within(
             "calibration_bytes",
             self.calibration_bytes as f64,
@@ -102,7 +116,8 @@ impl Settings {
         )?;
         within("page_cache_hits", self.page_cache_hits, 0.0, 0.99, "a share from 0 to 0.99 of reads")?;
         within("--duration", self.measure_s, 1.0, 1e6, "1 s to 1000000 s of virtual time are measured")?;
-        within("warm_up_s", self.warm_up_s, 0.0, 1e6, "0 s to 1000000 s of virtual time warm up")?;
+        within("warm_up", self.warm_up, 0.0, 10.0, "0 to 10 times the measured span")?;
+        within("accesses", f64::from(self.accesses), 100.0, 1e9, "100 to 1000000000 accesses bound a run")?;
         within(
             "--replications",
             f64::from(self.replications),
@@ -112,10 +127,18 @@ impl Settings {
         )
     }
 
-    /// The span of a run.
+    /// The span of a run of a system that does `per_second` accesses a second at saturation.
     #[must_use]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
-    pub fn span(&self) -> Span {
-        Span { warm_up_ns: (self.warm_up_s * 1e9) as u64, measure_ns: (self.measure_s * 1e9) as u64 }
+    pub fn span(&self, per_second: f64) -> Span {
+        let measure_s = self.measure_s.min(f64::from(self.accesses) / per_second.max(1e-9)).max(SHORTEST_S);
+        let warm_up_s = (measure_s * self.warm_up).max(2.0);
+        Span { warm_up_ns: (warm_up_s * 1e9) as u64, measure_ns: (measure_s * 1e9) as u64 }
+    }
+
+    /// Files on a virtual disk.
+    #[must_use]
+    pub fn files(&self, personality: Personality) -> u32 {
+        u32::try_from(self.file_set_bytes / personality.mean_file_bytes()).unwrap_or(u32::MAX)
     }
 }

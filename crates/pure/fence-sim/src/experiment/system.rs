@@ -27,6 +27,16 @@ pub enum Store {
     Hdd,
     /// On the solid-state drive.
     Ssd,
+    /// On the hard disk behind one cache on the solid-state drive for all of them.
+    Shared {
+        /// The cache is sized for this hit rate.
+        hit_percent: f64,
+    },
+    /// On the hard disk behind a cache for each.
+    Partitioned {
+        /// The caches are sized for this hit rate.
+        hit_percent: f64,
+    },
 }
 
 /// How their time is shared.
@@ -35,6 +45,8 @@ pub enum Store {
 pub enum Sharing {
     /// First in, first out.
     Fifo,
+    /// Fair queueing by sectors, as Linux's BFQ and CFQ.
+    Fair,
     /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
     Slots(f64),
 }
@@ -59,13 +71,22 @@ impl System {
     #[must_use]
     pub fn name(&self) -> String {
         let store = match self.store {
-            Store::Hdd => "HDD",
-            Store::Ssd => "SSD",
+            Store::Hdd => "HDD".to_owned(),
+            Store::Ssd => "SSD".to_owned(),
+            Store::Shared { hit_percent } => format!("HDD behind a shared cache ({hit_percent} %)"),
+            Store::Partitioned { hit_percent } => format!("HDD behind caches ({hit_percent} %)"),
         };
         match self.sharing {
             Sharing::Fifo => format!("{store}, FIFO"),
+            Sharing::Fair => format!("{store}, fair queueing"),
             Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
         }
+    }
+
+    /// Whether the fence has it.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        matches!(self.store, Store::Hdd | Store::Ssd) && self.sharing != Sharing::Fair
     }
 
     /// Whether a machine that is alone leaves the others' time unused.
@@ -85,14 +106,14 @@ impl System {
         seed: u64,
     ) -> WorldConfig {
         let backing = match self.store {
-            Store::Hdd => Backing::Slow,
             Store::Ssd => Backing::Fast,
+            Store::Hdd | Store::Shared { .. } | Store::Partitioned { .. } => Backing::Slow,
         };
         // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
         // all four of them (section 5).
         let device_bytes = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
         let scheduler = match self.sharing {
-            Sharing::Fifo => SchedulerConfig::Fifo,
+            Sharing::Fifo | Sharing::Fair => SchedulerConfig::Fifo,
             Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
         };
         WorldConfig {
@@ -108,7 +129,6 @@ impl System {
             ssd: settings.ssd,
             hdd_order: Order::Scan,
             clients,
-            files: settings.files,
             span,
             seed,
         }

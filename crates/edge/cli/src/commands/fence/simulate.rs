@@ -5,9 +5,11 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use serde::Serialize;
+use virtbench_fence::predict::Predictors;
+use virtbench_fence_sim::calibrate::{Calibration, Errors, calibrate};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::{
-    Case, CaseResult, Figure, Machine, Metric, Published, Row, Settings, published,
+    Bar, Case, CaseResult, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
 };
 
 use super::{parallel, settings, table};
@@ -20,36 +22,30 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     let settings = settings::settings(args)?;
     let figures = chosen(&args.figure, &Figure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
-    let wanted: Vec<(Figure, String, Case)> = figures
+    let bars: Vec<Bar> = figures
         .iter()
-        .flat_map(|figure| figure.cases(&workloads).into_iter().map(|(label, case)| (*figure, label, case)))
+        .flat_map(|figure| figure.bars(&workloads))
+        .filter(|bar| bar.case.system.exists())
         .collect();
-    if wanted.is_empty() {
+    if bars.is_empty() {
         return Err(Failure::message(
             Kind::Usage,
-            "no figure that was asked for has a workload that was asked for",
+            "no figure that was asked for shows a workload that was asked for: 4b shows fileserver, 5 mailserver",
         ));
     }
-    let mut cases: Vec<&Case> = Vec::new();
-    for (_, _, case) in &wanted {
-        if !cases.contains(&case) {
-            cases.push(case);
-        }
-    }
-    let results = run(&cases, args.jobs, &settings)?;
+    let calibration = calibrate(&settings.hdd, &settings.ssd, settings.calibration_bytes, settings.seed)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let results = run(&bars, args.jobs, &settings, &calibration.predictors)?;
     let known = published()?;
-    let mut rows = Vec::new();
-    for (figure, label, case) in &wanted {
-        if let Some(at) = cases.iter().position(|other| *other == case) {
-            rows.extend(figure.rows(label, case, &results[at], &known));
-        }
-    }
+    let rows: Vec<Row> =
+        bars.iter().zip(&results).flat_map(|(bar, result)| bar.rows(result, &known)).collect();
+    let findings = findings(&rows);
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &Report::new(&settings, &rows))?;
+        serde_json::to_writer(&mut out, &Report::new(&settings, &calibration, &rows, &findings))?;
         writeln!(out)?;
     } else {
-        table::write(&mut out, &rows)?;
+        table::write(&mut out, &calibration, &rows, &findings)?;
     }
     Ok(())
 }
@@ -58,27 +54,54 @@ fn chosen<T: Copy + PartialEq>(asked: &[T], all: &[T]) -> Vec<T> {
     all.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
 }
 
-/// Runs every case once.
-fn run(cases: &[&Case], jobs: Option<usize>, settings: &Settings) -> Result<Vec<CaseResult>, Failure> {
+/// Runs every case once, those that figures share too; gives each bar its result.
+fn run(
+    bars: &[Bar],
+    jobs: Option<usize>,
+    settings: &Settings,
+    predictors: &Predictors,
+) -> Result<Vec<CaseResult>, Failure> {
+    let mut cases: Vec<&Case> = Vec::new();
+    let of_bar: Vec<usize> = bars
+        .iter()
+        .map(|bar| {
+            cases.iter().position(|case| **case == bar.case).unwrap_or_else(|| {
+                cases.push(&bar.case);
+                cases.len() - 1
+            })
+        })
+        .collect();
     let threads = jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
-    let bar = progress::bar(cases.len() as u64, "experiments");
-    bar.tick();
-    let results = parallel::in_order(cases, threads, || bar.inc(1), |case| case.run(settings));
-    bar.finish_and_clear();
-    results
+    let progress = progress::bar(cases.len() as u64, "experiments");
+    progress.tick();
+    let results =
+        parallel::in_order(&cases, threads, || progress.inc(1), |case| case.run(settings, predictors));
+    progress.finish_and_clear();
+    let results: Vec<CaseResult> = results
         .into_iter()
         .map(|result| match result {
             None => Err(interrupt::failure("half an evaluation says nothing")),
             Some(result) => result.map_err(|error| Failure::new(Kind::Usage, error)),
         })
-        .collect()
+        .collect::<Result<_, _>>()?;
+    Ok(of_bar.into_iter().map(|case| results[case].clone()).collect())
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Report<'a> {
     settings: &'a Settings,
+    calibration: [ErrorsReport<'a>; 2],
     rows: Vec<RowReport<'a>>,
+    findings: &'a [Finding],
+}
+
+/// Prediction errors on held-out batches, predicted less measured.
+#[derive(Serialize)]
+struct ErrorsReport<'a> {
+    device: &'static str,
+    #[serde(flatten)]
+    errors: &'a Errors,
 }
 
 #[derive(Serialize)]
@@ -86,6 +109,7 @@ struct RowReport<'a> {
     figure: Figure,
     workload: Personality,
     system: &'a str,
+    x: Option<f64>,
     machine: Machine,
     metric: Metric,
     unit: &'static str,
@@ -98,13 +122,19 @@ struct RowReport<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn new(settings: &'a Settings, rows: &'a [Row]) -> Self {
+    fn new(
+        settings: &'a Settings,
+        calibration: &'a Calibration,
+        rows: &'a [Row],
+        findings: &'a [Finding],
+    ) -> Self {
         let rows = rows
             .iter()
             .map(|row| RowReport {
                 figure: row.figure,
                 workload: row.workload,
                 system: &row.system,
+                x: row.x,
                 machine: row.machine,
                 metric: row.metric,
                 unit: row.metric.unit(),
@@ -116,6 +146,8 @@ impl<'a> Report<'a> {
                 outside_band: row.outside(),
             })
             .collect();
-        Self { settings, rows }
+        let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
+        let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
+        Self { settings, calibration: [slow, fast], rows, findings }
     }
 }

@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use crate::cache::CacheConfig;
 use crate::slots::SlotsConfig;
 
 /// A whole fence.
@@ -48,6 +49,8 @@ pub enum Backing {
     Slow,
     /// On the fast device alone.
     Fast,
+    /// On the slow device, cached by the fast one.
+    Cached(CacheConfig),
 }
 
 /// Who is served when.
@@ -140,6 +143,47 @@ pub enum ConfigError {
         /// In the rotation.
         slots: usize,
     },
+    /// A partition a disk was asked for, and not given.
+    #[error("{partitions} cache partitions for {disks} disks: configure one a disk, or a shared one")]
+    CachePartitions {
+        /// Given.
+        partitions: usize,
+        /// Wanted.
+        disks: usize,
+    },
+    /// Requests could wait for ever.
+    #[error(
+        "eviction keeps {free_target} blocks free, requests halt at {low_watermark}: there must be {request} between \
+         for the longest request, and scratch of at least 1 block"
+    )]
+    Watermarks {
+        /// As configured.
+        free_target: u32,
+        /// As configured.
+        low_watermark: u32,
+        /// Blocks of the longest request.
+        request: u32,
+    },
+    /// A partition without room for what is to be free and one request.
+    #[error("cache partition {partition} of {blocks} blocks: make it {needs} to 2^31 blocks")]
+    CacheSize {
+        /// Which.
+        partition: usize,
+        /// As configured.
+        blocks: u32,
+        /// At least.
+        needs: u32,
+    },
+    /// The partitions and their metadata are larger than the device.
+    #[error(
+        "the cache needs {needs_bytes} bytes with its metadata, the fast device has {device_bytes}: make it smaller"
+    )]
+    CacheBeyondDevice {
+        /// With metadata.
+        needs_bytes: u64,
+        /// There are.
+        device_bytes: u64,
+    },
     /// The longest request is nothing or not in blocks.
     #[error("longest request of {0} bytes: use a multiple of 4096 up to 1 GiB")]
     MaxRequest(u32),
@@ -167,10 +211,13 @@ impl Config {
             return Err(ConfigError::ZeroDepth);
         }
         let device_bytes = match self.backing {
-            Backing::Slow => self.slow.size_bytes,
+            Backing::Slow | Backing::Cached(_) => self.slow.size_bytes,
             Backing::Fast => self.fast.size_bytes,
         };
         check_partitions(&self.disks, device_bytes)?;
+        if let Backing::Cached(cache) = &self.backing {
+            cache.validate(self)?;
+        }
         match &self.scheduler {
             SchedulerConfig::Fifo => Ok(()),
             SchedulerConfig::Slots(slots) => slots.validate(self.disks.len()),

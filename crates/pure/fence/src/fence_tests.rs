@@ -1,5 +1,5 @@
 use super::*;
-use crate::{BufferId, DeviceConfig, DiskConfig, DiskId, RequestId};
+use crate::{BufferId, DeviceConfig, DeviceIo, DiskConfig, DiskId, RequestId};
 
 pub(crate) fn config() -> Config {
     let disk = |n: u8| DiskConfig { uuid: [n; 16], offset_bytes: u64::from(n) << 30, size_bytes: 1 << 30 };

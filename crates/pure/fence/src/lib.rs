@@ -12,10 +12,12 @@
 //! The driver's loop: call [`Fence::submit`], [`Fence::on_device`] or [`Fence::on_timer`]; drain [`Fence::poll_effect`],
 //! carrying effects out in order; sleep until [`Fence::next_deadline`] or the next event.
 
+pub mod cache;
 mod config;
 mod fence;
 mod owed;
 pub mod peers;
+mod ports;
 pub mod predict;
 mod scheduler;
 mod slab;
@@ -23,7 +25,7 @@ pub mod slots;
 mod types;
 
 pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};
-pub use fence::{Fence, UnknownIo};
+pub use fence::{Fence, StartError, UnknownIo};
 pub use scheduler::{QueuedIo, Scheduler};
 pub use types::{
     BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,

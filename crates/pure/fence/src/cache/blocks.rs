@@ -1,0 +1,455 @@
+//! Reads and writes, block by block. An operation that changes what a key means holds the lock of the key's block.
+
+use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
+use super::{BLOCK_BYTES, Partition};
+use crate::ports::{Owner, Ports};
+use crate::types::{BufferId, Data, DeviceOp, Effect, IoError, Op, Request, Time};
+
+/// What an operation does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// Reads a cached block for a guest.
+    Hit,
+    /// Reads uncached blocks for a guest; `next` leads to the fills.
+    Miss,
+    /// Puts a block that was missed into the cache.
+    Fill,
+    /// Reads the rest of a block of which a guest writes a part.
+    Load,
+    /// The same from the slow device.
+    LoadSlow,
+    /// Writes a block into the cache.
+    Store,
+    /// Reads a dirty block to be written back, then writes it.
+    BackRead,
+    BackWrite,
+}
+
+/// One operation on one block, or the read of a run of missed blocks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockOp {
+    step: Step,
+    request: u32,
+    write: bool,
+    key: u64,
+    buffer: BufferId,
+    /// Where in the guest's buffer.
+    at_bytes: u32,
+    /// Where in the block, and how much.
+    within: u32,
+    len_bytes: u32,
+    /// The block it fills or reads, the one it takes the place of, scratch.
+    block: u32,
+    old: u32,
+    scratch: u32,
+    /// The next fill of a run; blocks of the run.
+    next: u32,
+    run: u32,
+}
+
+impl BlockOp {
+    const fn guest(&self) -> Data {
+        Data::Guest { buffer: self.buffer, at_bytes: self.at_bytes }
+    }
+
+    const fn scratch(&self) -> Data {
+        Data::Scratch { block: self.scratch, at_bytes: 0 }
+    }
+
+    const fn is_whole(&self) -> bool {
+        self.len_bytes as u64 == BLOCK_BYTES
+    }
+}
+
+const WHOLE: u32 = BLOCK_BYTES as u32;
+
+impl Partition {
+    fn owner(&self, op: u32) -> Owner {
+        Owner::Block { partition: self.id, op }
+    }
+
+    /// Starts every block of a request that has been let in.
+    #[allow(clippy::cast_possible_truncation)] // offsets within a block and a request
+    pub(super) fn admit(&mut self, now: Time, index: u32, request: Request, ports: &mut Ports) {
+        let end = request.offset_bytes + u64::from(request.len_bytes);
+        let mut at = request.offset_bytes;
+        let mut run: Option<BlockOp> = None;
+        while at < end {
+            let block = at / BLOCK_BYTES;
+            let until = end.min((block + 1) * BLOCK_BYTES);
+            let op = BlockOp {
+                step: Step::Miss,
+                request: index,
+                write: request.op == Op::Write,
+                key: table::key(request.disk.0, block),
+                buffer: request.buffer,
+                at_bytes: (at - request.offset_bytes) as u32,
+                within: (at % BLOCK_BYTES) as u32,
+                len_bytes: (until - at) as u32,
+                block: NONE,
+                old: NONE,
+                scratch: NONE,
+                next: NONE,
+                run: 1,
+            };
+            at = until;
+            if op.write {
+                if let Some(error) = self.broken {
+                    ports.part_done(index, Err(error));
+                    continue;
+                }
+                self.reserved += 1;
+                self.start_write(now, op, ports);
+            } else if self.table.find(op.key).is_some() {
+                self.finish_run(now, run.take(), ports);
+                self.start_read(now, op, ports);
+            } else {
+                let run = run.get_or_insert(BlockOp { run: 0, len_bytes: 0, ..op });
+                self.extend_run(run, &op);
+            }
+        }
+        self.finish_run(now, run, ports);
+    }
+
+    fn start(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        if op.write { self.start_write(now, op, ports) } else { self.start_read(now, op, ports) }
+    }
+
+    fn start_read(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        let Some(block) = self.table.find(op.key) else {
+            let mut run = BlockOp { run: 0, len_bytes: 0, ..op };
+            self.extend_run(&mut run, &op);
+            return self.finish_run(now, Some(run), ports);
+        };
+        if self.table.state(block) == State::Loading {
+            return self.wait_for(block, op);
+        }
+        self.commit.hits += 1;
+        if !self.table.has(block, table::WRITING) {
+            self.table.touch(block);
+        }
+        self.table.pin(block);
+        let id = self.ops.insert(BlockOp { step: Step::Hit, block, ..op });
+        let disk = table::disk_of(op.key);
+        let io =
+            self.fast_io(self.owner(id), disk, DeviceOp::Read, block, op.within, op.len_bytes, op.guest());
+        ports.enqueue(now, io);
+    }
+
+    /// Adds a missed block to a run, and a fill of it if there is room.
+    fn extend_run(&mut self, run: &mut BlockOp, op: &BlockOp) {
+        self.commit.misses += 1;
+        run.run += 1;
+        run.len_bytes += op.len_bytes;
+        let room = self.table.free.len() > self.reserved + self.low_watermark;
+        if !op.is_whole() || !room || self.broken.is_some() {
+            return;
+        }
+        if let Some(block) = self.table.take_free() {
+            self.table.insert(op.key, block);
+            self.table.set(block, LOCKED);
+            run.next =
+                self.ops.insert(BlockOp { step: Step::Fill, request: NONE, block, next: run.next, ..*op });
+        }
+    }
+
+    fn finish_run(&mut self, now: Time, run: Option<BlockOp>, ports: &mut Ports) {
+        if let Some(op) = run {
+            let id = self.ops.insert(op);
+            let io =
+                self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.within, op.len_bytes, op.guest());
+            ports.enqueue(now, io);
+        }
+    }
+
+    fn start_write(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        let found = self.table.find(op.key);
+        if let Some(block) = found
+            && self.table.has(block, LOCKED)
+        {
+            return self.wait_for(block, op);
+        }
+        self.reserved -= 1;
+        let Some(block) = self.table.take_free() else {
+            debug_assert!(false, "a write was let in without a block to go to");
+            return ports.part_done(op.request, Err(IoError::TooLong));
+        };
+        match found {
+            Some(old) => self.table.set(old, LOCKED),
+            None => {
+                self.table.insert(op.key, block);
+                self.table.set(block, LOCKED);
+            }
+        }
+        let step = if op.is_whole() { Step::Store } else { Step::Load };
+        let id = self.ops.insert(BlockOp { step, block, old: found.unwrap_or(NONE), ..op });
+        if op.is_whole() {
+            let disk = table::disk_of(op.key);
+            let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, block, 0, WHOLE, op.guest());
+            ports.enqueue(now, io);
+        } else if self.scratch_free.is_empty() {
+            self.scratch_waiters.push_back(id);
+        } else {
+            self.load(now, id, ports);
+        }
+    }
+
+    /// Reads the whole block of which a part is written into scratch, which there is.
+    fn load(&mut self, now: Time, id: u32, ports: &mut Ports) {
+        let (Some(scratch), Some(op)) = (self.scratch_free.pop(), self.ops.get_mut(id)) else { return };
+        op.scratch = scratch;
+        let op = *op;
+        if op.old == NONE {
+            self.ops.remove(id);
+            return self.load_slow(now, op, ports);
+        }
+        self.table.pin(op.old);
+        let disk = table::disk_of(op.key);
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, op.old, 0, WHOLE, op.scratch());
+        ports.enqueue(now, io);
+    }
+
+    fn load_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        let id = self.ops.insert(BlockOp { step: Step::LoadSlow, ..op });
+        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, 0, WHOLE, op.scratch());
+        ports.enqueue(now, io);
+    }
+
+    fn wait_for(&mut self, block: u32, op: BlockOp) {
+        self.table.set(block, WAITED);
+        let id = self.ops.insert(op);
+        self.key_waiters.push_back((block, id));
+    }
+
+    /// Lets those go on that waited for `block`.
+    pub(super) fn unlock(&mut self, now: Time, block: u32, ports: &mut Ports) {
+        self.table.clear(block, LOCKED);
+        if !self.table.has(block, WAITED) {
+            return;
+        }
+        self.table.clear(block, WAITED);
+        let mut restart = std::mem::take(&mut self.restart);
+        self.key_waiters.retain(|&(waited, id)| {
+            if waited == block {
+                restart.push(id);
+            }
+            waited != block
+        });
+        for id in restart.drain(..) {
+            if let Some(op) = self.ops.remove(id) {
+                self.start(now, op, ports);
+            }
+        }
+        self.restart = restart;
+    }
+
+    pub(super) fn give_scratch(&mut self, now: Time, scratch: u32, ports: &mut Ports) {
+        self.scratch_free.push(scratch);
+        if let Some(id) = self.scratch_waiters.pop_front() {
+            self.load(now, id, ports);
+        }
+    }
+
+    /// Begins to write a dirty block back; it is locked and on the write list.
+    pub(super) fn start_write_back(&mut self, now: Time, block: u32, ports: &mut Ports) {
+        let Some(scratch) = self.scratch_free.pop() else { return };
+        let key = self.table.key(block);
+        self.table.pin(block);
+        let op = BlockOp {
+            step: Step::BackRead,
+            request: NONE,
+            write: false,
+            key,
+            buffer: BufferId(0),
+            at_bytes: 0,
+            within: 0,
+            len_bytes: WHOLE,
+            block,
+            old: NONE,
+            scratch,
+            next: NONE,
+            run: 1,
+        };
+        let id = self.ops.insert(op);
+        let io =
+            self.fast_io(self.owner(id), table::disk_of(key), DeviceOp::Read, block, 0, WHOLE, op.scratch());
+        ports.enqueue(now, io);
+    }
+
+    /// The I/O of an operation has completed.
+    pub(super) fn on_block(
+        &mut self,
+        now: Time,
+        id: u32,
+        result: Result<(), IoError>,
+        crc: u32,
+        ports: &mut Ports,
+    ) {
+        let Some(op) = self.ops.remove(id) else { return debug_assert!(false, "no such operation") };
+        match op.step {
+            Step::Hit => self.on_hit(now, op, result, crc, ports),
+            Step::Miss => self.on_miss(now, op, result, ports),
+            Step::Fill => {
+                self.on_fill(now, op, result, crc, ports);
+                self.give_scratch(now, op.scratch, ports);
+            }
+            Step::Load => self.on_load(now, op, result, crc, ports),
+            Step::LoadSlow => self.on_loaded(now, op, result, ports),
+            Step::Store => self.on_store(now, op, result, crc, ports),
+            Step::BackRead => {
+                self.unpin(op.block);
+                let result = result.and(self.check(op.block, crc));
+                if result.is_err() {
+                    self.on_written_back(now, op.block, result, ports);
+                    return self.give_scratch(now, op.scratch, ports);
+                }
+                let id = self.ops.insert(BlockOp { step: Step::BackWrite, ..op });
+                let io = self.slow_io(self.owner(id), op.key, DeviceOp::Write, 0, WHOLE, op.scratch());
+                ports.enqueue(now, io);
+            }
+            Step::BackWrite => {
+                self.on_written_back(now, op.block, result, ports);
+                self.give_scratch(now, op.scratch, ports);
+            }
+        }
+    }
+
+    fn check(&self, block: u32, crc: u32) -> Result<(), IoError> {
+        if self.table.crc(block) == crc { Ok(()) } else { Err(IoError::Corrupt) }
+    }
+
+    fn on_hit(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
+        let result = if op.is_whole() { result.and(self.check(op.block, crc)) } else { result };
+        let state = self.table.state(op.block);
+        self.unpin(op.block);
+        match state {
+            State::Dirty => ports.part_done(op.request, result),
+            _ if result.is_ok() => ports.part_done(op.request, result),
+            // The slow device has the same: read it from there.
+            State::Clean => {
+                let run = BlockOp { step: Step::Miss, block: NONE, next: NONE, run: 1, ..op };
+                self.finish_run(now, Some(run), ports);
+            }
+            // It has been evicted or overwritten since.
+            _ => self.start_read(now, BlockOp { step: Step::Miss, block: NONE, ..op }, ports),
+        }
+    }
+
+    fn on_miss(&mut self, now: Time, run: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
+        let mut next = run.next;
+        while let Some(fill) = self.ops.get(next).copied() {
+            let id = next;
+            next = fill.next;
+            let scratch = if result.is_ok() { self.scratch_free.pop() } else { None };
+            let Some(scratch) = scratch else {
+                self.ops.remove(id);
+                self.cancel_fill(now, fill.block, ports);
+                continue;
+            };
+            let fill = BlockOp { scratch, next: NONE, ..fill };
+            if let Some(place) = self.ops.get_mut(id) {
+                *place = fill;
+            }
+            ports.effects.push_back(Effect::Copy {
+                from: fill.guest(),
+                to: fill.scratch(),
+                len_bytes: WHOLE,
+            });
+            let disk = table::disk_of(fill.key);
+            let io =
+                self.fast_io(self.owner(id), disk, DeviceOp::Write, fill.block, 0, WHOLE, fill.scratch());
+            ports.enqueue(now, io);
+        }
+        ports.parts_done(run.request, run.run, result);
+    }
+
+    fn cancel_fill(&mut self, now: Time, block: u32, ports: &mut Ports) {
+        self.table.unindex(block);
+        let waited = self.table.has(block, WAITED);
+        self.free(block);
+        if waited {
+            self.table.set(block, WAITED);
+            self.unlock(now, block, ports);
+        }
+    }
+
+    fn on_fill(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
+        if result.is_err() {
+            return self.cancel_fill(now, op.block, ports);
+        }
+        self.settle(op.block, State::Clean, crc);
+        self.table.insert_used(op.block);
+        self.unlock(now, op.block, ports);
+    }
+
+    fn on_load(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
+        self.unpin(op.old);
+        let result = result.and(self.check(op.old, crc));
+        if result.is_err() && self.table.state(op.old) == State::Clean {
+            return self.load_slow(now, op, ports);
+        }
+        self.on_loaded(now, op, result, ports);
+    }
+
+    /// The rest of the block is in scratch: lays the guest's part over it and stores it.
+    fn on_loaded(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
+        if result.is_err() {
+            return self.fail_write(now, op, result, ports);
+        }
+        let to = Data::Scratch { block: op.scratch, at_bytes: op.within };
+        ports.effects.push_back(Effect::Copy { from: op.guest(), to, len_bytes: op.len_bytes });
+        let id = self.ops.insert(BlockOp { step: Step::Store, ..op });
+        let disk = table::disk_of(op.key);
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, 0, WHOLE, op.scratch());
+        ports.enqueue(now, io);
+    }
+
+    fn on_store(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
+        if result.is_err() {
+            return self.fail_write(now, op, result, ports);
+        }
+        self.settle(op.block, State::Dirty, crc);
+        if op.old == NONE {
+            self.table.insert_used(op.block);
+            self.unlock(now, op.block, ports);
+        } else {
+            self.table.unindex(op.old);
+            self.table.remove_used(op.old);
+            self.table.insert(op.key, op.block);
+            self.table.insert_used(op.block);
+            let waited = self.table.has(op.old, WAITED);
+            self.table.clear(op.old, LOCKED | WAITED);
+            self.supersede(op.old);
+            if waited {
+                self.table.set(op.old, WAITED);
+                self.unlock(now, op.old, ports);
+            }
+        }
+        if op.scratch != NONE {
+            self.give_scratch(now, op.scratch, ports);
+        }
+        ports.part_done(op.request, Ok(()));
+    }
+
+    fn fail_write(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
+        if op.old == NONE {
+            self.cancel_fill(now, op.block, ports);
+        } else {
+            self.free(op.block);
+            self.unlock(now, op.old, ports);
+        }
+        if op.scratch != NONE {
+            self.give_scratch(now, op.scratch, ports);
+        }
+        ports.part_done(op.request, result);
+    }
+
+    /// The block's data has arrived: it has a version, and its entry goes with the next commit.
+    fn settle(&mut self, block: u32, state: State, crc: u32) {
+        self.table.set_crc(block, self.next_generation, crc);
+        self.next_generation += 1;
+        self.table.set_state(block, state);
+        self.table.set(block, PENDING);
+        self.commit.pending.push_back(block);
+    }
+}

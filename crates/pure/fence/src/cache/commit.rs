@@ -1,0 +1,307 @@
+//! Commits: data stable, entries written, entries stable.
+
+use std::collections::VecDeque;
+
+use super::metadata::{ENTRY_BYTES, Entry, Kind, LogHeader, NEW_PER_LOG_BLOCK, chunks};
+use super::table::{ON_LOG, PENDING, State};
+use super::{BLOCK_BYTES, Partition};
+use crate::ports::{NewIo, Owner, Ports};
+use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
+
+/// Log blocks written by one I/O at most.
+const LOG_BLOCKS_AN_IO: u32 = 64;
+
+/// Where a commit is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Step {
+    #[default]
+    Idle,
+    DataSync,
+    Entries,
+    EntrySync,
+}
+
+/// The commit under way, and what waits for the next.
+#[derive(Debug, Default)]
+pub(super) struct Commit {
+    step: Step,
+    /// Who pays.
+    disk: u16,
+    /// Blocks whose entries are to be written; void where the block is no longer [`PENDING`].
+    pub(super) pending: VecDeque<u32>,
+    /// Older versions whose newer ones are not yet stable; those whose newer ones the running commit makes stable.
+    pub(super) superseded: Vec<u32>,
+    superseded_now: Vec<u32>,
+    /// Evicted since the last commit was built: not before the one after the next.
+    pub(super) evicted: Vec<u32>,
+    /// Blocks to be retired by the next commit, by the running one.
+    pub(super) tombstones: Vec<u32>,
+    tombstones_now: Vec<u32>,
+    /// Flush requests for the next commit, for the running one.
+    waiters: Vec<u32>,
+    waiters_now: Vec<u32>,
+    /// The log blocks of the running commit.
+    bytes: Vec<u8>,
+    /// The next log block to write, and the first of the running commit.
+    head: u32,
+    first: u32,
+    /// New entries in the last log block.
+    new: u32,
+    /// Number of the commit, and of the last that is stable.
+    number: u64,
+    stable: u64,
+    ios: u32,
+    /// Somebody cannot go on without a commit.
+    pub(super) wanted: bool,
+    pub(super) hits: u64,
+    pub(super) misses: u64,
+}
+
+impl Commit {
+    /// The log goes on at block `head` behind commit `stable`; numbers up to `number` are used up.
+    pub(super) fn resume(&mut self, head: u32, stable: u64, number: u64) {
+        self.head = head;
+        self.stable = stable;
+        self.number = number;
+    }
+
+    /// Background commits are `disk`'s, while none is under way.
+    pub(super) fn charge(&mut self, disk: DiskId) {
+        if self.step == Step::Idle {
+            self.disk = disk.0;
+        }
+    }
+
+    fn retiring(&self) -> usize {
+        self.superseded.len() + self.evicted.len() + self.tombstones.len()
+    }
+}
+
+impl Partition {
+    /// A guest's flush: answered when what was completed before it is stable.
+    pub(super) fn flush(&mut self, request: u32, ports: &mut Ports) {
+        match self.broken {
+            Some(error) => ports.part_done(request, Err(error)),
+            None => self.commit.waiters.push(request),
+        }
+    }
+
+    /// `old` has been overwritten elsewhere.
+    pub(super) fn supersede(&mut self, old: u32) {
+        if self.table.has(old, ON_LOG) {
+            self.table.set_state(old, State::Superseded);
+            self.commit.superseded.push(old);
+            self.retiring += 1;
+        } else {
+            self.free(old);
+        }
+    }
+
+    pub(super) fn commit_if_due(&mut self, now: Time, ports: &mut Ports) {
+        // A commit that has nothing to write is over at once, and may make way for one that has.
+        for _ in 0..3 {
+            self.start_commit(now, ports);
+        }
+    }
+
+    fn start_commit(&mut self, now: Time, ports: &mut Ports) {
+        if self.commit.step != Step::Idle || self.broken.is_some() {
+            return;
+        }
+        let short =
+            self.table.free.len() < self.free_target / 2 + self.low_watermark || !self.halted.is_empty();
+        let due = !self.commit.waiters.is_empty()
+            || self.commit.wanted
+            || self.commit.pending.len() >= NEW_PER_LOG_BLOCK as usize
+            || self.commit.retiring() >= NEW_PER_LOG_BLOCK as usize
+            || short && self.commit.retiring() > 0;
+        if !due {
+            return;
+        }
+        self.commit.wanted = false;
+        self.commit.waiters_now = std::mem::take(&mut self.commit.waiters);
+        if self.build() {
+            self.commit.step = Step::DataSync;
+            self.sync(now, ports);
+        } else {
+            self.committed(now, ports);
+        }
+    }
+
+    /// Writes down what has changed; false if nothing has.
+    fn build(&mut self) -> bool {
+        std::mem::swap(&mut self.commit.superseded, &mut self.commit.superseded_now);
+        std::mem::swap(&mut self.commit.tombstones, &mut self.commit.tombstones_now);
+        std::mem::swap(&mut self.commit.tombstones, &mut self.commit.evicted);
+        self.commit.bytes.clear();
+        self.commit.first = self.commit.head;
+        self.commit.new = NEW_PER_LOG_BLOCK;
+        while let Some(block) = self.commit.pending.pop_front() {
+            if self.table.has(block, PENDING) {
+                self.table.clear(block, PENDING);
+                self.table.set(block, ON_LOG);
+                self.append(block, self.live_kind(block));
+            }
+        }
+        let tombstones = std::mem::take(&mut self.commit.tombstones_now);
+        for &block in &tombstones {
+            self.table.set_crc(block, self.next_generation, 0);
+            self.next_generation += 1;
+            self.table.clear(block, ON_LOG);
+            self.append(block, Kind::Tombstone);
+        }
+        self.commit.tombstones_now = tombstones;
+        if self.commit.bytes.is_empty() {
+            return false;
+        }
+        self.repeat_chunk();
+        self.seal();
+        true
+    }
+
+    /// What the entry of a block says that is not being retired by this commit. An old version counts as dirty as long
+    /// as it may be the only stable one; one evicted but not yet retired is on the slow device.
+    fn live_kind(&self, block: u32) -> Kind {
+        match self.table.state(block) {
+            State::Clean | State::Retired => Kind::Clean,
+            _ => Kind::Dirty,
+        }
+    }
+
+    /// Adds a new entry, in a new log block if the last has its share.
+    fn append(&mut self, block: u32, kind: Kind) {
+        if self.commit.new == NEW_PER_LOG_BLOCK {
+            if !self.commit.bytes.is_empty() {
+                self.repeat_chunk();
+            }
+            self.commit.new = 0;
+            self.commit.bytes.extend_from_slice(&[0; ENTRY_BYTES]);
+        }
+        self.commit.new += 1;
+        self.write_entry(block, kind);
+    }
+
+    fn write_entry(&mut self, block: u32, kind: Kind) {
+        let (generation, key, data_crc) =
+            (self.table.generation(block), self.table.key(block), self.table.crc(block));
+        let mut bytes = [0; ENTRY_BYTES];
+        Entry { generation, key, block, data_crc, kind }.encode(&self.uuid, &mut bytes);
+        self.commit.bytes.extend_from_slice(&bytes);
+    }
+
+    /// Completes the last log block with the live entries of the chunk that its place in the ring stands for.
+    fn repeat_chunk(&mut self) {
+        let before = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(0);
+        let place = (self.commit.first + before) % self.layout.log_blocks;
+        let chunk = place % chunks(self.layout.blocks);
+        let from = chunk * NEW_PER_LOG_BLOCK;
+        for block in from..self.layout.blocks.min(from + NEW_PER_LOG_BLOCK) {
+            if self.table.has(block, ON_LOG) {
+                self.write_entry(block, self.live_kind(block));
+            }
+        }
+        let whole = self.commit.bytes.len().next_multiple_of(BLOCK_BYTES as usize);
+        self.commit.bytes.resize(whole, 0);
+    }
+
+    fn seal(&mut self) {
+        self.commit.number += 1;
+        let (commit, after) = (self.commit.number, self.commit.stable);
+        let count = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(0);
+        for (index, block) in (0..count).zip(self.commit.bytes.chunks_exact_mut(BLOCK_BYTES as usize)) {
+            LogHeader { commit, after, index, count }.seal(&self.uuid, block);
+        }
+    }
+
+    fn sync(&mut self, now: Time, ports: &mut Ports) {
+        ports.enqueue(now, self.commit_io(DeviceOp::Flush, 0, 0, Data::None));
+        self.commit.ios = 1;
+    }
+
+    fn commit_io(&self, op: DeviceOp, offset_bytes: u64, len_bytes: u32, data: Data) -> NewIo {
+        NewIo {
+            owner: Owner::Commit { partition: self.id },
+            disk: DiskId(self.commit.disk),
+            device: Device::Fast,
+            op,
+            offset_bytes,
+            len_bytes,
+            data,
+            wants_crc: false,
+        }
+    }
+
+    fn write_log(&mut self, now: Time, ports: &mut Ports) {
+        self.commit.ios = 0;
+        let ring = self.layout.log_blocks;
+        let mut left = u32::try_from(self.commit.bytes.len() / BLOCK_BYTES as usize).unwrap_or(ring);
+        while left > 0 {
+            let count = left.min(ring - self.commit.head).min(LOG_BLOCKS_AN_IO);
+            let offset_bytes = self.layout.log_offset_bytes + u64::from(self.commit.head) * BLOCK_BYTES;
+            ports.enqueue(now, self.commit_io(DeviceOp::Write, offset_bytes, count * 4096, Data::Core));
+            self.commit.head = (self.commit.head + count) % ring;
+            self.commit.ios += 1;
+            left -= count;
+        }
+    }
+
+    /// The bytes of a log write under way.
+    pub(crate) fn log_bytes(&self, offset_bytes: u64, len_bytes: u32) -> Option<&[u8]> {
+        let ring = self.layout.log_blocks;
+        let at = u32::try_from((offset_bytes - self.layout.log_offset_bytes) / BLOCK_BYTES).ok()?;
+        let from = ((at + ring - self.commit.first) % ring) as usize * BLOCK_BYTES as usize;
+        self.commit.bytes.get(from..from + len_bytes as usize)
+    }
+
+    pub(super) fn on_commit(&mut self, now: Time, result: Result<(), IoError>, ports: &mut Ports) {
+        if let Err(error) = result {
+            self.broken.get_or_insert(error);
+        }
+        self.commit.ios -= 1;
+        if self.commit.ios > 0 {
+            return;
+        }
+        if let Some(error) = self.broken {
+            self.commit.step = Step::Idle;
+            let waiters = std::mem::take(&mut self.commit.waiters_now);
+            for request in waiters.into_iter().chain(std::mem::take(&mut self.commit.waiters)) {
+                ports.part_done(request, Err(error));
+            }
+            return;
+        }
+        match self.commit.step {
+            Step::DataSync => {
+                self.commit.step = Step::Entries;
+                self.write_log(now, ports);
+            }
+            Step::Entries => {
+                self.commit.step = Step::EntrySync;
+                self.sync(now, ports);
+            }
+            Step::EntrySync | Step::Idle => self.committed(now, ports),
+        }
+    }
+
+    /// All that was built is stable.
+    fn committed(&mut self, now: Time, ports: &mut Ports) {
+        self.commit.step = Step::Idle;
+        self.commit.stable = self.commit.number;
+        self.settling = false;
+        for request in self.commit.waiters_now.drain(..) {
+            ports.part_done(request, Ok(()));
+        }
+        let mut retired = std::mem::take(&mut self.commit.tombstones_now);
+        for block in retired.drain(..) {
+            self.retiring -= 1;
+            self.free(block);
+        }
+        self.commit.tombstones_now = retired;
+        let mut superseded = std::mem::take(&mut self.commit.superseded_now);
+        for &block in &superseded {
+            self.table.set_state(block, State::Retired);
+        }
+        self.commit.tombstones.append(&mut superseded);
+        self.commit.superseded_now = superseded;
+        self.evict(now, ports);
+    }
+}

@@ -1,0 +1,145 @@
+//! Background eviction: the least recently used leave so that enough blocks are free (paper 5, section 6.1).
+
+use super::Partition;
+use super::table::{LOCKED, ON_LOG, State, WRITING};
+use crate::ports::{NewIo, Owner, Ports};
+use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
+
+/// Blocks looked at from the end of the LRU list before giving up until the next event.
+const LOOK_AT: usize = 16;
+
+/// Written blocks after which the slow device is synced though more are under way.
+const SYNC_AFTER: usize = 16;
+
+/// What is on its way to the slow device.
+#[derive(Debug, Default)]
+pub(super) struct WriteBack {
+    under_way: u32,
+    written: Vec<u32>,
+    syncing: Vec<u32>,
+}
+
+impl Partition {
+    /// Starts to free blocks until enough are free or on their way. Bounded by the blocks that are missing.
+    pub(super) fn evict(&mut self, now: Time, ports: &mut Ports) {
+        if self.broken.is_some() {
+            return;
+        }
+        while self.table.free.len() + self.retiring < self.free_target {
+            let Some(block) = self.victim() else { return };
+            if self.table.state(block) == State::Clean {
+                self.table.remove_used(block);
+                self.table.unindex(block);
+                if self.table.has(block, ON_LOG) {
+                    self.retire(block);
+                } else {
+                    self.free(block);
+                }
+            } else if self.write_back.under_way <= self.scratch_blocks / 2 && !self.scratch_free.is_empty() {
+                self.retiring += 1;
+                self.write_back.under_way += 1;
+                self.table.set(block, LOCKED | WRITING);
+                self.table.start_writing(block);
+                self.start_write_back(now, block, ports);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// The least recently used block that nobody changes. A dirty one without entry on the device must wait for a
+    /// commit: else what it replaced would outlive it there.
+    fn victim(&mut self) -> Option<u32> {
+        let mut at = self.table.least_used();
+        for _ in 0..LOOK_AT {
+            let block = at?;
+            let unlogged = self.table.state(block) == State::Dirty && !self.table.has(block, ON_LOG);
+            if unlogged {
+                self.commit.wanted = true;
+            } else if !self.table.has(block, LOCKED) {
+                return Some(block);
+            }
+            at = self.table.more_used_than(block);
+        }
+        None
+    }
+
+    /// Off all lists and out of the index; free after its tombstone.
+    fn retire(&mut self, block: u32) {
+        self.table.set_state(block, State::Retired);
+        self.commit.evicted.push(block);
+        self.retiring += 1;
+    }
+
+    /// A dirty block was written to the slow device, or could not be.
+    pub(super) fn on_written_back(
+        &mut self,
+        now: Time,
+        block: u32,
+        result: Result<(), IoError>,
+        ports: &mut Ports,
+    ) {
+        self.write_back.under_way -= 1;
+        match result {
+            Ok(()) => self.write_back.written.push(block),
+            Err(error) => {
+                self.broken.get_or_insert(error);
+                self.keep(now, block, ports);
+            }
+        }
+        self.sync_if_due(now, ports);
+    }
+
+    fn sync_if_due(&mut self, now: Time, ports: &mut Ports) {
+        let WriteBack { under_way, written, syncing } = &mut self.write_back;
+        let due = *under_way == 0 || written.len() >= SYNC_AFTER;
+        let (Some(&block), true) = (written.first(), due && syncing.is_empty()) else { return };
+        std::mem::swap(written, syncing);
+        let disk = DiskId(super::table::disk_of(self.table.key(block)));
+        let owner = Owner::WriteBackSync { partition: self.id };
+        ports.enqueue(
+            now,
+            NewIo {
+                owner,
+                disk,
+                device: Device::Slow,
+                op: DeviceOp::Flush,
+                offset_bytes: 0,
+                len_bytes: 0,
+                data: Data::None,
+                wants_crc: false,
+            },
+        );
+    }
+
+    pub(super) fn on_write_back_sync(&mut self, now: Time, result: Result<(), IoError>, ports: &mut Ports) {
+        let mut synced = std::mem::take(&mut self.write_back.syncing);
+        for block in synced.drain(..) {
+            match result {
+                Ok(()) => {
+                    self.table.stop_writing(block);
+                    self.table.clear(block, WRITING);
+                    self.table.unindex(block);
+                    self.retiring -= 1;
+                    self.retire(block);
+                    self.unlock(now, block, ports);
+                }
+                Err(error) => {
+                    self.broken.get_or_insert(error);
+                    self.keep(now, block, ports);
+                }
+            }
+        }
+        self.write_back.syncing = synced;
+        self.sync_if_due(now, ports);
+    }
+
+    /// Stays dirty in the cache, the only place that has it.
+    fn keep(&mut self, now: Time, block: u32, ports: &mut Ports) {
+        self.retiring -= 1;
+        self.table.stop_writing(block);
+        self.table.clear(block, WRITING);
+        self.table.insert_used(block);
+        self.unlock(now, block, ports);
+    }
+}

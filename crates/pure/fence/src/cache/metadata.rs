@@ -1,0 +1,245 @@
+//! The cache's metadata on the fast device: where it lies and what its bytes mean.
+//!
+//! Two superblocks, then for each partition a ring of log blocks and its data blocks. A log block is 128 entries of 32
+//! bytes, 16 a sector, none across two; the first is the block's header. An entry is never rewritten in place: a later
+//! one with a higher generation takes its place.
+//!
+//! Log block p of the ring repeats the live entries of data blocks 63 c to 63 c + 62, where c is p modulo the number of
+//! such chunks. The ring has two blocks a chunk, so that what a log block says has been repeated, and the repetition is
+//! stable, before it is overwritten, even if a commit names every data block. Nothing in memory remembers where in the
+//! log a block's entry is.
+
+use crate::config::DiskConfig;
+
+/// Disks a superblock has room for.
+pub(super) const MOST_DISKS: usize = 128;
+
+/// Bytes of an entry; 512 is a multiple.
+pub(super) const ENTRY_BYTES: usize = 32;
+
+/// New entries of a log block at most. As many places are for entries that repeat what older log blocks say, so that
+/// those may be overwritten; one is the header's.
+pub(super) const NEW_PER_LOG_BLOCK: u32 = 63;
+
+const MAGIC: &[u8; 8] = b"vbfence1";
+const SUPERBLOCK_BYTES: usize = 4096;
+
+/// Where things lie on the fast device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// Of each partition.
+    pub partitions: Vec<PartitionLayout>,
+    /// The first byte behind the cache.
+    pub end_bytes: u64,
+}
+
+/// One partition's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartitionLayout {
+    /// First byte of the log.
+    pub log_offset_bytes: u64,
+    /// Blocks of the log.
+    pub log_blocks: u32,
+    /// First byte of the data.
+    pub data_offset_bytes: u64,
+    /// Blocks of data.
+    pub blocks: u32,
+}
+
+impl Layout {
+    /// Partitions of so many data blocks.
+    #[must_use]
+    pub fn new(blocks: &[u32]) -> Self {
+        let mut at = 2 * SUPERBLOCK_BYTES as u64;
+        let mut partitions = Vec::new();
+        for &blocks in blocks {
+            let log_blocks = 2 * chunks(blocks);
+            let data_offset_bytes = at + u64::from(log_blocks) * 4096;
+            partitions.push(PartitionLayout { log_offset_bytes: at, log_blocks, data_offset_bytes, blocks });
+            at = data_offset_bytes + u64::from(blocks) * 4096;
+        }
+        Self { partitions, end_bytes: at }
+    }
+}
+
+/// Chunks that so many data blocks are repeated in.
+pub(super) const fn chunks(blocks: u32) -> u32 {
+    blocks.div_ceil(NEW_PER_LOG_BLOCK)
+}
+
+/// The first entry of a log block: which commit it belongs to, and whether it is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LogHeader {
+    /// Number of the commit.
+    pub(super) commit: u64,
+    /// Number of the last commit before it that was written whole; those between were cut off.
+    pub(super) after: u64,
+    /// Which of the commit's blocks, of how many.
+    pub(super) index: u32,
+    pub(super) count: u32,
+}
+
+impl LogHeader {
+    /// Writes itself into the beginning of a block whose entries are in place.
+    pub(super) fn seal(&self, uuid: &[u8; 16], block: &mut [u8]) {
+        let body_crc = crc32c::crc32c(&block[ENTRY_BYTES..]);
+        block[0..8].copy_from_slice(&self.commit.to_le_bytes());
+        block[8..12].copy_from_slice(&self.index.to_le_bytes());
+        block[12..16].copy_from_slice(&self.count.to_le_bytes());
+        block[16..20].copy_from_slice(&body_crc.to_le_bytes());
+        block[20..28].copy_from_slice(&self.after.to_le_bytes());
+        let crc = entry_crc(uuid, &block[..28]);
+        block[28..32].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// `None` unless the whole block is as it was sealed.
+    pub(super) fn open(uuid: &[u8; 16], block: &[u8]) -> Option<Self> {
+        let whole = entry_crc(uuid, &block[..28]) == u32_at(block, 28)
+            && crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
+        whole.then(|| Self {
+            commit: u64_at(block, 0),
+            after: u64_at(block, 20),
+            index: u32_at(block, 8),
+            count: u32_at(block, 12),
+        })
+    }
+}
+
+/// What an entry says of its block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Clean,
+    Dirty,
+    /// Nothing in it any more.
+    Tombstone,
+}
+
+/// What the log says of one data block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) generation: u64,
+    pub(super) key: u64,
+    pub(super) block: u32,
+    pub(super) data_crc: u32,
+    pub(super) kind: Kind,
+}
+
+impl Entry {
+    pub(super) fn encode(&self, uuid: &[u8; 16], bytes: &mut [u8; ENTRY_BYTES]) {
+        bytes[0..8].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.key.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.block.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.data_crc.to_le_bytes());
+        let kind = match self.kind {
+            Kind::Clean => 1u32,
+            Kind::Dirty => 2,
+            Kind::Tombstone => 3,
+        };
+        bytes[24..28].copy_from_slice(&kind.to_le_bytes());
+        let crc = entry_crc(uuid, &bytes[..28]);
+        bytes[28..32].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// `None` for whatever this cache did not write whole.
+    pub(super) fn decode(uuid: &[u8; 16], bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+        if entry_crc(uuid, &bytes[..28]) != u32_at(bytes, 28) {
+            return None;
+        }
+        let kind = match u32_at(bytes, 24) {
+            1 => Kind::Clean,
+            2 => Kind::Dirty,
+            3 => Kind::Tombstone,
+            _ => return None,
+        };
+        let (generation, key) = (u64_at(bytes, 0), u64_at(bytes, 8));
+        Some(Self { generation, key, block: u32_at(bytes, 16), data_crc: u32_at(bytes, 20), kind })
+    }
+}
+
+/// The cache's identity goes into the sum, so that entries of an earlier cache on the same device are void.
+fn entry_crc(uuid: &[u8; 16], bytes: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(uuid), bytes)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut word = [0; 4];
+    word.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(word)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}
+
+/// Which cache this is and whose. Two copies, each 4 KiB; the valid one with the higher sequence counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Superblock {
+    pub(super) sequence: u64,
+    pub(super) uuid: [u8; 16],
+    /// Identity and size of each disk, in the order of their ids.
+    pub(super) disks: Vec<([u8; 16], u64)>,
+    /// Data blocks of each partition.
+    pub(super) partitions: Vec<u32>,
+}
+
+impl Superblock {
+    pub(super) fn new(sequence: u64, uuid: [u8; 16], disks: &[DiskConfig], partitions: &[u32]) -> Self {
+        let disks = disks.iter().map(|disk| (disk.uuid, disk.size_bytes)).collect();
+        Self { sequence, uuid, disks, partitions: partitions.to_vec() }
+    }
+
+    /// The copy it belongs to.
+    pub(super) const fn offset_bytes(&self) -> u64 {
+        self.sequence % 2 * SUPERBLOCK_BYTES as u64
+    }
+
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(SUPERBLOCK_BYTES);
+        bytes.extend_from_slice(MAGIC);
+        bytes.extend_from_slice(&self.sequence.to_le_bytes());
+        bytes.extend_from_slice(&self.uuid);
+        bytes.extend_from_slice(&(self.disks.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(&(self.partitions.len() as u64).to_le_bytes());
+        for (uuid, size_bytes) in &self.disks {
+            bytes.extend_from_slice(uuid);
+            bytes.extend_from_slice(&size_bytes.to_le_bytes());
+        }
+        for blocks in &self.partitions {
+            bytes.extend_from_slice(&blocks.to_le_bytes());
+        }
+        bytes.resize(SUPERBLOCK_BYTES - 4, 0);
+        let crc = crc32c::crc32c(&bytes);
+        bytes.extend_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// `None` for a copy that was never written, or not whole.
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let body = bytes.get(..SUPERBLOCK_BYTES - 4)?;
+        if bytes.len() < SUPERBLOCK_BYTES || &body[..8] != MAGIC {
+            return None;
+        }
+        if crc32c::crc32c(body) != u32_at(bytes, SUPERBLOCK_BYTES - 4) {
+            return None;
+        }
+        let count = |at| usize::try_from(u64_at(body, at)).ok().filter(|&count| count <= MOST_DISKS);
+        let (disk_count, partition_count) = (count(32)?, count(40)?);
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&body[16..32]);
+        let disk = |index: usize| {
+            let at = 48 + index * 24;
+            let mut uuid = [0; 16];
+            uuid.copy_from_slice(&body[at..at + 16]);
+            (uuid, u64_at(body, at + 16))
+        };
+        let partitions_at = 48 + disk_count * 24;
+        Some(Self {
+            sequence: u64_at(body, 8),
+            uuid,
+            disks: (0..disk_count).map(disk).collect(),
+            partitions: (0..partition_count).map(|index| u32_at(body, partitions_at + index * 4)).collect(),
+        })
+    }
+}

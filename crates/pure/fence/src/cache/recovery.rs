@@ -1,0 +1,289 @@
+//! From the metadata on the fast device to the state of the cache: bytes in, partitions out.
+
+use thiserror::Error;
+
+use super::metadata::{ENTRY_BYTES, Entry, Kind, Layout, LogHeader, Superblock};
+use super::table::{self, ON_LOG, PENDING, State, Table};
+use super::{CacheConfig, Partition};
+use crate::config::Config;
+
+/// Bytes to be written to the fast device, and synced, before a fence serves anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Write {
+    /// Where.
+    pub offset_bytes: u64,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// What was read from the fast device.
+#[derive(Debug, Clone, Copy)]
+pub struct Image<'a> {
+    /// The first 8192 bytes.
+    pub superblocks: &'a [u8],
+    /// The log of each partition, at the place and of the length that [`Layout`] says.
+    pub logs: &'a [Vec<u8>],
+}
+
+/// Why a cache cannot be started.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RecoveryError {
+    /// Neither superblock is whole.
+    #[error("the fast device holds no cache: format it first")]
+    NoSuperblock,
+    /// Nothing would be lost.
+    #[error("the cache was made for other disks or partitions and holds nothing unwritten: format it anew")]
+    NeedsFormat,
+    /// A disk has unwritten blocks in the cache and is not configured in its place.
+    #[error(
+        "the cache holds {dirty_blocks} unwritten blocks of disk {disk} (identity {expected:02x?}), {}: \
+         configure that disk in its place to write them back", found.map_or_else(|| "which is missing".into(), |found| format!("where there now is {found:02x?}"))
+    )]
+    DirtyDisk {
+        /// Its place.
+        disk: usize,
+        /// Its identity.
+        expected: [u8; 16],
+        /// The identity of the disk configured in that place.
+        found: Option<[u8; 16]>,
+        /// What would be lost.
+        dirty_blocks: u32,
+    },
+    /// The partitions are not what they were.
+    #[error(
+        "the cache has unwritten blocks and partitions of {was:?} blocks: configure these to write them back"
+    )]
+    DirtyPartitions {
+        /// Blocks of each partition.
+        was: Vec<u32>,
+    },
+    /// Less was read than the layout says.
+    #[error("the image has not all of the cache's metadata: read what the layout names")]
+    Truncated,
+}
+
+/// What makes the fast device an empty cache. Older entries on it are void, because the identity is new.
+#[must_use]
+pub fn format(config: &Config, cache: &CacheConfig) -> Vec<Write> {
+    let superblock = |sequence| {
+        let superblock = Superblock::new(sequence, cache.uuid, &config.disks, cache.partitions.blocks());
+        Write { offset_bytes: superblock.offset_bytes(), bytes: superblock.encode() }
+    };
+    vec![superblock(0), superblock(1)]
+}
+
+/// The partitions as the image has them, and the superblock that says so.
+pub(crate) fn recover(
+    config: &Config,
+    cache: &CacheConfig,
+    image: &Image<'_>,
+) -> Result<(Vec<Partition>, Write), RecoveryError> {
+    let copies = image.superblocks.chunks_exact(4096).filter_map(Superblock::decode);
+    let found = copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)?;
+    let layout = Layout::new(&found.partitions);
+    let mut logs = Vec::new();
+    for (index, partition) in layout.partitions.iter().enumerate() {
+        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?;
+        if bytes.len() as u64 != u64::from(partition.log_blocks) * 4096 {
+            return Err(RecoveryError::Truncated);
+        }
+        logs.push(Log::read(&found, partition.blocks, bytes));
+    }
+    check(config, cache, &found, &logs)?;
+    let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
+    let mut partitions = Partition::all(config, &cache);
+    for (partition, log) in partitions.iter_mut().zip(logs) {
+        partition.resume(log);
+    }
+    let next = Superblock { sequence: found.sequence + 1, ..found };
+    Ok((partitions, Write { offset_bytes: next.offset_bytes(), bytes: next.encode() }))
+}
+
+/// Refuses what would lose or mix up unwritten blocks.
+fn check(
+    config: &Config,
+    cache: &CacheConfig,
+    found: &Superblock,
+    logs: &[Log],
+) -> Result<(), RecoveryError> {
+    let wanted = Superblock::new(0, found.uuid, &config.disks, cache.partitions.blocks());
+    if wanted.disks == found.disks && wanted.partitions == found.partitions {
+        return Ok(());
+    }
+    let mut dirty = vec![0u32; found.disks.len()];
+    for (disk, count) in dirty.iter_mut().enumerate() {
+        *count = logs.iter().map(|log| log.dirty_of(disk)).sum();
+    }
+    for (disk, &dirty_blocks) in dirty.iter().enumerate() {
+        if dirty_blocks > 0 && wanted.disks.get(disk) != Some(&found.disks[disk]) {
+            let (expected, there) = (found.disks[disk].0, wanted.disks.get(disk).map(|disk| disk.0));
+            return Err(RecoveryError::DirtyDisk { disk, expected, found: there, dirty_blocks });
+        }
+    }
+    if dirty.iter().any(|&blocks| blocks > 0) {
+        return Err(RecoveryError::DirtyPartitions { was: found.partitions.clone() });
+    }
+    Err(RecoveryError::NeedsFormat)
+}
+
+/// What a partition's log says.
+struct Log {
+    table: Table,
+    /// Blocks whose last entry retires them, but is not known to be stable.
+    retire_again: Vec<u32>,
+    /// Blocks that hold an older version.
+    superseded: Vec<u32>,
+    /// Live blocks whose entry is not known to be stable.
+    pending: Vec<u32>,
+    next_generation: u64,
+    end: End,
+}
+
+/// The newest entry of a data block so far.
+#[derive(Clone, Copy)]
+struct Newest {
+    kind: Option<Kind>,
+    stable: bool,
+}
+
+impl Log {
+    fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
+        let end = End::find(&found.uuid, bytes);
+        let mut table = Table::without_free(blocks);
+        let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
+        let mut next_generation = 1;
+        for (log_block, &complete) in bytes.chunks_exact(4096).zip(&end.whole) {
+            for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
+                let Some(entry) = Entry::decode(&found.uuid, entry) else { continue };
+                let disk = found.disks.get(usize::from(table::disk_of(entry.key)));
+                let fits = disk.is_some_and(|disk| table::block_of(entry.key) < disk.1 / 4096);
+                if entry.block >= blocks || !fits {
+                    continue;
+                }
+                next_generation = next_generation.max(entry.generation + 1);
+                let place = &mut newest[entry.block as usize];
+                let known = table.generation(entry.block);
+                if place.kind.is_none() || entry.generation > known {
+                    *place = Newest { kind: Some(entry.kind), stable: complete };
+                    table.describe(entry.block, entry.key, entry.generation, entry.data_crc);
+                } else if entry.generation == known {
+                    place.stable |= complete;
+                    if entry.kind == Kind::Clean {
+                        place.kind = Some(Kind::Clean);
+                    }
+                }
+            }
+        }
+        let mut log = Self {
+            table,
+            retire_again: Vec::new(),
+            superseded: Vec::new(),
+            pending: Vec::new(),
+            next_generation,
+            end,
+        };
+        for (block, newest) in (0..blocks).zip(&newest) {
+            log.place(block, *newest);
+        }
+        log
+    }
+
+    /// Gives a block its state. Of two that hold the same key the newer counts.
+    fn place(&mut self, block: u32, newest: Newest) {
+        let state = match newest.kind {
+            None => return self.table.release(block),
+            Some(Kind::Tombstone) if newest.stable => return self.table.release(block),
+            Some(Kind::Tombstone) => {
+                self.table.set_state(block, State::Retired);
+                self.retire_again.push(block);
+                return;
+            }
+            Some(Kind::Clean) => State::Clean,
+            Some(Kind::Dirty) => State::Dirty,
+        };
+        self.table.set_state(block, state);
+        self.table.set(block, ON_LOG);
+        let key = self.table.key(block);
+        if let Some(other) = self.table.find(key) {
+            let older =
+                if self.table.generation(other) < self.table.generation(block) { other } else { block };
+            self.table.set_state(older, State::Superseded);
+            self.table.clear(older, PENDING);
+            self.superseded.push(older);
+            if older == block {
+                return;
+            }
+            self.table.unindex(other);
+            self.table.remove_used(other);
+        }
+        self.table.insert(key, block);
+        self.table.insert_used(block);
+        if !newest.stable {
+            self.table.set(block, PENDING);
+            self.pending.push(block);
+        }
+    }
+
+    fn dirty_of(&self, disk: usize) -> u32 {
+        let dirty = |&block: &u32| {
+            self.table.state(block) == State::Dirty
+                && usize::from(table::disk_of(self.table.key(block))) == disk
+        };
+        u32::try_from((0..self.table.len()).filter(dirty).count()).unwrap_or(u32::MAX)
+    }
+}
+
+/// How far the log goes.
+struct End {
+    /// The log block behind the last whole commit.
+    head: u32,
+    /// Number of that commit, and the highest number seen.
+    stable: u64,
+    newest: u64,
+    /// Of each log block, whether it is part of a whole commit.
+    whole: Vec<bool>,
+}
+
+impl End {
+    fn find(uuid: &[u8; 16], bytes: &[u8]) -> Self {
+        let headers: Vec<Option<LogHeader>> =
+            bytes.chunks_exact(4096).map(|block| LogHeader::open(uuid, block)).collect();
+        let newest = headers.iter().flatten().max_by_key(|header| header.commit);
+        let (stable, highest) = newest.map_or((0, 0), |newest| {
+            let there = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
+            let whole = there == newest.count as usize;
+            (if whole { newest.commit } else { newest.after }, newest.commit)
+        });
+        // Numbers of commits that were cut off by a crash, as the first commit after each tells.
+        let mut void: Vec<(u64, u64)> = headers.iter().flatten().map(|h| (h.after, h.commit)).collect();
+        void.sort_unstable();
+        void.dedup();
+        void.retain(|(after, commit)| after + 1 < *commit);
+        let is_whole = |header: &LogHeader| {
+            header.commit <= stable
+                && !void.iter().any(|&(after, next)| (after + 1..next).contains(&header.commit))
+        };
+        let last = headers.iter().zip(0..).filter_map(|(header, at)| {
+            header.filter(|header| header.commit == stable).map(|header| (header.index, at))
+        });
+        let ring = u32::try_from(headers.len().max(1)).unwrap_or(u32::MAX);
+        let head = last.max().map_or(0, |(_, at): (u32, u32)| (at + 1) % ring);
+        let whole = headers.iter().map(|header| header.as_ref().is_some_and(is_whole)).collect();
+        Self { head, stable, newest: highest, whole }
+    }
+}
+
+impl Partition {
+    fn resume(&mut self, log: Log) {
+        self.table = log.table;
+        self.next_generation = log.next_generation;
+        let retiring = log.superseded.len() + log.retire_again.len();
+        self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);
+        self.settling = !log.pending.is_empty();
+        self.commit.wanted = self.settling;
+        self.commit.pending.extend(log.pending);
+        self.commit.superseded = log.superseded;
+        self.commit.evicted = log.retire_again;
+        self.commit.resume(log.end.head, log.end.stable, log.end.newest);
+    }
+}

@@ -1,0 +1,168 @@
+//! What the parts of the core share: the scheduler, the I/Os and requests outstanding, the effects to carry out.
+
+use std::collections::VecDeque;
+
+use crate::owed::Owed;
+use crate::scheduler::{QueuedIo, Scheduler};
+use crate::slab::Slab;
+use crate::types::{
+    Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, RequestId, Time,
+};
+
+/// Who waits for an I/O.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// A request, by its index.
+    Request(u32),
+    /// A block operation of the cache, by its index.
+    Block {
+        /// Its partition.
+        partition: u32,
+        /// Its index there.
+        op: u32,
+    },
+    /// A step of a cache partition's metadata commit.
+    Commit {
+        /// The partition.
+        partition: u32,
+    },
+    /// The sync of a cache partition's write-backs.
+    WriteBackSync {
+        /// The partition.
+        partition: u32,
+    },
+}
+
+/// An I/O to be queued.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewIo {
+    pub(crate) owner: Owner,
+    pub(crate) disk: DiskId,
+    pub(crate) device: Device,
+    pub(crate) op: DeviceOp,
+    pub(crate) offset_bytes: u64,
+    pub(crate) len_bytes: u32,
+    pub(crate) data: Data,
+    pub(crate) wants_crc: bool,
+}
+
+#[derive(Debug)]
+struct Outstanding {
+    owed: Owed,
+    /// Parts not yet done.
+    parts: u32,
+    result: Result<(), IoError>,
+}
+
+/// The shared state, with an operation for each thing that can be done to it.
+pub(crate) struct Ports {
+    scheduler: Box<dyn Scheduler>,
+    requests: Slab<Outstanding>,
+    ios: Slab<(QueuedIo, NewIo)>,
+    generation: u32,
+    pub(crate) effects: VecDeque<Effect>,
+}
+
+impl Ports {
+    pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Self {
+        Self { scheduler, requests: Slab::new(), ios: Slab::new(), generation: 0, effects: VecDeque::new() }
+    }
+
+    /// A request that is answered when [`part_done`](Self::part_done) has been called `parts` times.
+    pub(crate) fn begin_request(&mut self, id: RequestId, parts: u32) -> u32 {
+        self.requests.insert(Outstanding { owed: Owed::new(id), parts, result: Ok(()) })
+    }
+
+    /// Answers a request that never began.
+    pub(crate) fn refuse(&mut self, id: RequestId, error: IoError) {
+        Owed::new(id).answer(&mut self.effects, Err(error));
+    }
+
+    /// One part less. The first error is the request's.
+    pub(crate) fn part_done(&mut self, request: u32, result: Result<(), IoError>) {
+        self.parts_done(request, 1, result);
+    }
+
+    /// `count` parts less.
+    pub(crate) fn parts_done(&mut self, request: u32, count: u32, result: Result<(), IoError>) {
+        let Some(outstanding) = self.requests.get_mut(request) else {
+            debug_assert!(false, "part of a request that is not outstanding");
+            return;
+        };
+        outstanding.result = outstanding.result.and(result);
+        outstanding.parts -= count;
+        if outstanding.parts == 0
+            && let Some(done) = self.requests.remove(request)
+        {
+            done.owed.answer(&mut self.effects, done.result);
+        }
+    }
+
+    pub(crate) fn outstanding(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(crate) fn enqueue(&mut self, now: Time, new: NewIo) -> IoId {
+        let NewIo { disk, device, op, offset_bytes, len_bytes, .. } = new;
+        let mut queued = QueuedIo { io: IoId(0), disk, device, op, offset_bytes, len_bytes };
+        let index = self.ios.insert((queued, new));
+        self.generation = self.generation.wrapping_add(1);
+        queued.io = IoId(u64::from(self.generation) << 32 | u64::from(index));
+        if let Some(place) = self.ios.get_mut(index) {
+            place.0 = queued;
+        }
+        self.scheduler.enqueue(now, queued);
+        queued.io
+    }
+
+    /// The I/O that has completed, or `None` if there is none of that name.
+    pub(crate) fn completed(&mut self, now: Time, completion: &Completion) -> Option<NewIo> {
+        let index = completion.io.slot();
+        if self.ios.get(index)?.0.io != completion.io {
+            return None;
+        }
+        let (queued, io) = self.ios.remove(index)?;
+        self.scheduler.completed(now, queued);
+        Some(io)
+    }
+
+    /// Dispatches all that the scheduler allows now.
+    pub(crate) fn dispatch(&mut self, now: Time) {
+        while let Some(QueuedIo { io: id, disk, device, op, offset_bytes, len_bytes }) =
+            self.scheduler.pick(now)
+        {
+            let Some((_, io)) = self.ios.get(id.slot()) else {
+                debug_assert!(false, "the scheduler picked an I/O that is not queued");
+                continue;
+            };
+            let NewIo { data, wants_crc, .. } = *io;
+            self.effects.push_back(Effect::Dispatch(DeviceIo {
+                id,
+                disk,
+                device,
+                op,
+                offset_bytes,
+                len_bytes,
+                data,
+                wants_crc,
+            }));
+        }
+    }
+
+    /// An outstanding I/O.
+    pub(crate) fn io(&self, io: IoId) -> Option<&NewIo> {
+        self.ios.get(io.slot()).filter(|(queued, _)| queued.io == io).map(|(_, new)| new)
+    }
+
+    pub(crate) fn next_deadline(&self) -> Option<Time> {
+        self.scheduler.next_deadline()
+    }
+}
+
+impl Drop for Ports {
+    fn drop(&mut self) {
+        for outstanding in self.requests.drain() {
+            outstanding.owed.abandon();
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Random histories with crashes, against the reference model. The crash contract stands in `world/disk.rs`.
+//!
+//! `VIRTBENCH_SEEDS` says how many seeds (10,000 by default; `make soak` runs a million), `VIRTBENCH_SEED` replays one.
+
+// The world's numbers are small; a test may read what it is told to do from the environment.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::disallowed_methods
+)]
+
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
+use virtbench_fence::slots::{SlotOwner, SlotsConfig};
+use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, Op, SchedulerConfig};
+use virtbench_units::Random;
+use world::World;
+
+const DISK_BLOCKS: u64 = 20;
+
+fn config(random: &mut Random) -> Config {
+    let disks = 1 + random.below(3) as usize;
+    let disk = |n: usize| DiskConfig {
+        uuid: [n as u8 + 1; 16],
+        offset_bytes: n as u64 * DISK_BLOCKS * 4096,
+        size_bytes: DISK_BLOCKS * 4096,
+    };
+    let mut blocks = || 8 + random.below(20) as u32;
+    let partitions = match disks % 2 {
+        0 => CachePartitions::Shared(blocks() + 8),
+        _ => CachePartitions::PerDisk((0..disks).map(|_| blocks()).collect()),
+    };
+    let cache = CacheConfig {
+        uuid: [9; 16],
+        partitions,
+        free_target: 4 + random.below(2) as u32,
+        low_watermark: 1,
+        scratch_blocks: 1 + random.below(4) as u32,
+    };
+    let slow = SlowPredictor::new(vec![Knot { distance_bytes: 0, access_ns: 20.0 }], 20);
+    let owners = (0..disks).map(|disk| SlotOwner::Disk(DiskId(disk as u16))).collect();
+    let fast = FastPredictor { base_ns: 2.0, per_io_ns: 2.0 };
+    let slots = SlotsConfig { owners, slot_ns: 30, predict: Predictors { slow, fast }, max_batch: 8 };
+    Config {
+        disks: (0..disks).map(disk).collect(),
+        slow: DeviceConfig {
+            size_bytes: disks as u64 * DISK_BLOCKS * 4096,
+            depth: 1 + random.below(4) as u32,
+        },
+        fast: DeviceConfig { size_bytes: 1 << 20, depth: 1 + random.below(8) as u32 },
+        backing: Backing::Cached(cache),
+        scheduler: if random.below(2) == 0 { SchedulerConfig::Fifo } else { SchedulerConfig::Slots(slots) },
+        max_request_bytes: 8192,
+    }
+}
+
+fn submit(world: &mut World, random: &mut Random) {
+    let disk = random.below(world.config.disks.len() as u64) as u16;
+    // Few blocks are used often, so that versions of one block meet.
+    let block = if random.below(3) == 0 { random.below(DISK_BLOCKS - 2) } else { random.below(4) };
+    let (sector, sectors) = match random.below(6) {
+        0 => (block * 8 + random.below(8), 1 + random.below(8) as u32),
+        1 => (block * 8, 16),
+        _ => (block * 8, 8),
+    };
+    match random.below(10) {
+        0..=4 => world.submit(disk, Op::Write, sector, sectors),
+        5..=7 => world.submit(disk, Op::Read, sector, sectors),
+        8 => world.submit(disk, Op::Flush, 0, 0),
+        _ => world.submit(disk, Op::Discard, sector, sectors),
+    }
+}
+
+fn crash(world: &mut World, random: &mut Random) {
+    let survival = [0, 50, 90, 100][random.below(4) as usize];
+    let tears = random.below(2) == 0;
+    world.crash(|_, disk| {
+        let mut order: Vec<usize> = (0..disk.unflushed.len()).collect();
+        for at in (1..order.len()).rev() {
+            order.swap(at, random.below(at as u64 + 1) as usize);
+        }
+        let whole: Vec<bool> = order.iter().map(|_| random.below(100) < survival).collect();
+        disk.crash(&order, |write, _| if tears { random.below(100) < survival } else { whole[write] });
+    });
+}
+
+/// One history: some hundred events, a crash now and then, every answer checked.
+fn history(seed: u64) -> (u64, u64) {
+    let mut random = Random::new(seed);
+    let mut world = World::new(config(&mut random));
+    let crashes = random.below(4);
+    for _ in 0..=crashes {
+        for _ in 0..10 + random.below(60) {
+            if world.waiting() < 6 && random.below(2) == 0 {
+                submit(&mut world, &mut random);
+            } else if world.in_flight() > 0 {
+                let index = random.below(world.in_flight() as u64) as usize;
+                world.complete(index);
+            } else {
+                world.wait();
+            }
+        }
+        if random.below(2) == 0 {
+            world.settle(|outstanding| random.below(outstanding as u64) as usize);
+        }
+        crash(&mut world, &mut random);
+    }
+    (world.answered, world.dispatched)
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
+}
+
+#[test]
+fn flushed_data_survives_every_crash() {
+    if let Some(seed) = variable("VIRTBENCH_SEED") {
+        history(seed);
+        return;
+    }
+    let (mut answered, mut dispatched) = (0, 0);
+    for seed in 0..variable("VIRTBENCH_SEEDS").unwrap_or(10_000) {
+        match catch_unwind(AssertUnwindSafe(|| history(seed))) {
+            Ok(counts) => {
+                answered += counts.0;
+                dispatched += counts.1;
+            }
+            Err(_) => panic!(
+                "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test crash flushed"
+            ),
+        }
+    }
+    println!("{answered} requests answered, {dispatched} device I/Os");
+    assert!(answered > 0 && dispatched > answered / 2, "the histories do nothing");
+}

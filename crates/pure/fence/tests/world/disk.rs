@@ -1,0 +1,89 @@
+//! A simulated disk with a volatile cache.
+//!
+//! **The crash contract.** Power may fail at any instant. Of the writes that no completed flush covers, those under way
+//! included, any subset may have reached the medium, in any order, torn at 512 bytes. A flush covers the writes that had
+//! completed when it was dispatched. What is on the medium stays. The core must answer: what a guest flushed is never
+//! lost, and never mixed with another disk's.
+
+pub const SECTOR: usize = 512;
+
+/// A write that no flush has covered yet.
+#[derive(Debug, Clone)]
+pub struct Unflushed {
+    pub offset: usize,
+    pub bytes: Vec<u8>,
+    /// Reported to the core as done; reads see it.
+    pub completed: bool,
+    id: u64,
+}
+
+#[derive(Debug, Clone)]
+pub struct Disk {
+    pub medium: Vec<u8>,
+    pub unflushed: Vec<Unflushed>,
+    next_id: u64,
+}
+
+impl Disk {
+    pub fn new(bytes: usize) -> Self {
+        Self { medium: vec![0; bytes], unflushed: Vec::new(), next_id: 0 }
+    }
+
+    /// A write has been dispatched; the number is for [`complete`](Self::complete).
+    pub fn write(&mut self, offset: usize, bytes: Vec<u8>) -> u64 {
+        self.next_id += 1;
+        self.unflushed.push(Unflushed { offset, bytes, completed: false, id: self.next_id });
+        self.next_id
+    }
+
+    /// It takes effect in the order of completion.
+    pub fn complete(&mut self, id: u64) {
+        let at = self.unflushed.iter().position(|write| write.id == id).unwrap();
+        let mut write = self.unflushed.remove(at);
+        write.completed = true;
+        self.unflushed.push(write);
+    }
+
+    /// The writes that a flush dispatched now will cover.
+    pub fn covered(&self) -> Vec<u64> {
+        self.unflushed.iter().filter(|write| write.completed).map(|write| write.id).collect()
+    }
+
+    /// A flush has completed.
+    pub fn flush(&mut self, covered: &[u64]) {
+        let (stable, rest) =
+            std::mem::take(&mut self.unflushed).into_iter().partition(|write| covered.contains(&write.id));
+        self.unflushed = rest;
+        let stable: Vec<Unflushed> = stable;
+        for write in stable {
+            self.medium[write.offset..write.offset + write.bytes.len()].copy_from_slice(&write.bytes);
+        }
+    }
+
+    pub fn read(&self, offset: usize, len: usize) -> Vec<u8> {
+        let mut bytes = self.medium[offset..offset + len].to_vec();
+        for write in self.unflushed.iter().filter(|write| write.completed) {
+            let from = write.offset.max(offset);
+            let to = (write.offset + write.bytes.len()).min(offset + len);
+            if from < to {
+                bytes[from - offset..to - offset]
+                    .copy_from_slice(&write.bytes[from - write.offset..to - write.offset]);
+            }
+        }
+        bytes
+    }
+
+    /// Power fails; of the unflushed writes, in the order given, `persists(write, sector)` says what reached the medium.
+    pub fn crash(&mut self, order: &[usize], mut persists: impl FnMut(usize, usize) -> bool) {
+        for &index in order {
+            let Unflushed { offset, bytes, .. } = &self.unflushed[index];
+            for (sector, data) in bytes.chunks(SECTOR).enumerate() {
+                if persists(index, sector) {
+                    let at = offset + sector * SECTOR;
+                    self.medium[at..at + SECTOR].copy_from_slice(data);
+                }
+            }
+        }
+        self.unflushed.clear();
+    }
+}

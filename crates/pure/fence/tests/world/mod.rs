@@ -1,0 +1,302 @@
+//! A driver over simulated disks: carries out effects, checks every answer, crashes and recovers.
+
+pub mod disk;
+pub mod model;
+
+use std::collections::BTreeMap;
+
+use disk::{Disk, SECTOR};
+use model::Model;
+use virtbench_fence::cache::{self, Image, Layout};
+use virtbench_fence::{
+    Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, Op,
+    Request, RequestId, Time,
+};
+
+struct Guest {
+    request: Request,
+    began: u64,
+    bytes: Vec<u8>,
+}
+
+#[derive(Clone)]
+struct Outstanding {
+    io: DeviceIo,
+    write: u64,
+    covers: Vec<u64>,
+}
+
+pub struct World {
+    pub config: Config,
+    pub fence: Fence,
+    pub disks: [Disk; 2],
+    models: Vec<Model>,
+    guests: BTreeMap<u64, Guest>,
+    outstanding: Vec<Outstanding>,
+    scratch: Vec<[u8; 4096]>,
+    pub now: u64,
+    next: u64,
+    /// What reads find after a crash, while it is being verified.
+    found: Option<Vec<(u64, u64)>>,
+    pub answered: u64,
+    pub dispatched: u64,
+}
+
+fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
+    let Backing::Cached(cache) = &config.backing else { return Vec::new() };
+    let layout = Layout::new(cache.partitions.blocks());
+    let read = |at: u64, blocks: u32| fast.read(at as usize, blocks as usize * 4096);
+    layout.partitions.iter().map(|part| read(part.log_offset_bytes, part.log_blocks)).collect()
+}
+
+impl World {
+    pub fn new(config: Config) -> Self {
+        let mut fast = Disk::new(config.fast.size_bytes as usize);
+        if let Backing::Cached(cache) = &config.backing {
+            for write in cache::format(&config, cache) {
+                let at = write.offset_bytes as usize;
+                fast.medium[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
+            }
+        }
+        let fence = Fence::new(config.clone()).unwrap();
+        Self {
+            disks: [Disk::new(config.slow.size_bytes as usize), fast],
+            models: vec![Model::default(); config.disks.len()],
+            guests: BTreeMap::new(),
+            outstanding: Vec::new(),
+            scratch: vec![[0; 4096]; fence.scratch_blocks()],
+            fence,
+            config,
+            now: 1,
+            next: 0,
+            found: None,
+            answered: 0,
+            dispatched: 0,
+        }
+    }
+
+    pub fn in_flight(&self) -> usize {
+        self.outstanding.len()
+    }
+
+    pub fn waiting(&self) -> usize {
+        self.guests.len()
+    }
+
+    fn tick(&mut self) -> Time {
+        self.now += 1;
+        Time::from_ns(self.now)
+    }
+
+    pub fn submit(&mut self, disk: u16, op: Op, sector: u64, sectors: u32) {
+        let now = self.tick();
+        self.next += 1;
+        let mut bytes = vec![0xee; sectors as usize * SECTOR];
+        if op == Op::Write {
+            for (index, chunk) in bytes.chunks_mut(SECTOR).enumerate() {
+                let sector = sector + index as u64;
+                let value = self.next << 24 | u64::from(disk) << 16 | sector;
+                self.models[usize::from(disk)].begin_write(sector, value, self.now);
+                chunk.copy_from_slice(&value.to_le_bytes().repeat(SECTOR / 8));
+            }
+        }
+        let request = Request {
+            id: RequestId(self.next),
+            disk: DiskId(disk),
+            op,
+            offset_bytes: sector * SECTOR as u64,
+            len_bytes: sectors * SECTOR as u32,
+            buffer: BufferId(self.next),
+        };
+        self.guests.insert(self.next, Guest { request, began: self.now, bytes });
+        self.fence.submit(now, request);
+        self.effects();
+    }
+
+    /// Lets the outstanding I/O at `index` complete.
+    pub fn complete(&mut self, index: usize) {
+        let now = self.tick();
+        let Outstanding { io, write, covers } = self.outstanding.remove(index);
+        let device = io.device.index();
+        let (at, len) = (io.offset_bytes as usize, io.len_bytes as usize);
+        let mut data_crc = 0;
+        match io.op {
+            DeviceOp::Read => {
+                let bytes = self.disks[device].read(at, len);
+                data_crc = crc32c::crc32c(&bytes);
+                self.memory(io.data, len).copy_from_slice(&bytes);
+            }
+            DeviceOp::Write => {
+                if io.wants_crc {
+                    data_crc = crc32c::crc32c(&self.memory(io.data, len).to_vec());
+                }
+                self.disks[device].complete(write);
+            }
+            DeviceOp::Flush => self.disks[device].flush(&covers),
+            DeviceOp::Discard => {}
+        }
+        self.fence.on_device(now, Completion { io: io.id, result: Ok(()), data_crc }).unwrap();
+        self.effects();
+    }
+
+    /// Nothing is under way: goes on to the deadline. False if there is none.
+    pub fn wait(&mut self) -> bool {
+        let Some(deadline) = self.fence.next_deadline() else { return false };
+        self.now = self.now.max(deadline.ns());
+        let now = self.tick();
+        self.fence.on_timer(now);
+        self.effects();
+        true
+    }
+
+    /// Completes everything in the order `pick` chooses; panics if requests stay unanswered.
+    pub fn settle(&mut self, mut pick: impl FnMut(usize) -> usize) {
+        for _ in 0..100_000 {
+            if self.guests.is_empty() {
+                return;
+            }
+            if self.outstanding.is_empty() {
+                let counts: Vec<_> = self.fence.cache_counts().collect();
+                assert!(self.wait(), "requests wait and nothing will wake them: {counts:?}");
+            } else {
+                let index = pick(self.outstanding.len());
+                self.complete(index);
+            }
+        }
+        panic!("{} requests are starved", self.guests.len());
+    }
+
+    fn memory(&mut self, data: Data, len: usize) -> &mut [u8] {
+        match data {
+            Data::Guest { buffer, at_bytes } => {
+                let guest =
+                    self.guests.get_mut(&buffer.0).expect("the buffer of a request that was answered");
+                &mut guest.bytes[at_bytes as usize..at_bytes as usize + len]
+            }
+            Data::Scratch { block, at_bytes } => {
+                &mut self.scratch[block as usize][at_bytes as usize..at_bytes as usize + len]
+            }
+            Data::Core | Data::None => &mut [],
+        }
+    }
+
+    fn effects(&mut self) {
+        while let Some(effect) = self.fence.poll_effect() {
+            match effect {
+                Effect::Dispatch(io) => self.dispatch(io),
+                Effect::Copy { from, to, len_bytes } => {
+                    let bytes = self.memory(from, len_bytes as usize).to_vec();
+                    self.memory(to, len_bytes as usize).copy_from_slice(&bytes);
+                }
+                Effect::Complete { request, result } => {
+                    result.unwrap();
+                    self.answer(request);
+                }
+            }
+        }
+        assert_eq!(self.fence.outstanding(), self.guests.len(), "a request was lost");
+    }
+
+    fn dispatch(&mut self, io: DeviceIo) {
+        self.dispatched += 1;
+        let device = io.device.index();
+        let (mut write, mut covers) = (0, Vec::new());
+        match io.op {
+            DeviceOp::Write => {
+                let bytes = match self.fence.bytes(io.id) {
+                    Some(bytes) => bytes.to_vec(),
+                    None => self.memory(io.data, io.len_bytes as usize).to_vec(),
+                };
+                assert_eq!(bytes.len(), io.len_bytes as usize);
+                self.check_place(&io);
+                write = self.disks[device].write(io.offset_bytes as usize, bytes);
+            }
+            DeviceOp::Flush => covers = self.disks[device].covered(),
+            DeviceOp::Read | DeviceOp::Discard => {}
+        }
+        self.outstanding.push(Outstanding { io, write, covers });
+    }
+
+    /// No disk's I/O touches another's partition.
+    fn check_place(&self, io: &DeviceIo) {
+        if io.device == Device::Slow {
+            let disk = &self.config.disks[io.disk.index()];
+            let end = io.offset_bytes + u64::from(io.len_bytes);
+            assert!(
+                io.offset_bytes >= disk.offset_bytes && end <= disk.offset_bytes + disk.size_bytes,
+                "{io:?}"
+            );
+        }
+    }
+
+    fn answer(&mut self, id: RequestId) {
+        let now = {
+            self.now += 1;
+            self.now
+        };
+        let Guest { request, began, bytes } = self.guests.remove(&id.0).expect("answered twice");
+        self.answered += 1;
+        let model = &mut self.models[request.disk.index()];
+        for (index, chunk) in bytes.chunks(SECTOR).enumerate() {
+            let sector = request.offset_bytes / SECTOR as u64 + index as u64;
+            let value = u64::from_le_bytes(chunk[..8].try_into().unwrap());
+            match request.op {
+                Op::Write => model.end_write(sector, value, now),
+                Op::Read => {
+                    assert!(chunk.chunks(8).all(|part| part == &chunk[..8]), "a torn sector was read");
+                    if let Some(found) = &mut self.found {
+                        found.push((sector, value));
+                        continue;
+                    }
+                    model
+                        .check_read(sector, value, began)
+                        .unwrap_or_else(|e| panic!("disk {}: {e}", request.disk.0));
+                }
+                Op::Flush | Op::Discard => {}
+            }
+        }
+        if request.op == Op::Flush {
+            model.flushed(began);
+        }
+    }
+
+    /// Power fails. `crash` says what of each device's unflushed writes survives; then the cache is recovered and every
+    /// disk is read through.
+    pub fn crash(&mut self, mut crash: impl FnMut(usize, &mut Disk)) {
+        for (index, disk) in self.disks.iter_mut().enumerate() {
+            crash(index, disk);
+        }
+        self.guests.clear();
+        self.outstanding.clear();
+        let logs = image_of(&self.config, &self.disks[1]);
+        if logs.is_empty() {
+            self.fence = Fence::new(self.config.clone()).unwrap();
+        } else {
+            let superblocks = self.disks[1].read(0, 8192);
+            let image = Image { superblocks: &superblocks, logs: &logs };
+            let (fence, write) = Fence::recover(self.config.clone(), &image).unwrap();
+            self.fence = fence;
+            let at = write.offset_bytes as usize;
+            self.disks[1].medium[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
+        }
+        self.verify();
+    }
+
+    /// Reads every disk whole and holds what is found against what may have survived.
+    fn verify(&mut self) {
+        for disk in 0..self.config.disks.len() {
+            self.found = Some(Vec::new());
+            for block in 0..self.config.disks[disk].size_bytes / 4096 {
+                self.submit(disk as u16, Op::Read, block * 8, 8);
+                self.settle(|_| 0);
+            }
+            let model = &mut self.models[disk];
+            for (sector, value) in self.found.take().unwrap() {
+                model
+                    .check_crash(sector, value)
+                    .unwrap_or_else(|e| panic!("after a crash, disk {disk}: {e}"));
+            }
+            model.after_crash();
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What a disk may hold: every write of every sector, and which of them an observer may still see.
+
+use std::collections::BTreeMap;
+
+/// One write of one sector. It took effect somewhere between `start` and `end`.
+#[derive(Debug, Clone, Copy)]
+struct Written {
+    value: u64,
+    start: u64,
+    end: u64,
+}
+
+/// One disk, sector by sector.
+#[derive(Debug, Clone, Default)]
+pub struct Model {
+    sectors: BTreeMap<u64, Vec<Written>>,
+    /// The start of the latest flush that was answered.
+    flushed: u64,
+}
+
+const NEVER: u64 = u64::MAX;
+
+impl Model {
+    pub fn begin_write(&mut self, sector: u64, value: u64, now: u64) {
+        let zeros = Written { value: 0, start: 0, end: 0 };
+        let writes = self.sectors.entry(sector).or_insert_with(|| vec![zeros]);
+        writes.push(Written { value, start: now, end: NEVER });
+    }
+
+    pub fn end_write(&mut self, sector: u64, value: u64, now: u64) {
+        for written in self.sectors.get_mut(&sector).unwrap() {
+            if written.value == value {
+                written.end = now;
+            }
+        }
+    }
+
+    pub fn flushed(&mut self, began: u64) {
+        self.flushed = self.flushed.max(began);
+    }
+
+    /// A read that began at `began` found `value`.
+    pub fn check_read(&self, sector: u64, value: u64, began: u64) -> Result<(), String> {
+        self.check(sector, value, began)
+    }
+
+    /// After a crash `value` was found: it is the sector's only past from now on.
+    pub fn check_crash(&mut self, sector: u64, value: u64) -> Result<(), String> {
+        self.check(sector, value, self.flushed)?;
+        if let Some(writes) = self.sectors.get_mut(&sector) {
+            *writes = vec![Written { value, start: 0, end: 0 }];
+        }
+        Ok(())
+    }
+
+    pub fn after_crash(&mut self) {
+        self.flushed = 0;
+    }
+
+    /// `value` must have been written, and not replaced for certain by a write that ended before `bound`.
+    fn check(&self, sector: u64, value: u64, bound: u64) -> Result<(), String> {
+        let Some(writes) = self.sectors.get(&sector) else {
+            return if value == 0 {
+                Ok(())
+            } else {
+                Err(format!("sector {sector}: {value:#x} was never written"))
+            };
+        };
+        let Some(found) = writes.iter().find(|written| written.value == value) else {
+            return Err(format!("sector {sector}: {value:#x} was never written there: {writes:x?}"));
+        };
+        match writes.iter().find(|other| other.start > found.end && other.end < bound) {
+            None => Ok(()),
+            Some(newer) => Err(format!("sector {sector}: {found:x?} though {newer:x?} was sure by {bound}")),
+        }
+    }
+}

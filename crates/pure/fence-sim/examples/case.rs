@@ -1,47 +1,20 @@
-//! Prints one case.
+//! Prints the cases of the figures named.
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::*;
 fn main() {
-    let settings = Settings::default();
-    let c = virtbench_fence_sim::calibrate::calibrate(
-        &settings.hdd,
-        &settings.ssd,
-        settings.calibration_bytes,
-        1,
-    )
-    .unwrap();
-    println!("{:?} {:?} {:?}", c.slow, c.fast, c.predictors);
-    let p = c.predictors;
-    for system in [
-        System::new(Store::Hdd, Sharing::Fifo),
-        System::new(Store::Hdd, Sharing::Slots(20.0)),
-        System::new(Store::Ssd, Sharing::Slots(20.0)),
-    ] {
-        for workload in [Personality::Fileserver, Personality::Mailserver] {
-            let case = Case::heterogeneous(system, workload);
+    let mut settings = Settings::default();
+    if std::env::var("CAL").is_ok() { settings.calibration_bytes = std::env::var("CAL").unwrap().parse().unwrap(); }
+    if std::env::var("ALL").is_ok() { settings.saturating = Saturating::All; }
+    let p=virtbench_fence_sim::calibrate::calibrate(&settings.hdd,&settings.ssd,settings.calibration_bytes,1).unwrap().predictors;
+    for figure in std::env::args().skip(1).map(|f| f.parse::<Figure>().unwrap()) {
+        for bar in figure.bars(&Personality::ALL) {
+            if !bar.case.system.exists() { continue; }
+            let case = bar.case;
             let t = std::time::Instant::now();
-            let r = case.run(&settings, &p).unwrap();
-            println!(
-                "{}: sat {:.1}/s, {} events, {:.2} M/s",
-                case.name(),
-                r.saturation,
-                r.events,
-                r.events as f64 / t.elapsed().as_secs_f64() / 1e6
-            );
-            for vm in &r.vms[..2] {
-                println!(
-                    "  threads {} think {:.1} ms wanted {:.1} got {:.1}->{:.1}; R {:.2}->{:.2} ms; dX {:.1} dR {:.1} [{:?}]",
-                    vm.paced.client.threads,
-                    vm.paced.client.think_ns / 1e6,
-                    vm.paced.wanted,
-                    vm.throughput[0].mean,
-                    vm.throughput[1].mean,
-                    vm.response_ms[0].mean,
-                    vm.response_ms[1].mean,
-                    vm.throughput_deviation.mean,
-                    vm.response_deviation.mean,
-                    vm.response_deviation.span()
-                );
+            let r = match case.run(&settings, &p) { Ok(r) => r, Err(e) => { println!("{e}"); continue; } };
+            println!("{}: sat {:.1}/s, hit {:?} blocks {}, {} events, {:.2} s", case.name(), r.saturation, r.hit_rate, r.cache_blocks, r.events, t.elapsed().as_secs_f64());
+            for vm in &r.vms {
+                println!("  threads {} think {:.1} ms wanted {:.1} got {:.1}->{:.1}; R {:.2}->{:.2} ms; dX {:.1} dR {:.1} [{:?}]", vm.paced.client.threads, vm.paced.client.think_ns/1e6, vm.paced.wanted, vm.throughput[0].mean, vm.throughput[1].mean, vm.response_ms[0].mean, vm.response_ms[1].mean, vm.throughput_deviation.mean, vm.response_deviation.mean, vm.response_deviation.span());
             }
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct Machines {
     shared: Vec<Option<Shared>>,
     pub(crate) threads: Vec<Thread>,
     pub(crate) tracers: Vec<Option<Tracer>>,
+    /// Accesses by which each machine has still to fill its cache.
+    filling: Vec<u32>,
 }
 
 impl Machines {
@@ -61,7 +63,7 @@ impl Machines {
     /// not on the others: alone and in company it does the same.
     pub(crate) fn new(clients: &[Client], disk_bytes: &[u64], seed: u64) -> Self {
         let mut seeds = SeedSequence::new(seed);
-        let mut machines = Self { shared: Vec::new(), threads: Vec::new(), tracers: Vec::new() };
+        let mut machines = Self { shared: Vec::new(), threads: Vec::new(), tracers: Vec::new(), filling: Vec::new() };
         for (vm, client) in clients.iter().enumerate() {
             let mut own = SeedSequence::new(seeds.next_seed());
             let mut shared = None;
@@ -79,10 +81,28 @@ impl Machines {
                     tracer = Some(Tracer::new(ops, *pace, *outstanding))
                 }
             }
+            machines.filling.push(0);
             machines.shared.push(shared);
             machines.tracers.push(tracer);
         }
         machines
+    }
+
+    /// Has every closed-loop machine fill its cache by so many accesses for each of its files. Says
+    /// whether there are any.
+    pub(crate) fn begin_filling(&mut self, times: u32) -> bool {
+        for (filling, shared) in self.filling.iter_mut().zip(&self.shared) {
+            *filling = shared.as_ref().map_or(0, |shared| shared.client.files.saturating_mul(times));
+        }
+        self.threads.iter().any(|thread| self.filling[usize::from(thread.vm)] > 0)
+    }
+
+    /// Whether this thread's machine is still filling its cache; counts one access.
+    pub(crate) fn fills(&mut self, thread: usize) -> bool {
+        let left = &mut self.filling[usize::from(self.threads[thread].vm)];
+        let fills = *left > 0;
+        *left = left.saturating_sub(1);
+        fills
     }
 
     /// A time until a thread's next access: exponential.
@@ -118,11 +138,6 @@ impl Machines {
         }
         let (offset, len) = shared.files.range(thread.file, access.kind, &mut thread.random);
         Some(Step { write, offset, len })
-    }
-
-    /// The files of a virtual machine that has any.
-    pub(crate) fn files(&self, vm: usize) -> Option<&FileSet> {
-        self.shared.get(vm)?.as_ref().map(|shared| &shared.files)
     }
 }
 

@@ -46,6 +46,15 @@ impl VmFigures {
     }
 }
 
+impl Outcome {
+    /// Share of the blocks read that the cache had; none without a cache.
+    #[must_use]
+    pub fn hit_rate(&self) -> Option<f64> {
+        let [hits, misses] = self.cache_reads;
+        (hits + misses > 0).then(|| hits as f64 / (hits + misses) as f64)
+    }
+}
+
 /// A whole run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -53,6 +62,8 @@ pub struct Outcome {
     pub vms: Vec<VmFigures>,
     /// Events of the calendar and the fence's timer, warm-up included.
     pub events: u64,
+    /// Blocks read from the cache and past it, over the measured span.
+    pub cache_reads: [u64; 2],
     /// Share of the whole run in which the slow and the fast device worked.
     pub busy: [f64; 2],
 }

@@ -26,16 +26,24 @@ pub(crate) struct Station {
     ios: Vec<Option<(IoId, bool)>>,
     serving: Option<IoId>,
     busy_ns: u64,
+    /// Every command takes [`CONTROL_NS`].
+    pub(crate) hurried: bool,
 }
 
 impl Station {
     pub(crate) fn new(model: Model, order: Order) -> Self {
-        Self { model, queue: Queue::new(order), ios: Vec::new(), serving: None, busy_ns: 0 }
+        Self { model, queue: Queue::new(order), ios: Vec::new(), serving: None, busy_ns: 0, hurried: false }
     }
 
     /// Nanoseconds of service begun so far.
     pub(crate) fn busy_ns(&self) -> u64 {
         self.busy_ns
+    }
+
+    /// What it does counts from now.
+    pub(crate) fn begin_time(&mut self) {
+        self.hurried = false;
+        self.busy_ns = 0;
     }
 
     /// Takes an I/O in. Gives the time after which it is done, if the device was idle.
@@ -71,7 +79,7 @@ impl Station {
         let (io, moves) = self.ios[command.tag as usize].take()?;
         self.serving = Some(io);
         let ns = match &mut self.model {
-            _ if !moves => CONTROL_NS,
+            _ if !moves || self.hurried => CONTROL_NS,
             Model::Hdd(hdd) => hdd.service_ns(command.offset, u64::from(command.len)),
             Model::Ssd(ssd) => ssd.service_ns(command.write, u64::from(command.len)),
         };

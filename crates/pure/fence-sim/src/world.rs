@@ -49,6 +49,9 @@ pub struct WorldConfig {
     pub hdd_order: Order,
     /// By virtual disk.
     pub clients: Vec<Client>,
+    /// How often each file is accessed, on average, to fill the caches before time begins: the devices
+    /// are then as good as instantaneous. 0 begins with empty caches.
+    pub fill: u32,
     /// How long it runs.
     pub span: Span,
     /// Of every random choice.
@@ -104,6 +107,11 @@ pub struct World {
     calendar: Calendar,
     figures: Vec<VmFigures>,
     span: Span,
+    /// When the span began: behind the filling of caches.
+    origin_ns: u64,
+    /// Threads that fill caches; none does when time has begun.
+    filling: usize,
+    cache_before: Option<[u64; 2]>,
     max_request: u64,
     now_ns: u64,
     events: u64,
@@ -143,15 +151,21 @@ impl World {
             calendar: Calendar::default(),
             figures: config.clients.iter().map(|_| VmFigures::new(config.span.measure_ns)).collect(),
             span: config.span,
+            origin_ns: 0,
+            filling: 0,
+            cache_before: None,
             max_request: u64::from(config.fence.max_request_bytes),
             now_ns: 0,
             events: 0,
         };
-        for thread in 0..world.machines.threads.len() {
-            world.start(thread);
-        }
-        for vm in 0..world.machines.tracers.len() {
-            world.await_trace(vm);
+        if config.fill > 0 && world.machines.begin_filling(config.fill) {
+            world.filling = world.machines.threads.len();
+            world.stations.iter_mut().for_each(|station| station.hurried = true);
+            for thread in 0..world.filling {
+                world.fill(thread);
+            }
+        } else {
+            world.begin();
         }
         Ok(world)
     }
@@ -161,14 +175,21 @@ impl World {
     /// # Errors
     /// The fence or its scheduler broke its contract.
     pub fn run(mut self) -> Result<Outcome, WorldError> {
-        let end_ns = self.span.warm_up_ns.saturating_add(self.span.measure_ns);
         let mut timers = 0;
         loop {
+            let counts_from_ns = self.origin_ns.saturating_add(self.span.warm_up_ns);
+            let end_ns = counts_from_ns.saturating_add(self.span.measure_ns);
             let event_ns = self.calendar.next_ns().unwrap_or(u64::MAX);
             let timer_ns = self.fence.next_deadline().map_or(u64::MAX, Time::ns);
             let next_ns = event_ns.min(timer_ns).max(self.now_ns);
-            if next_ns >= end_ns {
+            if self.cache_before.is_none() && self.filling == 0 && next_ns >= counts_from_ns {
+                self.cache_before = Some(self.cache_reads());
+            }
+            if next_ns >= end_ns && self.filling == 0 {
                 break;
+            }
+            if next_ns == u64::MAX {
+                return Err(WorldError::Stuck(self.now_ns));
             }
             timers = if next_ns > self.now_ns { 0 } else { timers };
             self.now_ns = next_ns;
@@ -184,9 +205,11 @@ impl World {
             }
             self.carry_out()?;
         }
-        let whole = end_ns as f64;
+        let whole = self.span.warm_up_ns.saturating_add(self.span.measure_ns) as f64;
+        let (before, after) = (self.cache_before.unwrap_or_default(), self.cache_reads());
+        let cache_reads = [after[0] - before[0], after[1] - before[1]];
         let busy = [0, 1].map(|device: usize| self.stations[device].busy_ns() as f64 / whole);
-        Ok(Outcome { vms: self.figures, events: self.events, busy })
+        Ok(Outcome { vms: self.figures, events: self.events, cache_reads, busy })
     }
 
     #[inline]
@@ -232,12 +255,41 @@ impl World {
         Ok(())
     }
 
+    /// Time begins.
+    fn begin(&mut self) {
+        self.origin_ns = self.now_ns;
+        self.stations.iter_mut().for_each(Station::begin_time);
+        for thread in 0..self.machines.threads.len() {
+            self.start(thread);
+        }
+        for vm in 0..self.machines.tracers.len() {
+            self.await_trace(vm);
+        }
+    }
+
+    /// A thread goes on filling its machine's cache, or stops; time begins when all have.
+    #[allow(clippy::cast_possible_truncation)] // at most MOST_THREADS
+    fn fill(&mut self, thread: usize) {
+        if self.machines.fills(thread) {
+            self.calendar.enter(self.now_ns, thread as u32);
+            return;
+        }
+        self.filling -= 1;
+        if self.filling == 0 {
+            self.begin();
+        }
+    }
+
+    fn cache_reads(&self) -> [u64; 2] {
+        self.fence.cache_counts().fold([0, 0], |sum, counts| [sum[0] + counts.hits, sum[1] + counts.misses])
+    }
+
     /// A thread makes its first access at a random time of the first second. Threads without think time
     /// that began together, machine by machine, would stay in that order for ever under FIFO.
     #[allow(clippy::cast_possible_truncation)] // at most MOST_THREADS
     fn start(&mut self, thread: usize) {
-        let at_ns = self.machines.threads[thread].start_ns();
-        self.calendar.enter(at_ns, thread as u32);
+        let ns = self.machines.threads[thread].start_ns();
+        self.calendar.enter(self.now_ns.saturating_add(ns), thread as u32);
     }
 
     /// A thread thinks before its next access.
@@ -253,9 +305,12 @@ impl World {
     #[allow(clippy::cast_possible_truncation)] // at most max_request, which is 32 bits
     fn issue(&mut self, index: usize) {
         let Some(step) = self.machines.step(index) else {
-            // An access that takes no time would be repeated for ever without a think time; the
-            // configuration is checked for that.
-            self.think(index);
+            // Not all reads are answered so: page_cache_hits is below one.
+            if self.filling > 0 {
+                self.fill(index);
+            } else {
+                self.think(index);
+            }
             return;
         };
         let thread = &mut self.machines.threads[index];
@@ -296,15 +351,19 @@ impl World {
         thread.pending = thread.pending.checked_sub(1).ok_or(WorldError::Lost(self.now_ns))?;
         if thread.pending == 0 {
             let (began_ns, bytes) = (thread.began_ns, thread.bytes);
-            self.count(vm, began_ns, bytes);
-            self.think(index);
+            if self.filling > 0 {
+                self.fill(index);
+            } else {
+                self.count(vm, began_ns, bytes);
+                self.think(index);
+            }
         }
         Ok(())
     }
 
     #[inline]
     fn count(&mut self, vm: usize, began_ns: u64, bytes: u64) {
-        if self.now_ns >= self.span.warm_up_ns {
+        if self.now_ns >= self.origin_ns.saturating_add(self.span.warm_up_ns) {
             let figures = &mut self.figures[vm];
             figures.accesses += 1;
             figures.bytes += bytes;
@@ -317,14 +376,14 @@ impl World {
     fn await_trace(&mut self, vm: usize) {
         let due = self.machines.tracers[vm].as_ref().and_then(|tracer| tracer.due_ns());
         if let Some(due_ns) = due {
-            self.calendar.enter(due_ns.max(self.now_ns), TRACE - vm as u32);
+            self.calendar.enter(due_ns.saturating_add(self.origin_ns).max(self.now_ns), TRACE - vm as u32);
         }
     }
 
     #[allow(clippy::cast_possible_truncation)] // at most 65535 disks
     fn issue_trace(&mut self, vm: usize) {
         let Some(tracer) = &mut self.machines.tracers[vm] else { return };
-        if let Some((number, op)) = tracer.take(self.now_ns) {
+        if let Some((number, op)) = tracer.take(self.now_ns - self.origin_ns) {
             let id = TRACE_REQUEST | ((vm as u64) << TRACE_VM_SHIFT) | number;
             let request = Request {
                 id: RequestId(id),
@@ -348,7 +407,7 @@ impl World {
         let was_full = tracer.under_way >= tracer.outstanding;
         tracer.under_way = tracer.under_way.saturating_sub(1);
         if well {
-            self.count(vm, due_ns, u64::from(len));
+            self.count(vm, due_ns.saturating_add(self.origin_ns), u64::from(len));
         } else {
             self.figures[vm].failed += 1;
         }

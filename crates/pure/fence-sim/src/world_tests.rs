@@ -28,6 +28,7 @@ fn config(vms: u16, clients: Vec<Client>, seed: u64) -> WorldConfig {
         ssd: SsdModel::of(SsdProfile::Spec),
         hdd_order: Order::Arrival,
         clients,
+        fill: 0,
         span: Span { warm_up_ns: 1_000_000_000, measure_ns: 60_000_000_000 },
         seed,
     }

@@ -5,7 +5,7 @@ use virtbench_fence::predict::Predictors;
 use virtbench_model::{Estimate, mean_interval};
 use virtbench_units::SeedSequence;
 
-use super::pace::{Bench, Paced, pace, saturation};
+use super::pace::{Bench, Paced, pace, saturation, size_cache};
 use super::settings::Settings;
 use super::system::System;
 use crate::client::{Client, Personality};
@@ -64,6 +64,10 @@ pub struct CaseResult {
     pub saturation: f64,
     /// By virtual disk.
     pub vms: Vec<VmResult>,
+    /// Share of the blocks read that the caches had while they were sized; none without caches.
+    pub hit_rate: Option<f64>,
+    /// Cache of each virtual disk in blocks of 4 KiB.
+    pub cache_blocks: u32,
     /// Events of all runs.
     pub events: u64,
 }
@@ -94,7 +98,9 @@ impl Case {
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
         let vms = self.shares.len();
-        let pilot = Bench { system: &self.system, settings, predictors, span: settings.span(f64::MAX) };
+        let mut pilot =
+            Bench { system: &self.system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
+        let hit_rate = size_cache(&mut pilot, self.workload, self.of).map_err(world)?;
         let rough = saturation(&pilot, self.workload, self.of).map_err(world)?;
         let bench = Bench { span: settings.span(rough), ..pilot };
         let saturation = saturation(&bench, self.workload, self.of).map_err(world)?;
@@ -120,7 +126,7 @@ impl Case {
         let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
         let vms =
             results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(self.name()))?;
-        Ok(CaseResult { saturation, vms, events })
+        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks: bench.cache_blocks, events })
     }
 }
 

@@ -8,12 +8,16 @@ use crate::outcome::Outcome;
 use crate::world::{Span, World, WorldError};
 
 use super::settings::{Saturating, Settings};
-use super::system::System;
+use super::system::{FREE_TARGET, System};
 
 /// Threads of each machine while saturation is sought.
 const SATURATING_THREADS: u32 = 16;
 /// The most threads that a machine is given.
 const MOST_THREADS: u32 = 64;
+/// Runs that bring a hit rate closer to its aim.
+const SIZINGS: u32 = 4;
+/// A hit rate is met within this.
+const HIT_NEAR: f64 = 0.01;
 /// Runs that bring a think time closer to its aim.
 const STEPS: u32 = 6;
 /// An aim is met within this share.
@@ -28,6 +32,8 @@ pub struct Bench<'a> {
     pub settings: &'a Settings,
     /// What the devices' calibration gave.
     pub predictors: &'a Predictors,
+    /// Cache of each virtual disk, where there is one, in blocks of 4 KiB.
+    pub cache_blocks: u32,
     /// How long a run takes.
     pub span: Span,
 }
@@ -38,7 +44,8 @@ impl Bench<'_> {
     /// # Errors
     /// The world cannot be, or broke.
     pub fn run(&self, clients: Vec<Client>, seed: u64) -> Result<Outcome, WorldError> {
-        World::new(self.system.world(self.settings, self.predictors, clients, self.span, seed))?.run()
+        let Self { system, settings, predictors, cache_blocks, span } = *self;
+        World::new(system.world(settings, predictors, cache_blocks, clients, span, seed))?.run()
     }
 }
 
@@ -78,6 +85,38 @@ pub fn saturation(bench: &Bench<'_>, personality: Personality, vms: usize) -> Re
     let sum: f64 = outcome.vms.iter().map(crate::VmFigures::per_second).sum();
     let rest_idle = bench.settings.saturating == Saturating::One && bench.system.keeps_slots_idle();
     Ok(if rest_idle { sum * vms as f64 } else { sum })
+}
+
+/// Sizes the caches so that machines under the full load of [`saturation`] hit at the system's rate
+/// ("the SSD cache empirically sized to achieve a hit rate of X%", section 7), and gives the rate reached.
+/// At 100 % everything fits.
+///
+/// # Errors
+/// The world broke.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+pub fn size_cache(
+    bench: &mut Bench<'_>,
+    personality: Personality,
+    vms: usize,
+) -> Result<Option<f64>, WorldError> {
+    let Some(percent) = bench.system.hit_percent() else { return Ok(None) };
+    let set = bench.settings.file_set_bytes as f64 / 4096.0;
+    let wanted = percent / 100.0;
+    let mut share = wanted;
+    let mut reached = None;
+    for _ in 0..SIZINGS {
+        // What keeps blocks free, and what waits for a commit, caches nothing.
+        let whole = if wanted < 1.0 { share * set } else { 2.0 * set };
+        bench.cache_blocks = whole as u32 + 2 * FREE_TARGET;
+        let client = Client::Closed(closed(bench.settings, personality, SATURATING_THREADS, 0.0));
+        reached = bench.run(vec![client; vms], bench.settings.seed)?.hit_rate();
+        let Some(rate) = reached else { return Ok(None) };
+        if wanted >= 1.0 || (rate - wanted).abs() < HIT_NEAR {
+            break;
+        }
+        share = (share + wanted - rate).clamp(0.01, 1.5);
+    }
+    Ok(reached)
 }
 
 /// Threads and think times with which each machine alone does its share of `saturation`.

@@ -1,6 +1,7 @@
 //! Ways of storing virtual disks, as worlds.
 
 use serde::{Deserialize, Serialize};
+use virtbench_fence::cache::{CacheConfig, CachePartitions};
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, SchedulerConfig};
@@ -15,6 +16,15 @@ const MAX_REQUEST_BYTES: u32 = 128 << 10;
 
 /// The fewest virtual disks that the devices are divided among.
 const LEAST_PARTITIONS: usize = 4;
+
+/// Blocks that each cache partition keeps free.
+pub(super) const FREE_TARGET: u32 = 128;
+/// Below so many free blocks requests are halted.
+const LOW_WATERMARK: u32 = 16;
+/// Blocks of memory for fills and write-backs of a partition.
+const SCRATCH_BLOCKS: u32 = 256;
+/// Accesses of each file, on average, that fill a cache.
+const FILL: u32 = 2;
 
 /// The most I/Os in a batch: as many as were benchmarked.
 const MAX_BATCH: u32 = 100;
@@ -86,7 +96,7 @@ impl System {
     /// Whether the fence has it.
     #[must_use]
     pub fn exists(&self) -> bool {
-        matches!(self.store, Store::Hdd | Store::Ssd) && self.sharing != Sharing::Fair
+        self.sharing != Sharing::Fair
     }
 
     /// Whether a machine that is alone leaves the others' time unused.
@@ -95,19 +105,37 @@ impl System {
         matches!(self.sharing, Sharing::Slots(_))
     }
 
-    /// A world of this system with a virtual disk for each client.
+    /// The hit rate that its caches are sized for, percent; none without caches.
+    #[must_use]
+    pub const fn hit_percent(&self) -> Option<f64> {
+        match self.store {
+            Store::Hdd | Store::Ssd => None,
+            Store::Shared { hit_percent } | Store::Partitioned { hit_percent } => Some(hit_percent),
+        }
+    }
+
+    /// A world of this system with a virtual disk for each client, and `cache_blocks` blocks of 4 KiB of
+    /// cache for each where it has a cache.
     #[must_use]
     pub fn world(
         &self,
         settings: &Settings,
         predictors: &Predictors,
+        cache_blocks: u32,
         clients: Vec<Client>,
         span: Span,
         seed: u64,
     ) -> WorldConfig {
         let backing = match self.store {
             Store::Ssd => Backing::Fast,
-            Store::Hdd | Store::Shared { .. } | Store::Partitioned { .. } => Backing::Slow,
+            Store::Hdd => Backing::Slow,
+            Store::Shared { .. } => {
+                let blocks = u32::try_from(cache_blocks as usize * clients.len()).unwrap_or(u32::MAX);
+                Backing::Cached(cache(CachePartitions::Shared(blocks)))
+            }
+            Store::Partitioned { .. } => {
+                Backing::Cached(cache(CachePartitions::PerDisk(vec![cache_blocks; clients.len()])))
+            }
         };
         // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
         // all four of them (section 5).
@@ -129,9 +157,21 @@ impl System {
             ssd: settings.ssd,
             hdd_order: Order::Scan,
             clients,
+            fill: if self.hit_percent().is_some() { FILL } else { 0 },
             span,
             seed,
         }
+    }
+}
+
+/// The cache on the fast device. The watermarks are as small as requests of that length allow.
+fn cache(partitions: CachePartitions) -> CacheConfig {
+    CacheConfig {
+        uuid: *b"virtbench-sim\0\0\0",
+        partitions,
+        free_target: FREE_TARGET,
+        low_watermark: LOW_WATERMARK,
+        scratch_blocks: SCRATCH_BLOCKS,
     }
 }
 

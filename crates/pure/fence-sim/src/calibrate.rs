@@ -4,7 +4,8 @@
 use serde::Serialize;
 use thiserror::Error;
 use virtbench_fence::predict::{
-    FastPredictor, FastSample, FitError, Fitted, Knot, Predictors, SlowPredictor, SlowSample, fit_fast, fit_slow,
+    FastPredictor, FastSample, FitError, Fitted, Knot, Predictors, SlowPredictor, SlowSample, fit_fast,
+    fit_slow,
 };
 use virtbench_units::{Random, SeedSequence};
 

@@ -63,7 +63,8 @@ impl Machines {
     /// not on the others: alone and in company it does the same.
     pub(crate) fn new(clients: &[Client], disk_bytes: &[u64], seed: u64) -> Self {
         let mut seeds = SeedSequence::new(seed);
-        let mut machines = Self { shared: Vec::new(), threads: Vec::new(), tracers: Vec::new(), filling: Vec::new() };
+        let mut machines =
+            Self { shared: Vec::new(), threads: Vec::new(), tracers: Vec::new(), filling: Vec::new() };
         for (vm, client) in clients.iter().enumerate() {
             let mut own = SeedSequence::new(seeds.next_seed());
             let mut shared = None;

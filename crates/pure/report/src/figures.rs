@@ -5,6 +5,7 @@
 //! the page's script draws one at a time.
 
 mod cpu;
+mod fence;
 mod latency;
 mod profile;
 mod ratio;
@@ -12,6 +13,7 @@ mod style;
 mod surface;
 
 pub(crate) use cpu::cpu;
+pub(crate) use fence::fence_drawing;
 pub(crate) use latency::latency;
 pub(crate) use ratio::ratio_curve;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};

@@ -4,6 +4,7 @@
 //! the network (its content security policy forbids it). Every figure has a table that holds the
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
+mod fence;
 mod figures;
 mod format;
 mod page;
@@ -18,6 +19,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{PointRecord, Provenance};
 
+pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
 

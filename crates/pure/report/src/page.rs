@@ -11,10 +11,10 @@ use crate::run::Run;
 use crate::takeaway::{self, Takeaway};
 use crate::{provenance, scripts, tables};
 
-const STYLE: &str = include_str!("../assets/report.css");
+pub(crate) const STYLE: &str = include_str!("../assets/report.css");
 
 /// Nothing but what the page itself carries: no network, whatever its data holds.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+pub(crate) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// The report's HTML.
@@ -177,7 +177,7 @@ fn figure(figure: &Figure, named: bool) -> Markup {
     }
 }
 
-fn selection(drawing: &Drawing, what: &str) -> Markup {
+pub(crate) fn selection(drawing: &Drawing, what: &str) -> Markup {
     let id = format!("{}-choice", drawing.id);
     html! {
         p.choice {

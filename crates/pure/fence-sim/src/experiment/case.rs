@@ -98,8 +98,13 @@ impl Case {
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
         let vms = self.shares.len();
-        let mut pilot =
-            Bench { system: &self.system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
+        let mut pilot = Bench {
+            system: &self.system,
+            settings,
+            predictors,
+            cache_blocks: 0,
+            span: settings.span(f64::MAX),
+        };
         let hit_rate = size_cache(&mut pilot, self.workload, self.of).map_err(world)?;
         let rough = saturation(&pilot, self.workload, self.of).map_err(world)?;
         let bench = Bench { span: settings.span(rough), ..pilot };

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::cache::CacheConfig;
+use crate::peers::{Cap, FairConfig, Shares};
 use crate::slots::SlotsConfig;
 
 /// A whole fence.
@@ -58,6 +59,14 @@ pub enum Backing {
 pub enum SchedulerConfig {
     /// First in, first out.
     Fifo,
+    /// The circular elevator, C-SCAN.
+    Elevator,
+    /// A cap on each disk, in the order of the disks.
+    TokenBucket(Vec<Cap>),
+    /// Reservation, limit and weight of each disk.
+    MClock(Vec<Shares>),
+    /// Budgets of sectors, as BFQ.
+    FairQueue(FairConfig),
     /// Time slots that are not work-conserving (section 6.3).
     Slots(SlotsConfig),
 }
@@ -112,6 +121,26 @@ pub enum ConfigError {
     /// A device that may have no I/O outstanding.
     #[error("a device's depth is 0: allow at least one outstanding I/O")]
     ZeroDepth,
+    /// Caps, shares or weights are not one a disk.
+    #[error("{given} caps, shares or weights for {disks} disks: give one for each")]
+    SharesPerDisk {
+        /// Given.
+        given: usize,
+        /// Wanted.
+        disks: usize,
+    },
+    /// A disk that would never be served.
+    #[error("disk {disk} has a rate, weight or budget of 0 and would never be served: raise it")]
+    ZeroShare {
+        /// Which.
+        disk: usize,
+    },
+    /// More is promised than allowed.
+    #[error("disk {disk} reserves more I/Os a second than its limit allows: lower one or raise the other")]
+    ReservationOverLimit {
+        /// Which.
+        disk: usize,
+    },
     /// A rotation without slots, slots without length, or batches without I/Os.
     #[error(
         "no slots, slots of 0 ns, or batches of 0: configure at least one slot longer than 0, batches of at least 1"
@@ -218,9 +247,39 @@ impl Config {
         if let Backing::Cached(cache) = &self.backing {
             cache.validate(self)?;
         }
-        match &self.scheduler {
-            SchedulerConfig::Fifo => Ok(()),
-            SchedulerConfig::Slots(slots) => slots.validate(self.disks.len()),
+        self.scheduler.validate(self.disks.len())
+    }
+}
+
+impl SchedulerConfig {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        let each = |given: usize| {
+            if given == disks { Ok(()) } else { Err(ConfigError::SharesPerDisk { given, disks }) }
+        };
+        match self {
+            Self::Fifo | Self::Elevator => Ok(()),
+            Self::TokenBucket(caps) => {
+                let zero = |cap: &Cap| cap.iops == Some(0) || cap.bytes_per_s == Some(0);
+                each(caps.len())?;
+                caps.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+            }
+            Self::MClock(shares) => {
+                let zero = |shares: &Shares| shares.limit_iops == 0 || shares.weight == 0;
+                each(shares.len())?;
+                if let Some(disk) =
+                    shares.iter().position(|shares| shares.reservation_iops > shares.limit_iops)
+                {
+                    return Err(ConfigError::ReservationOverLimit { disk });
+                }
+                shares.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+            }
+            Self::FairQueue(fair) => {
+                each(fair.weights.len())?;
+                let zero = fair.weights.iter().position(|&weight| weight == 0);
+                zero.or((fair.budget_sectors == 0).then_some(0))
+                    .map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+            }
+            Self::Slots(slots) => slots.validate(disks),
         }
     }
 }

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
 use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
-use crate::peers::Fifo;
+use crate::peers::{Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::slots::Slots;
@@ -46,6 +46,10 @@ impl Fence {
         let depth = [config.slow.depth, config.fast.depth];
         let scheduler: Box<dyn Scheduler> = match &config.scheduler {
             SchedulerConfig::Fifo => Box::new(Fifo::new(depth)),
+            SchedulerConfig::Elevator => Box::new(Elevator::new(depth)),
+            SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
+            SchedulerConfig::MClock(shares) => Box::new(MClock::new(shares, depth)),
+            SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
             SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
         };
         Self::with_scheduler(config, scheduler)

@@ -93,6 +93,7 @@ fn crash(world: &mut World, random: &mut Random) {
 fn history(seed: u64) -> (u64, u64) {
     let mut random = Random::new(seed);
     let mut world = World::new(config(&mut random));
+    world.checksums = random.below(4) == 0;
     let crashes = random.below(4);
     for _ in 0..=crashes {
         for _ in 0..10 + random.below(60) {

@@ -2,22 +2,22 @@
 
 use std::collections::VecDeque;
 
+use super::depth::{DEVICES, Depth};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::Time;
 
-/// One queue a device; at most `depth` I/Os of it outstanding.
+/// One queue a device.
 #[derive(Debug)]
 pub struct Fifo {
     queues: [VecDeque<QueuedIo>; 2],
-    outstanding: [u32; 2],
-    depth: [u32; 2],
+    depth: Depth,
 }
 
 impl Fifo {
     /// `depth`: greatest number of outstanding I/Os of the slow and the fast device, at least 1.
     #[must_use]
-    pub fn new(depth: [u32; 2]) -> Self {
-        Self { queues: [VecDeque::new(), VecDeque::new()], outstanding: [0; 2], depth }
+    pub const fn new(depth: [u32; 2]) -> Self {
+        Self { queues: [VecDeque::new(), VecDeque::new()], depth: Depth::new(depth) }
     }
 }
 
@@ -27,19 +27,14 @@ impl Scheduler for Fifo {
     }
 
     fn completed(&mut self, _now: Time, io: QueuedIo) {
-        self.outstanding[io.device.index()] -= 1;
+        self.depth.done(io.device);
     }
 
     fn pick(&mut self, _now: Time) -> Option<QueuedIo> {
-        for device in 0..2 {
-            if self.outstanding[device] < self.depth[device]
-                && let Some(io) = self.queues[device].pop_front()
-            {
-                self.outstanding[device] += 1;
-                return Some(io);
-            }
-        }
-        None
+        let device =
+            DEVICES.into_iter().find(|d| self.depth.has_room(*d) && !self.queues[d.index()].is_empty())?;
+        self.depth.start(device);
+        self.queues[device.index()].pop_front()
     }
 
     fn next_deadline(&self) -> Option<Time> {

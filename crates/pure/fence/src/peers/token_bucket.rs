@@ -1,0 +1,108 @@
+//! A cap on each disk's I/O rate and bandwidth by token buckets, as QEMU's `throttling.*` and cgroups' `io.max` set it.
+//!
+//! Each bucket is kept as the time at which it will be full again (the generic cell rate algorithm), so that nothing has
+//! to be refilled.
+
+use std::collections::VecDeque;
+
+use super::depth::{DEVICES, Depth};
+use crate::scheduler::{QueuedIo, Scheduler};
+use crate::types::{Device, Time};
+
+/// The cap of one disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cap {
+    /// I/Os a second; none for no cap.
+    pub iops: Option<u64>,
+    /// Bytes a second; none for no cap.
+    pub bytes_per_s: Option<u64>,
+    /// How much of the rate may be saved up and used at once, in nanoseconds of it.
+    pub burst_ns: u64,
+}
+
+impl Cap {
+    fn cost_ns(rate: Option<u64>, amount: u64) -> u64 {
+        let cost = |rate: u64| u128::from(amount) * 1_000_000_000 / u128::from(rate.max(1));
+        rate.map_or(0, |rate| u64::try_from(cost(rate)).unwrap_or(u64::MAX))
+    }
+}
+
+#[derive(Debug)]
+struct Disk {
+    cap: Cap,
+    queues: [VecDeque<QueuedIo>; 2],
+    /// When the buckets will be full again.
+    ios_full: Time,
+    bytes_full: Time,
+}
+
+impl Disk {
+    /// When the next I/O may go.
+    fn eligible(&self) -> Time {
+        Time::from_ns(self.ios_full.max(self.bytes_full).ns().saturating_sub(self.cap.burst_ns))
+    }
+
+    fn charge(&mut self, now: Time, io: &QueuedIo) {
+        let io_ns = Cap::cost_ns(self.cap.iops, 1);
+        let bytes_ns = Cap::cost_ns(self.cap.bytes_per_s, u64::from(io.len_bytes));
+        self.ios_full = self.ios_full.max(now).after(io_ns);
+        self.bytes_full = self.bytes_full.max(now).after(bytes_ns);
+    }
+}
+
+/// Disks under their caps take turns.
+#[derive(Debug)]
+pub struct TokenBucket {
+    disks: Vec<Disk>,
+    turn: usize,
+    depth: Depth,
+}
+
+impl TokenBucket {
+    /// One cap a disk.
+    #[must_use]
+    pub fn new(caps: &[Cap], depth: [u32; 2]) -> Self {
+        let disk = |&cap: &Cap| Disk {
+            cap,
+            queues: [VecDeque::new(), VecDeque::new()],
+            ios_full: Time::ZERO,
+            bytes_full: Time::ZERO,
+        };
+        Self { disks: caps.iter().map(disk).collect(), turn: 0, depth: Depth::new(depth) }
+    }
+
+    fn ready(&self, disk: &Disk) -> Option<Device> {
+        DEVICES.into_iter().find(|d| self.depth.has_room(*d) && !disk.queues[d.index()].is_empty())
+    }
+}
+
+impl Scheduler for TokenBucket {
+    fn enqueue(&mut self, _now: Time, io: QueuedIo) {
+        self.disks[io.disk.index()].queues[io.device.index()].push_back(io);
+    }
+
+    fn completed(&mut self, _now: Time, io: QueuedIo) {
+        self.depth.done(io.device);
+    }
+
+    fn pick(&mut self, now: Time) -> Option<QueuedIo> {
+        let count = self.disks.len();
+        let order = (0..count).map(|step| (self.turn + step) % count);
+        let (index, device) = order
+            .filter(|&index| self.disks[index].eligible() <= now)
+            .find_map(|index| self.ready(&self.disks[index]).map(|device| (index, device)))?;
+        self.turn = (index + 1) % count;
+        self.depth.start(device);
+        let io = self.disks[index].queues[device.index()].pop_front()?;
+        self.disks[index].charge(now, &io);
+        Some(io)
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.disks.iter().filter(|disk| self.ready(disk).is_some()).map(Disk::eligible).min()
+    }
+
+    fn queued(&self) -> usize {
+        self.disks.iter().flat_map(|disk| &disk.queues).map(VecDeque::len).sum()
+    }
+}

@@ -35,6 +35,7 @@ A configuration file is TOML; every line is optional:
 
 Examples:
   virtbench fence simulate
+  virtbench fence simulate --html fence.html
   virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
   virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
 pub struct SimulateArgs {
@@ -71,6 +72,9 @@ pub struct SimulateArgs {
     /// Threads that run simulations; the result is the same [default: one a processor]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
+    /// Write the page with figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub json: bool,

@@ -1,5 +1,7 @@
 //! `virtbench fence`
 
+mod explain;
+mod page;
 mod parallel;
 mod settings;
 mod simulate;

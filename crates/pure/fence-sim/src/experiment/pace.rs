@@ -8,7 +8,7 @@ use crate::outcome::Outcome;
 use crate::world::{Span, World, WorldError};
 
 use super::settings::{Saturating, Settings};
-use super::system::{FREE_TARGET, System};
+use super::system::{FREE_TARGET, Store, System};
 
 /// Threads of each machine while saturation is sought.
 const SATURATING_THREADS: u32 = 16;
@@ -78,12 +78,15 @@ pub struct Paced {
 pub fn saturation(bench: &Bench<'_>, personality: Personality, vms: usize) -> Result<f64, WorldError> {
     let client = Client::Closed(closed(bench.settings, personality, SATURATING_THREADS, 0.0));
     let mut clients = vec![client; vms];
-    if bench.settings.saturating == Saturating::One {
+    // One machine alone would have all of a shared cache: its saturation says nothing of the system's.
+    let shared = matches!(bench.system.store, Store::Shared { .. });
+    let one = bench.settings.saturating == Saturating::One && !shared;
+    if one {
         clients[1..].fill(Client::Off);
     }
     let outcome = bench.run(clients, bench.settings.seed)?;
     let sum: f64 = outcome.vms.iter().map(crate::VmFigures::per_second).sum();
-    let rest_idle = bench.settings.saturating == Saturating::One && bench.system.keeps_slots_idle();
+    let rest_idle = one && bench.system.keeps_slots_idle();
     Ok(if rest_idle { sum * vms as f64 } else { sum })
 }
 

@@ -43,6 +43,8 @@ pub struct Settings {
     /// Files of each virtual disk together, bytes. Small, so that a cache is soon warm: uniform popularity
     /// makes the hit rate a matter of the share that is cached.
     pub file_set_bytes: u64,
+    /// Size of each virtual disk in bytes; as large as both devices allow where it is not given.
+    pub disk_bytes: Option<u64>,
     /// Size of the accesses that the predictors are calibrated with, bytes.
     pub calibration_bytes: u64,
     /// Share of reads that the guests' page caches answer.
@@ -67,6 +69,7 @@ impl Default for Settings {
             hdd: HddModel::default(),
             ssd: SsdModel::of(SsdProfile::Spec),
             file_set_bytes: 32 << 20,
+            disk_bytes: None,
             calibration_bytes: 4096,
             page_cache_hits: 0.0,
             measure_s: 200.0,

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::peers::FairConfig;
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, SchedulerConfig};
@@ -25,6 +26,12 @@ const LOW_WATERMARK: u32 = 16;
 const SCRATCH_BLOCKS: u32 = 256;
 /// Accesses of each file, on average, that fill a cache.
 const FILL: u32 = 2;
+
+/// What a disk may use before another's turn under fair queueing: about what CFQ's slice of 100 ms lets
+/// through in random file accesses.
+const FAIR_SECTORS: u64 = 2048;
+/// How long CFQ waits for a disk's next request (`slice_idle`).
+const FAIR_IDLE_NS: u64 = 8_000_000;
 
 /// The most I/Os in a batch: as many as were benchmarked.
 const MAX_BATCH: u32 = 100;
@@ -93,12 +100,6 @@ impl System {
         }
     }
 
-    /// Whether the fence has it.
-    #[must_use]
-    pub fn exists(&self) -> bool {
-        self.sharing != Sharing::Fair
-    }
-
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
     pub fn keeps_slots_idle(&self) -> bool {
@@ -139,14 +140,20 @@ impl System {
         };
         // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
         // all four of them (section 5).
-        let device_bytes = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
+        let fits = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
+        let size_bytes = settings.disk_bytes.unwrap_or(fits / clients.len().max(LEAST_PARTITIONS) as u64);
         let scheduler = match self.sharing {
-            Sharing::Fifo | Sharing::Fair => SchedulerConfig::Fifo,
+            Sharing::Fifo => SchedulerConfig::Fifo,
+            Sharing::Fair => SchedulerConfig::FairQueue(FairConfig {
+                weights: vec![1; clients.len()],
+                budget_sectors: FAIR_SECTORS,
+                idle_ns: FAIR_IDLE_NS,
+            }),
             Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
         };
         WorldConfig {
             fence: Config {
-                disks: partitions(device_bytes, clients.len()),
+                disks: partitions(size_bytes, clients.len()),
                 slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
                 fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
                 backing,
@@ -186,10 +193,10 @@ fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
     }
 }
 
-/// Equal partitions for `disks` virtual disks, in whole MiB.
-fn partitions(device_bytes: u64, disks: usize) -> Vec<DiskConfig> {
+/// Partitions of `size_bytes`, in whole MiB, for `disks` virtual disks.
+fn partitions(size_bytes: u64, disks: usize) -> Vec<DiskConfig> {
     const MIB: u64 = 1 << 20;
-    let size_bytes = device_bytes / disks.max(LEAST_PARTITIONS) as u64 / MIB * MIB;
+    let size_bytes = size_bytes / MIB * MIB;
     (0..disks as u64)
         .map(|disk| DiskConfig {
             uuid: u128::from(disk + 1).to_le_bytes(),

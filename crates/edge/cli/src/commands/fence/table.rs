@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use super::explain::Explanation;
 use virtbench_fence_sim::calibrate::{Calibration, Errors};
 use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row};
 
@@ -11,6 +12,7 @@ pub fn write(
     calibration: &Calibration,
     rows: &[Row],
     findings: &[Finding],
+    explanations: &[Explanation],
 ) -> io::Result<()> {
     writeln!(out, "Predictors calibrated as section 6.3 does; errors on held-out batches")?;
     for (device, errors) in [("HDD", &calibration.slow), ("SSD", &calibration.fast)] {
@@ -34,6 +36,20 @@ pub fn write(
             let held = if finding.held { "held" } else { "not held" };
             writeln!(out, "  {}: {}: {held} ({})", finding.workload.name(), finding.claim, finding.measured)?;
         }
+    }
+    if !explanations.is_empty() {
+        writeln!(
+            out,
+            "\nOne assumption changed at a time: the low machine's deviations, response alone and together"
+        )?;
+    }
+    for explanation in explanations {
+        let cells = explanation.cells();
+        writeln!(
+            out,
+            "  {:<46} {:<11} {:<13} {:>8} {:>9} {:>9} {:>9}",
+            cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]
+        )?;
     }
     Ok(())
 }

@@ -49,7 +49,10 @@ pub fn changes(settings: &Settings, figures: &[Figure], workloads: &[Personality
     let alternatives = [
         ("as it is", *settings),
         ("saturation of all machines at once", Settings { saturating: Saturating::All, ..*settings }),
-        ("virtual disks of 40 GB: the whole hard disk", Settings { disk_bytes: Some(40_000_000_000), ..*settings }),
+        (
+            "virtual disks of 40 GB: the whole hard disk",
+            Settings { disk_bytes: Some(40_000_000_000), ..*settings },
+        ),
         (
             "SSD as its batches were measured (paper-fit)",
             Settings { ssd: SsdModel::of(SsdProfile::PaperFit), ..*settings },

@@ -1,6 +1,7 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+pub mod fence;
 mod load_args;
 pub mod repeat;
 pub mod saturate;
@@ -48,6 +49,9 @@ pub enum Command {
     Study(StudyCommand),
     /// Compare configurations with each other: a run's, or those of a table somebody published
     Analyse(analyse::AnalyseArgs),
+    /// Give each virtual machine the same storage performance, alone or in company
+    #[command(subcommand)]
+    Fence(fence::FenceCommand),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
+        Command::Fence(fence) => commands::fence::execute(&fence),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),

@@ -17,6 +17,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("formats", &["units", "workload", "record"]),
     ("report", &["units", "workload", "record", "model"]),
     ("fence", &["units"]),
+    ("fence-sim", &["fence", "workload", "model", "units"]),
     ("engine", &["units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["engine", "files", "record", "units", "workload"]),
@@ -26,7 +27,19 @@ const EDGES: &[(&str, &[&str])] = &[
     ("bench", &["lab", "record", "units", "workload"]),
     (
         "cli",
-        &["classics", "engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"],
+        &[
+            "classics",
+            "engine",
+            "fence-sim",
+            "formats",
+            "lab",
+            "study",
+            "report",
+            "model",
+            "record",
+            "units",
+            "workload",
+        ],
     ),
 ];
 

@@ -6,6 +6,7 @@
 
 mod configurations;
 mod cpu;
+mod fence;
 mod latency;
 mod profile;
 mod ratio;
@@ -14,6 +15,7 @@ mod surface;
 
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
+pub(crate) use fence::fence_drawing;
 pub(crate) use latency::latency;
 pub(crate) use ratio::ratio_curve;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};

@@ -5,6 +5,7 @@
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
 mod analysed;
+mod fence;
 mod figures;
 mod format;
 mod page;
@@ -22,6 +23,7 @@ use virtbench_model::Margin;
 use virtbench_record::{PointRecord, Provenance, RunKind};
 
 pub use analysed::Analysed;
+pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
 

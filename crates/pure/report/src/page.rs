@@ -13,10 +13,10 @@ use crate::figures::{Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
 use crate::scripts;
 use crate::takeaway::Takeaway;
 
-const STYLE: &str = include_str!("../assets/report.css");
+pub(crate) const STYLE: &str = include_str!("../assets/report.css");
 
 /// Nothing but what the page itself carries: no network, whatever its data holds.
-const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
+pub(crate) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// A whole page. `content` is what stands between its head and its scripts, `figures` all that it shows.
@@ -116,7 +116,7 @@ fn figure(figure: &Figure, named: bool) -> Markup {
     }
 }
 
-fn selection(drawing: &Drawing, what: &str) -> Markup {
+pub(crate) fn selection(drawing: &Drawing, what: &str) -> Markup {
     let id = format!("{}-choice", drawing.id);
     html! {
         p.choice {

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
 use synthetic::{plan, provenance, records, small_plan, unavailable};
 use virtbench_record::{Plan, PointRecord};
-use virtbench_report::{html, native_vs_vm_html};
+use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html, html, native_vs_vm_html};
 
 /// Software WebGL: the machines that test have no graphics card.
 const WITH_WEBGL: &[&str] = &["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
@@ -253,4 +253,60 @@ fn more_kinds_of_io_than_fit_side_by_side_are_selected() {
 fn configurations_without_a_record_are_a_page_too() {
     let page = html(&adapters_provenance(adapters_plan(2)), &[], &BTreeMap::new());
     open_page(&page, WITHOUT_WEBGL).assert_sound(0);
+}
+
+#[test]
+fn a_simulated_evaluation_is_drawn() {
+    let value = |workload: &str, system: &str, x: Option<f64>, measured: f64| FenceValue {
+        workload: workload.into(),
+        system: system.into(),
+        x,
+        machine: "low".into(),
+        metric: "response deviation".into(),
+        unit: "%".into(),
+        measured,
+        interval: Some((measured * 0.9, measured * 1.2)),
+        published: Some(("<= 15".into(), "section 7.1".into())),
+        mark: Some(15.0),
+        outside: Some((measured - 15.0).max(0.0)),
+    };
+    let figure = |name: &str, axis: Option<&str>, values| FenceFigure {
+        name: name.into(),
+        title: "Deviation <b>".into(),
+        axis: axis.map(str::to_owned),
+        values,
+        findings: vec![("it falls".into(), false, "3 % & 4 %".into())],
+    };
+    let page = FencePage {
+        headline: "Most of it held.".into(),
+        details: vec!["A detail.".into()],
+        cautions: vec!["A caution.".into()],
+        figures: vec![
+            figure(
+                "4a",
+                None,
+                vec![value("fileserver", "VirtualFence", None, 12.0), value("mailserver", "HDD", None, 30.0)],
+            ),
+            figure(
+                "8",
+                Some("slot length, ms"),
+                [10.0, 20.0].map(|ms| value("webserver", "VirtualFence", Some(ms), 20.0)).into(),
+            ),
+            figure("5", None, Vec::new()),
+        ],
+        tables: vec![FenceTable {
+            title: "Predictors".into(),
+            caption: "Errors.".into(),
+            header: vec!["device".into()],
+            rows: vec![vec!["HDD".into()]],
+        }],
+        version: "0".into(),
+    };
+    let html = fence_html(&page);
+    assert!(
+        html.contains("not held, by 15.0 percentage points")
+            || html.contains("not held, by 15 percentage points")
+    );
+    assert!(html.contains("Deviation &lt;b&gt;"));
+    open_page(&html, WITHOUT_WEBGL).assert_sound(2);
 }

@@ -31,8 +31,11 @@ pub struct Slots {
     batch: SlowBatch,
     /// The current slot gave up its rest: the next slow access does not fit.
     ending: bool,
-    /// Where the slow device's head will be, as a byte offset.
-    head: u64,
+    /// Where each queue's last slow access will end, as a byte offset. A driver instance serves one disk and knows its
+    /// own requests only (section 6.1), so it predicts from them (section 6.3); the head's way from another disk's
+    /// partition is an overrun, which the slot is debited for. Predicted from where the head is, the first access
+    /// would often not fit, and its slot would pass for a seek that has to be made sooner or later.
+    heads: Vec<u64>,
 }
 
 impl Slots {
@@ -46,7 +49,7 @@ impl Slots {
             staged: VecDeque::new(),
             batch: SlowBatch::default(),
             ending: false,
-            head: 0,
+            heads: vec![0; disks + 1],
             config,
         }
     }
@@ -111,7 +114,7 @@ impl Slots {
     /// False if the first pending access does not fit.
     fn take_slow(&mut self, queue: usize, remaining_ns: u64) -> bool {
         let predict = &self.config.predict.slow;
-        self.batch.begin(self.head);
+        self.batch.begin(self.heads[queue]);
         while self.batch.len() < self.config.max_batch as usize {
             let Some(io) = self.queues.front(queue, Device::Slow) else { break };
             if !self.batch.add(predict, *io, remaining_ns) {
@@ -123,7 +126,7 @@ impl Slots {
             self.queues.pop(queue, Device::Slow);
             self.outstanding[Device::Slow.index()] += 1;
         }
-        self.head = self.batch.finish(&mut self.staged);
+        self.heads[queue] = self.batch.finish(&mut self.staged);
         true
     }
 }

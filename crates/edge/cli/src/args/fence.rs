@@ -1,0 +1,81 @@
+//! `virtbench fence`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+use virtbench_fence_sim::client::Personality;
+use virtbench_fence_sim::disk::SsdProfile;
+use virtbench_fence_sim::experiment::{Figure, Saturating};
+use virtbench_units::parse_duration_ns;
+
+/// What to do with a fence.
+#[derive(Debug, Subcommand)]
+pub enum FenceCommand {
+    /// Run paper 5's evaluation in virtual time, measured beside published
+    Simulate(SimulateArgs),
+}
+
+/// `virtbench fence simulate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Disks are models, time is virtual: a seed gives the same bytes on every machine and with any number of \
+threads. Deviation is the paper's: how far a virtual machine's throughput and mean response time move \
+from what they are when it runs alone, in percent.
+
+A configuration file is TOML; every line is optional:
+  file_set_bytes = 33554432
+  page_cache_hits = 0.0
+  replications = 5
+  saturating = \"one\"
+  [hdd]
+  capacity_bytes = 160_000_000_000
+  rpm = 7200
+  bytes_per_s = 80e6
+  seek = { settle_ms = 1, root_ms = 15, linear_ms = 6 }
+
+Examples:
+  virtbench fence simulate
+  virtbench fence simulate --html fence.html
+  virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
+  virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
+pub struct SimulateArgs {
+    /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8 [default: all]
+    #[arg(long, value_name = "FIGURE")]
+    pub figure: Vec<Figure>,
+    /// Only this workload; may be repeated: fileserver, mailserver, webserver [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub workload: Vec<Personality>,
+    /// Settings from a TOML file; the options below go before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Seed of every random choice [default: 1]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Revolutions a minute of the hard disk [default: 7200]
+    #[arg(long, value_name = "N")]
+    pub rpm: Option<f64>,
+    /// The drive's seek time in ms over the fraction f of full stroke: A,B,C for A + B sqrt(f) + C f [default: 1,15,6]
+    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3)]
+    pub seek: Option<Vec<f64>>,
+    /// Which description of the solid-state drive is followed: spec or paper-fit [default: spec]
+    #[arg(long, value_name = "PROFILE")]
+    pub ssd: Option<SsdProfile>,
+    /// Virtual time that each run is measured for [default: 200s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub duration: Option<u64>,
+    /// Runs of each experiment, each with a seed of its own [default: 5]
+    #[arg(long, value_name = "N")]
+    pub replications: Option<u32>,
+    /// Machines that run while saturation is sought: one (alone, the paper's words) or all
+    #[arg(long, value_name = "one|all")]
+    pub saturating: Option<Saturating>,
+    /// Threads that run simulations; the result is the same [default: one a processor]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<usize>,
+    /// Write the page with figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,18 @@
+//! `virtbench fence`
+
+mod explain;
+mod page;
+mod parallel;
+mod settings;
+mod simulate;
+mod table;
+
+use crate::args::fence::FenceCommand;
+use crate::exit::Outcome;
+
+/// Does it.
+pub fn execute(command: &FenceCommand) -> Outcome {
+    match command {
+        FenceCommand::Simulate(args) => simulate::execute(args),
+    }
+}

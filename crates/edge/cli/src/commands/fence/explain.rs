@@ -1,0 +1,112 @@
+//! Experiments that say what a miss hangs on: one assumption changed at a time.
+
+use serde::Serialize;
+use virtbench_fence_sim::client::Personality;
+use virtbench_fence_sim::disk::{SsdModel, SsdProfile};
+use virtbench_fence_sim::experiment::{Bar, CaseResult, Figure, Saturating, Settings};
+
+/// What holds for all figures.
+pub const CAUTIONS: [&str; 6] = [
+    "Disks are models with the paper's data-sheet figures; a file access is its data alone, without the inode and \
+     indirect blocks of a real file system. Response times on the hard disk are therefore about half the paper's, and \
+     ratios, not absolute times, compare.",
+    "The paper gives neither the size of its virtual disks nor its thread counts. Virtual disks are as large as the SSD \
+     allows four of (15 GB), since the paper ran them on it too. Threads are as few as let each think at least as long \
+     as it waits, which is what Figure 5's pairs of deviations imply.",
+    "Saturation is that of one machine alone (times the slots where slots stay idle); behind a shared cache it is that \
+     of all machines, since one alone would have the whole cache.",
+    "Writes are waited for, without flushes; a guest's page cache answers no reads unless the settings say so.",
+    "File sets are small (32 MB a machine) and of uniform popularity, so that caches are warm at once; caches are \
+     filled before time begins and sized to the hit rate in simulation.",
+    "The predictor knows each disk's own last access, as a driver instance does, and has a corner for streaming \
+     accesses beyond the paper's random batches.",
+];
+
+/// An assumption that is changed.
+pub struct Change {
+    /// What it is, in a few words.
+    pub name: &'static str,
+    /// The settings with it.
+    pub settings: Settings,
+    /// What is run with it.
+    pub bar: Bar,
+}
+
+/// What came of one.
+#[derive(Debug, Serialize)]
+pub struct Explanation {
+    changed: &'static str,
+    workload: Personality,
+    system: String,
+    throughput_deviation: f64,
+    response_deviation: f64,
+    response_alone_ms: f64,
+    response_together_ms: f64,
+}
+
+/// The changes that concern these figures and workloads; none where the fence is not asked for.
+pub fn changes(settings: &Settings, figures: &[Figure], workloads: &[Personality]) -> Vec<Change> {
+    let alternatives = [
+        ("as it is", *settings),
+        ("saturation of all machines at once", Settings { saturating: Saturating::All, ..*settings }),
+        (
+            "virtual disks of 40 GB: the whole hard disk",
+            Settings { disk_bytes: Some(40_000_000_000), ..*settings },
+        ),
+        (
+            "SSD as its batches were measured (paper-fit)",
+            Settings { ssd: SsdModel::of(SsdProfile::PaperFit), ..*settings },
+        ),
+        ("predictors calibrated with 64 KiB accesses", Settings { calibration_bytes: 65_536, ..*settings }),
+    ];
+    let bars: Vec<Bar> = [Figure::One, Figure::FourA]
+        .into_iter()
+        .filter(|figure| figures.contains(figure))
+        .flat_map(|figure| figure.bars(workloads))
+        .filter(|bar| matches!(bar.label.as_str(), "HDD" | "VirtualFence"))
+        .collect();
+    let change = |(name, settings): &(&'static str, Settings)| {
+        bars.iter().map(|bar| Change { name, settings: *settings, bar: bar.clone() }).collect::<Vec<_>>()
+    };
+    alternatives
+        .iter()
+        .flat_map(change)
+        .filter(|change| change.bar.label != "HDD" || !change.fence_only())
+        .collect()
+}
+
+impl Change {
+    /// Whether it changes nothing without a cache or slots.
+    fn fence_only(&self) -> bool {
+        self.name.contains("SSD") || self.name.contains("predictors")
+    }
+
+    /// Reads off what came of it.
+    pub fn explain(&self, result: &CaseResult) -> Option<Explanation> {
+        let low = result.vms.first()?;
+        Some(Explanation {
+            changed: self.name,
+            workload: self.bar.case.workload,
+            system: self.bar.label.clone(),
+            throughput_deviation: low.throughput_deviation.mean,
+            response_deviation: low.response_deviation.mean,
+            response_alone_ms: low.response_ms[0].mean,
+            response_together_ms: low.response_ms[1].mean,
+        })
+    }
+}
+
+impl Explanation {
+    /// As cells of a table.
+    pub fn cells(&self) -> Vec<String> {
+        vec![
+            self.changed.to_owned(),
+            self.workload.name().to_owned(),
+            self.system.clone(),
+            format!("{:.1} %", self.throughput_deviation),
+            format!("{:.1} %", self.response_deviation),
+            format!("{:.1} ms", self.response_alone_ms),
+            format!("{:.1} ms", self.response_together_ms),
+        ]
+    }
+}

@@ -1,0 +1,47 @@
+//! What the options and the configuration file say about the world.
+
+use std::fs;
+
+use virtbench_fence_sim::disk::SsdModel;
+use virtbench_fence_sim::experiment::Settings;
+
+use crate::args::fence::SimulateArgs;
+use crate::exit::{Failure, Kind};
+
+/// The settings: the file's, then the options'.
+pub fn settings(args: &SimulateArgs) -> Result<Settings, Failure> {
+    let mut settings = match &args.config {
+        None => Settings::default(),
+        Some(path) => {
+            let wrong = |error: String| {
+                Failure::message(Kind::Usage, format!("--config {}: {error}", path.display()))
+            };
+            let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
+        }
+    };
+    if let Some(seed) = args.seed {
+        settings.seed = seed;
+    }
+    if let Some(rpm) = args.rpm {
+        settings.hdd.rpm = rpm;
+    }
+    if let Some([settle, root, linear]) = args.seek.as_deref() {
+        (settings.hdd.seek.settle_ms, settings.hdd.seek.root_ms, settings.hdd.seek.linear_ms) =
+            (*settle, *root, *linear);
+    }
+    if let Some(profile) = args.ssd {
+        settings.ssd = SsdModel::of(profile);
+    }
+    if let Some(ns) = args.duration {
+        settings.measure_s = ns as f64 / 1e9;
+    }
+    if let Some(replications) = args.replications {
+        settings.replications = replications;
+    }
+    if let Some(saturating) = args.saturating {
+        settings.saturating = saturating;
+    }
+    settings.check().map_err(|error| Failure::new(Kind::Usage, error))?;
+    Ok(settings)
+}

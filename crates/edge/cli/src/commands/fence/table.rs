@@ -1,0 +1,111 @@
+//! The rows as text.
+
+use std::io::{self, Write};
+
+use super::explain::Explanation;
+use virtbench_fence_sim::calibrate::{Calibration, Errors};
+use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row};
+
+/// Writes the calibration, a table for each figure, and what is found of its shape.
+pub fn write(
+    out: &mut impl Write,
+    calibration: &Calibration,
+    rows: &[Row],
+    findings: &[Finding],
+    explanations: &[Explanation],
+) -> io::Result<()> {
+    writeln!(out, "Predictors calibrated as section 6.3 does; errors on held-out batches")?;
+    for (device, errors) in [("HDD", &calibration.slow), ("SSD", &calibration.fast)] {
+        write_errors(out, device, errors)?;
+    }
+    for figure in Figure::ALL {
+        let of_figure: Vec<&Row> = rows.iter().filter(|row| row.figure == figure).collect();
+        if of_figure.is_empty() {
+            continue;
+        }
+        writeln!(out, "\nFigure {}: {}", figure.name(), figure.title())?;
+        writeln!(
+            out,
+            "  {:<11} {:<22} {:<12} {:<23} {:>9} {:>16}  {:<10} verdict",
+            "workload", "system", "machine", "metric", "measured", "95 % interval", "published"
+        )?;
+        for row in of_figure {
+            write_row(out, row)?;
+        }
+        for finding in findings.iter().filter(|finding| finding.figure == figure) {
+            let held = if finding.held { "held" } else { "not held" };
+            writeln!(out, "  {}: {}: {held} ({})", finding.workload.name(), finding.claim, finding.measured)?;
+        }
+    }
+    if !explanations.is_empty() {
+        writeln!(
+            out,
+            "\nOne assumption changed at a time: the low machine's deviations, response alone and together"
+        )?;
+    }
+    for explanation in explanations {
+        let cells = explanation.cells();
+        writeln!(
+            out,
+            "  {:<46} {:<11} {:<13} {:>8} {:>9} {:>9} {:>9}",
+            cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]
+        )?;
+    }
+    Ok(())
+}
+
+fn write_errors(out: &mut impl Write, device: &str, errors: &Errors) -> io::Result<()> {
+    let quantiles: Vec<String> = errors.quantiles_ms.iter().map(|ms| short(*ms)).collect();
+    writeln!(
+        out,
+        "  {device}: {:.1} accesses, {} ms a batch; {:.0} % within {} ms; 5, 25, 50, 75, 95 %: {} ms",
+        errors.mean_batch,
+        short(errors.mean_service_ms),
+        errors.within * 100.0,
+        errors.limit_ms,
+        quantiles.join(", ")
+    )
+}
+
+fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
+    let interval = row
+        .measured
+        .span()
+        .map_or_else(String::new, |span| format!("{} to {}", short(span.low), short(span.high)));
+    let system = match (row.x, row.figure.axis()) {
+        (Some(x), Some(axis)) => format!("{x} {}", axis.split(',').next().unwrap_or(axis)),
+        _ => row.system.clone(),
+    };
+    writeln!(
+        out,
+        "  {:<11} {:<22} {:<12} {:<23} {:>9} {:>16}  {:<10} {}",
+        row.workload.name(),
+        system,
+        row.machine.name(),
+        format!("{}, {}", row.metric.name(), row.metric.unit()),
+        short(row.measured.mean),
+        interval,
+        row.published.as_ref().map_or_else(String::new, Published::brief),
+        verdict(row)
+    )
+}
+
+fn verdict(row: &Row) -> String {
+    match row.outside() {
+        None => String::new(),
+        Some(0.0) => "held".into(),
+        Some(outside) => {
+            let unit = if row.metric.unit() == "%" { "points" } else { row.metric.unit() };
+            format!("not held, by {} {unit}", short(outside.abs()))
+        }
+    }
+}
+
+/// Three significant digits.
+fn short(value: f64) -> String {
+    match value.abs() {
+        x if x >= 100.0 => format!("{value:.0}"),
+        x if x >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}

@@ -1,0 +1,68 @@
+//! `virtbench fence simulate` as a user runs it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::process::{Command, Output};
+
+fn simulate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_virtbench"))
+        .args(["fence", "simulate"])
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+/// Short runs of one figure.
+const QUICK: [&str; 6] = ["--figure", "1", "--workload", "webserver", "--duration", "5s"];
+
+#[test]
+fn a_seed_gives_the_same_bytes_with_any_number_of_threads() {
+    let run = |jobs: &str, seed: &str| {
+        let output = simulate(&[&QUICK[..], &["--json", "--jobs", jobs, "--seed", seed]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output.stdout
+    };
+    let one = run("1", "3");
+    assert_eq!(one, run("2", "3"));
+    assert_ne!(one, run("2", "4"));
+    let report: serde_json::Value = serde_json::from_slice(&one).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert!(row["low"].as_f64() <= row["measured"].as_f64(), "{row}");
+    }
+    assert!(rows.iter().any(|row| row["published"]["quote"].is_string() && row["outside_band"].is_number()));
+}
+
+#[test]
+fn a_page_is_written_and_the_table_has_verdicts() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("fence.html");
+    let output = simulate(&[&QUICK[..], &["--html", page.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("Figure 1") && text.contains("held"), "{text}");
+    assert!(std::fs::read_to_string(page).unwrap().contains("Figure 1."));
+}
+
+#[test]
+fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("fence.toml");
+    std::fs::write(&config, "slots = 0\n").unwrap();
+    let config = config.to_str().unwrap();
+    for (arguments, named) in [
+        (vec!["--rpm", "0"], "--rpm"),
+        (vec!["--figure", "9"], "--figure"),
+        (vec!["--workload", "x"], "--workload"),
+        (vec!["--ssd", "fast"], "--ssd"),
+        (vec!["--replications", "0"], "--replications"),
+        (vec!["--figure", "5", "--workload", "webserver"], "figure"),
+        (vec!["--config", config], "slots"),
+    ] {
+        let output = simulate(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(named), "{arguments:?}: {error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! What a device holds, and in which order it serves it.
+
+use serde::{Deserialize, Serialize};
+
+/// A command as a device sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Command {
+    /// Given back on completion.
+    pub tag: u64,
+    /// First byte on the device.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u32,
+    /// Whether it moves data to the device.
+    pub write: bool,
+}
+
+/// In which order a device serves what it holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// As they came.
+    Arrival,
+    /// Upwards by address from the head, then again from the lowest (C-LOOK): "the disk scheduling
+    /// algorithm includes some form of scanning" (paper 5, section 6.3).
+    Scan,
+}
+
+/// Commands that wait for a device. Whoever fills it bounds it; it is searched linearly.
+#[derive(Debug, Clone)]
+pub struct Queue {
+    order: Order,
+    waiting: Vec<Command>,
+}
+
+impl Queue {
+    /// An empty queue.
+    #[must_use]
+    pub fn new(order: Order) -> Self {
+        Self { order, waiting: Vec::with_capacity(64) }
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Adds one at the end.
+    #[inline]
+    pub fn push(&mut self, command: Command) {
+        self.waiting.push(command);
+    }
+
+    /// Takes the one to serve next, the head being at `head`.
+    #[inline]
+    pub fn pop(&mut self, head: u64) -> Option<Command> {
+        if self.waiting.len() <= 1 {
+            return self.waiting.pop();
+        }
+        let next = match self.order {
+            Order::Arrival => 0,
+            // Those ahead of the head come first, each half by address; equal addresses as they came.
+            Order::Scan => {
+                let key = |command: &Command| (command.offset < head, command.offset);
+                (1..self.waiting.len()).fold(0, |best, index| {
+                    if key(&self.waiting[index]) < key(&self.waiting[best]) { index } else { best }
+                })
+            }
+        };
+        Some(self.waiting.remove(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(order: Order, head: u64, offsets: &[u64]) -> Vec<u64> {
+        let mut queue = Queue::new(order);
+        for (tag, offset) in (0..).zip(offsets) {
+            queue.push(Command { tag, offset: *offset, len: 1, write: false });
+        }
+        let mut head = head;
+        std::iter::from_fn(|| {
+            let command = queue.pop(head)?;
+            head = command.offset + 1;
+            Some(command.offset)
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_scan_goes_up_and_begins_again_below() {
+        assert_eq!(served(Order::Scan, 50, &[10, 60, 55, 90, 20]), [55, 60, 90, 10, 20]);
+    }
+
+    #[test]
+    fn arrival_order_is_kept() {
+        assert_eq!(served(Order::Arrival, 50, &[10, 60, 55]), [10, 60, 55]);
+    }
+}

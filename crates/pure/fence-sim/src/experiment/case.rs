@@ -1,0 +1,191 @@
+//! One system under one workload: alone against in company.
+
+use thiserror::Error;
+use virtbench_fence::predict::Predictors;
+use virtbench_model::{Estimate, mean_interval};
+use virtbench_units::SeedSequence;
+
+use super::pace::{Bench, Paced, pace, saturation, size_cache};
+use super::settings::Settings;
+use super::system::System;
+use crate::client::{Client, Personality};
+use crate::outcome::VmFigures;
+use crate::world::WorldError;
+
+/// An experiment that cannot be, or that broke.
+#[derive(Debug, Error, PartialEq)]
+pub enum CaseError {
+    /// The world cannot be, or broke.
+    #[error("{case}: {error}")]
+    World {
+        /// Which experiment.
+        case: String,
+        /// What was wrong.
+        #[source]
+        error: WorldError,
+    },
+    /// A machine did nothing.
+    #[error("{0}: a machine completed nothing in the measured span: give --duration more time")]
+    Nothing(String),
+}
+
+/// A system, a workload, and a load for each virtual machine.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// How its disks are stored.
+    pub system: System,
+    /// What the machines do.
+    pub workload: Personality,
+    /// Each machine's share of saturation, by virtual disk.
+    pub shares: Vec<f64>,
+    /// Machines, and slots, of the system whose saturation it is a share of: the paper's four.
+    pub of: usize,
+}
+
+/// What one machine did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VmResult {
+    /// Its threads, think time and aim.
+    pub paced: Paced,
+    /// Accesses a second alone and in company.
+    pub throughput: [Estimate; 2],
+    /// Mean response time alone and in company, milliseconds.
+    pub response_ms: [Estimate; 2],
+    /// Deviation of throughput, percent.
+    pub throughput_deviation: Estimate,
+    /// Deviation of response time, percent.
+    pub response_deviation: Estimate,
+}
+
+/// What came of a case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseResult {
+    /// Accesses a second of all machines at saturation.
+    pub saturation: f64,
+    /// By virtual disk.
+    pub vms: Vec<VmResult>,
+    /// Share of the blocks read that the caches had while they were sized; none without caches.
+    pub hit_rate: Option<f64>,
+    /// Cache of each virtual disk in blocks of 4 KiB.
+    pub cache_blocks: u32,
+    /// Events of all runs.
+    pub events: u64,
+}
+
+impl Case {
+    /// The 4-VM heterogeneous workload of section 4.3: 8 % and three times 24 % of saturation.
+    #[must_use]
+    pub fn heterogeneous(system: System, workload: Personality) -> Self {
+        Self { system, workload, shares: vec![0.08, 0.24, 0.24, 0.24], of: 4 }
+    }
+
+    /// `vms` machines of 5 % of saturation each (sections 7.2 and 7.3.1).
+    #[must_use]
+    pub fn low(system: System, workload: Personality, vms: usize) -> Self {
+        Self { system, workload, shares: vec![0.05; vms], of: 4 }
+    }
+
+    /// Its name, for progress and errors.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("{} on {}, {} machines", self.workload.name(), self.system.name(), self.shares.len())
+    }
+
+    /// Measures everything.
+    ///
+    /// # Errors
+    /// The world cannot be, broke, or did nothing.
+    pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
+        let world = |error| CaseError::World { case: self.name(), error };
+        let vms = self.shares.len();
+        let mut pilot = Bench {
+            system: &self.system,
+            settings,
+            predictors,
+            cache_blocks: 0,
+            span: settings.span(f64::MAX),
+        };
+        let hit_rate = size_cache(&mut pilot, self.workload, self.of).map_err(world)?;
+        let rough = saturation(&pilot, self.workload, self.of).map_err(world)?;
+        let bench = Bench { span: settings.span(rough), ..pilot };
+        let saturation = saturation(&bench, self.workload, self.of).map_err(world)?;
+        let paced = pace(&bench, self.workload, &self.shares, saturation).map_err(world)?;
+        let mut alone = vec![Vec::new(); vms];
+        let mut together = vec![Vec::new(); vms];
+        let mut events = 0;
+        let mut seeds = SeedSequence::new(settings.seed);
+        for _ in 0..settings.replications.max(1) {
+            let seed = seeds.next_seed();
+            let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
+            for vm in 0..vms {
+                let mut clients = vec![Client::Off; vms];
+                clients[vm] = all[vm].clone();
+                let mut outcome = bench.run(clients, seed).map_err(world)?;
+                events += outcome.events;
+                alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
+            }
+            let outcome = bench.run(all, seed).map_err(world)?;
+            events += outcome.events;
+            outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
+        }
+        let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
+        let vms =
+            results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(self.name()))?;
+        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks: bench.cache_blocks, events })
+    }
+}
+
+/// One machine in one run.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    per_second: f64,
+    mean_ms: f64,
+}
+
+impl Sample {
+    fn of(figures: &VmFigures) -> Self {
+        Self { per_second: figures.per_second(), mean_ms: figures.mean_ms().unwrap_or(f64::NAN) }
+    }
+}
+
+fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
+    let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
+        mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
+    };
+    let both = |figure: fn(&Sample) -> f64| Some([estimate(alone, figure)?, estimate(together, figure)?]);
+    let deviation = |figure: fn(&Sample) -> f64| {
+        let pairs = alone.iter().zip(together);
+        let signed: Vec<f64> =
+            pairs.map(|(alone, together)| signed_percent(figure(alone), figure(together))).collect();
+        absolute(mean_interval(&signed, seed)?)
+    };
+    Some(VmResult {
+        paced,
+        throughput: both(|sample| sample.per_second)?,
+        response_ms: both(|sample| sample.mean_ms)?,
+        throughput_deviation: deviation(|sample| sample.per_second)?,
+        response_deviation: deviation(|sample| sample.mean_ms)?,
+    })
+}
+
+/// The paper's metric (section 4.1): `|(P_I - P_D) / P_I| * 100 %`, alone against in company.
+#[must_use]
+pub fn deviation_percent(alone: f64, together: f64) -> f64 {
+    signed_percent(alone, together).abs()
+}
+
+fn signed_percent(alone: f64, together: f64) -> f64 {
+    (together - alone) / alone * 100.0
+}
+
+/// The deviation of a mean of signed changes. The sign goes last: chance that falls now to this side, now
+/// to that one is no deviation.
+fn absolute(mut signed: Estimate) -> Option<Estimate> {
+    if signed.mean < 0.0 {
+        signed.mean = -signed.mean;
+        if let Some((span, _)) = &mut signed.interval {
+            (span.low, span.high) = (-span.high, -span.low);
+        }
+    }
+    signed.mean.is_finite().then_some(signed)
+}

@@ -1,0 +1,323 @@
+//! Which cases each figure of the paper needs, and what is read off them.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use virtbench_model::{Estimate, mean_interval};
+
+use super::case::{Case, CaseResult, VmResult};
+use super::published::Published;
+use super::system::{Sharing, Store, System};
+use crate::client::Personality;
+
+/// A figure of paper 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[allow(missing_docs)] // title() says what each shows
+pub enum Figure {
+    #[serde(rename = "1")]
+    One,
+    #[serde(rename = "4a")]
+    FourA,
+    #[serde(rename = "4b")]
+    FourB,
+    #[serde(rename = "5")]
+    Five,
+    #[serde(rename = "6")]
+    Six,
+    #[serde(rename = "7")]
+    Seven,
+    #[serde(rename = "8")]
+    Eight,
+}
+
+/// A figure that is not reproduced.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{0:?} is no figure that is reproduced: write 1, 4a, 4b, 5, 6, 7 or 8")]
+pub struct FigureError(String);
+
+impl std::str::FromStr for Figure {
+    type Err = FigureError;
+
+    fn from_str(text: &str) -> Result<Self, FigureError> {
+        Self::ALL.into_iter().find(|figure| figure.name() == text).ok_or_else(|| FigureError(text.to_owned()))
+    }
+}
+
+/// Which machines of a case a value is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Machine {
+    /// The low-intensity one.
+    Low,
+    /// The mean of all (section 4.1).
+    All,
+    /// The one that deviates most.
+    Worst,
+}
+
+impl Machine {
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::All => "mean of all",
+            Self::Worst => "worst",
+        }
+    }
+}
+
+/// What is read off a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Percent.
+    ThroughputDeviation,
+    /// Percent.
+    ResponseDeviation,
+    /// Milliseconds.
+    ResponseAloneMs,
+    /// Milliseconds.
+    ResponseTogetherMs,
+}
+
+impl Metric {
+    /// All of them, in the order of tables.
+    pub const ALL: [Self; 4] =
+        [Self::ThroughputDeviation, Self::ResponseDeviation, Self::ResponseAloneMs, Self::ResponseTogetherMs];
+    /// The paper's metric of both performances.
+    pub const DEVIATIONS: [Self; 2] = [Self::ThroughputDeviation, Self::ResponseDeviation];
+
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ThroughputDeviation => "throughput deviation",
+            Self::ResponseDeviation => "response deviation",
+            Self::ResponseAloneMs => "response alone",
+            Self::ResponseTogetherMs => "response together",
+        }
+    }
+
+    /// Its unit.
+    #[must_use]
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Self::ThroughputDeviation | Self::ResponseDeviation => "%",
+            Self::ResponseAloneMs | Self::ResponseTogetherMs => "ms",
+        }
+    }
+
+    fn of(self, vm: &VmResult) -> Estimate {
+        match self {
+            Self::ThroughputDeviation => vm.throughput_deviation,
+            Self::ResponseDeviation => vm.response_deviation,
+            Self::ResponseAloneMs => vm.response_ms[0],
+            Self::ResponseTogetherMs => vm.response_ms[1],
+        }
+    }
+
+    /// Of the machines asked for.
+    fn read(self, machine: Machine, vms: &[VmResult]) -> Option<Estimate> {
+        let all = vms.iter().map(|vm| self.of(vm));
+        match machine {
+            Machine::Low => vms.first().map(|vm| self.of(vm)),
+            Machine::Worst => all.max_by(|a, b| a.mean.total_cmp(&b.mean)),
+            Machine::All => mean_interval(&all.map(|estimate| estimate.mean).collect::<Vec<_>>(), 0),
+        }
+    }
+}
+
+/// One measured value beside what was published of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Of which figure.
+    pub figure: Figure,
+    /// Of which workload.
+    pub workload: Personality,
+    /// Of which system, by its label.
+    pub system: String,
+    /// The place on the figure's horizontal axis, where it has one: slots, or milliseconds of a slot.
+    pub x: Option<f64>,
+    /// Of which machines.
+    pub machine: Machine,
+    /// Which metric.
+    pub metric: Metric,
+    /// What was measured.
+    pub measured: Estimate,
+    /// What was published, if the text has it.
+    pub published: Option<Published>,
+}
+
+impl Row {
+    /// By how much the measured mean lies outside the published band; zero where it holds, nothing where
+    /// nothing was published.
+    #[must_use]
+    pub fn outside(&self) -> Option<f64> {
+        self.published.as_ref().map(|published| published.outside(self.measured.mean))
+    }
+}
+
+/// A case of a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bar {
+    /// Of which figure.
+    pub figure: Figure,
+    /// What its rows are labelled with.
+    pub label: String,
+    /// The place on the horizontal axis, if it has one.
+    pub x: Option<f64>,
+    /// What is run.
+    pub case: Case,
+}
+
+/// The slot length that the paper chose, milliseconds.
+const SLOT_MS: f64 = 20.0;
+/// The hit rate of most of its figures, percent.
+const HIT: f64 = 50.0;
+/// The slots of Figure 7.
+const SLOTS: [usize; 4] = [2, 4, 6, 8];
+/// The slot lengths of Figure 8, milliseconds.
+const LENGTHS_MS: [f64; 5] = [10.0, 15.0, 20.0, 30.0, 40.0];
+
+const NWC: Sharing = Sharing::Slots(SLOT_MS);
+const FENCE: System = System::new(Store::Partitioned { hit_percent: HIT }, NWC);
+
+/// Table 1's rows and the two baselines, in the order of Figure 5.
+const VARIANTS: [(&str, System); 8] = [
+    ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
+    ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
+    ("HDD+NWC", System::new(Store::Hdd, NWC)),
+    ("SSD+NWC", System::new(Store::Ssd, NWC)),
+    ("Hybrid/Shared", System::new(Store::Shared { hit_percent: HIT }, Sharing::Fifo)),
+    ("Hybrid/Shared+NWC", System::new(Store::Shared { hit_percent: HIT }, NWC)),
+    ("Hybrid/Partitioned", System::new(Store::Partitioned { hit_percent: HIT }, Sharing::Fifo)),
+    ("VirtualFence", FENCE),
+];
+
+impl Figure {
+    /// All that are reproduced, in the paper's order.
+    pub const ALL: [Self; 7] =
+        [Self::One, Self::FourA, Self::FourB, Self::Five, Self::Six, Self::Seven, Self::Eight];
+
+    /// Its number in the paper.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::One => "1",
+            Self::FourA => "4a",
+            Self::FourB => "4b",
+            Self::Five => "5",
+            Self::Six => "6",
+            Self::Seven => "7",
+            Self::Eight => "8",
+        }
+    }
+
+    /// What it shows.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::One => "Without a fence: deviation of the low-intensity VM in 4-VM heterogeneous workloads",
+            Self::FourA => "VirtualFence(50 %, 20 ms), 4-VM heterogeneous workloads",
+            Self::FourB => "VirtualFence(X %, 20 ms), 4-VM heterogeneous fileserver",
+            Self::Five => {
+                "Variants of VirtualFence(50 %, 20 ms): the low-intensity VM, heterogeneous mailserver"
+            }
+            Self::Six => "Four VMs of 5 % of saturation each",
+            Self::Seven => "Number of slots, each VM with 5 % of saturation",
+            Self::Eight => "Length of slots: the low-intensity VM in 4-VM heterogeneous workloads",
+        }
+    }
+
+    /// What the horizontal axis shows, where it has one.
+    #[must_use]
+    pub const fn axis(self) -> Option<&'static str> {
+        match self {
+            Self::Seven => Some("slots"),
+            Self::Eight => Some("slot length, ms"),
+            _ => None,
+        }
+    }
+
+    /// The cases it needs of these workloads; none of a workload that it does not show.
+    #[must_use]
+    pub fn bars(self, workloads: &[Personality]) -> Vec<Bar> {
+        workloads.iter().flat_map(|workload| self.bars_of(*workload)).collect()
+    }
+
+    fn bars_of(self, workload: Personality) -> Vec<Bar> {
+        let bar =
+            |label: &str, x: Option<f64>, case: Case| Bar { figure: self, label: label.into(), x, case };
+        let mixed = |label: &str, system: System| bar(label, None, Case::heterogeneous(system, workload));
+        let hit = |hit_percent: f64| {
+            mixed(&format!("{hit_percent} % hits"), System::new(Store::Partitioned { hit_percent }, NWC))
+        };
+        match self {
+            Self::One => {
+                let fair = |store| System::new(store, Sharing::Fair);
+                let peers =
+                    [("HDD, fair queueing", fair(Store::Hdd)), ("SSD, fair queueing", fair(Store::Ssd))];
+                VARIANTS[..2].iter().chain(&peers).map(|(label, system)| mixed(label, *system)).collect()
+            }
+            Self::FourA => vec![mixed("VirtualFence", FENCE)],
+            Self::FourB if workload == Personality::Fileserver => [50.0, 75.0, 100.0].map(hit).into(),
+            Self::Five if workload == Personality::Mailserver => {
+                VARIANTS.iter().map(|(label, system)| mixed(label, *system)).collect()
+            }
+            Self::FourB | Self::Five => Vec::new(),
+            Self::Six => [VARIANTS[0], VARIANTS[1], VARIANTS[7]]
+                .map(|(label, system)| bar(label, None, Case::low(system, workload, 4)))
+                .into(),
+            Self::Seven => SLOTS
+                .map(|slots| bar("VirtualFence", Some(slots as f64), Case::low(FENCE, workload, slots)))
+                .into(),
+            Self::Eight => LENGTHS_MS
+                .map(|ms| {
+                    let system = System::new(FENCE.store, Sharing::Slots(ms));
+                    bar("VirtualFence", Some(ms), Case::heterogeneous(system, workload))
+                })
+                .into(),
+        }
+    }
+
+    /// The machines and metrics that are read off its cases.
+    fn reads(self) -> Vec<(Machine, Metric)> {
+        let of = |machine: Machine, metrics: &[Metric]| -> Vec<(Machine, Metric)> {
+            metrics.iter().map(|metric| (machine, *metric)).collect()
+        };
+        match self {
+            Self::FourA | Self::FourB => {
+                [of(Machine::Low, &Metric::ALL), of(Machine::Worst, &Metric::DEVIATIONS)].concat()
+            }
+            Self::One | Self::Five | Self::Eight => of(Machine::Low, &Metric::ALL),
+            Self::Six | Self::Seven => of(Machine::All, &Metric::ALL),
+        }
+    }
+}
+
+impl Bar {
+    /// Reads the rows off the case's result.
+    #[must_use]
+    pub fn rows(&self, result: &CaseResult, published: &[Published]) -> Vec<Row> {
+        let row = |(machine, metric): (Machine, Metric)| {
+            let same = |one: &&Published| {
+                one.figure == self.figure
+                    && one.workload == self.case.workload
+                    && one.system == self.label
+                    && one.machine == machine
+                    && one.metric == metric
+            };
+            Some(Row {
+                figure: self.figure,
+                workload: self.case.workload,
+                system: self.label.clone(),
+                x: self.x,
+                machine,
+                metric,
+                measured: metric.read(machine, &result.vms)?,
+                published: published.iter().find(same).cloned(),
+            })
+        };
+        self.figure.reads().into_iter().filter_map(row).collect()
+    }
+}

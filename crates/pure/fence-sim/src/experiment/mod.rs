@@ -1,0 +1,21 @@
+//! The evaluation of paper 5, section 7, as experiments.
+//!
+//! A [`System`] is a way of storing (Table 1 and the baselines), a [`Case`] a system under a workload
+//! with a load for each virtual machine. [`Case::run`] finds the system's saturation, paces each machine
+//! to its share of it, runs each alone and all together, and says by how much they deviate.
+
+mod case;
+mod figures;
+mod findings;
+mod pace;
+mod published;
+mod settings;
+mod system;
+
+pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
+pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row};
+pub use findings::{Finding, findings};
+pub use pace::{Bench, Paced};
+pub use published::{Published, published};
+pub use settings::{Saturating, Settings, SettingsError};
+pub use system::{Sharing, Store, System};

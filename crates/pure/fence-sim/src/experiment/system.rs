@@ -1,0 +1,207 @@
+//! Ways of storing virtual disks, as worlds.
+
+use serde::{Deserialize, Serialize};
+use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::peers::FairConfig;
+use virtbench_fence::predict::Predictors;
+use virtbench_fence::slots::{SlotOwner, SlotsConfig};
+use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, SchedulerConfig};
+
+use super::settings::Settings;
+use crate::client::Client;
+use crate::disk::Order;
+use crate::world::{Span, WorldConfig};
+
+/// Longest request of a guest: what Linux's readahead and block layer made of file accesses then.
+const MAX_REQUEST_BYTES: u32 = 128 << 10;
+
+/// The fewest virtual disks that the devices are divided among.
+const LEAST_PARTITIONS: usize = 4;
+
+/// Blocks that each cache partition keeps free.
+pub(super) const FREE_TARGET: u32 = 128;
+/// Below so many free blocks requests are halted.
+const LOW_WATERMARK: u32 = 16;
+/// Blocks of memory for fills and write-backs of a partition.
+const SCRATCH_BLOCKS: u32 = 256;
+/// Accesses of each file, on average, that fill a cache.
+const FILL: u32 = 2;
+
+/// What a disk may use before another's turn under fair queueing: about what CFQ's slice of 100 ms lets
+/// through in random file accesses.
+const FAIR_SECTORS: u64 = 2048;
+/// How long CFQ waits for a disk's next request (`slice_idle`).
+const FAIR_IDLE_NS: u64 = 8_000_000;
+
+/// The most I/Os in a batch: as many as were benchmarked.
+const MAX_BATCH: u32 = 100;
+
+/// Where virtual disks are.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Store {
+    /// On the hard disk.
+    Hdd,
+    /// On the solid-state drive.
+    Ssd,
+    /// On the hard disk behind one cache on the solid-state drive for all of them.
+    Shared {
+        /// The cache is sized for this hit rate.
+        hit_percent: f64,
+    },
+    /// On the hard disk behind a cache for each.
+    Partitioned {
+        /// The caches are sized for this hit rate.
+        hit_percent: f64,
+    },
+}
+
+/// How their time is shared.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sharing {
+    /// First in, first out.
+    Fifo,
+    /// Fair queueing by sectors, as Linux's BFQ and CFQ.
+    Fair,
+    /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
+    Slots(f64),
+}
+
+/// A way of storing virtual disks: Table 1's rows and the baselines are values of it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct System {
+    /// Where they are.
+    pub store: Store,
+    /// How time is shared.
+    pub sharing: Sharing,
+}
+
+impl System {
+    /// A system.
+    #[must_use]
+    pub const fn new(store: Store, sharing: Sharing) -> Self {
+        Self { store, sharing }
+    }
+
+    /// Its name in progress and errors.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let store = match self.store {
+            Store::Hdd => "HDD".to_owned(),
+            Store::Ssd => "SSD".to_owned(),
+            Store::Shared { hit_percent } => format!("HDD behind a shared cache ({hit_percent} %)"),
+            Store::Partitioned { hit_percent } => format!("HDD behind caches ({hit_percent} %)"),
+        };
+        match self.sharing {
+            Sharing::Fifo => format!("{store}, FIFO"),
+            Sharing::Fair => format!("{store}, fair queueing"),
+            Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
+        }
+    }
+
+    /// Whether a machine that is alone leaves the others' time unused.
+    #[must_use]
+    pub fn keeps_slots_idle(&self) -> bool {
+        matches!(self.sharing, Sharing::Slots(_))
+    }
+
+    /// The hit rate that its caches are sized for, percent; none without caches.
+    #[must_use]
+    pub const fn hit_percent(&self) -> Option<f64> {
+        match self.store {
+            Store::Hdd | Store::Ssd => None,
+            Store::Shared { hit_percent } | Store::Partitioned { hit_percent } => Some(hit_percent),
+        }
+    }
+
+    /// A world of this system with a virtual disk for each client, and `cache_blocks` blocks of 4 KiB of
+    /// cache for each where it has a cache.
+    #[must_use]
+    pub fn world(
+        &self,
+        settings: &Settings,
+        predictors: &Predictors,
+        cache_blocks: u32,
+        clients: Vec<Client>,
+        span: Span,
+        seed: u64,
+    ) -> WorldConfig {
+        let backing = match self.store {
+            Store::Ssd => Backing::Fast,
+            Store::Hdd => Backing::Slow,
+            Store::Shared { .. } => {
+                let blocks = u32::try_from(cache_blocks as usize * clients.len()).unwrap_or(u32::MAX);
+                Backing::Cached(cache(CachePartitions::Shared(blocks)))
+            }
+            Store::Partitioned { .. } => {
+                Backing::Cached(cache(CachePartitions::PerDisk(vec![cache_blocks; clients.len()])))
+            }
+        };
+        // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
+        // all four of them (section 5).
+        let fits = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
+        let size_bytes = settings.disk_bytes.unwrap_or(fits / clients.len().max(LEAST_PARTITIONS) as u64);
+        let scheduler = match self.sharing {
+            Sharing::Fifo => SchedulerConfig::Fifo,
+            Sharing::Fair => SchedulerConfig::FairQueue(FairConfig {
+                weights: vec![1; clients.len()],
+                budget_sectors: FAIR_SECTORS,
+                idle_ns: FAIR_IDLE_NS,
+            }),
+            Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
+        };
+        WorldConfig {
+            fence: Config {
+                disks: partitions(size_bytes, clients.len()),
+                slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
+                fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
+                backing,
+                scheduler,
+                max_request_bytes: MAX_REQUEST_BYTES,
+            },
+            hdd: settings.hdd,
+            ssd: settings.ssd,
+            hdd_order: Order::Scan,
+            clients,
+            fill: if self.hit_percent().is_some() { FILL } else { 0 },
+            span,
+            seed,
+        }
+    }
+}
+
+/// The cache on the fast device. The watermarks are as small as requests of that length allow.
+fn cache(partitions: CachePartitions) -> CacheConfig {
+    CacheConfig {
+        uuid: *b"virtbench-sim\0\0\0",
+        partitions,
+        free_target: FREE_TARGET,
+        low_watermark: LOW_WATERMARK,
+        scratch_blocks: SCRATCH_BLOCKS,
+    }
+}
+
+/// A slot for each disk.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates; the fence checks the rest
+fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
+    SlotsConfig {
+        owners: (0..disks as u16).map(|disk| SlotOwner::Disk(DiskId(disk))).collect(),
+        slot_ns: (slot_ms * 1e6) as u64,
+        predict: predictors.clone(),
+        max_batch: MAX_BATCH,
+    }
+}
+
+/// Partitions of `size_bytes`, in whole MiB, for `disks` virtual disks.
+fn partitions(size_bytes: u64, disks: usize) -> Vec<DiskConfig> {
+    const MIB: u64 = 1 << 20;
+    let size_bytes = size_bytes / MIB * MIB;
+    (0..disks as u64)
+        .map(|disk| DiskConfig {
+            uuid: u128::from(disk + 1).to_le_bytes(),
+            offset_bytes: disk * size_bytes,
+            size_bytes,
+        })
+        .collect()
+}

@@ -55,6 +55,9 @@ fn line(figure: &str, value: f64, most: f64) -> Verdict {
     if kept { Verdict::Kept } else { Verdict::Broken }
 }
 
+/// How often a guest on a busy host may complete nothing within its 10 ms.
+const ATTEMPTS: u32 = 20;
+
 /// Seconds from asking for a guest until a load of 10 ms on its disk has brought results.
 fn first_operation(vm: &mut Vm) -> Result<f64> {
     let spec = LoadSpec {
@@ -65,13 +68,14 @@ fn first_operation(vm: &mut Vm) -> Result<f64> {
     };
     let begun = Instant::now();
     let mut machine = vm.start()?;
-    let (_, measured) = measure(machine.as_mut(), spec, TimeLimits::default(), &AtomicBool::new(false))?;
-    let seconds = begun.elapsed().as_secs_f64();
-    if measured.outcome.total.operations == 0 {
-        bail!("the guest's disk completed nothing");
+    for _ in 0..ATTEMPTS {
+        let never = AtomicBool::new(false);
+        let (_, measured) = measure(machine.as_mut(), spec.clone(), TimeLimits::default(), &never)?;
+        if measured.outcome.total.operations > 0 {
+            return Ok(begun.elapsed().as_secs_f64());
+        }
     }
-    machine.shut_down();
-    Ok(seconds)
+    bail!("the guest's disk completed nothing in {ATTEMPTS} loads of 10 ms")
 }
 
 /// Peak resident memory of virtbench itself over paper 1's grid, with short points, in bytes.

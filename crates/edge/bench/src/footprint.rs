@@ -72,7 +72,9 @@ fn first_operation(vm: &mut Vm) -> Result<f64> {
         let never = AtomicBool::new(false);
         let (_, measured) = measure(machine.as_mut(), spec.clone(), TimeLimits::default(), &never)?;
         if measured.outcome.total.operations > 0 {
-            return Ok(begun.elapsed().as_secs_f64());
+            let seconds = begun.elapsed().as_secs_f64();
+            machine.shut_down();
+            return Ok(seconds);
         }
     }
     bail!("the guest's disk completed nothing in {ATTEMPTS} loads of 10 ms")

@@ -6,6 +6,7 @@
 //!
 //! `make profile`: where each nanosecond of the loops goes.
 
+mod fence;
 mod footprint;
 mod memory;
 mod pairs;
@@ -42,8 +43,14 @@ fn run() -> Result<bool> {
     if argument.as_deref() == Some("profile") {
         return profile::write().map(|()| true);
     }
-    let rounds =
-        argument.map_or(Ok(ROUNDS), |text| text.parse()).context("usage: bench [ROUNDS | profile]")?;
+    if argument.as_deref() == Some("fence") {
+        let only = std::env::args().nth(2);
+        let verdicts = fence::check(ROUNDS, only.as_deref())?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
+    let rounds = argument
+        .map_or(Ok(ROUNDS), |text| text.parse())
+        .context("usage: bench [ROUNDS | fence [CASE] | profile]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
@@ -80,6 +87,8 @@ fn run() -> Result<bool> {
     let samples: Vec<Sample> =
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
+    println!();
+    verdicts.extend(fence::check(rounds, None)?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -21,7 +21,7 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("agent", &["engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
-    ("bench", &["lab", "record", "units", "workload"]),
+    ("bench", &["fence", "lab", "record", "units", "workload"]),
     ("cli", &["engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"]),
 ];
 

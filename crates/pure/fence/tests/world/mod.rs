@@ -9,8 +9,8 @@ use disk::{Disk, SECTOR};
 use model::Model;
 use virtbench_fence::cache::{self, Image, Layout};
 use virtbench_fence::{
-    Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, Op,
-    Request, RequestId, Time,
+    Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, IoError,
+    Op, Request, RequestId, Time,
 };
 
 struct Guest {
@@ -42,6 +42,10 @@ pub struct World {
     found: Option<Vec<(u64, u64)>>,
     pub answered: u64,
     pub dispatched: u64,
+    /// Requests answered with an error.
+    pub failed: u64,
+    /// Of each disk, whether an I/O of its partition has failed since the start: else none of its requests may.
+    hurt: Vec<bool>,
 }
 
 fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
@@ -68,18 +72,25 @@ impl World {
             outstanding: Vec::new(),
             scratch: vec![[0; 4096]; fence.scratch_blocks()],
             fence,
-            config,
             now: 1,
             next: 0,
             checksums: true,
             found: None,
             answered: 0,
             dispatched: 0,
+            failed: 0,
+            hurt: vec![false; config.disks.len()],
+            config,
         }
     }
 
     pub fn in_flight(&self) -> usize {
         self.outstanding.len()
+    }
+
+    /// On whose behalf the outstanding I/O at `index` is.
+    pub fn whose(&self, index: usize) -> usize {
+        self.outstanding[index].io.disk.index()
     }
 
     pub fn waiting(&self) -> usize {
@@ -144,6 +155,25 @@ impl World {
         self.effects();
     }
 
+    /// Lets the outstanding I/O at `index` fail.
+    pub fn fail(&mut self, index: usize, mut chance: impl FnMut() -> bool) {
+        let now = self.tick();
+        let Outstanding { io, write, .. } = self.outstanding.remove(index);
+        match io.op {
+            DeviceOp::Read => self.memory(io.data, io.len_bytes as usize).fill(0xdd),
+            DeviceOp::Write => self.disks[io.device.index()].fail(write, &mut chance),
+            DeviceOp::Flush | DeviceOp::Discard => {}
+        }
+        let shared =
+            matches!(&self.config.backing, Backing::Cached(cache) if cache.partitions.blocks().len() == 1);
+        for (disk, hurt) in self.hurt.iter_mut().enumerate() {
+            *hurt |= shared || disk == io.disk.index();
+        }
+        let result = Err(IoError::Device(5));
+        self.fence.on_device(now, Completion { io: io.id, result, data_crc: 0 }).unwrap();
+        self.effects();
+    }
+
     /// Nothing is under way: goes on to the deadline. False if there is none.
     pub fn wait(&mut self) -> bool {
         let Some(deadline) = self.fence.next_deadline() else { return false };
@@ -193,10 +223,7 @@ impl World {
                     let bytes = self.memory(from, len_bytes as usize).to_vec();
                     self.memory(to, len_bytes as usize).copy_from_slice(&bytes);
                 }
-                Effect::Complete { request, result } => {
-                    result.unwrap();
-                    self.answer(request);
-                }
+                Effect::Complete { request, result } => self.answer(request, result.err()),
             }
         }
         assert_eq!(self.fence.outstanding(), self.guests.len(), "a request was lost");
@@ -234,20 +261,25 @@ impl World {
         }
     }
 
-    fn answer(&mut self, id: RequestId) {
+    fn answer(&mut self, id: RequestId, error: Option<IoError>) {
         let now = {
             self.now += 1;
             self.now
         };
         let Guest { request, began, bytes } = self.guests.remove(&id.0).expect("answered twice");
         self.answered += 1;
+        self.failed += u64::from(error.is_some());
+        assert!(
+            error.is_none() || self.hurt[request.disk.index()],
+            "{request:?}: {error:?} though none of its I/Os failed"
+        );
         let model = &mut self.models[request.disk.index()];
         for (index, chunk) in bytes.chunks(SECTOR).enumerate() {
             let sector = request.offset_bytes / SECTOR as u64 + index as u64;
             let value = u64::from_le_bytes(chunk[..8].try_into().unwrap());
             match request.op {
-                Op::Write => model.end_write(sector, value, now),
-                Op::Read => {
+                Op::Write => model.end_write(sector, value, now, error.is_some()),
+                Op::Read if error.is_none() => {
                     assert!(chunk.chunks(8).all(|part| part == &chunk[..8]), "a torn sector was read");
                     if let Some(found) = &mut self.found {
                         found.push((sector, value));
@@ -257,10 +289,10 @@ impl World {
                         .check_read(sector, value, began)
                         .unwrap_or_else(|e| panic!("disk {}: {e}", request.disk.0));
                 }
-                Op::Flush | Op::Discard => {}
+                Op::Read | Op::Flush | Op::Discard => {}
             }
         }
-        if request.op == Op::Flush {
+        if request.op == Op::Flush && error.is_none() {
             model.flushed(began);
         }
     }
@@ -273,6 +305,7 @@ impl World {
         }
         self.guests.clear();
         self.outstanding.clear();
+        self.hurt.fill(false);
         let logs = image_of(&self.config, &self.disks[1]);
         if logs.is_empty() {
             self.fence = Fence::new(self.config.clone()).unwrap();

@@ -10,6 +10,7 @@
     clippy::disallowed_methods
 )]
 
+#[allow(dead_code)] // other tests use more of it
 mod world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

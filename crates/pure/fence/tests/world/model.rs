@@ -55,6 +55,15 @@ impl Model {
         Ok(())
     }
 
+    /// Power has failed: what no flush made sure may have taken effect, or not.
+    pub fn fail_power(&mut self, now: u64) {
+        for written in self.sectors.values_mut().flatten() {
+            if written.end >= self.flushed && written.end > 0 {
+                (written.end, written.failed) = (written.end.min(now), true);
+            }
+        }
+    }
+
     pub fn after_crash(&mut self) {
         self.flushed = 0;
     }

@@ -15,8 +15,21 @@ use world::disk::Disk;
 
 /// Three chunks of the log, so that a commit does not repeat what it says.
 const BLOCKS: u32 = 130;
-/// So many blocks are written by the torn commit that its entries need a second sector.
-const WRITTEN: u64 = 16;
+const DISK_BLOCKS: u64 = 70;
+
+/// What is torn.
+#[derive(Debug, Clone, Copy)]
+struct Torn {
+    /// Entries of the commit.
+    entries: u64,
+    /// It is torn at so many bytes.
+    at_bytes: usize,
+}
+
+/// Entries that need a second sector.
+const SECTORS: Torn = Torn { entries: 16, at_bytes: 512 };
+/// Entries that need a second log block.
+const LOG_BLOCKS: Torn = Torn { entries: 65, at_bytes: 4096 };
 
 fn config() -> Config {
     let cache = CacheConfig {
@@ -26,7 +39,7 @@ fn config() -> Config {
         low_watermark: 1,
         scratch_blocks: 2,
     };
-    let size_bytes = (WRITTEN + 4) * 4096;
+    let size_bytes = DISK_BLOCKS * 4096;
     Config {
         disks: vec![DiskConfig { uuid: [1; 16], offset_bytes: 0, size_bytes }],
         slow: DeviceConfig { size_bytes, depth: 2 },
@@ -43,27 +56,29 @@ fn settle(world: &mut World) {
     }
 }
 
-/// A commit of [`WRITTEN`] entries, of which so many steps are done, behind another on the log.
-fn committing(events: usize) -> World {
+/// A commit of which so many steps are done, behind another on the log.
+fn committing(torn: Torn, steps: usize) -> World {
     let mut world = World::new(config());
     world.checksums = false;
-    world.submit(0, Op::Write, (WRITTEN + 1) * 8, 8);
+    world.submit(0, Op::Write, (DISK_BLOCKS - 1) * 8, 8);
     settle(&mut world);
     world.submit(0, Op::Flush, 0, 0);
-    settle(&mut world);
-    for block in 0..WRITTEN {
+    // Written while the first commit is under way, all are of the second.
+    for block in 0..torn.entries {
         world.submit(0, Op::Write, block * 8, 8);
-        settle(&mut world);
+        while world.in_flight() > 1 {
+            world.complete(1);
+        }
     }
     world.submit(0, Op::Flush, 0, 0);
-    for _ in 0..events {
+    for _ in 0..3 + steps {
         world.complete(0);
     }
     world
 }
 
-/// What may persist or not: each sector of the log that would change, each write of data as a whole.
-fn choices(disk: &Disk) -> Vec<(usize, Option<usize>)> {
+/// What may persist or not: each piece of the log that would change, each write of data as a whole.
+fn choices(torn: Torn, disk: &Disk) -> Vec<(usize, Option<usize>)> {
     let log_end = Layout::new(&[BLOCKS]).partitions[0].data_offset_bytes as usize;
     let mut choices = Vec::new();
     for (index, write) in disk.unflushed.iter().enumerate() {
@@ -72,40 +87,42 @@ fn choices(disk: &Disk) -> Vec<(usize, Option<usize>)> {
             continue;
         }
         let old = &disk.medium[write.offset..write.offset + write.bytes.len()];
-        let both = write.bytes.chunks(512).zip(old.chunks(512)).enumerate();
-        choices.extend(both.filter(|(_, (new, old))| new != old).map(|(sector, _)| (index, Some(sector))));
+        let both = write.bytes.chunks(torn.at_bytes).zip(old.chunks(torn.at_bytes)).enumerate();
+        choices.extend(both.filter(|(_, (new, old))| new != old).map(|(piece, _)| (index, Some(piece))));
     }
     choices
 }
 
-fn fail_power(world: &mut World, subset: usize) {
+fn fail_power(torn: Torn, world: &mut World, subset: usize) {
     world.fail_power(|_, disk| {
-        let choices = choices(disk);
+        let choices = choices(torn, disk);
         let order: Vec<usize> = (0..disk.unflushed.len()).collect();
         disk.crash(&order, |write, sector| {
-            let at = choices.iter().position(|&at| at == (write, Some(sector)) || at == (write, None));
+            let at = choices
+                .iter()
+                .position(|&at| at == (write, Some(sector * 512 / torn.at_bytes)) || at == (write, None));
             at.is_some_and(|bit| subset >> bit & 1 == 1)
         });
     });
 }
 
-fn subsets(world: &World) -> usize {
-    let bits = choices(&world.disks[1]).len();
+fn subsets(torn: Torn, world: &World) -> usize {
+    let bits = choices(torn, &world.disks[1]).len();
     assert!(bits <= 10 && world.disks[0].unflushed.is_empty(), "{bits} choices: shorten the history");
     1 << bits
 }
 
 /// After the first failure a guest sees `block`, and perhaps goes on; how many second failures were tried.
-fn fail_again(events: usize, first: usize, block: u64, goes_on: bool) -> usize {
+fn fail_again(torn: Torn, steps: usize, first: usize, block: u64, goes_on: bool) -> usize {
     let mut tried = 0;
     for more in 0.. {
         let mut second = 0;
         loop {
-            let mut world = committing(events);
-            fail_power(&mut world, first);
+            let mut world = committing(torn, steps);
+            fail_power(torn, &mut world, first);
             world.peek(0, block);
             if goes_on {
-                world.submit(0, Op::Write, (WRITTEN + 2) * 8, 8);
+                world.submit(0, Op::Write, (DISK_BLOCKS - 2) * 8, 8);
                 world.submit(0, Op::Flush, 0, 0);
             }
             for _ in 0..more {
@@ -114,8 +131,8 @@ fn fail_again(events: usize, first: usize, block: u64, goes_on: bool) -> usize {
                 }
                 world.complete(0);
             }
-            let all = subsets(&world);
-            fail_power(&mut world, second);
+            let all = subsets(torn, &world);
+            fail_power(torn, &mut world, second);
             world.verify();
             tried += 1;
             second += 1;
@@ -128,12 +145,12 @@ fn fail_again(events: usize, first: usize, block: u64, goes_on: bool) -> usize {
 }
 
 /// Every subset at both failures; the guest sees the first or the last block of the torn commit.
-fn torn_twice(goes_on: bool) {
+fn torn_twice(torn: Torn, goes_on: bool) {
     let mut tried = 0;
-    for events in 1..4 {
-        for first in 0..subsets(&committing(events)) {
-            for block in [0, WRITTEN - 1] {
-                tried += fail_again(events, first, block, goes_on);
+    for steps in 1..4 {
+        for first in 0..subsets(torn, &committing(torn, steps)) {
+            for block in [0, torn.entries - 1] {
+                tried += fail_again(torn, steps, first, block, goes_on);
             }
         }
     }
@@ -143,10 +160,12 @@ fn torn_twice(goes_on: bool) {
 
 #[test]
 fn what_was_seen_after_a_torn_commit_outlives_a_second_failure() {
-    torn_twice(false);
+    torn_twice(SECTORS, false);
+    torn_twice(LOG_BLOCKS, false);
 }
 
 #[test]
 fn what_was_seen_after_a_torn_commit_outlives_the_commits_that_follow() {
-    torn_twice(true);
+    torn_twice(SECTORS, true);
+    torn_twice(LOG_BLOCKS, true);
 }

@@ -49,6 +49,7 @@ fn fates(write: &Unflushed, is_log: bool) -> Vec<u64> {
     fates
 }
 
+#[derive(Clone, Copy)]
 enum Step {
     Ask(u16, Op, u64, u32),
     Settle,
@@ -205,29 +206,36 @@ fn eviction_and_reuse_are_safe_at_every_event() {
     assert!(crashes > 1000, "{crashes}");
 }
 
-/// A block that is evicted before its entry is written down would leave an older one behind, clean and wrong.
+/// A block that is evicted before its entry is stable would leave an older one behind, clean and wrong. `flush` stands
+/// before the writes for which it is evicted.
+fn overwrite_a_clean_block(flush: &[Step]) -> u64 {
+    let mut history = vec![
+        Ask(0, Op::Read, 0, 8),
+        Settle,
+        Ask(0, Op::Write, 8, 8),
+        Ask(0, Op::Write, 16, 8),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+        Ask(0, Op::Read, 8, 8),
+        Ask(0, Op::Read, 16, 8),
+        Settle,
+    ];
+    history.extend_from_slice(flush);
+    history.extend([Ask(0, Op::Write, 24, 8), Ask(1, Op::Write, 0, 8), Settle]);
+    crash_everywhere(8, &history)
+}
+
 #[test]
 fn a_clean_block_that_was_overwritten_never_outlives_what_took_its_place() {
-    let crashes = crash_everywhere(
-        8,
-        &[
-            Ask(0, Op::Read, 0, 8),
-            Settle,
-            Ask(0, Op::Write, 8, 8),
-            Ask(0, Op::Write, 16, 8),
-            Settle,
-            Ask(0, Op::Flush, 0, 0),
-            Settle,
-            Ask(0, Op::Write, 0, 8),
-            Settle,
-            Ask(0, Op::Read, 8, 8),
-            Ask(0, Op::Read, 16, 8),
-            Settle,
-            Ask(0, Op::Write, 24, 8),
-            Settle,
-            Ask(1, Op::Write, 0, 8),
-            Settle,
-        ],
-    );
+    let crashes = overwrite_a_clean_block(&[]);
+    assert!(crashes > 1000, "{crashes}");
+}
+
+#[test]
+fn a_block_is_not_evicted_while_its_entry_is_being_written() {
+    let crashes = overwrite_a_clean_block(&[Ask(0, Op::Flush, 0, 0)]);
     assert!(crashes > 1000, "{crashes}");
 }

@@ -291,6 +291,7 @@ impl Partition {
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);
         self.settling = !log.pending.is_empty();
+        self.commit.stable_generation = if self.settling { 0 } else { self.next_generation };
         self.commit.wanted = self.settling;
         self.commit.pending.extend(log.pending);
         self.commit.superseded = log.superseded;

@@ -22,7 +22,7 @@ pub(super) struct WriteBack {
 impl Partition {
     /// Starts to free blocks until enough are free or on their way. Bounded by the blocks that are missing.
     pub(super) fn evict(&mut self, now: Time, ports: &mut Ports) {
-        if self.broken.is_some() {
+        if self.broken.is_some() || self.settling {
             return;
         }
         while self.table.free.len() + self.retiring < self.free_target {

@@ -294,7 +294,14 @@ impl Partition {
         self.commit.stable_generation = if self.settling { 0 } else { self.next_generation };
         self.commit.wanted = self.settling;
         self.commit.pending.extend(log.pending);
-        self.commit.superseded = log.superseded;
+        // What has been replaced for certain is retired by the next commit, so that nothing evicted from now on can go
+        // with it: of a torn commit the newer's tombstone alone might persist.
+        if self.settling {
+            self.commit.superseded = log.superseded;
+        } else {
+            log.superseded.iter().for_each(|&block| self.table.set_state(block, State::Retired));
+            self.commit.tombstones = log.superseded;
+        }
         self.commit.evicted = log.retire_again;
         self.commit.resume(log.end.head, log.end.stable, log.end.newest);
     }

@@ -124,7 +124,7 @@ impl Partition {
             return;
         }
         self.commit.wanted = false;
-        self.commit.waiters_now = std::mem::take(&mut self.commit.waiters);
+        std::mem::swap(&mut self.commit.waiters, &mut self.commit.waiters_now);
         if self.build() {
             self.commit.step = Step::DataSync;
             self.sync(now, ports);

@@ -91,7 +91,7 @@ pub fn recover_from(bytes: &[u8]) {
             0..=3 => {
                 let at = block + (1 + source.below(127)) * 32;
                 log[at..at + 8].copy_from_slice(&source.number().to_le_bytes());
-                let key = source.number() % 3 << 48 | source.number() % (DISK_BLOCKS + 2);
+                let key = ((source.number() % 3) << 48) | (source.number() % (DISK_BLOCKS + 2));
                 log[at + 8..at + 16].copy_from_slice(&key.to_le_bytes());
                 log[at + 16..at + 20].copy_from_slice(&(source.number() as u32).to_le_bytes());
                 log[at + 20..at + 24].copy_from_slice(&u32::from(source.byte() % 2).to_le_bytes());

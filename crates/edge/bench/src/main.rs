@@ -7,6 +7,7 @@
 //! `make profile`: where each nanosecond of the loops goes.
 
 mod bandwidth;
+mod fence;
 mod file_tools;
 mod footprint;
 mod memory;
@@ -46,14 +47,20 @@ fn run() -> Result<bool> {
     if arguments.first().is_some_and(|first| first == "profile") {
         return profile::write().map(|()| true);
     }
-    let only_files = arguments.first().is_some_and(|first| first == "files");
+    let first = arguments.first().map(String::as_str);
+    if first == Some("fence") {
+        let only = arguments.get(1).map(String::as_str);
+        let verdicts = fence::check(ROUNDS, only)?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
+    let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
     }
     let rounds = arguments
         .first()
         .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | [files] [ROUNDS]]")?;
+        .context("usage: bench [profile | fence [CASE] | [files] [ROUNDS]]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
@@ -98,6 +105,8 @@ fn run() -> Result<bool> {
     println!();
     verdicts.extend(bandwidth::check(folder.path(), rounds)?);
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
+    println!();
+    verdicts.extend(fence::check(rounds, None)?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

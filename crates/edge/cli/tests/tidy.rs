@@ -24,7 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["classics", "engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
-    ("bench", &["lab", "record", "units", "workload"]),
+    ("bench", &["fence", "lab", "record", "units", "workload"]),
     (
         "cli",
         &[

@@ -13,10 +13,10 @@ use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, Op, SchedulerCo
 use world::World;
 use world::disk::Unflushed;
 
-fn config() -> Config {
+fn config(blocks: u32) -> Config {
     let cache = CacheConfig {
         uuid: [9; 16],
-        partitions: CachePartitions::Shared(7),
+        partitions: CachePartitions::Shared(blocks),
         free_target: 4,
         low_watermark: 1,
         scratch_blocks: 2,
@@ -49,6 +49,7 @@ fn fates(write: &Unflushed, is_log: bool) -> Vec<u64> {
     fates
 }
 
+#[derive(Clone, Copy)]
 enum Step {
     Ask(u16, Op, u64, u32),
     Settle,
@@ -56,8 +57,8 @@ enum Step {
 use Step::{Ask, Settle};
 
 /// Runs the history until `events` device I/Os have completed. False if it has no more.
-fn run(history: &[Step], events: usize, checksums: bool) -> (World, bool) {
-    let mut world = World::new(config());
+fn run(blocks: u32, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
+    let mut world = World::new(config(blocks));
     world.checksums = checksums;
     let mut left = events;
     for step in history {
@@ -77,13 +78,28 @@ fn run(history: &[Step], events: usize, checksums: bool) -> (World, bool) {
     (world, false)
 }
 
+/// Whatever the crash has left makes way for other blocks; what was found then must be found again.
+fn outlive(world: &mut World) {
+    for block in 0..8 {
+        world.submit(1, Op::Write, block % 4 * 8, 8);
+        world.settle(|_| 0);
+    }
+    while world.in_flight() > 0 {
+        world.complete(0);
+    }
+    for block in 0..4 {
+        world.submit(0, Op::Read, block * 8, 8);
+        world.settle(|_| 0);
+    }
+}
+
 /// Crashes at every event of the history in every way; returns how many crashes that were.
-fn crash_everywhere(history: &[Step]) -> u64 {
+fn crash_everywhere(blocks: u32, history: &[Step]) -> u64 {
     const MOST: usize = 20_000;
     let mut crashes = 0;
     for events in 0.. {
-        let (world, more) = run(history, events, false);
-        let log_end = virtbench_fence::cache::Layout::new(&[7]).partitions[0].data_offset_bytes as usize;
+        let (world, more) = run(blocks, history, events, false);
+        let log_end = virtbench_fence::cache::Layout::new(&[blocks]).partitions[0].data_offset_bytes as usize;
         let choices: Vec<Vec<u64>> = (0..2)
             .flat_map(|device| {
                 let log = move |write: &Unflushed| device == 1 && write.offset < log_end;
@@ -107,7 +123,7 @@ fn crash_everywhere(history: &[Step]) -> u64 {
                 })
                 .collect();
             for checksums in [false, true] {
-                let (mut world, _) = run(history, events, checksums);
+                let (mut world, _) = run(blocks, history, events, checksums);
                 let mut first = 0;
                 world.crash(|_, disk| {
                     let order: Vec<usize> = (0..disk.unflushed.len()).collect();
@@ -115,6 +131,7 @@ fn crash_everywhere(history: &[Step]) -> u64 {
                     first += order.len();
                     disk.crash(&order, |write, sector| fate[write] >> sector & 1 == 1);
                 });
+                outlive(&mut world);
                 crashes += 1;
             }
         }
@@ -128,32 +145,38 @@ fn crash_everywhere(history: &[Step]) -> u64 {
 
 #[test]
 fn an_overwrite_after_a_flush_is_safe_at_every_event() {
-    let crashes = crash_everywhere(&[
-        Ask(0, Op::Write, 0, 8),
-        Settle,
-        Ask(0, Op::Flush, 0, 0),
-        Settle,
-        Ask(0, Op::Write, 0, 8),
-        Settle,
-        Ask(0, Op::Flush, 0, 0),
-        Settle,
-    ]);
+    let crashes = crash_everywhere(
+        7,
+        &[
+            Ask(0, Op::Write, 0, 8),
+            Settle,
+            Ask(0, Op::Flush, 0, 0),
+            Settle,
+            Ask(0, Op::Write, 0, 8),
+            Settle,
+            Ask(0, Op::Flush, 0, 0),
+            Settle,
+        ],
+    );
     assert!(crashes > 50, "{crashes}");
 }
 
 #[test]
 fn part_of_a_block_and_two_disks_are_safe_at_every_event() {
-    let crashes = crash_everywhere(&[
-        Ask(0, Op::Write, 3, 2),
-        Ask(1, Op::Write, 3, 2),
-        Settle,
-        Ask(1, Op::Flush, 0, 0),
-        Settle,
-        Ask(0, Op::Write, 4, 1),
-        Settle,
-        Ask(0, Op::Flush, 0, 0),
-        Settle,
-    ]);
+    let crashes = crash_everywhere(
+        7,
+        &[
+            Ask(0, Op::Write, 3, 2),
+            Ask(1, Op::Write, 3, 2),
+            Settle,
+            Ask(1, Op::Flush, 0, 0),
+            Settle,
+            Ask(0, Op::Write, 4, 1),
+            Settle,
+            Ask(0, Op::Flush, 0, 0),
+            Settle,
+        ],
+    );
     assert!(crashes > 50, "{crashes}");
 }
 
@@ -179,6 +202,40 @@ fn eviction_and_reuse_are_safe_at_every_event() {
         Ask(0, Op::Flush, 0, 0),
         Settle,
     ]);
-    let crashes = crash_everywhere(&history);
+    let crashes = crash_everywhere(7, &history);
+    assert!(crashes > 1000, "{crashes}");
+}
+
+/// A block that is evicted before its entry is stable would leave an older one behind, clean and wrong. `flush` stands
+/// before the writes for which it is evicted.
+fn overwrite_a_clean_block(flush: &[Step]) -> u64 {
+    let mut history = vec![
+        Ask(0, Op::Read, 0, 8),
+        Settle,
+        Ask(0, Op::Write, 8, 8),
+        Ask(0, Op::Write, 16, 8),
+        Settle,
+        Ask(0, Op::Flush, 0, 0),
+        Settle,
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+        Ask(0, Op::Read, 8, 8),
+        Ask(0, Op::Read, 16, 8),
+        Settle,
+    ];
+    history.extend_from_slice(flush);
+    history.extend([Ask(0, Op::Write, 24, 8), Ask(1, Op::Write, 0, 8), Settle]);
+    crash_everywhere(8, &history)
+}
+
+#[test]
+fn a_clean_block_that_was_overwritten_never_outlives_what_took_its_place() {
+    let crashes = overwrite_a_clean_block(&[]);
+    assert!(crashes > 1000, "{crashes}");
+}
+
+#[test]
+fn a_block_is_not_evicted_while_its_entry_is_being_written() {
+    let crashes = overwrite_a_clean_block(&[Ask(0, Op::Flush, 0, 0)]);
     assert!(crashes > 1000, "{crashes}");
 }

@@ -52,6 +52,9 @@ pub(super) struct Commit {
     /// Number of the commit, and of the last that is stable.
     number: u64,
     stable: u64,
+    /// Versions before these have their entries in a commit that is under way, in one that is stable.
+    built_generation: u64,
+    pub(super) stable_generation: u64,
     ios: u32,
     /// Somebody cannot go on without a commit.
     pub(super) wanted: bool,
@@ -121,7 +124,7 @@ impl Partition {
             return;
         }
         self.commit.wanted = false;
-        self.commit.waiters_now = std::mem::take(&mut self.commit.waiters);
+        std::mem::swap(&mut self.commit.waiters, &mut self.commit.waiters_now);
         if self.build() {
             self.commit.step = Step::DataSync;
             self.sync(now, ports);
@@ -136,6 +139,7 @@ impl Partition {
         std::mem::swap(&mut self.commit.tombstones, &mut self.commit.tombstones_now);
         std::mem::swap(&mut self.commit.tombstones, &mut self.commit.evicted);
         self.commit.bytes.clear();
+        self.commit.built_generation = self.next_generation;
         self.commit.first = self.commit.head;
         self.commit.new = NEW_PER_LOG_BLOCK;
         while let Some(block) = self.commit.pending.pop_front() {
@@ -288,6 +292,7 @@ impl Partition {
     fn committed(&mut self, now: Time, ports: &mut Ports) {
         self.commit.step = Step::Idle;
         self.commit.stable = self.commit.number;
+        self.commit.stable_generation = self.commit.built_generation;
         self.settling = false;
         for request in self.commit.waiters_now.drain(..) {
             ports.part_done(request, Ok(()));

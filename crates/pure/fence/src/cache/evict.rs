@@ -22,7 +22,7 @@ pub(super) struct WriteBack {
 impl Partition {
     /// Starts to free blocks until enough are free or on their way. Bounded by the blocks that are missing.
     pub(super) fn evict(&mut self, now: Time, ports: &mut Ports) {
-        if self.broken.is_some() {
+        if self.broken.is_some() || self.settling {
             return;
         }
         while self.table.free.len() + self.retiring < self.free_target {
@@ -47,15 +47,15 @@ impl Partition {
         }
     }
 
-    /// The least recently used block that nobody changes. A dirty one without entry on the device must wait for a
-    /// commit: else what it replaced would outlive it there.
+    /// The least recently used block that nobody changes. A dirty one whose entry is not stable must wait for a commit:
+    /// the entry of what it replaced may say that the slow device has the same, which would no longer be so.
     fn victim(&mut self) -> Option<u32> {
         let mut at = self.table.least_used();
         for _ in 0..LOOK_AT {
             let block = at?;
-            let unlogged = self.table.state(block) == State::Dirty && !self.table.has(block, ON_LOG);
-            if unlogged {
-                self.commit.wanted = true;
+            let dirty = self.table.state(block) == State::Dirty;
+            if dirty && self.table.generation(block) >= self.commit.stable_generation {
+                self.commit.wanted |= !self.table.has(block, ON_LOG);
             } else if !self.table.has(block, LOCKED) {
                 return Some(block);
             }

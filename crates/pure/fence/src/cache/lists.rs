@@ -1,15 +1,8 @@
 //! Doubly linked lists by index: every block is on one list at most.
 
-use super::table::NONE;
+use super::table::{Block, NONE};
 
-/// The links of all blocks.
-#[derive(Debug)]
-pub(super) struct Links {
-    previous: Vec<u32>,
-    next: Vec<u32>,
-}
-
-/// Ends of one list.
+/// Ends of one list, which is threaded through the blocks.
 #[derive(Debug)]
 pub(super) struct List {
     first: u32,
@@ -29,62 +22,48 @@ impl List {
     pub(super) fn last(&self) -> Option<u32> {
         (self.last != NONE).then_some(self.last)
     }
-}
 
-impl Links {
-    pub(super) fn new(blocks: u32) -> Self {
-        Self { previous: vec![NONE; blocks as usize], next: vec![NONE; blocks as usize] }
-    }
-
-    pub(super) fn memory_bytes(&self) -> usize {
-        (self.previous.capacity() + self.next.capacity()) * 4
-    }
-
-    pub(super) fn before(&self, block: u32) -> Option<u32> {
-        Some(self.previous[block as usize]).filter(|&block| block != NONE)
-    }
-
-    pub(super) fn push_front(&mut self, list: &mut List, block: u32) {
-        self.previous[block as usize] = NONE;
-        self.next[block as usize] = list.first;
-        match list.first {
-            NONE => list.last = block,
-            first => self.previous[first as usize] = block,
+    pub(super) fn push_front(&mut self, blocks: &mut [Block], block: u32) {
+        blocks[block as usize].previous = NONE;
+        blocks[block as usize].next = self.first;
+        match self.first {
+            NONE => self.last = block,
+            first => blocks[first as usize].previous = block,
         }
-        list.first = block;
-        list.len += 1;
+        self.first = block;
+        self.len += 1;
     }
 
-    pub(super) fn push_back(&mut self, list: &mut List, block: u32) {
-        self.next[block as usize] = NONE;
-        self.previous[block as usize] = list.last;
-        match list.last {
-            NONE => list.first = block,
-            last => self.next[last as usize] = block,
+    pub(super) fn push_back(&mut self, blocks: &mut [Block], block: u32) {
+        blocks[block as usize].next = NONE;
+        blocks[block as usize].previous = self.last;
+        match self.last {
+            NONE => self.first = block,
+            last => blocks[last as usize].next = block,
         }
-        list.last = block;
-        list.len += 1;
+        self.last = block;
+        self.len += 1;
     }
 
-    pub(super) fn remove(&mut self, list: &mut List, block: u32) {
-        let (previous, next) = (self.previous[block as usize], self.next[block as usize]);
+    pub(super) fn remove(&mut self, blocks: &mut [Block], block: u32) {
+        let Block { previous, next, .. } = blocks[block as usize];
         match previous {
-            NONE => list.first = next,
-            previous => self.next[previous as usize] = next,
+            NONE => self.first = next,
+            previous => blocks[previous as usize].next = next,
         }
         match next {
-            NONE => list.last = previous,
-            next => self.previous[next as usize] = previous,
+            NONE => self.last = previous,
+            next => blocks[next as usize].previous = previous,
         }
-        list.len -= 1;
+        self.len -= 1;
     }
 
-    pub(super) fn pop_front(&mut self, list: &mut List) -> Option<u32> {
-        let first = list.first;
+    pub(super) fn pop_front(&mut self, blocks: &mut [Block]) -> Option<u32> {
+        let first = self.first;
         if first == NONE {
             return None;
         }
-        self.remove(list, first);
+        self.remove(blocks, first);
         Some(first)
     }
 }

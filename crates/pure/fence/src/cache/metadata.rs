@@ -21,6 +21,9 @@ pub(super) const ENTRY_BYTES: usize = 32;
 /// those may be overwritten; one is the header's.
 pub(super) const NEW_PER_LOG_BLOCK: u32 = 63;
 
+/// Commits and generations are numbered below: a number that is not was never written by a cache.
+const NUMBERS: u64 = 1 << 63;
+
 const MAGIC: &[u8; 8] = b"vbfence1";
 const SUPERBLOCK_BYTES: usize = 4096;
 
@@ -92,16 +95,13 @@ impl LogHeader {
         block[28..32].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// `None` unless the whole block is as it was sealed.
+    /// `None` unless the whole block is as a cache sealed it.
     pub(super) fn open(uuid: &[u8; 16], block: &[u8]) -> Option<Self> {
         let whole = entry_crc(uuid, &block[..28]) == u32_at(block, 28)
             && crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
-        whole.then(|| Self {
-            commit: u64_at(block, 0),
-            after: u64_at(block, 20),
-            index: u32_at(block, 8),
-            count: u32_at(block, 12),
-        })
+        let (commit, after) = (u64_at(block, 0), u64_at(block, 20));
+        let (index, count) = (u32_at(block, 8), u32_at(block, 12));
+        (whole && commit < NUMBERS && after < commit).then_some(Self { commit, after, index, count })
     }
 }
 
@@ -152,7 +152,13 @@ impl Entry {
             return None;
         }
         let (generation, key) = (u64_at(bytes, 0), u64_at(bytes, 8));
-        Some(Self { generation, key, block: u32_at(bytes, 16), data_crc: u32_at(bytes, 20), kind })
+        (generation < NUMBERS).then_some(Self {
+            generation,
+            key,
+            block: u32_at(bytes, 16),
+            data_crc: u32_at(bytes, 20),
+            kind,
+        })
     }
 }
 

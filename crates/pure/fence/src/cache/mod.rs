@@ -6,7 +6,9 @@
 //! - A write goes to a free block, never over a block that an entry on the device may name.
 //! - A commit makes data stable, then writes entries, then makes these stable; FLUSH is answered after a commit.
 //! - An older version is retired only by a commit after the one that made the newer stable.
-//! - A dirty block is retired after it is stable on the slow device, by a commit at least one later than that which may
+//! - A dirty block is written to the slow device once its entry is stable: so no entry says of an older version that the
+//!   slow device has the same.
+//! - It is retired after it is stable on the slow device, by a commit at least one later than that which may
 //!   retire what it replaced: so no older version can come back to life.
 //! - A retired block is free once its tombstone is stable and no read of it is under way.
 

@@ -254,14 +254,11 @@ impl End {
             let whole = there == newest.count as usize;
             (if whole { newest.commit } else { newest.after }, newest.commit)
         });
-        // Numbers of commits that were cut off by a crash, as the first commit after each tells.
-        let mut void: Vec<(u64, u64)> = headers.iter().flatten().map(|h| (h.after, h.commit)).collect();
-        void.sort_unstable();
-        void.dedup();
-        void.retain(|(after, commit)| after + 1 < *commit);
+        let void = cut_off(headers.iter().flatten());
         let is_whole = |header: &LogHeader| {
-            header.commit <= stable
-                && !void.iter().any(|&(after, next)| (after + 1..next).contains(&header.commit))
+            let before = void.partition_point(|&(after, _)| after < header.commit);
+            let is_void = before.checked_sub(1).is_some_and(|at| header.commit < void[at].1);
+            header.commit <= stable && !is_void
         };
         let last = headers.iter().zip(0..).filter_map(|(header, at)| {
             header.filter(|header| header.commit == stable).map(|header| (header.index, at))
@@ -273,6 +270,20 @@ impl End {
     }
 }
 
+/// The commits that a crash cut off, as the first commit after each tells: those between the two numbers of a pair.
+fn cut_off<'a>(headers: impl Iterator<Item = &'a LogHeader>) -> Vec<(u64, u64)> {
+    let mut pairs: Vec<(u64, u64)> = headers.map(|header| (header.after, header.commit)).collect();
+    pairs.sort_unstable();
+    let mut disjoint: Vec<(u64, u64)> = Vec::new();
+    for (after, next) in pairs.into_iter().filter(|(after, next)| after + 1 < *next) {
+        match disjoint.last_mut() {
+            Some(last) if after < last.1 => last.1 = last.1.max(next),
+            _ => disjoint.push((after, next)),
+        }
+    }
+    disjoint
+}
+
 impl Partition {
     fn resume(&mut self, log: Log) {
         self.table = log.table;
@@ -280,9 +291,17 @@ impl Partition {
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);
         self.settling = !log.pending.is_empty();
+        self.commit.stable_generation = if self.settling { 0 } else { self.next_generation };
         self.commit.wanted = self.settling;
         self.commit.pending.extend(log.pending);
-        self.commit.superseded = log.superseded;
+        // What has been replaced for certain is retired by the next commit, so that nothing evicted from now on can go
+        // with it: of a torn commit the newer's tombstone alone might persist.
+        if self.settling {
+            self.commit.superseded = log.superseded;
+        } else {
+            log.superseded.iter().for_each(|&block| self.table.set_state(block, State::Retired));
+            self.commit.tombstones = log.superseded;
+        }
         self.commit.evicted = log.retire_again;
         self.commit.resume(log.end.head, log.end.stable, log.end.newest);
     }

@@ -1,9 +1,9 @@
-//! What is known of each cache block: 36 bytes, and 4 to 8 more for the index over them.
+//! What is known of each cache block: 36 bytes, and 6 to 12 more for the index over them.
 //!
-//! Arrays beside each other rather than an array of structs, so that no byte is lost to alignment. Lists are threaded
-//! through the blocks; the index is a hash table chained through them.
+//! A cache of any size misses the processor's caches at every request, so what a hit needs of a block lies in one line
+//! of them: half a line, aligned. Lists are threaded through the blocks; the index is a hash table chained through them.
 
-use super::lists::{Links, List};
+use super::lists::List;
 
 /// No block.
 pub(super) const NONE: u32 = u32::MAX;
@@ -60,16 +60,28 @@ pub(super) const fn block_of(key: u64) -> u64 {
     key & ((1 << 48) - 1)
 }
 
+/// Half a cache line of one block's state.
+#[derive(Debug, Clone, Copy)]
+#[repr(align(32))]
+pub(super) struct Block {
+    key: u64,
+    /// The lower half of the generation; the upper, which hardly ever changes, lies apart.
+    generation: u32,
+    crc: u32,
+    /// The next block of the same bucket.
+    chain: u32,
+    flags: u32,
+    /// Neighbours on its list.
+    pub(super) previous: u32,
+    pub(super) next: u32,
+}
+
 /// The blocks of one partition.
 #[derive(Debug)]
 pub(super) struct Table {
-    key: Vec<u64>,
-    generation: Vec<u64>,
-    crc: Vec<u32>,
-    chain: Vec<u32>,
-    flags: Vec<u32>,
+    blocks: Vec<Block>,
+    generation_high: Vec<u32>,
     buckets: Vec<u32>,
-    links: Links,
     /// Nothing in them.
     pub(super) free: List,
     /// Clean and dirty ones, most recently used first.
@@ -80,26 +92,23 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(blocks: u32) -> Self {
-        let n = blocks as usize;
         let mut table = Self::without_free(blocks);
         for block in 0..blocks {
-            table.links.push_back(&mut table.free, block);
+            table.free.push_back(&mut table.blocks, block);
         }
-        debug_assert_eq!(table.free.len() as usize, n);
         table
     }
 
     /// All blocks free but on no list, for recovery.
     pub(super) fn without_free(blocks: u32) -> Self {
         let n = blocks as usize;
+        let block =
+            Block { key: 0, generation: 0, crc: 0, chain: NONE, flags: 0, previous: NONE, next: NONE };
         Self {
-            key: vec![0; n],
-            generation: vec![0; n],
-            crc: vec![0; n],
-            chain: vec![NONE; n],
-            flags: vec![0; n],
-            buckets: vec![NONE; n.next_power_of_two()],
-            links: Links::new(blocks),
+            blocks: vec![block; n],
+            generation_high: vec![0; n],
+            // A third to two thirds full: at each further block of a chain the processor waits for memory.
+            buckets: vec![NONE; (n + n / 2).next_power_of_two()],
             free: List::new(),
             lru: List::new(),
             writing: List::new(),
@@ -107,14 +116,13 @@ impl Table {
     }
 
     pub(super) fn len(&self) -> u32 {
-        u32::try_from(self.key.len()).unwrap_or(NONE)
+        u32::try_from(self.blocks.len()).unwrap_or(NONE)
     }
 
     /// Bytes of memory.
     pub(super) fn memory_bytes(&self) -> usize {
-        let words =
-            self.crc.capacity() + self.chain.capacity() + self.flags.capacity() + self.buckets.capacity();
-        (self.key.capacity() + self.generation.capacity()) * 8 + words * 4 + self.links.memory_bytes()
+        let words = self.generation_high.capacity() + self.buckets.capacity();
+        self.blocks.capacity() * size_of::<Block>() + words * 4
     }
 
     #[allow(clippy::cast_possible_truncation)] // masked to the buckets there are
@@ -127,10 +135,11 @@ impl Table {
     pub(super) fn find(&self, key: u64) -> Option<u32> {
         let mut at = self.buckets[self.bucket(key)];
         while at != NONE {
-            if self.key[at as usize] == key {
+            let block = &self.blocks[at as usize];
+            if block.key == key {
                 return Some(at);
             }
-            at = self.chain[at as usize];
+            at = block.chain;
         }
         None
     }
@@ -139,112 +148,116 @@ impl Table {
     pub(super) fn insert(&mut self, key: u64, block: u32) {
         debug_assert!(self.find(key).is_none());
         let bucket = self.bucket(key);
-        self.key[block as usize] = key;
-        self.chain[block as usize] = self.buckets[bucket];
+        let place = &mut self.blocks[block as usize];
+        place.key = key;
+        place.chain = self.buckets[bucket];
         self.buckets[bucket] = block;
     }
 
     /// The block's key is found no more.
     pub(super) fn unindex(&mut self, block: u32) {
-        let bucket = self.bucket(self.key[block as usize]);
-        let next = self.chain[block as usize];
+        let Block { key, chain, .. } = self.blocks[block as usize];
+        let bucket = self.bucket(key);
         if self.buckets[bucket] == block {
-            self.buckets[bucket] = next;
+            self.buckets[bucket] = chain;
         } else {
             let mut at = self.buckets[bucket];
-            while self.chain[at as usize] != block {
-                at = self.chain[at as usize];
+            while self.blocks[at as usize].chain != block {
+                at = self.blocks[at as usize].chain;
             }
-            self.chain[at as usize] = next;
+            self.blocks[at as usize].chain = chain;
         }
-        self.chain[block as usize] = NONE;
+        self.blocks[block as usize].chain = NONE;
     }
 
     pub(super) fn key(&self, block: u32) -> u64 {
-        self.key[block as usize]
+        self.blocks[block as usize].key
     }
 
     pub(super) fn generation(&self, block: u32) -> u64 {
-        self.generation[block as usize]
+        let high = self.generation_high[block as usize];
+        u64::from(high) << 32 | u64::from(self.blocks[block as usize].generation)
     }
 
     pub(super) fn crc(&self, block: u32) -> u32 {
-        self.crc[block as usize]
+        self.blocks[block as usize].crc
     }
 
     pub(super) fn describe(&mut self, block: u32, key: u64, generation: u64, crc: u32) {
-        self.key[block as usize] = key;
-        self.generation[block as usize] = generation;
-        self.crc[block as usize] = crc;
+        self.blocks[block as usize].key = key;
+        self.set_crc(block, generation, crc);
     }
 
+    #[allow(clippy::cast_possible_truncation)] // in halves
     pub(super) fn set_crc(&mut self, block: u32, generation: u64, crc: u32) {
-        self.generation[block as usize] = generation;
-        self.crc[block as usize] = crc;
+        let place = &mut self.blocks[block as usize];
+        place.crc = crc;
+        place.generation = generation as u32;
+        self.generation_high[block as usize] = (generation >> 32) as u32;
     }
 
     pub(super) fn state(&self, block: u32) -> State {
-        STATES[(self.flags[block as usize] & STATE) as usize]
+        STATES[(self.blocks[block as usize].flags & STATE) as usize]
     }
 
     pub(super) fn set_state(&mut self, block: u32, state: State) {
-        let flags = &mut self.flags[block as usize];
+        let flags = &mut self.blocks[block as usize].flags;
         *flags = *flags & !STATE | state as u32;
     }
 
     pub(super) fn has(&self, block: u32, flag: u32) -> bool {
-        self.flags[block as usize] & flag != 0
+        self.blocks[block as usize].flags & flag != 0
     }
 
     pub(super) fn set(&mut self, block: u32, flag: u32) {
-        self.flags[block as usize] |= flag;
+        self.blocks[block as usize].flags |= flag;
     }
 
     pub(super) fn clear(&mut self, block: u32, flag: u32) {
-        self.flags[block as usize] &= !flag;
+        self.blocks[block as usize].flags &= !flag;
     }
 
     /// A device I/O uses the block's contents: it is not freed before [`unpin`](Self::unpin).
     pub(super) fn pin(&mut self, block: u32) {
-        self.flags[block as usize] += PIN;
+        self.blocks[block as usize].flags += PIN;
     }
 
     pub(super) fn unpin(&mut self, block: u32) {
         debug_assert!(self.is_pinned(block));
-        self.flags[block as usize] -= PIN;
+        self.blocks[block as usize].flags -= PIN;
     }
 
     pub(super) fn is_pinned(&self, block: u32) -> bool {
-        self.flags[block as usize] >= PIN
+        self.blocks[block as usize].flags >= PIN
     }
 
     /// A free block, now loading.
     pub(super) fn take_free(&mut self) -> Option<u32> {
-        let block = self.links.pop_front(&mut self.free)?;
-        self.flags[block as usize] = State::Loading as u32;
+        let block = self.free.pop_front(&mut self.blocks)?;
+        self.blocks[block as usize].flags = State::Loading as u32;
         Some(block)
     }
 
     /// Back to the free list, which it is not on.
     pub(super) fn release(&mut self, block: u32) {
         debug_assert!(!self.is_pinned(block));
-        self.flags[block as usize] = State::Free as u32;
-        self.links.push_back(&mut self.free, block);
+        self.blocks[block as usize].flags = State::Free as u32;
+        self.free.push_back(&mut self.blocks, block);
     }
 
     /// Onto the front of the LRU list, from no list.
     pub(super) fn insert_used(&mut self, block: u32) {
-        self.links.push_front(&mut self.lru, block);
+        self.lru.push_front(&mut self.blocks, block);
     }
 
     /// Used again.
     pub(super) fn touch(&mut self, block: u32) {
-        self.links.remove(&mut self.lru, block);
-        self.links.push_front(&mut self.lru, block);
+        self.lru.remove(&mut self.blocks, block);
+        self.lru.push_front(&mut self.blocks, block);
     }
 
     pub(super) fn remove_used(&mut self, block: u32) {
-        self.links.remove(&mut self.lru, block);
+        self.lru.remove(&mut self.blocks, block);
     }
 
     pub(super) fn least_used(&self) -> Option<u32> {
@@ -253,15 +266,15 @@ impl Table {
 
     /// The one used just before `block`'s turn, walking from the least used.
     pub(super) fn more_used_than(&self, block: u32) -> Option<u32> {
-        self.links.before(block)
+        Some(self.blocks[block as usize].previous).filter(|&block| block != NONE)
     }
 
     pub(super) fn start_writing(&mut self, block: u32) {
-        self.links.remove(&mut self.lru, block);
-        self.links.push_back(&mut self.writing, block);
+        self.lru.remove(&mut self.blocks, block);
+        self.writing.push_back(&mut self.blocks, block);
     }
 
     pub(super) fn stop_writing(&mut self, block: u32) {
-        self.links.remove(&mut self.writing, block);
+        self.writing.remove(&mut self.blocks, block);
     }
 }

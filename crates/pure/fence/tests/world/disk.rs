@@ -4,6 +4,9 @@
 //! included, any subset may have reached the medium, in any order, torn at 512 bytes. A flush covers the writes that had
 //! completed when it was dispatched. What is on the medium stays. The core must answer: what a guest flushed is never
 //! lost, and never mixed with another disk's.
+//!
+//! **The error contract.** Any I/O may fail. A failed read has filled its memory with anything, of a failed write any
+//! sectors have taken effect, a failed flush has covered nothing. What had completed before stays as it was.
 
 pub const SECTOR: usize = 512;
 
@@ -42,6 +45,18 @@ impl Disk {
         let mut write = self.unflushed.remove(at);
         write.completed = true;
         self.unflushed.push(write);
+    }
+
+    /// It fails: of its sectors those that `stored` names take effect.
+    pub fn fail(&mut self, id: u64, mut stored: impl FnMut() -> bool) {
+        let at = self.unflushed.iter().position(|write| write.id == id).unwrap();
+        let Unflushed { offset, bytes, .. } = self.unflushed.remove(at);
+        for (sector, data) in bytes.chunks(SECTOR).enumerate() {
+            if stored() {
+                let id = self.write(offset + sector * SECTOR, data.to_vec());
+                self.complete(id);
+            }
+        }
     }
 
     /// The writes that a flush dispatched now will cover.

@@ -9,14 +9,16 @@ use disk::{Disk, SECTOR};
 use model::Model;
 use virtbench_fence::cache::{self, Image, Layout};
 use virtbench_fence::{
-    Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, Op,
-    Request, RequestId, Time,
+    Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, IoError,
+    Op, Request, RequestId, Time,
 };
 
 struct Guest {
     request: Request,
     began: u64,
     bytes: Vec<u8>,
+    /// It sees what a crash has left: whatever that is must stay.
+    first_look: bool,
 }
 
 #[derive(Clone)]
@@ -38,10 +40,14 @@ pub struct World {
     next: u64,
     /// Without, every checksum of data is 0: the order of things alone must keep the contract.
     pub checksums: bool,
-    /// What reads find after a crash, while it is being verified.
-    found: Option<Vec<(u64, u64)>>,
+    /// Reads that are submitted now see what a crash has left.
+    first_look: bool,
     pub answered: u64,
     pub dispatched: u64,
+    /// Requests answered with an error.
+    pub failed: u64,
+    /// Of each disk, whether an I/O of its partition has failed since the start: else none of its requests may.
+    hurt: Vec<bool>,
 }
 
 fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
@@ -68,18 +74,25 @@ impl World {
             outstanding: Vec::new(),
             scratch: vec![[0; 4096]; fence.scratch_blocks()],
             fence,
-            config,
             now: 1,
             next: 0,
             checksums: true,
-            found: None,
+            first_look: false,
             answered: 0,
             dispatched: 0,
+            failed: 0,
+            hurt: vec![false; config.disks.len()],
+            config,
         }
     }
 
     pub fn in_flight(&self) -> usize {
         self.outstanding.len()
+    }
+
+    /// On whose behalf the outstanding I/O at `index` is.
+    pub fn whose(&self, index: usize) -> usize {
+        self.outstanding[index].io.disk.index()
     }
 
     pub fn waiting(&self) -> usize {
@@ -111,7 +124,7 @@ impl World {
             len_bytes: sectors * SECTOR as u32,
             buffer: BufferId(self.next),
         };
-        self.guests.insert(self.next, Guest { request, began: self.now, bytes });
+        self.guests.insert(self.next, Guest { request, began: self.now, bytes, first_look: self.first_look });
         self.fence.submit(now, request);
         self.effects();
     }
@@ -141,6 +154,25 @@ impl World {
             DeviceOp::Discard => {}
         }
         self.fence.on_device(now, Completion { io: io.id, result: Ok(()), data_crc }).unwrap();
+        self.effects();
+    }
+
+    /// Lets the outstanding I/O at `index` fail.
+    pub fn fail(&mut self, index: usize, mut chance: impl FnMut() -> bool) {
+        let now = self.tick();
+        let Outstanding { io, write, .. } = self.outstanding.remove(index);
+        match io.op {
+            DeviceOp::Read => self.memory(io.data, io.len_bytes as usize).fill(0xdd),
+            DeviceOp::Write => self.disks[io.device.index()].fail(write, &mut chance),
+            DeviceOp::Flush | DeviceOp::Discard => {}
+        }
+        let shared =
+            matches!(&self.config.backing, Backing::Cached(cache) if cache.partitions.blocks().len() == 1);
+        for (disk, hurt) in self.hurt.iter_mut().enumerate() {
+            *hurt |= shared || disk == io.disk.index();
+        }
+        let result = Err(IoError::Device(5));
+        self.fence.on_device(now, Completion { io: io.id, result, data_crc: 0 }).unwrap();
         self.effects();
     }
 
@@ -193,10 +225,7 @@ impl World {
                     let bytes = self.memory(from, len_bytes as usize).to_vec();
                     self.memory(to, len_bytes as usize).copy_from_slice(&bytes);
                 }
-                Effect::Complete { request, result } => {
-                    result.unwrap();
-                    self.answer(request);
-                }
+                Effect::Complete { request, result } => self.answer(request, result.err()),
             }
         }
         assert_eq!(self.fence.outstanding(), self.guests.len(), "a request was lost");
@@ -234,45 +263,56 @@ impl World {
         }
     }
 
-    fn answer(&mut self, id: RequestId) {
+    fn answer(&mut self, id: RequestId, error: Option<IoError>) {
         let now = {
             self.now += 1;
             self.now
         };
-        let Guest { request, began, bytes } = self.guests.remove(&id.0).expect("answered twice");
+        let Guest { request, began, bytes, first_look } = self.guests.remove(&id.0).expect("answered twice");
         self.answered += 1;
+        self.failed += u64::from(error.is_some());
+        assert!(
+            error.is_none() || self.hurt[request.disk.index()],
+            "{request:?}: {error:?} though none of its I/Os failed"
+        );
         let model = &mut self.models[request.disk.index()];
         for (index, chunk) in bytes.chunks(SECTOR).enumerate() {
             let sector = request.offset_bytes / SECTOR as u64 + index as u64;
             let value = u64::from_le_bytes(chunk[..8].try_into().unwrap());
             match request.op {
-                Op::Write => model.end_write(sector, value, now),
-                Op::Read => {
+                Op::Write => model.end_write(sector, value, now, error.is_some()),
+                Op::Read if error.is_none() => {
                     assert!(chunk.chunks(8).all(|part| part == &chunk[..8]), "a torn sector was read");
-                    if let Some(found) = &mut self.found {
-                        found.push((sector, value));
-                        continue;
-                    }
-                    model
-                        .check_read(sector, value, began)
-                        .unwrap_or_else(|e| panic!("disk {}: {e}", request.disk.0));
+                    let checked = match first_look {
+                        true => model.check_crash(sector, value),
+                        false => model.check_read(sector, value, began),
+                    };
+                    checked.unwrap_or_else(|e| panic!("disk {}: {e}", request.disk.0));
                 }
-                Op::Flush | Op::Discard => {}
+                Op::Read | Op::Flush | Op::Discard => {}
             }
         }
-        if request.op == Op::Flush {
+        if request.op == Op::Flush && error.is_none() {
             model.flushed(began);
         }
     }
 
     /// Power fails. `crash` says what of each device's unflushed writes survives; then the cache is recovered and every
     /// disk is read through.
-    pub fn crash(&mut self, mut crash: impl FnMut(usize, &mut Disk)) {
+    pub fn crash(&mut self, crash: impl FnMut(usize, &mut Disk)) {
+        self.fail_power(crash);
+        self.verify();
+    }
+
+    /// Power fails and the cache is recovered.
+    pub fn fail_power(&mut self, mut crash: impl FnMut(usize, &mut Disk)) {
         for (index, disk) in self.disks.iter_mut().enumerate() {
             crash(index, disk);
         }
         self.guests.clear();
         self.outstanding.clear();
+        self.hurt.fill(false);
+        self.models.iter_mut().for_each(|model| model.fail_power(self.now));
         let logs = image_of(&self.config, &self.disks[1]);
         if logs.is_empty() {
             self.fence = Fence::new(self.config.clone()).unwrap();
@@ -284,24 +324,29 @@ impl World {
             let at = write.offset_bytes as usize;
             self.disks[1].medium[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
         }
-        self.verify();
+    }
+
+    /// A guest sees a block after a crash, before anything but reads has completed, if the fence lets it. What it saw
+    /// must stay.
+    pub fn peek(&mut self, disk: u16, block: u64) {
+        self.first_look = true;
+        self.submit(disk, Op::Read, block * 8, 8);
+        self.first_look = false;
+        while let Some(read) = self.outstanding.iter().position(|at| at.io.op == DeviceOp::Read) {
+            self.complete(read);
+        }
     }
 
     /// Reads every disk whole and holds what is found against what may have survived.
-    fn verify(&mut self) {
+    pub fn verify(&mut self) {
         for disk in 0..self.config.disks.len() {
-            self.found = Some(Vec::new());
+            self.first_look = true;
             for block in 0..self.config.disks[disk].size_bytes / 4096 {
                 self.submit(disk as u16, Op::Read, block * 8, 8);
                 self.settle(|_| 0);
             }
-            let model = &mut self.models[disk];
-            for (sector, value) in self.found.take().unwrap() {
-                model
-                    .check_crash(sector, value)
-                    .unwrap_or_else(|e| panic!("after a crash, disk {disk}: {e}"));
-            }
-            model.after_crash();
+            self.first_look = false;
+            self.models[disk].after_crash();
         }
     }
 }

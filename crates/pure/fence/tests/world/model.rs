@@ -8,6 +8,8 @@ struct Written {
     value: u64,
     start: u64,
     end: u64,
+    /// It failed: it may have taken effect, or not.
+    failed: bool,
 }
 
 /// One disk, sector by sector.
@@ -22,15 +24,15 @@ const NEVER: u64 = u64::MAX;
 
 impl Model {
     pub fn begin_write(&mut self, sector: u64, value: u64, now: u64) {
-        let zeros = Written { value: 0, start: 0, end: 0 };
+        let zeros = Written { value: 0, start: 0, end: 0, failed: false };
         let writes = self.sectors.entry(sector).or_insert_with(|| vec![zeros]);
-        writes.push(Written { value, start: now, end: NEVER });
+        writes.push(Written { value, start: now, end: NEVER, failed: false });
     }
 
-    pub fn end_write(&mut self, sector: u64, value: u64, now: u64) {
+    pub fn end_write(&mut self, sector: u64, value: u64, now: u64, failed: bool) {
         for written in self.sectors.get_mut(&sector).unwrap() {
             if written.value == value {
-                written.end = now;
+                (written.end, written.failed) = (now, failed);
             }
         }
     }
@@ -48,9 +50,18 @@ impl Model {
     pub fn check_crash(&mut self, sector: u64, value: u64) -> Result<(), String> {
         self.check(sector, value, self.flushed)?;
         if let Some(writes) = self.sectors.get_mut(&sector) {
-            *writes = vec![Written { value, start: 0, end: 0 }];
+            *writes = vec![Written { value, start: 0, end: 0, failed: false }];
         }
         Ok(())
+    }
+
+    /// Power has failed: what no flush made sure may have taken effect, or not.
+    pub fn fail_power(&mut self, now: u64) {
+        for written in self.sectors.values_mut().flatten() {
+            if written.end >= self.flushed && written.end > 0 {
+                (written.end, written.failed) = (written.end.min(now), true);
+            }
+        }
     }
 
     pub fn after_crash(&mut self) {
@@ -69,7 +80,7 @@ impl Model {
         let Some(found) = writes.iter().find(|written| written.value == value) else {
             return Err(format!("sector {sector}: {value:#x} was never written there: {writes:x?}"));
         };
-        match writes.iter().find(|other| other.start > found.end && other.end < bound) {
+        match writes.iter().find(|other| !other.failed && other.start > found.end && other.end < bound) {
             None => Ok(()),
             Some(newer) => Err(format!("sector {sector}: {found:x?} though {newer:x?} was sure by {bound}")),
         }

@@ -18,4 +18,4 @@ pub use findings::{Finding, findings};
 pub use pace::{Bench, Paced};
 pub use published::{Published, published};
 pub use settings::{Saturating, Settings, SettingsError};
-pub use system::{Sharing, Store, System};
+pub use system::{Pacing, Sharing, Store, System};

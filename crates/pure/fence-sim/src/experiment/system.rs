@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::paced::{Class, Due, PacedConfig};
 use virtbench_fence::peers::FairConfig;
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
@@ -66,6 +67,23 @@ pub enum Sharing {
     Fair,
     /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
     Slots(f64),
+    /// A virtual device for each disk, answers when they are due, all shares alike.
+    Paced(Pacing),
+}
+
+/// The parameters of [`Sharing::Paced`]; see [`PacedConfig`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pacing {
+    /// Reserved beyond what is predicted, as a share of it.
+    pub margin: f64,
+    /// When answers are due on the slow and on the fast device, milliseconds.
+    pub due_ms: [f64; 2],
+    /// Whether they are due so long after the virtual device finished rather than began.
+    pub after_finish: bool,
+    /// How far a disk may run ahead of its virtual device, milliseconds.
+    pub burst_ms: f64,
+    /// What is due within this of the first is served by nearness, milliseconds.
+    pub window_ms: f64,
 }
 
 /// A way of storing virtual disks: Table 1's rows and the baselines are values of it.
@@ -97,13 +115,14 @@ impl System {
             Sharing::Fifo => format!("{store}, FIFO"),
             Sharing::Fair => format!("{store}, fair queueing"),
             Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
+            Sharing::Paced(_) => format!("{store}, paced"),
         }
     }
 
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
     pub fn keeps_slots_idle(&self) -> bool {
-        matches!(self.sharing, Sharing::Slots(_))
+        matches!(self.sharing, Sharing::Slots(_) | Sharing::Paced(_))
     }
 
     /// The hit rate that its caches are sized for, percent; none without caches.
@@ -150,6 +169,7 @@ impl System {
                 idle_ns: FAIR_IDLE_NS,
             }),
             Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
+            Sharing::Paced(pacing) => SchedulerConfig::Paced(paced(&pacing, clients.len(), predictors)),
         };
         WorldConfig {
             fence: Config {
@@ -190,6 +210,22 @@ fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
         slot_ns: (slot_ms * 1e6) as u64,
         predict: predictors.clone(),
         max_batch: MAX_BATCH,
+    }
+}
+
+/// An equal share for each disk.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig {
+    let ns = |ms: f64| (ms * 1e6) as u64;
+    let due = if pacing.after_finish { Due::AfterFinish } else { Due::AfterStart };
+    PacedConfig {
+        classes: vec![Class::Predictable(1.0 / disks as f64); disks],
+        predict: predictors.clone(),
+        margin: pacing.margin,
+        due: pacing.due_ms.map(|ms| due(ns(ms))),
+        burst_ns: ns(pacing.burst_ms),
+        window_ns: ns(pacing.window_ms),
+        guard: true,
     }
 }
 

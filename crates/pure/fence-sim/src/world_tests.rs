@@ -45,6 +45,7 @@ fn closed(threads: u32, think_ms: f64) -> Client {
 }
 
 /// Poisson arrivals of random 4 KiB reads, `rho` of what the disk can serve.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // times of a test
 fn poisson(rho: f64, count: usize, mean_ms: f64, seed: u64) -> Vec<TraceOp> {
     let mut random = Random::new(seed);
     let mut at_ns = 0.0;

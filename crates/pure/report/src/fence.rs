@@ -204,7 +204,7 @@ pub(crate) fn place(value: &FenceValue, axis: Option<&str>) -> String {
 fn verdict(value: &FenceValue) -> String {
     match value.outside {
         None => String::new(),
-        Some(outside) if outside == 0.0 => "held".into(),
+        Some(0.0) => "held".into(),
         Some(outside) => {
             let unit = if value.unit == "%" { "percentage points" } else { &value.unit };
             format!("not held, by {} {unit}", significant(outside.abs()))

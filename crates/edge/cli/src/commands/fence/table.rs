@@ -93,8 +93,11 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
 fn verdict(row: &Row) -> String {
     match row.outside() {
         None => String::new(),
-        Some(outside) if outside == 0.0 => "held".into(),
-        Some(outside) => format!("not held, by {} {}", short(outside.abs()), row.metric.unit()),
+        Some(0.0) => "held".into(),
+        Some(outside) => {
+            let unit = if row.metric.unit() == "%" { "points" } else { row.metric.unit() };
+            format!("not held, by {} {unit}", short(outside.abs()))
+        }
     }
 }
 

@@ -139,7 +139,9 @@ pub enum ConfigError {
         disk: usize,
     },
     /// More is promised than there is.
-    #[error("shares add up to more than the whole device, or the margin is negative: lower them")]
+    #[error(
+        "shares add up to more than the whole device, or nothing is reserved: lower the shares, reserve more than 0"
+    )]
     SharesBeyondDevice,
     /// More is promised than allowed.
     #[error("disk {disk} reserves more I/Os a second than its limit allows: lower one or raise the other")]

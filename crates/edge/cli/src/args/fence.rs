@@ -39,7 +39,7 @@ Examples:
   virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
   virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
 pub struct SimulateArgs {
-    /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8 [default: all]
+    /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8, own [default: all]
     #[arg(long, value_name = "FIGURE")]
     pub figure: Vec<Figure>,
     /// Only this workload; may be repeated: fileserver, mailserver, webserver [default: all]

@@ -147,7 +147,8 @@ impl Case {
         settings: &'a Settings,
         predictors: &'a Predictors,
     ) -> Result<(Bench<'a>, f64, Option<f64>), WorldError> {
-        let mut pilot = Bench { system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
+        let mut pilot =
+            Bench { system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
         let hit_rate = size_cache(&mut pilot, self.workload, self.of)?;
         let rough = saturation(&pilot, self.workload, self.of)?;
         let bench = Bench { span: settings.span(rough), ..pilot };

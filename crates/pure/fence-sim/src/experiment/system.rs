@@ -74,8 +74,8 @@ pub enum Sharing {
 /// The parameters of [`Sharing::Paced`]; see [`PacedConfig`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Pacing {
-    /// Reserved beyond what is predicted, as a share of it.
-    pub margin: f64,
+    /// Time that is reserved for a predicted one.
+    pub reserve: f64,
     /// When answers are due on the slow and on the fast device, milliseconds.
     pub due_ms: [f64; 2],
     /// Whether they are due so long after the virtual device finished rather than began.
@@ -93,6 +93,12 @@ pub struct System {
     pub store: Store,
     /// How time is shared.
     pub sharing: Sharing,
+}
+
+impl Pacing {
+    /// What was found to lower response times by a quarter at `VirtualFence`'s deviation, on all three workloads.
+    pub const CHOSEN: Self =
+        Self { reserve: 0.9, due_ms: [15.0, 0.2], after_finish: true, burst_ms: 0.0, window_ms: 60.0 };
 }
 
 impl System {
@@ -221,11 +227,11 @@ fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig 
     PacedConfig {
         classes: vec![Class::Predictable(1.0 / disks as f64); disks],
         predict: predictors.clone(),
-        margin: pacing.margin,
+        reserve: pacing.reserve,
         due: pacing.due_ms.map(|ms| due(ns(ms))),
         burst_ns: ns(pacing.burst_ms),
         window_ns: ns(pacing.window_ms),
-        guard: true,
+        guard_ns: None,
     }
 }
 

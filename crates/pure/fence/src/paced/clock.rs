@@ -24,9 +24,9 @@ pub(super) struct Served {
 }
 
 impl VirtualDevice {
-    /// A device with `share` of the physical ones, of which every I/O takes `margin` more than predicted.
-    pub(super) fn new(share: f64, margin: f64) -> Self {
-        Self { slowness: (1.0 + margin) / share, idle_from: [Time::ZERO; 2], head: 0 }
+    /// A device with `share` of the physical ones, of which an I/O takes `reserve` of what is predicted.
+    pub(super) fn new(share: f64, reserve: f64) -> Self {
+        Self { slowness: reserve / share, idle_from: [Time::ZERO; 2], head: 0 }
     }
 
     /// Takes an I/O in, in order of arrival. It may begin up to `burst_ns` before those ahead of it are finished.

@@ -10,8 +10,9 @@ pub struct PacedConfig {
     pub classes: Vec<Class>,
     /// Service times are predicted with this.
     pub predict: Predictors,
-    /// Of the predicted time, added for the head's way between partitions: 0.1 reserves a tenth more.
-    pub margin: f64,
+    /// Time that is reserved for a predicted one, as a factor above 0. More than 1 keeps room for the head's way between
+    /// partitions; less than 1 counts on what sorting over all disks saves.
+    pub reserve: f64,
     /// When an answer is due on the slow and on the fast device.
     pub due: [Due; 2],
     /// A disk may run ahead of its virtual device by so much before it is held to its share, nanoseconds.
@@ -19,9 +20,9 @@ pub struct PacedConfig {
     /// Of the slow device's I/Os that are due so soon after the first one, the nearest is served first,
     /// nanoseconds. 0 serves strictly by due time.
     pub window_ns: u64,
-    /// Whether best-effort I/Os wait for a gap that is predicted to be long enough. Without, they are
-    /// served in order of arrival among the others.
-    pub guard: bool,
+    /// How long a device, slow and fast, must have been without predictable I/Os before best effort is served,
+    /// nanoseconds. Without a guard best effort takes its place among the others by arrival.
+    pub guard_ns: Option<[u64; 2]>,
 }
 
 /// What a disk is promised.
@@ -61,7 +62,7 @@ impl PacedConfig {
             }
         }
         // A sum of fractions may be off by its last digits.
-        if sum > 1.0 + 1e-9 || !self.margin.is_finite() || self.margin <= -1.0 {
+        if sum > 1.0 + 1e-9 || !(self.reserve.is_finite() && self.reserve > 0.0) {
             return Err(ConfigError::SharesBeyondDevice);
         }
         Ok(())

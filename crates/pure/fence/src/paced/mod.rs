@@ -38,6 +38,8 @@ pub struct Paced {
     due: Vec<Time>,
     /// When the last predictable I/O came or completed, by device.
     active: [Time; 2],
+    /// Where the last dispatched access ends, by device.
+    head: [u64; 2],
 }
 
 const DEVICES: [Device; 2] = [Device::Slow, Device::Fast];
@@ -47,7 +49,7 @@ impl Paced {
     #[must_use]
     pub fn new(config: PacedConfig, depth: [u32; 2]) -> Self {
         let device = |class: &Class| match class {
-            Class::Predictable(share) => Some(VirtualDevice::new(*share, config.margin)),
+            Class::Predictable(share) => Some(VirtualDevice::new(*share, config.reserve)),
             Class::BestEffort => None,
         };
         let queue = || [DueQueue::new(config.window_ns), DueQueue::new(0)];
@@ -59,8 +61,15 @@ impl Paced {
             depth,
             due: Vec::new(),
             active: [Time::ZERO; 2],
+            head: [0; 2],
             config,
         }
+    }
+
+    /// When best effort that waits for a device may be served, if nothing predictable comes before.
+    fn quiet_from(&self, device: usize) -> Option<Time> {
+        let guard_ns = self.config.guard_ns?[device];
+        (!self.best_effort[device].is_empty()).then(|| self.active[device].after(guard_ns))
     }
 }
 
@@ -68,7 +77,8 @@ impl Scheduler for Paced {
     fn enqueue(&mut self, now: Time, io: QueuedIo) {
         let device = io.device.index();
         let Some(own) = &mut self.virtual_devices[io.disk.index()] else {
-            let queues = if self.config.guard { &mut self.best_effort } else { &mut self.queues };
+            let queues =
+                if self.config.guard_ns.is_some() { &mut self.best_effort } else { &mut self.queues };
             queues[device].push(now, io);
             return;
         };
@@ -81,22 +91,27 @@ impl Scheduler for Paced {
         self.queues[device].push(due, io);
     }
 
-    fn completed(&mut self, _now: Time, io: QueuedIo) {
-        self.outstanding[io.device.index()] -= 1;
+    fn completed(&mut self, now: Time, io: QueuedIo) {
+        let device = io.device.index();
+        self.outstanding[device] -= 1;
+        if self.virtual_devices[io.disk.index()].is_some() {
+            self.active[device] = now;
+        }
     }
 
     fn pick(&mut self, now: Time) -> Option<QueuedIo> {
-        for device in DEVICES {
-            let index = device.index();
-            if self.outstanding[index] >= self.depth[index] {
+        for device in DEVICES.map(Device::index) {
+            if self.outstanding[device] >= self.depth[device] {
                 continue;
             }
-            let mut taken = self.queues[index].take();
-            if taken.is_none() && !self.best_effort[index].is_empty() {
-                taken = self.best_effort[index].take();
+            let head = self.head[device];
+            let mut taken = self.queues[device].take(head);
+            if taken.is_none() && self.quiet_from(device).is_some_and(|from| from <= now) {
+                taken = self.best_effort[device].take(head);
             }
             let Some((due, io)) = taken else { continue };
-            self.outstanding[index] += 1;
+            self.outstanding[device] += 1;
+            self.head[device] = io.offset_bytes + u64::from(io.len_bytes);
             let slot = io.io.slot() as usize;
             if self.due.len() <= slot {
                 self.due.resize(slot + 1, Time::ZERO);
@@ -114,10 +129,17 @@ impl Scheduler for Paced {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        None
+        let free = |device: &usize| {
+            self.outstanding[*device] < self.depth[*device] && self.queues[*device].is_empty()
+        };
+        DEVICES.map(Device::index).into_iter().filter(free).filter_map(|device| self.quiet_from(device)).min()
     }
 
     fn queued(&self) -> usize {
         self.queues.iter().chain(&self.best_effort).map(DueQueue::len).sum()
     }
 }
+
+#[cfg(test)]
+#[path = "paced_tests.rs"]
+mod tests;

@@ -18,7 +18,6 @@ pub(super) struct DueQueue {
     by_place: BTreeMap<(u64, u64), Time>,
     arrived: u64,
     window_ns: u64,
-    head: u64,
     run_bytes: u64,
 }
 
@@ -26,14 +25,7 @@ impl DueQueue {
     /// What is due up to `window_ns` after the first is served upwards by place from the head, then again from the
     /// lowest.
     pub(super) const fn new(window_ns: u64) -> Self {
-        Self {
-            by_due: BTreeMap::new(),
-            by_place: BTreeMap::new(),
-            arrived: 0,
-            window_ns,
-            head: 0,
-            run_bytes: 0,
-        }
+        Self { by_due: BTreeMap::new(), by_place: BTreeMap::new(), arrived: 0, window_ns, run_bytes: 0 }
     }
 
     pub(super) fn push(&mut self, due: Time, io: QueuedIo) {
@@ -42,16 +34,16 @@ impl DueQueue {
         self.by_place.insert((io.offset_bytes, self.arrived), due);
     }
 
-    /// The next one, with when it is due. What follows on the last access goes on with it: a file of many blocks is
+    /// The next one, the head being at `head`, with when it is due. What follows on the last access goes on with it: a file of many blocks is
     /// one movement of the head.
-    pub(super) fn take(&mut self) -> Option<(Time, QueuedIo)> {
+    pub(super) fn take(&mut self, head: u64) -> Option<(Time, QueuedIo)> {
         let (&(first, number), _) = self.by_due.first_key_value()?;
         let latest = first.after(self.window_ns);
         let run = self.run_bytes < MOST_RUN_BYTES;
-        let follows = self.by_place.range((self.head, 0)..=(self.head, u64::MAX)).next().filter(|_| run);
+        let follows = self.by_place.range((head, 0)..=(head, u64::MAX)).next().filter(|_| run);
         let soon = |(_, due): &(&(u64, u64), &Time)| **due <= latest;
-        let above = || self.by_place.range((self.head, 0)..).take(MOST_CANDIDATES).find(soon);
-        let below = || self.by_place.range(..(self.head, 0)).take(MOST_CANDIDATES).find(soon);
+        let above = || self.by_place.range((head, 0)..).take(MOST_CANDIDATES).find(soon);
+        let below = || self.by_place.range(..(head, 0)).take(MOST_CANDIDATES).find(soon);
         let scanned = || if self.window_ns > 0 { above().or_else(below) } else { None };
         let key = match follows.or_else(scanned) {
             Some((&(_, number), &due)) => (due, number),
@@ -60,8 +52,7 @@ impl DueQueue {
         let io = self.by_due.remove(&key)?;
         self.by_place.remove(&(io.offset_bytes, key.1));
         let len = u64::from(io.len_bytes);
-        self.run_bytes = if io.offset_bytes == self.head { self.run_bytes + len } else { 0 };
-        self.head = io.offset_bytes + len;
+        self.run_bytes = if io.offset_bytes == head { self.run_bytes + len } else { 0 };
         Some((key.0, io))
     }
 

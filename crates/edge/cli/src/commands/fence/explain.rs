@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use virtbench_fence_sim::client::Personality;
-use virtbench_fence_sim::disk::{SsdModel, SsdProfile};
+use virtbench_fence_sim::disk::{HddModel, SsdModel, SsdProfile};
 use virtbench_fence_sim::experiment::{Bar, CaseResult, Figure, Saturating, Settings};
 
 /// What holds for all figures.
@@ -57,13 +57,15 @@ pub fn changes(settings: &Settings, figures: &[Figure], workloads: &[Personality
             "SSD as its batches were measured (paper-fit)",
             Settings { ssd: SsdModel::of(SsdProfile::PaperFit), ..*settings },
         ),
+        ("another seed", Settings { seed: settings.seed.wrapping_add(1), ..*settings }),
+        ("hard disk at 15000 RPM", Settings { hdd: HddModel { rpm: 15_000.0, ..settings.hdd }, ..*settings }),
         ("predictors calibrated with 64 KiB accesses", Settings { calibration_bytes: 65_536, ..*settings }),
     ];
-    let bars: Vec<Bar> = [Figure::One, Figure::FourA]
+    let bars: Vec<Bar> = [Figure::One, Figure::FourA, Figure::Own]
         .into_iter()
         .filter(|figure| figures.contains(figure))
         .flat_map(|figure| figure.bars(workloads))
-        .filter(|bar| matches!(bar.label.as_str(), "HDD" | "VirtualFence"))
+        .filter(|bar| matches!(bar.label.as_str(), "HDD" | "VirtualFence" | "paced"))
         .collect();
     let change = |(name, settings): &(&'static str, Settings)| {
         bars.iter().map(|bar| Change { name, settings: *settings, bar: bar.clone() }).collect::<Vec<_>>()

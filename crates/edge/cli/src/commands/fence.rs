@@ -1,5 +1,6 @@
 //! `virtbench fence`
 
+mod beyond;
 mod explain;
 mod page;
 mod parallel;

@@ -141,7 +141,7 @@ impl Case {
     }
 
     /// A system with its caches sized, its saturation in accesses a second, and the hit rate reached.
-    fn saturated<'a>(
+    pub(super) fn saturated<'a>(
         &self,
         system: &'a System,
         settings: &'a Settings,
@@ -159,18 +159,18 @@ impl Case {
 
 /// One machine in one run.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+pub(super) struct Sample {
     per_second: f64,
     mean_ms: f64,
 }
 
 impl Sample {
-    fn of(figures: &VmFigures) -> Self {
+    pub(super) fn of(figures: &VmFigures) -> Self {
         Self { per_second: figures.per_second(), mean_ms: figures.mean_ms().unwrap_or(f64::NAN) }
     }
 }
 
-fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
+pub(super) fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
         mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
     };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_model::{Estimate, mean_interval};
+use virtbench_model::{Estimate, Span, mean_interval};
 
 use super::case::{Case, CaseResult, VmResult};
 use super::published::Published;
@@ -52,6 +52,8 @@ pub enum Machine {
     Low,
     /// The mean of all (section 4.1).
     All,
+    /// The mean of machines that are not alike. Its interval is that of the machines' own, not that of their differences.
+    Each,
     /// The one that deviates most.
     Worst,
 }
@@ -62,7 +64,7 @@ impl Machine {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
-            Self::All => "mean of all",
+            Self::All | Self::Each => "mean of all",
             Self::Worst => "worst",
         }
     }
@@ -125,8 +127,22 @@ impl Metric {
             Machine::Low => vms.first().map(|vm| self.of(vm)),
             Machine::Worst => all.max_by(|a, b| a.mean.total_cmp(&b.mean)),
             Machine::All => mean_interval(&all.map(|estimate| estimate.mean).collect::<Vec<_>>(), 0),
+            Machine::Each => mean_of(&all.collect::<Vec<_>>()),
         }
     }
+}
+
+/// The mean of estimates, between the means of their intervals' ends: where all err in one direction it is still inside.
+fn mean_of(all: &[Estimate]) -> Option<Estimate> {
+    let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / all.len() as f64;
+    let mut estimate = *all.first()?;
+    estimate.mean = mean(&mut all.iter().map(|one| one.mean));
+    let spans: Option<Vec<Span>> = all.iter().map(Estimate::span).collect();
+    if let (Some((span, _)), Some(spans)) = (&mut estimate.interval, spans) {
+        span.low = mean(&mut spans.iter().map(|span| span.low));
+        span.high = mean(&mut spans.iter().map(|span| span.high));
+    }
+    Some(estimate)
 }
 
 /// One measured value beside what was published of it.
@@ -321,7 +337,7 @@ impl Figure {
             Self::Own => [
                 of(Machine::Low, &Metric::ALL),
                 of(Machine::Worst, &Metric::DEVIATIONS),
-                of(Machine::All, &Metric::ALL),
+                of(Machine::Each, &Metric::ALL),
             ]
             .concat(),
         }

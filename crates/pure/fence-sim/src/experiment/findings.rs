@@ -173,5 +173,5 @@ fn own(rows: &[&Row], workload: Personality) -> Vec<Finding> {
             ),
         })
     };
-    [Machine::Low, Machine::All].into_iter().filter_map(machine).collect()
+    [Machine::Low, Machine::Each].into_iter().filter_map(machine).collect()
 }

@@ -7,6 +7,7 @@
 mod case;
 mod figures;
 mod findings;
+mod guard;
 mod pace;
 mod published;
 mod settings;
@@ -15,6 +16,7 @@ mod system;
 pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
 pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row};
 pub use findings::{Finding, findings};
+pub use guard::{Guard, GuardResult, run_guard};
 pub use pace::{Bench, Paced};
 pub use published::{Published, published};
 pub use settings::{Saturating, Settings, SettingsError};

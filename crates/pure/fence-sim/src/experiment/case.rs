@@ -106,7 +106,6 @@ impl Case {
     /// The world cannot be, broke, or did nothing.
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
-        let vms = self.shares.len();
         let (bench, saturation, hit_rate) =
             self.saturated(&self.system, settings, predictors).map_err(world)?;
         let paced = match &self.load_of {
@@ -116,28 +115,10 @@ impl Case {
                 pace(&other, self.workload, &self.shares, load).map_err(world)?
             }
         };
-        let mut alone = vec![Vec::new(); vms];
-        let mut together = vec![Vec::new(); vms];
-        let mut events = 0;
-        let mut seeds = SeedSequence::new(settings.seed);
-        for _ in 0..settings.replications.max(1) {
-            let seed = seeds.next_seed();
-            let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
-            for vm in 0..vms {
-                let mut clients = vec![Client::Off; vms];
-                clients[vm] = all[vm].clone();
-                let mut outcome = bench.run(clients, seed).map_err(world)?;
-                events += outcome.events;
-                alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
-            }
-            let outcome = bench.run(all, seed).map_err(world)?;
-            events += outcome.events;
-            outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
-        }
-        let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
-        let vms =
-            results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(self.name()))?;
-        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks: bench.cache_blocks, events })
+        let (vms, events) = measure(&bench, &paced).map_err(world)?;
+        let vms = vms.ok_or_else(|| CaseError::Nothing(self.name()))?;
+        let cache_blocks = bench.cache_blocks;
+        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks, events })
     }
 
     /// A system with its caches sized, its saturation in accesses a second, and the hit rate reached.
@@ -155,6 +136,36 @@ impl Case {
         let saturation = saturation(&bench, self.workload, self.of)?;
         Ok((bench, saturation, hit_rate))
     }
+}
+
+/// Runs each machine alone and all together, with a seed for each replication. Nothing where a machine did nothing;
+/// with the events of all runs.
+pub(super) fn measure(
+    bench: &Bench<'_>,
+    paced: &[Paced],
+) -> Result<(Option<Vec<VmResult>>, u64), WorldError> {
+    let vms = paced.len();
+    let settings = bench.settings;
+    let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
+    let mut alone = vec![Vec::new(); vms];
+    let mut together = vec![Vec::new(); vms];
+    let mut events = 0;
+    let mut seeds = SeedSequence::new(settings.seed);
+    for _ in 0..settings.replications.max(1) {
+        let seed = seeds.next_seed();
+        for vm in 0..vms {
+            let mut clients = vec![Client::Off; vms];
+            clients[vm] = all[vm].clone();
+            let mut outcome = bench.run(clients, seed)?;
+            events += outcome.events;
+            alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
+        }
+        let outcome = bench.run(all.clone(), seed)?;
+        events += outcome.events;
+        outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
+    }
+    let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
+    Ok((results.collect(), events))
 }
 
 /// One machine in one run.

@@ -67,9 +67,16 @@ pub enum Sharing {
     Fair,
     /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
     Slots(f64),
+    /// Such slots of so many milliseconds, so many for each virtual disk in turn.
+    Rotation(f64, SlotCounts),
     /// A virtual device for each disk, answers when they are due, all shares alike.
     Paced(Pacing),
 }
+
+/// How many slots each virtual disk has in a rotation.
+pub type SlotCounts = [u8; MOST_PLANNED];
+/// The most virtual disks whose slots are counted one by one.
+pub const MOST_PLANNED: usize = 8;
 
 /// The parameters of [`Sharing::Paced`]; see [`PacedConfig`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -124,6 +131,10 @@ impl System {
             Sharing::Fifo => format!("{store}, FIFO"),
             Sharing::Fair => format!("{store}, fair queueing"),
             Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
+            Sharing::Rotation(ms, slots) => {
+                let slots: Vec<String> = slots.iter().filter(|n| **n > 0).map(u8::to_string).collect();
+                format!("{store}, {} slots of {ms} ms", slots.join("+"))
+            }
             Sharing::Paced(_) => format!("{store}, paced"),
         }
     }
@@ -131,7 +142,7 @@ impl System {
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
     pub fn keeps_slots_idle(&self) -> bool {
-        matches!(self.sharing, Sharing::Slots(_) | Sharing::Paced(_))
+        matches!(self.sharing, Sharing::Slots(_) | Sharing::Rotation(..) | Sharing::Paced(_))
     }
 
     /// The hit rate that its caches are sized for, percent; none without caches.
@@ -178,11 +189,15 @@ impl System {
                 idle_ns: FAIR_IDLE_NS,
             }),
             Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
+            Sharing::Rotation(ms, counts) => SchedulerConfig::Slots(SlotsConfig {
+                owners: rotation(&counts[..clients.len().min(MOST_PLANNED)]),
+                ..slots(ms, clients.len(), predictors)
+            }),
             Sharing::Paced(pacing) => SchedulerConfig::Paced(paced(&pacing, clients.len(), predictors)),
         };
         WorldConfig {
             fence: Config {
-                disks: partitions(size_bytes, clients.len()),
+                disks: partitions(size_bytes, settings.stride_bytes.unwrap_or(size_bytes), clients.len()),
                 slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
                 fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
                 backing,
@@ -222,6 +237,16 @@ fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
     }
 }
 
+/// Slots in turn, those of one disk as far apart as rounds allow.
+fn rotation(counts: &[u8]) -> Vec<SlotOwner> {
+    let rounds = counts.iter().copied().max().unwrap_or(0);
+    let round = |round: u8| {
+        let owners = (0..).zip(counts).filter(move |(_, count)| **count > round);
+        owners.map(|(disk, _)| SlotOwner::Disk(DiskId(disk)))
+    };
+    (0..rounds).flat_map(round).collect()
+}
+
 /// An equal share for each disk.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig {
@@ -238,14 +263,14 @@ fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig 
     }
 }
 
-/// Partitions of `size_bytes`, in whole MiB, for `disks` virtual disks.
-fn partitions(size_bytes: u64, disks: usize) -> Vec<DiskConfig> {
+/// Partitions of `size_bytes` that begin `stride_bytes` apart, in whole MiB, for `disks` virtual disks.
+fn partitions(size_bytes: u64, stride_bytes: u64, disks: usize) -> Vec<DiskConfig> {
     const MIB: u64 = 1 << 20;
-    let size_bytes = size_bytes / MIB * MIB;
+    let (size_bytes, stride_bytes) = (size_bytes / MIB * MIB, stride_bytes / MIB * MIB);
     (0..disks as u64)
         .map(|disk| DiskConfig {
             uuid: u128::from(disk + 1).to_le_bytes(),
-            offset_bytes: disk * size_bytes,
+            offset_bytes: disk * stride_bytes,
             size_bytes,
         })
         .collect()

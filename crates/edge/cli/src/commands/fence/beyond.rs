@@ -26,9 +26,12 @@ pub struct GuardRow {
 /// A mean with its interval.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Value {
-    mean: f64,
-    low: Option<f64>,
-    high: Option<f64>,
+    /// The mean.
+    pub mean: f64,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
 }
 
 impl From<Estimate> for Value {
@@ -39,7 +42,8 @@ impl From<Estimate> for Value {
 }
 
 impl Value {
-    fn cell(self, unit: &str) -> String {
+    /// As text with its interval.
+    pub fn cell(self, unit: &str) -> String {
         match (self.low, self.high) {
             (Some(low), Some(high)) => format!("{:.1} {unit} ({low:.1} to {high:.1})", self.mean),
             _ => format!("{:.1} {unit}", self.mean),

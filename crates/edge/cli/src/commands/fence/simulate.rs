@@ -23,7 +23,7 @@ use crate::{interrupt, progress};
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
-    let settings = settings::settings(args)?;
+    let settings = settings::settings(&args.world)?;
     let figures = chosen(&args.figure, &Figure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
     let bars: Vec<Bar> = figures.iter().flat_map(|figure| figure.bars(&workloads)).collect();
@@ -40,8 +40,8 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
         .map(|bar| Work { case: &bar.case, settings: &settings })
         .chain(changes.iter().map(|change| Work { case: &change.bar.case, settings: &change.settings }))
         .collect();
-    let results = run(&work, args.jobs)?;
-    let guards = guards(&beyond::asked(&figures, &workloads), &settings, args.jobs)?;
+    let results = run(&work, args.world.jobs)?;
+    let guards = guards(&beyond::asked(&figures, &workloads), &settings, args.world.jobs)?;
     let known = published()?;
     let rows: Vec<Row> =
         bars.iter().zip(&results).flat_map(|(bar, result)| bar.rows(result, &known)).collect();
@@ -105,11 +105,11 @@ fn guards(
     results.into_iter().map(finished).collect()
 }
 
-fn threads(jobs: Option<usize>) -> usize {
+pub fn threads(jobs: Option<usize>) -> usize {
     jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
 }
 
-fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
+pub fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
     result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing")))
 }
 

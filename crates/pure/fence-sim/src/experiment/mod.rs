@@ -23,3 +23,7 @@ pub use plan::{Layout, Plan, PlanError, Targets, Trial, front, plans, survivors}
 pub use published::{Published, published};
 pub use settings::{Saturating, Settings, SettingsError};
 pub use system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
+
+#[cfg(test)]
+#[path = "beyond_tests.rs"]
+mod beyond_tests;

@@ -218,7 +218,8 @@ impl Trial {
         let high = |estimate: &Estimate| estimate.span().map_or(estimate.mean, |span| span.high);
         let deviation = high(&self.deviation) / targets.deviation_percent;
         let response = high(&self.response_ms) / targets.response_ms;
-        deviation.max(response).max(CARRIED / self.reached.mean.max(1e-9))
+        let load = if self.reached.mean < CARRIED { CARRIED / self.reached.mean.max(1e-9) } else { 0.0 };
+        deviation.max(response).max(load)
     }
 
     /// Whether it meets the targets.
@@ -235,12 +236,15 @@ impl Trial {
     }
 }
 
-/// The places of those that carry their load and that none of these beats in both deviation and response time, by
-/// deviation.
+/// The places of those that carry their load and that none of these of the same scheduler beats in both deviation and
+/// response time, by deviation.
 #[must_use]
 pub fn front(trials: &[Trial]) -> Vec<usize> {
     let carries = |trial: &Trial| trial.reached.mean >= CARRIED;
-    let beaten = |trial: &Trial| trials.iter().any(|other| carries(other) && other.beats(trial));
+    let alike = |a: &Trial, b: &Trial| a.plan.slots().is_some() == b.plan.slots().is_some();
+    let beaten = |trial: &Trial| {
+        trials.iter().any(|other| alike(other, trial) && carries(other) && other.beats(trial))
+    };
     let mut places: Vec<usize> =
         (0..trials.len()).filter(|place| carries(&trials[*place]) && !beaten(&trials[*place])).collect();
     places.sort_by(|a, b| trials[*a].deviation.mean.total_cmp(&trials[*b].deviation.mean));

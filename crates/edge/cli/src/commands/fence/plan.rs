@@ -139,7 +139,12 @@ impl<'a> Found<'a> {
         let mut plans: Vec<Row> = trials.iter().enumerate().map(row).collect();
         plans.sort_by(|a, b| a.shortfall.total_cmp(&b.shortfall));
         let met = plans.first().is_some_and(|plan| plan.met);
-        let verdict = plans.first().map_or_else(String::new, |best| verdict(best, targets));
+        let mut verdict = plans.first().map_or_else(String::new, |best| verdict(best, targets));
+        // Whoever runs slots wants their plan, though virtual devices come nearer.
+        let slots = plans.iter().position(|plan| plan.slots.is_some());
+        if let Some(slots) = slots.filter(|place| *place > 0) {
+            verdict = format!("{verdict} With slots: {}", self::verdict(&plans[slots], targets));
+        }
         Self { targets, met, verdict, candidates: [candidates, trials.len()], plans }
     }
 
@@ -163,7 +168,7 @@ impl<'a> Found<'a> {
             caption: format!(
                 "{} candidates were simulated briefly, these {} at length; nearest to the targets first. Deviation and \
                  response time are those of the machine with the most; load is the least share reached. No candidate \
-                 beats one on the front in both.",
+                 of the same scheduler beats one on the front in both.",
                 self.candidates[0], self.candidates[1]
             ),
             header: ["plan", "response deviation", "response time", "load", "front", "targets"]
@@ -177,7 +182,7 @@ impl<'a> Found<'a> {
         let mut on_front: Vec<&Row> = self.plans.iter().filter(|row| row.on_front).collect();
         on_front.sort_by(|a, b| a.response_deviation.mean.total_cmp(&b.response_deviation.mean));
         let value = |row: &&Row| FenceValue {
-            workload: self.targets.workload.name().to_owned(),
+            workload: if row.slots.is_some() { "slots" } else { "virtual devices" }.to_owned(),
             system: row.name(),
             x: Some(row.response_deviation.mean),
             machine: "worst".to_owned(),

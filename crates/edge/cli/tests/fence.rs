@@ -66,3 +66,37 @@ fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
         assert!(error.contains(named), "{arguments:?}: {error}");
     }
 }
+
+fn plan(arguments: &[&str]) -> Output {
+    let common = ["fence", "plan", "--workload", "webserver", "--load", "5,5", "--duration", "5s"];
+    Command::new(env!("CARGO_BIN_EXE_virtbench")).args(common).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_plan_meets_targets_or_says_that_none_does() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("plan.html");
+    let run = |deviation: &str, response: &str| {
+        let targets =
+            ["--deviation", deviation, "--response", response, "--budget", "3", "--replications", "2"];
+        let output = plan(&[&targets[..], &["--json", "--html", page.to_str().unwrap()]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let easy = run("1000", "1000");
+    assert_eq!(easy["met"], true, "{easy}");
+    assert!(easy["plans"][0]["shortfall"].as_f64().unwrap() <= 1.0);
+    assert!(std::fs::read_to_string(&page).unwrap().contains("Pareto front"));
+    let hard = run("0.001", "0.001");
+    assert_eq!(hard["met"], false);
+    assert!(hard["verdict"].as_str().unwrap().contains("Nearest"), "{hard}");
+    assert_eq!(hard["plans"].as_array().unwrap().len(), 3);
+    for (arguments, named) in [
+        (["--deviation", "0", "--response", "5"], "--deviation"),
+        (["--deviation", "5", "--response", "-1"], "--response"),
+    ] {
+        let output = plan(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(String::from_utf8_lossy(&output.stderr).contains(named), "{arguments:?}");
+    }
+}

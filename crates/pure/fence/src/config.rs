@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::cache::CacheConfig;
+use crate::paced::PacedConfig;
 use crate::peers::{Cap, FairConfig, Shares};
 use crate::slots::SlotsConfig;
 
@@ -69,6 +70,8 @@ pub enum SchedulerConfig {
     FairQueue(FairConfig),
     /// Time slots that are not work-conserving (section 6.3).
     Slots(SlotsConfig),
+    /// A virtual device for each disk, and answers when they are due.
+    Paced(PacedConfig),
 }
 
 /// A configuration that cannot be.
@@ -135,6 +138,11 @@ pub enum ConfigError {
         /// Which.
         disk: usize,
     },
+    /// More is promised than there is.
+    #[error(
+        "shares add up to more than the whole device, or nothing is reserved: lower the shares, reserve more than 0"
+    )]
+    SharesBeyondDevice,
     /// More is promised than allowed.
     #[error("disk {disk} reserves more I/Os a second than its limit allows: lower one or raise the other")]
     ReservationOverLimit {
@@ -280,6 +288,7 @@ impl SchedulerConfig {
                     .map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
             }
             Self::Slots(slots) => slots.validate(disks),
+            Self::Paced(paced) => paced.validate(disks),
         }
     }
 }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
 use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
+use crate::paced::Paced;
 use crate::peers::{Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
@@ -50,6 +51,7 @@ impl Fence {
             SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
             SchedulerConfig::MClock(shares) => Box::new(MClock::new(shares, depth)),
             SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
+            SchedulerConfig::Paced(paced) => Box::new(Paced::new(paced.clone(), depth)),
             SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
         };
         Self::with_scheduler(config, scheduler)
@@ -100,22 +102,29 @@ impl Fence {
     /// # Errors
     /// The I/O is not outstanding; nothing has changed.
     pub fn on_device(&mut self, now: Time, completion: Completion) -> Result<(), UnknownIo> {
-        let io = self.ports.completed(now, &completion).ok_or(UnknownIo(completion.io))?;
-        match io.owner {
-            Owner::Request(request) => self.ports.part_done(request, completion.result),
-            Owner::Block { partition, .. }
-            | Owner::Commit { partition }
-            | Owner::WriteBackSync { partition } => {
-                let Completion { result, data_crc, .. } = completion;
-                self.cache[partition as usize].on_io(now, io.owner, result, data_crc, &mut self.ports);
-            }
-        }
-        self.ports.dispatch(now);
+        self.ports.completed(now, completion).ok_or(UnknownIo(completion.io))?;
+        self.advance(now);
         Ok(())
     }
 
     /// A deadline may have passed. Harmless when none has.
     pub fn on_timer(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    /// Hands out the completions whose time has come, and dispatches what the scheduler then allows.
+    fn advance(&mut self, now: Time) {
+        while let Some((completion, owner)) = self.ports.release(now) {
+            match owner {
+                Owner::Request(request) => self.ports.part_done(request, completion.result),
+                Owner::Block { partition, .. }
+                | Owner::Commit { partition }
+                | Owner::WriteBackSync { partition } => {
+                    let Completion { result, data_crc, .. } = completion;
+                    self.cache[partition as usize].on_io(now, owner, result, data_crc, &mut self.ports);
+                }
+            }
+        }
         self.ports.dispatch(now);
     }
 

@@ -16,6 +16,7 @@ pub mod cache;
 mod config;
 mod fence;
 mod owed;
+pub mod paced;
 pub mod peers;
 mod ports;
 pub mod predict;

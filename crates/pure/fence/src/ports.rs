@@ -1,6 +1,6 @@
 //! What the parts of the core share: the scheduler, the I/Os and requests outstanding, the effects to carry out.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
@@ -60,12 +60,23 @@ pub(crate) struct Ports {
     requests: Slab<Outstanding>,
     ios: Slab<(QueuedIo, NewIo)>,
     generation: u32,
+    /// Completions by the time they become known, equal times in their order.
+    held: BTreeMap<(Time, u64), (Completion, Owner)>,
+    completions: u64,
     pub(crate) effects: VecDeque<Effect>,
 }
 
 impl Ports {
     pub(crate) fn new(scheduler: Box<dyn Scheduler>) -> Self {
-        Self { scheduler, requests: Slab::new(), ios: Slab::new(), generation: 0, effects: VecDeque::new() }
+        Self {
+            scheduler,
+            requests: Slab::new(),
+            ios: Slab::new(),
+            generation: 0,
+            held: BTreeMap::new(),
+            completions: 0,
+            effects: VecDeque::new(),
+        }
     }
 
     /// A request that is answered when [`part_done`](Self::part_done) has been called `parts` times.
@@ -115,15 +126,25 @@ impl Ports {
         queued.io
     }
 
-    /// The I/O that has completed, or `None` if there is none of that name.
-    pub(crate) fn completed(&mut self, now: Time, completion: &Completion) -> Option<NewIo> {
+    /// An I/O has completed; [`release`](Self::release) gives it when it may become known. `None` if there is none of
+    /// that name.
+    pub(crate) fn completed(&mut self, now: Time, completion: Completion) -> Option<()> {
         let index = completion.io.slot();
         if self.ios.get(index)?.0.io != completion.io {
             return None;
         }
         let (queued, io) = self.ios.remove(index)?;
         self.scheduler.completed(now, queued);
-        Some(io)
+        self.completions += 1;
+        let when = self.scheduler.release_at(now, &queued);
+        self.held.insert((when, self.completions), (completion, io.owner));
+        Some(())
+    }
+
+    /// The next completion whose time has come, with who waits for it.
+    pub(crate) fn release(&mut self, now: Time) -> Option<(Completion, Owner)> {
+        let first = self.held.first_entry().filter(|entry| entry.key().0 <= now)?;
+        Some(first.remove())
     }
 
     /// Dispatches all that the scheduler allows now.
@@ -155,7 +176,8 @@ impl Ports {
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {
-        self.scheduler.next_deadline()
+        let released = self.held.first_key_value().map(|(&(when, _), _)| when);
+        [self.scheduler.next_deadline(), released].into_iter().flatten().min()
     }
 }
 

@@ -13,6 +13,8 @@ use virtbench_units::parse_duration_ns;
 pub enum FenceCommand {
     /// Run paper 5's evaluation in virtual time, measured beside published
     Simulate(SimulateArgs),
+    /// Search slots, caches and partitions that meet targets, in virtual time
+    Plan(PlanArgs),
 }
 
 /// `virtbench fence simulate`
@@ -39,12 +41,25 @@ Examples:
   virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
   virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
 pub struct SimulateArgs {
-    /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8 [default: all]
+    /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8, own [default: all]
     #[arg(long, value_name = "FIGURE")]
     pub figure: Vec<Figure>,
     /// Only this workload; may be repeated: fileserver, mailserver, webserver [default: all]
     #[arg(long, value_name = "NAME")]
     pub workload: Vec<Personality>,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Write the page with figures here
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print one JSON object instead of tables
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The world that is simulated.
+#[derive(Debug, Args)]
+pub struct WorldArgs {
     /// Settings from a TOML file; the options below go before it
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
@@ -72,7 +87,38 @@ pub struct SimulateArgs {
     /// Threads that run simulations; the result is the same [default: one a processor]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
-    /// Write the page with figures here
+}
+
+/// `virtbench fence plan`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each candidate is a number of slots, their length, a cache size and a layout of partitions, or virtual devices \
+instead of slots. All are simulated briefly, the best again at length; intervals are 95 %, and a target is met \
+when the whole interval meets it. The exit code is 0 whether or not a plan meets the targets; --json says it \
+in .met.
+
+Examples:
+  virtbench fence plan --workload mailserver --load 15,45,45,45 --deviation 15 --response 60
+  virtbench fence plan --workload webserver --load 20,20 --deviation 10 --response 30 --html plan.html")]
+pub struct PlanArgs {
+    /// What the machines do: fileserver, mailserver or webserver
+    #[arg(long, value_name = "NAME")]
+    pub workload: Personality,
+    /// File accesses a second of each machine, 1 to 8 of them
+    #[arg(long, value_name = "N,...", value_delimiter = ',', required = true)]
+    pub load: Vec<f64>,
+    /// The most that any machine's mean response time may deviate in company, percent
+    #[arg(long, value_name = "PERCENT")]
+    pub deviation: f64,
+    /// The longest mean response time of any machine in company, milliseconds
+    #[arg(long, value_name = "MS")]
+    pub response: f64,
+    /// Candidates that are simulated at length
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=200))]
+    pub budget: u16,
+    #[command(flatten)]
+    pub world: WorldArgs,
+    /// Write the page with the front here
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print one JSON object instead of tables

@@ -1,8 +1,10 @@
 //! `virtbench fence`
 
+mod beyond;
 mod explain;
 mod page;
 mod parallel;
+mod plan;
 mod settings;
 mod simulate;
 mod table;
@@ -14,5 +16,6 @@ use crate::exit::Outcome;
 pub fn execute(command: &FenceCommand) -> Outcome {
     match command {
         FenceCommand::Simulate(args) => simulate::execute(args),
+        FenceCommand::Plan(args) => plan::execute(args),
     }
 }

@@ -40,6 +40,9 @@ pub struct Case {
     pub shares: Vec<f64>,
     /// Machines, and slots, of the system whose saturation it is a share of: the paper's four.
     pub of: usize,
+    /// The system for which the machines are paced, where it is another: both then have the same threads with
+    /// the same think times.
+    pub load_of: Option<System>,
 }
 
 /// What one machine did.
@@ -76,13 +79,19 @@ impl Case {
     /// The 4-VM heterogeneous workload of section 4.3: 8 % and three times 24 % of saturation.
     #[must_use]
     pub fn heterogeneous(system: System, workload: Personality) -> Self {
-        Self { system, workload, shares: vec![0.08, 0.24, 0.24, 0.24], of: 4 }
+        Self { system, workload, shares: vec![0.08, 0.24, 0.24, 0.24], of: 4, load_of: None }
     }
 
     /// `vms` machines of 5 % of saturation each (sections 7.2 and 7.3.1).
     #[must_use]
     pub fn low(system: System, workload: Personality, vms: usize) -> Self {
-        Self { system, workload, shares: vec![0.05; vms], of: 4 }
+        Self { system, workload, shares: vec![0.05; vms], of: 4, load_of: None }
+    }
+
+    /// The same with the machines as they are paced for `other`.
+    #[must_use]
+    pub fn under_load_of(self, other: System) -> Self {
+        Self { load_of: Some(other), ..self }
     }
 
     /// Its name, for progress and errors.
@@ -97,58 +106,82 @@ impl Case {
     /// The world cannot be, broke, or did nothing.
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
         let world = |error| CaseError::World { case: self.name(), error };
-        let vms = self.shares.len();
-        let mut pilot = Bench {
-            system: &self.system,
-            settings,
-            predictors,
-            cache_blocks: 0,
-            span: settings.span(f64::MAX),
-        };
-        let hit_rate = size_cache(&mut pilot, self.workload, self.of).map_err(world)?;
-        let rough = saturation(&pilot, self.workload, self.of).map_err(world)?;
-        let bench = Bench { span: settings.span(rough), ..pilot };
-        let saturation = saturation(&bench, self.workload, self.of).map_err(world)?;
-        let paced = pace(&bench, self.workload, &self.shares, saturation).map_err(world)?;
-        let mut alone = vec![Vec::new(); vms];
-        let mut together = vec![Vec::new(); vms];
-        let mut events = 0;
-        let mut seeds = SeedSequence::new(settings.seed);
-        for _ in 0..settings.replications.max(1) {
-            let seed = seeds.next_seed();
-            let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
-            for vm in 0..vms {
-                let mut clients = vec![Client::Off; vms];
-                clients[vm] = all[vm].clone();
-                let mut outcome = bench.run(clients, seed).map_err(world)?;
-                events += outcome.events;
-                alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
+        let (bench, saturation, hit_rate) =
+            self.saturated(&self.system, settings, predictors).map_err(world)?;
+        let paced = match &self.load_of {
+            None => pace(&bench, self.workload, &self.shares, saturation).map_err(world)?,
+            Some(other) => {
+                let (other, load, _) = self.saturated(other, settings, predictors).map_err(world)?;
+                pace(&other, self.workload, &self.shares, load).map_err(world)?
             }
-            let outcome = bench.run(all, seed).map_err(world)?;
-            events += outcome.events;
-            outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
-        }
-        let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
-        let vms =
-            results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(self.name()))?;
-        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks: bench.cache_blocks, events })
+        };
+        let (vms, events) = measure(&bench, &paced).map_err(world)?;
+        let vms = vms.ok_or_else(|| CaseError::Nothing(self.name()))?;
+        let cache_blocks = bench.cache_blocks;
+        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks, events })
     }
+
+    /// A system with its caches sized, its saturation in accesses a second, and the hit rate reached.
+    pub(super) fn saturated<'a>(
+        &self,
+        system: &'a System,
+        settings: &'a Settings,
+        predictors: &'a Predictors,
+    ) -> Result<(Bench<'a>, f64, Option<f64>), WorldError> {
+        let mut pilot =
+            Bench { system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
+        let hit_rate = size_cache(&mut pilot, self.workload, self.of)?;
+        let rough = saturation(&pilot, self.workload, self.of)?;
+        let bench = Bench { span: settings.span(rough), ..pilot };
+        let saturation = saturation(&bench, self.workload, self.of)?;
+        Ok((bench, saturation, hit_rate))
+    }
+}
+
+/// Runs each machine alone and all together, with a seed for each replication. Nothing where a machine did nothing;
+/// with the events of all runs.
+pub(super) fn measure(
+    bench: &Bench<'_>,
+    paced: &[Paced],
+) -> Result<(Option<Vec<VmResult>>, u64), WorldError> {
+    let vms = paced.len();
+    let settings = bench.settings;
+    let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
+    let mut alone = vec![Vec::new(); vms];
+    let mut together = vec![Vec::new(); vms];
+    let mut events = 0;
+    let mut seeds = SeedSequence::new(settings.seed);
+    for _ in 0..settings.replications.max(1) {
+        let seed = seeds.next_seed();
+        for vm in 0..vms {
+            let mut clients = vec![Client::Off; vms];
+            clients[vm] = all[vm].clone();
+            let mut outcome = bench.run(clients, seed)?;
+            events += outcome.events;
+            alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
+        }
+        let outcome = bench.run(all.clone(), seed)?;
+        events += outcome.events;
+        outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
+    }
+    let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
+    Ok((results.collect(), events))
 }
 
 /// One machine in one run.
 #[derive(Debug, Clone, Copy)]
-struct Sample {
+pub(super) struct Sample {
     per_second: f64,
     mean_ms: f64,
 }
 
 impl Sample {
-    fn of(figures: &VmFigures) -> Self {
+    pub(super) fn of(figures: &VmFigures) -> Self {
         Self { per_second: figures.per_second(), mean_ms: figures.mean_ms().unwrap_or(f64::NAN) }
     }
 }
 
-fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
+pub(super) fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
         mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
     };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::figures::{Figure, Metric, Row};
+use super::figures::{Figure, Machine, Metric, PACED, Row};
 use crate::client::Personality;
 
 /// A sentence of the paper about a figure's shape.
@@ -48,6 +48,7 @@ pub fn findings(rows: &[Row]) -> Vec<Finding> {
         found.extend(hit_rate(&of(Figure::FourB), workload));
         found.extend(slots(&of(Figure::Seven), workload));
         found.extend(knee(&of(Figure::Eight), workload));
+        found.extend(own(&of(Figure::Own), workload));
     }
     found
 }
@@ -140,4 +141,37 @@ fn knee(rows: &[&Row], workload: Personality) -> Option<Finding> {
         held: ten > twenty && (ten - twenty) / 10.0 > (twenty - forty) / 20.0,
         measured: listed(&deviation),
     })
+}
+
+/// By how much a scheduler of our own is to lower response times.
+const LOWER: f64 = 0.25;
+
+/// Our own aim, not the paper's.
+fn own(rows: &[&Row], workload: Personality) -> Vec<Finding> {
+    let value = |label: &str, machine: Machine, metric: Metric| {
+        let row = |row: &&&Row| row.system == label && row.machine == machine && row.metric == metric;
+        rows.iter().find(row).map(|row| row.measured.mean)
+    };
+    let machine = |machine: Machine| {
+        let pair = |metric| Some((value("VirtualFence", machine, metric)?, value(PACED, machine, metric)?));
+        let (fence_ms, own_ms) = pair(Metric::ResponseTogetherMs)?;
+        let (fence, own) = pair(Metric::ResponseDeviation)?;
+        let (fence_throughput, own_throughput) = pair(Metric::ThroughputDeviation)?;
+        let lower = 1.0 - own_ms / fence_ms;
+        Some(Finding {
+            figure: Figure::Own,
+            workload,
+            claim: format!(
+                "our aim, {}: response time lower by 25 % or more, at no more deviation than VirtualFence's",
+                machine.name()
+            ),
+            held: lower >= LOWER && own <= fence && own_throughput <= fence_throughput,
+            measured: format!(
+                "{fence_ms:.1} ms to {own_ms:.1} ms, {:.0} % lower; response time deviation {fence:.1} % to {own:.1} %, \
+                 throughput {fence_throughput:.1} % to {own_throughput:.1} %",
+                lower * 100.0
+            ),
+        })
+    };
+    [Machine::Low, Machine::Each].into_iter().filter_map(machine).collect()
 }

@@ -7,7 +7,9 @@
 mod case;
 mod figures;
 mod findings;
+mod guard;
 mod pace;
+mod plan;
 mod published;
 mod settings;
 mod system;
@@ -15,7 +17,13 @@ mod system;
 pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
 pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row};
 pub use findings::{Finding, findings};
+pub use guard::{Guard, GuardResult, run_guard};
 pub use pace::{Bench, Paced};
+pub use plan::{Layout, Plan, PlanError, Targets, Trial, front, plans, survivors};
 pub use published::{Published, published};
 pub use settings::{Saturating, Settings, SettingsError};
-pub use system::{Sharing, Store, System};
+pub use system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
+
+#[cfg(test)]
+#[path = "beyond_tests.rs"]
+mod beyond_tests;

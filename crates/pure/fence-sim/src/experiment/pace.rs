@@ -196,7 +196,12 @@ fn pace_one(
     Ok(paced.unwrap_or(Paced { client, wanted, reached: 0.0, waits_s: 0.0 }))
 }
 
-fn closed(settings: &Settings, personality: Personality, threads: u32, think_ns: f64) -> ClosedLoop {
+pub(super) fn closed(
+    settings: &Settings,
+    personality: Personality,
+    threads: u32,
+    think_ns: f64,
+) -> ClosedLoop {
     let (files, page_cache_hits) = (settings.files(personality), settings.page_cache_hits);
     ClosedLoop { personality, files, threads, think_ns, page_cache_hits }
 }

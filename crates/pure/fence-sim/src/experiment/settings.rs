@@ -45,6 +45,8 @@ pub struct Settings {
     pub file_set_bytes: u64,
     /// Size of each virtual disk in bytes; as large as both devices allow where it is not given.
     pub disk_bytes: Option<u64>,
+    /// Bytes from the start of one virtual disk to that of the next; side by side where it is not given.
+    pub stride_bytes: Option<u64>,
     /// Size of the accesses that the predictors are calibrated with, bytes.
     pub calibration_bytes: u64,
     /// Share of reads that the guests' page caches answer.
@@ -70,6 +72,7 @@ impl Default for Settings {
             ssd: SsdModel::of(SsdProfile::Spec),
             file_set_bytes: 32 << 20,
             disk_bytes: None,
+            stride_bytes: None,
             calibration_bytes: 4096,
             page_cache_hits: 0.0,
             measure_s: 200.0,

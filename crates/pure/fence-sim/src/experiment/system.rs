@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::paced::{Class, Due, PacedConfig};
 use virtbench_fence::peers::FairConfig;
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
@@ -66,6 +67,30 @@ pub enum Sharing {
     Fair,
     /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
     Slots(f64),
+    /// Such slots of so many milliseconds, so many for each virtual disk in turn.
+    Rotation(f64, SlotCounts),
+    /// A virtual device for each disk, answers when they are due, all shares alike.
+    Paced(Pacing),
+}
+
+/// How many slots each virtual disk has in a rotation.
+pub type SlotCounts = [u8; MOST_PLANNED];
+/// The most virtual disks whose slots are counted one by one.
+pub const MOST_PLANNED: usize = 8;
+
+/// The parameters of [`Sharing::Paced`]; see [`PacedConfig`].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Pacing {
+    /// Time that is reserved for a predicted one.
+    pub reserve: f64,
+    /// When answers are due on the slow and on the fast device, milliseconds.
+    pub due_ms: [f64; 2],
+    /// Whether they are due so long after the virtual device finished rather than began.
+    pub after_finish: bool,
+    /// How far a disk may run ahead of its virtual device, milliseconds.
+    pub burst_ms: f64,
+    /// What is due within this of the first is served by nearness, milliseconds.
+    pub window_ms: f64,
 }
 
 /// A way of storing virtual disks: Table 1's rows and the baselines are values of it.
@@ -77,7 +102,17 @@ pub struct System {
     pub sharing: Sharing,
 }
 
+impl Pacing {
+    /// What was found to lower the mean response time of all machines by a quarter at less than `VirtualFence`'s deviation,
+    /// on all three workloads.
+    pub const CHOSEN: Self =
+        Self { reserve: 0.9, due_ms: [20.0, 0.2], after_finish: true, burst_ms: 0.0, window_ms: 80.0 };
+}
+
 impl System {
+    /// `VirtualFence(50 %, 20 ms)`.
+    pub const VIRTUAL_FENCE: Self = Self::new(Store::Partitioned { hit_percent: 50.0 }, Sharing::Slots(20.0));
+
     /// A system.
     #[must_use]
     pub const fn new(store: Store, sharing: Sharing) -> Self {
@@ -97,13 +132,18 @@ impl System {
             Sharing::Fifo => format!("{store}, FIFO"),
             Sharing::Fair => format!("{store}, fair queueing"),
             Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
+            Sharing::Rotation(ms, slots) => {
+                let slots: Vec<String> = slots.iter().filter(|n| **n > 0).map(u8::to_string).collect();
+                format!("{store}, {} slots of {ms} ms", slots.join("+"))
+            }
+            Sharing::Paced(_) => format!("{store}, paced"),
         }
     }
 
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
     pub fn keeps_slots_idle(&self) -> bool {
-        matches!(self.sharing, Sharing::Slots(_))
+        matches!(self.sharing, Sharing::Slots(_) | Sharing::Rotation(..) | Sharing::Paced(_))
     }
 
     /// The hit rate that its caches are sized for, percent; none without caches.
@@ -150,10 +190,15 @@ impl System {
                 idle_ns: FAIR_IDLE_NS,
             }),
             Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
+            Sharing::Rotation(ms, counts) => SchedulerConfig::Slots(SlotsConfig {
+                owners: rotation(&counts[..clients.len().min(MOST_PLANNED)]),
+                ..slots(ms, clients.len(), predictors)
+            }),
+            Sharing::Paced(pacing) => SchedulerConfig::Paced(paced(&pacing, clients.len(), predictors)),
         };
         WorldConfig {
             fence: Config {
-                disks: partitions(size_bytes, clients.len()),
+                disks: partitions(size_bytes, settings.stride_bytes.unwrap_or(size_bytes), clients.len()),
                 slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
                 fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
                 backing,
@@ -193,14 +238,40 @@ fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
     }
 }
 
-/// Partitions of `size_bytes`, in whole MiB, for `disks` virtual disks.
-fn partitions(size_bytes: u64, disks: usize) -> Vec<DiskConfig> {
+/// Slots in turn, those of one disk as far apart as rounds allow.
+fn rotation(counts: &[u8]) -> Vec<SlotOwner> {
+    let rounds = counts.iter().copied().max().unwrap_or(0);
+    let round = |round: u8| {
+        let owners = (0..).zip(counts).filter(move |(_, count)| **count > round);
+        owners.map(|(disk, _)| SlotOwner::Disk(DiskId(disk)))
+    };
+    (0..rounds).flat_map(round).collect()
+}
+
+/// An equal share for each disk.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig {
+    let ns = |ms: f64| (ms * 1e6) as u64;
+    let due = if pacing.after_finish { Due::AfterFinish } else { Due::AfterStart };
+    PacedConfig {
+        classes: vec![Class::Predictable(1.0 / disks as f64); disks],
+        predict: predictors.clone(),
+        reserve: pacing.reserve,
+        due: pacing.due_ms.map(|ms| due(ns(ms))),
+        burst_ns: ns(pacing.burst_ms),
+        window_ns: ns(pacing.window_ms),
+        guard_ns: None,
+    }
+}
+
+/// Partitions of `size_bytes` that begin `stride_bytes` apart, in whole MiB, for `disks` virtual disks.
+fn partitions(size_bytes: u64, stride_bytes: u64, disks: usize) -> Vec<DiskConfig> {
     const MIB: u64 = 1 << 20;
-    let size_bytes = size_bytes / MIB * MIB;
+    let (size_bytes, stride_bytes) = (size_bytes / MIB * MIB, stride_bytes / MIB * MIB);
     (0..disks as u64)
         .map(|disk| DiskConfig {
             uuid: u128::from(disk + 1).to_le_bytes(),
-            offset_bytes: disk * size_bytes,
+            offset_bytes: disk * stride_bytes,
             size_bytes,
         })
         .collect()

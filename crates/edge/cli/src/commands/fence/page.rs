@@ -4,6 +4,7 @@ use virtbench_fence_sim::calibrate::Calibration;
 use virtbench_fence_sim::experiment::{Figure, Finding, Row, Saturating, Settings};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
+use super::beyond::{self, GuardRow};
 use super::explain::{self, Explanation};
 
 /// The page as HTML.
@@ -13,6 +14,7 @@ pub fn html(
     rows: &[Row],
     findings: &[Finding],
     explanations: &[Explanation],
+    guards: &[GuardRow],
 ) -> String {
     let judged: Vec<f64> = rows.iter().filter_map(Row::outside).collect();
     let held = judged.iter().filter(|outside| **outside == 0.0).count();
@@ -27,10 +29,14 @@ pub fn html(
         details: details(settings),
         cautions: explain::CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
         figures,
-        tables: [explanation_table(explanations), Some(calibration_table(calibration))]
-            .into_iter()
-            .flatten()
-            .collect(),
+        tables: [
+            beyond::table(guards),
+            explanation_table(explanations),
+            Some(calibration_table(calibration)),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }

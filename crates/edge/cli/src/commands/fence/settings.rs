@@ -5,11 +5,11 @@ use std::fs;
 use virtbench_fence_sim::disk::SsdModel;
 use virtbench_fence_sim::experiment::Settings;
 
-use crate::args::fence::SimulateArgs;
+use crate::args::fence::WorldArgs;
 use crate::exit::{Failure, Kind};
 
 /// The settings: the file's, then the options'.
-pub fn settings(args: &SimulateArgs) -> Result<Settings, Failure> {
+pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
     let mut settings = match &args.config {
         None => Settings::default(),
         Some(path) => {

@@ -10,9 +10,11 @@ use serde::Serialize;
 use virtbench_fence_sim::calibrate::{Calibration, Errors, calibrate};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::{
-    Bar, Case, CaseResult, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
+    Bar, Case, CaseResult, Figure, Finding, Guard, Machine, Metric, Published, Row, Settings, findings,
+    published,
 };
 
+use super::beyond::{self, GuardRow};
 use super::explain::{self, Explanation};
 use super::{page, parallel, settings, table};
 use crate::args::fence::SimulateArgs;
@@ -21,7 +23,7 @@ use crate::{interrupt, progress};
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
-    let settings = settings::settings(args)?;
+    let settings = settings::settings(&args.world)?;
     let figures = chosen(&args.figure, &Figure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
     let bars: Vec<Bar> = figures.iter().flat_map(|figure| figure.bars(&workloads)).collect();
@@ -31,15 +33,15 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
             "no figure that was asked for shows a workload that was asked for: 4b shows fileserver, 5 mailserver",
         ));
     }
-    let calibration = calibrate(&settings.hdd, &settings.ssd, settings.calibration_bytes, settings.seed)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    let calibration = calibrated(&settings)?;
     let changes = explain::changes(&settings, &figures, &workloads);
     let work: Vec<Work> = bars
         .iter()
         .map(|bar| Work { case: &bar.case, settings: &settings })
         .chain(changes.iter().map(|change| Work { case: &change.bar.case, settings: &change.settings }))
         .collect();
-    let results = run(&work, args.jobs)?;
+    let results = run(&work, args.world.jobs)?;
+    let guards = guards(&beyond::asked(&figures, &workloads), &settings, args.world.jobs)?;
     let known = published()?;
     let rows: Vec<Row> =
         bars.iter().zip(&results).flat_map(|(bar, result)| bar.rows(result, &known)).collect();
@@ -50,18 +52,18 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
         .filter_map(|(change, result)| change.explain(result))
         .collect();
     if let Some(path) = &args.html {
-        let html = page::html(&settings, &calibration, &rows, &findings, &explanations);
+        let html = page::html(&settings, &calibration, &rows, &findings, &explanations, &guards);
         fs::write(path, html).with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {
         serde_json::to_writer(
             &mut out,
-            &Report::new(&settings, &calibration, &rows, &findings, &explanations),
+            &Report::new(&settings, &calibration, &rows, &findings, &explanations, &guards),
         )?;
         writeln!(out)?;
     } else {
-        table::write(&mut out, &calibration, &rows, &findings, &explanations)?;
+        table::write(&mut out, &calibration, &rows, &findings, &explanations, &guards)?;
     }
     Ok(())
 }
@@ -80,12 +82,35 @@ struct Work<'a> {
 impl Work<'_> {
     /// Calibrates the predictors of these settings and measures.
     fn run(&self) -> Result<CaseResult, Failure> {
-        let Settings { hdd, ssd, calibration_bytes, seed, .. } = self.settings;
-        let usage = |error: anyhow::Error| Failure::new(Kind::Usage, error);
-        let calibration =
-            calibrate(hdd, ssd, *calibration_bytes, *seed).map_err(|error| usage(error.into()))?;
-        self.case.run(self.settings, &calibration.predictors).map_err(|error| usage(error.into()))
+        let calibration = calibrated(self.settings)?;
+        self.case
+            .run(self.settings, &calibration.predictors)
+            .map_err(|error| Failure::new(Kind::Usage, error))
     }
+}
+
+/// The predictors of these settings.
+pub fn calibrated(settings: &Settings) -> Result<Calibration, Failure> {
+    calibrate(&settings.hdd, &settings.ssd, settings.calibration_bytes, settings.seed)
+        .map_err(|error| Failure::new(Kind::Usage, error))
+}
+
+/// Does the experiments with best effort.
+fn guards(
+    asked: &[(Personality, Guard)],
+    settings: &Settings,
+    jobs: Option<usize>,
+) -> Result<Vec<GuardRow>, Failure> {
+    let results = parallel::in_order(asked, threads(jobs), || (), |one| beyond::run(*one, settings));
+    results.into_iter().map(finished).collect()
+}
+
+pub fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
+}
+
+pub fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
+    result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing")))
 }
 
 /// Does all work, what figures share only once; gives each piece its result.
@@ -100,15 +125,11 @@ fn run(work: &[Work<'_>], jobs: Option<usize>) -> Result<Vec<CaseResult>, Failur
             })
         })
         .collect();
-    let threads = jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get));
     let progress = progress::bar(distinct.len() as u64, "experiments");
     progress.tick();
-    let results = parallel::in_order(&distinct, threads, || progress.inc(1), Work::run);
+    let results = parallel::in_order(&distinct, threads(jobs), || progress.inc(1), Work::run);
     progress.finish_and_clear();
-    let results: Vec<CaseResult> = results
-        .into_iter()
-        .map(|result| result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing"))))
-        .collect::<Result<_, _>>()?;
+    let results: Vec<CaseResult> = results.into_iter().map(finished).collect::<Result<_, _>>()?;
     Ok(place.into_iter().map(|index| results[index].clone()).collect())
 }
 
@@ -120,6 +141,7 @@ struct Report<'a> {
     rows: Vec<RowReport<'a>>,
     findings: &'a [Finding],
     explanations: &'a [Explanation],
+    guards: &'a [GuardRow],
 }
 
 /// Prediction errors on held-out batches, predicted less measured.
@@ -154,6 +176,7 @@ impl<'a> Report<'a> {
         rows: &'a [Row],
         findings: &'a [Finding],
         explanations: &'a [Explanation],
+        guards: &'a [GuardRow],
     ) -> Self {
         let rows = rows
             .iter()
@@ -175,6 +198,6 @@ impl<'a> Report<'a> {
             .collect();
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
-        Self { settings, calibration: [slow, fast], rows, findings, explanations }
+        Self { settings, calibration: [slow, fast], rows, findings, explanations, guards }
     }
 }

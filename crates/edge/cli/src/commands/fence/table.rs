@@ -2,9 +2,11 @@
 
 use std::io::{self, Write};
 
+use super::beyond::{self, GuardRow};
 use super::explain::Explanation;
 use virtbench_fence_sim::calibrate::{Calibration, Errors};
 use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row};
+use virtbench_report::FenceTable;
 
 /// Writes the calibration, a table for each figure, and what is found of its shape.
 pub fn write(
@@ -13,6 +15,7 @@ pub fn write(
     rows: &[Row],
     findings: &[Finding],
     explanations: &[Explanation],
+    guards: &[GuardRow],
 ) -> io::Result<()> {
     writeln!(out, "Predictors calibrated as section 6.3 does; errors on held-out batches")?;
     for (device, errors) in [("HDD", &calibration.slow), ("SSD", &calibration.fast)] {
@@ -36,6 +39,9 @@ pub fn write(
             let held = if finding.held { "held" } else { "not held" };
             writeln!(out, "  {}: {}: {held} ({})", finding.workload.name(), finding.claim, finding.measured)?;
         }
+    }
+    if let Some(table) = beyond::table(guards) {
+        plain(out, &table)?;
     }
     if !explanations.is_empty() {
         writeln!(
@@ -108,4 +114,19 @@ fn short(value: f64) -> String {
         x if x >= 10.0 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
+}
+
+/// A table of the page as text.
+pub fn plain(out: &mut impl Write, table: &FenceTable) -> io::Result<()> {
+    writeln!(out, "\n{}", table.title)?;
+    let rows = || std::iter::once(&table.header).chain(&table.rows);
+    let width =
+        |column: usize| rows().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
+    for row in rows() {
+        for (column, cell) in row.iter().enumerate() {
+            write!(out, "  {cell:<width$}", width = width(column).unwrap_or(0))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
 }

@@ -1,0 +1,117 @@
+//! What goes beyond the paper and is no figure of one case: best effort beside predictable machines.
+
+use serde::Serialize;
+use virtbench_fence_sim::client::Personality;
+use virtbench_fence_sim::experiment::{Figure, Guard, GuardResult, Settings, System, VmResult, run_guard};
+use virtbench_model::Estimate;
+use virtbench_report::FenceTable;
+
+use super::simulate::calibrated;
+use crate::exit::{Failure, Kind};
+
+/// One row of the experiment.
+#[derive(Debug, Serialize)]
+pub struct GuardRow {
+    workload: Personality,
+    guard: Guard,
+    /// Of the predictable machine that is moved most, percent.
+    response_deviation: Value,
+    throughput_deviation: Value,
+    /// Mean response time of the low machine without and with best effort, milliseconds.
+    low_response_ms: [Value; 2],
+    /// Accesses a second.
+    best_effort: Value,
+}
+
+/// A mean with its interval.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Value {
+    /// The mean.
+    pub mean: f64,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
+
+impl From<Estimate> for Value {
+    fn from(estimate: Estimate) -> Self {
+        let span = estimate.span();
+        Self { mean: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+    }
+}
+
+impl Value {
+    /// As text with its interval.
+    pub fn cell(self, unit: &str) -> String {
+        match (self.low, self.high) {
+            (Some(low), Some(high)) => format!("{:.1} {unit} ({low:.1} to {high:.1})", self.mean),
+            _ => format!("{:.1} {unit}", self.mean),
+        }
+    }
+}
+
+/// The experiments that were asked for: part of the figure "own".
+pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Personality, Guard)> {
+    if !figures.contains(&Figure::Own) {
+        return Vec::new();
+    }
+    workloads.iter().flat_map(|workload| Guard::ALL.map(|guard| (*workload, guard))).collect()
+}
+
+/// Does one.
+pub fn run((workload, guard): (Personality, Guard), settings: &Settings) -> Result<GuardRow, Failure> {
+    let calibration = calibrated(settings)?;
+    let result = run_guard(guard, System::VIRTUAL_FENCE, workload, settings, &calibration.predictors)
+        .map_err(|error| Failure::new(Kind::Usage, error))?;
+    row(workload, guard, &result)
+        .ok_or_else(|| Failure::message(Kind::Usage, "no predictable machine was run"))
+}
+
+fn row(workload: Personality, guard: Guard, result: &GuardResult) -> Option<GuardRow> {
+    let deviation = |of: fn(&VmResult) -> Estimate| {
+        result.vms.iter().map(of).max_by(|a, b| a.mean.total_cmp(&b.mean)).map(Value::from)
+    };
+    Some(GuardRow {
+        workload,
+        guard,
+        response_deviation: deviation(|vm| vm.response_deviation)?,
+        throughput_deviation: deviation(|vm| vm.throughput_deviation)?,
+        low_response_ms: result.vms.first()?.response_ms.map(Value::from),
+        best_effort: result.best_effort.into(),
+    })
+}
+
+/// As a table of the page and of the text.
+pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
+    let cells = |row: &GuardRow| {
+        vec![
+            row.workload.name().to_owned(),
+            row.guard.name().to_owned(),
+            row.throughput_deviation.cell("%"),
+            row.response_deviation.cell("%"),
+            row.low_response_ms[0].cell("ms"),
+            row.low_response_ms[1].cell("ms"),
+            row.best_effort.cell("/s"),
+        ]
+    };
+    (!rows.is_empty()).then(|| FenceTable {
+        title: "Best effort beside predictable machines".to_owned(),
+        caption: "Three predictable machines (8, 24 and 24 % of saturation) without and with a fourth that is best \
+                  effort and asks for all it can get (16 threads). Deviation is that of the predictable machine that is \
+                  moved most, between best-effort load off and on."
+            .to_owned(),
+        header: [
+            "workload",
+            "classes",
+            "throughput deviation",
+            "response deviation",
+            "low, load off",
+            "low, load on",
+            "best effort gets",
+        ]
+        .map(str::to_owned)
+        .into(),
+        rows: rows.iter().map(cells).collect(),
+    })
+}

@@ -6,12 +6,14 @@
 //! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
-//! - [`read_table`] reads tables of results, a paper's or a user's.
+//! - [`read_table`] reads tables of results, a paper's or a user's; [`read_profile`] what an application does,
+//!   [`read_model_runs`] what a model of it did on two machines.
 //!
 //! Files come from strangers: they are at most [`MAX_FILE_BYTES`] (tables: [`MAX_TABLE_BYTES`]), counts are bounded, no number in
 //! them sizes an allocation, and no bytes make a reader panic.
 
 mod import;
+mod profile;
 pub mod results;
 mod table;
 pub mod trace;
@@ -20,5 +22,6 @@ mod write;
 pub use import::{
     Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
 };
+pub use profile::{MAX_PROFILE_BYTES, ProfileFileError, read_model_runs, read_profile};
 pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{
-    Band, Capacity, Figure, ModelLoadError, ModelRuns, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
+    Band, Capacity, Figure, ModelLoadError, ModelRuns, PROFILE_FORMAT, Profile, ProfileError, SizeShare,
+    Source,
 };
 use virtbench_units::parse_bytes;
 
@@ -138,7 +139,9 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
         host: None,
         elapsed_ns: None,
         devices: Vec::new(),
-        capacity: user.capacity.map(|value| Capacity { name: capacity_name.unwrap_or_else(|| "capacity".into()), value }),
+        capacity: user
+            .capacity
+            .map(|value| Capacity { name: capacity_name.unwrap_or_else(|| "capacity".into()), value }),
         io_per_second: given(Some(user.io_per_second)),
         reads_per_second: given(user.reads_per_second),
         writes_per_second: given(user.writes_per_second),

@@ -91,7 +91,9 @@ impl ModelRuns {
                 return refuse(figure, "it is too low, or no number".into());
             }
         }
-        for (figure, run) in [("reference.response_ms", self.reference), ("subject.response_ms", self.subject)] {
+        for (figure, run) in
+            [("reference.response_ms", self.reference), ("subject.response_ms", self.subject)]
+        {
             let cycle_ms = f64::from(self.workers) / run.io_per_second * 1e3;
             let spent_ms = self.think_ms + run.response_ms;
             if spent_ms > cycle_ms * 1.05 {

@@ -268,7 +268,9 @@ impl Profile {
     /// The capacity, or the I/O rate in its place.
     #[must_use]
     pub fn capacity(&self) -> Capacity {
-        self.capacity.clone().unwrap_or_else(|| Capacity { name: "I/O per second".into(), value: self.rate() })
+        self.capacity
+            .clone()
+            .unwrap_or_else(|| Capacity { name: "I/O per second".into(), value: self.rate() })
     }
 
     /// Whether an application can be so.
@@ -330,10 +332,14 @@ impl Profile {
         if sizes.is_empty() || sizes.len() > MAX_SIZES {
             refuse("sizes", format!("there are {}; between 1 and {MAX_SIZES} can be", sizes.len()))?;
         }
-        if let Some(size) =
-            sizes.iter().find(|size| !(size.size_bytes >= 1.0 && size.size_bytes.is_finite() && size.share_percent > 0.0))
+        if let Some(size) = sizes
+            .iter()
+            .find(|size| !(size.size_bytes >= 1.0 && size.size_bytes.is_finite() && size.share_percent > 0.0))
         {
-            refuse("sizes", format!("{} bytes at {} %: both must be above zero", size.size_bytes, size.share_percent))?;
+            refuse(
+                "sizes",
+                format!("{} bytes at {} %: both must be above zero", size.size_bytes, size.share_percent),
+            )?;
         }
         let shares: f64 = sizes.iter().map(|size| size.share_percent).sum();
         if (shares - 100.0).abs() > 1.0 {
@@ -345,7 +351,10 @@ impl Profile {
         {
             refuse(
                 "bytes_per_second",
-                format!("{rate} operations per second of {mean:.0} bytes on average are {:.0}, not {bytes}", mean * rate),
+                format!(
+                    "{rate} operations per second of {mean:.0} bytes on average are {:.0}, not {bytes}",
+                    mean * rate
+                ),
             )?;
         }
         Ok(())

@@ -2,6 +2,8 @@
 
 pub mod analyse;
 mod load_args;
+pub mod predict;
+pub mod profile;
 pub mod repeat;
 pub mod saturate;
 mod spec;
@@ -44,6 +46,10 @@ pub enum Command {
     Study(StudyCommand),
     /// Compare configurations with each other: a run's, or those of a table somebody published
     Analyse(analyse::AnalyseArgs),
+    /// Characterise what an application does to its storage
+    Profile(Box<profile::ProfileArgs>),
+    /// Predict how an application will do in a VM, from its profile
+    Predict(Box<predict::PredictArgs>),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
-const EDGES: [(&str, &[&str]); 13] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("units", &[]),
     ("workload", &["units"]),
     ("record", &["units", "workload"]),
@@ -21,8 +21,12 @@ const EDGES: [(&str, &[&str]); 13] = [
     ("agent", &["engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
+    ("profiler", &["record"]),
     ("bench", &["lab", "record", "units", "workload"]),
-    ("cli", &["engine", "formats", "lab", "study", "report", "model", "record", "units", "workload"]),
+    (
+        "cli",
+        &["engine", "formats", "lab", "study", "report", "model", "profiler", "record", "units", "workload"],
+    ),
 ];
 
 /// Lines after which a file is asked what its second idea is (tests that live beside it not counted).

@@ -8,6 +8,7 @@ mod analysed;
 mod figures;
 mod format;
 mod page;
+mod prediction;
 mod provenance;
 mod rows;
 mod run;
@@ -22,6 +23,7 @@ use virtbench_model::Margin;
 use virtbench_record::{PointRecord, Provenance, RunKind};
 
 pub use analysed::Analysed;
+pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
 

@@ -6,6 +6,8 @@ pub mod doctor;
 pub mod grid;
 pub mod load;
 pub mod man;
+pub mod predict;
+pub mod profile;
 pub mod report;
 pub mod saturate;
 pub mod study;

@@ -218,13 +218,17 @@ fn watch(
     Watched { first, last, ended, workers }
 }
 
-/// Threads that have moved data to or from storage, while their accounts can be read.
+/// Threads that have moved more than a hundredth of all data, while their accounts can be read.
 fn issuing_threads(tree: &Tree) -> u32 {
-    let issuing = |process: &Process| {
-        let tasks = process.tasks().into_iter().flatten().flatten();
-        tasks.filter(|task| task.io().is_ok_and(|io| io.read_bytes + io.write_bytes > 0)).count()
-    };
-    u32::try_from(tree.processes().iter().map(issuing).sum::<usize>()).unwrap_or(u32::MAX)
+    let tasks = |process: &Process| process.tasks().into_iter().flatten().flatten().collect::<Vec<_>>();
+    let moved: Vec<u64> = tree
+        .processes()
+        .iter()
+        .flat_map(tasks)
+        .filter_map(|task| task.io().ok().map(|io| io.read_bytes + io.write_bytes))
+        .collect();
+    let all: u64 = moved.iter().sum();
+    u32::try_from(moved.iter().filter(|bytes| **bytes * 100 > all).count()).unwrap_or(u32::MAX)
 }
 
 fn drain(tracing: &mut Result<Tracing, String>, analysis: &mut Analysis, tree: &Tree) {

@@ -186,7 +186,8 @@ pub struct Profile {
     pub workers: Figure<u32>,
     /// I/Os under way at once, mean over time.
     pub outstanding_mean: Figure<f64>,
-    /// I/Os of a single worker that were under way at once, at most; above 1 it does not wait for each.
+    /// I/Os of a single worker under way at once, not exceeded in 95 % of the time in which it has any;
+    /// above 1 it does not wait for each.
     pub outstanding_peak_per_worker: Figure<u32>,
     /// Mean response time of an operation, in nanoseconds.
     pub latency_ns: Figure<f64>,
@@ -252,17 +253,13 @@ impl Profile {
         self.outstanding_peak_per_worker.value().is_some_and(|peak| *peak > 1)
     }
 
-    /// How many operations can be under way at once: workers, or what they were seen to keep outstanding.
+    /// How many operations can be under way at once: one for each worker, or as many as it was seen to keep
+    /// outstanding.
     #[must_use]
     pub fn concurrency(&self) -> Option<u32> {
-        let workers = self.workers.value().copied();
-        let peak = self.outstanding_peak_per_worker.value().copied().unwrap_or(1);
-        let mean = self.outstanding_mean.value().copied().unwrap_or(0.0);
-        if peak <= 1 {
-            return workers;
-        }
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // clamped
-        Some((mean.ceil().clamp(1.0, f64::from(MAX_WORKERS)) as u32).max(workers.unwrap_or(1)))
+        let workers = self.workers.value().copied()?;
+        let depth = self.outstanding_peak_per_worker.value().copied().unwrap_or(1);
+        Some(workers.saturating_mul(depth.max(1)).clamp(1, MAX_WORKERS))
     }
 
     /// The capacity, or the I/O rate in its place.

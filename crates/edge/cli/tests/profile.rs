@@ -13,12 +13,16 @@ const VIRTBENCH: &str = env!("CARGO_BIN_EXE_virtbench");
 
 /// A load's options, without its target.
 const LOAD: [&str; 14] = [
-    "--size", "16MiB", "--bs", "8k", "--read", "70", "--rate", "300/s", "--ramp", "200ms", "--time", "3s", "--seed", "7",
+    "--size", "16MiB", "--bs", "8k", "--read", "70", "--rate", "300/s", "--ramp", "200ms", "--time", "3s",
+    "--seed", "7",
 ];
 
 fn prepared(folder: &Path) -> String {
     let target = folder.join("t.img").display().to_string();
-    assert_eq!(run(&["load", "--target", &target, "--size", "16MiB", "--ramp", "0s", "--time", "100ms"]).code(), 0);
+    assert_eq!(
+        run(&["load", "--target", &target, "--size", "16MiB", "--ramp", "0s", "--time", "100ms"]).code(),
+        0
+    );
     target
 }
 
@@ -54,13 +58,16 @@ fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
     let reads = 100.0 * value(&profile, "reads_per_second") / rate;
     assert!((62.0..78.0).contains(&reads), "{reads}");
     assert!((value(&profile, "bytes_per_second") / rate - 8192.0).abs() < 400.0);
-    let largest = profile["sizes"]["value"].as_array().unwrap().iter().max_by(|a, b| {
-        a["share_percent"].as_f64().unwrap().total_cmp(&b["share_percent"].as_f64().unwrap())
-    });
+    let largest =
+        profile["sizes"]["value"].as_array().unwrap().iter().max_by(|a, b| {
+            a["share_percent"].as_f64().unwrap().total_cmp(&b["share_percent"].as_f64().unwrap())
+        });
     assert_eq!(largest.unwrap()["size_bytes"], 8192.0);
     assert!(profile["random"]["value"]["low_percent"].as_f64().unwrap() > 97.0);
     assert_eq!(profile["workers"]["value"], 1);
-    assert!(value(&profile, "cpu_user_percent") >= 0.0 && profile["host"]["processors"].as_u64().unwrap() > 0);
+    assert!(
+        value(&profile, "cpu_user_percent") >= 0.0 && profile["host"]["processors"].as_u64().unwrap() > 0
+    );
     // The load's own table went to stderr; what was written comes back and is the same.
     let again = run(&["profile", "--from", &out, "--json"]);
     assert_eq!(again.json(), profile);
@@ -71,7 +78,20 @@ fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
 fn sequential_and_asynchronous_loads_are_recognised() {
     let folder = folder();
     let target = prepared(folder.path());
-    let load = ["--size", "16MiB", "--bs", "16k", "--random", "0", "--outstanding", "8", "--ramp", "0s", "--time", "2s"];
+    let load = [
+        "--size",
+        "16MiB",
+        "--bs",
+        "16k",
+        "--random",
+        "0",
+        "--outstanding",
+        "8",
+        "--ramp",
+        "0s",
+        "--time",
+        "2s",
+    ];
     let profile = profiled(&["--ramp", "500ms", "--time", "1s", "--json"], &target, &load).json();
     assert!(profile["random"]["value"]["high_percent"].as_f64().unwrap() < 5.0, "{profile}");
     assert!(profile["outstanding_peak_per_worker"]["value"].as_u64().unwrap() > 1, "{profile}");
@@ -95,7 +115,8 @@ fn without_events_the_accounts_speak_and_say_what_they_cannot_know() {
 fn an_application_that_forks_and_leaves_is_followed() {
     let folder = folder();
     let file = folder.path().join("w").display().to_string();
-    let script = format!("(sleep 0.3; dd if=/dev/zero of={file} bs=64k count=300 oflag=direct; sleep 0.3) & exit 3");
+    let script =
+        format!("(sleep 0.3; dd if=/dev/zero of={file} bs=64k count=300 oflag=direct; sleep 0.3) & exit 3");
     let finished = run(&["profile", "--json", "--", "sh", "-c", &script]);
     assert_eq!(finished.code(), 0, "{finished:?}");
     let profile = finished.json();
@@ -115,7 +136,9 @@ fn a_running_process_is_profiled_and_left_running() {
     let pid = load.id().to_string();
     let profile = wait_for("the load to begin", || {
         let finished = run(&["profile", "--pid", &pid, "--time", "1s", "--json"]);
-        (finished.code() == 0).then(|| finished.json()).filter(|profile| value(profile, "io_per_second") > 100.0)
+        (finished.code() == 0)
+            .then(|| finished.json())
+            .filter(|profile| value(profile, "io_per_second") > 100.0)
     });
     assert!(profile["name"].as_str().unwrap().contains("load"));
     assert!(is_alive(load.id()));
@@ -133,7 +156,8 @@ fn a_command_is_ended_with_its_time_and_with_virtbench() {
     let mut profiling = virtbench();
     profiling.args(["profile", "--", VIRTBENCH, "load", "--target", &target]).args(load);
     let mut profiling = profiling.spawn().unwrap();
-    let children = wait_for("the load", || Some(support::children(profiling.id())).filter(|found| !found.is_empty()));
+    let children =
+        wait_for("the load", || Some(support::children(profiling.id())).filter(|found| !found.is_empty()));
     profiling.kill().unwrap();
     profiling.wait().unwrap();
     wait_for("the load to end", || (!is_alive(children[0].0)).then_some(()));
@@ -149,7 +173,10 @@ fn what_cannot_be_profiled_is_said() {
     };
     for (text, said) in [
         ("name = 'x'\nio_per_second = 0\n", "0 is no rate"),
-        ("name = 'x'\nio_per_second = 100\nreads_per_second = 90\nwrites_per_second = 90\n", "90 reads and 90 writes"),
+        (
+            "name = 'x'\nio_per_second = 100\nreads_per_second = 90\nwrites_per_second = 90\n",
+            "90 reads and 90 writes",
+        ),
         ("name = 'x'\nio_per_second = 100\nrandom_percent = [80, 20]\n", "random"),
         ("name = 'x'\nio_per_second = 100\nwhat = 1\n", "unknown field"),
     ] {

@@ -1,14 +1,14 @@
 //! Which method, and what comes of it.
 
-use virtbench_record::Profile;
+use virtbench_record::{Figure, Profile, Source};
 
 use super::advise::{of_latency, of_queueing, of_ratio};
 use super::latency::{latency_interval, latency_model};
 use super::matching::Matching;
-use super::queueing::{Fitted, Reference, Subject};
+use super::queueing::{Fitted, Reference, Response, Subject};
 use super::ratio::Projection;
 use super::sampling::interval;
-use super::{ComputeCost, Inputs, PredictError, Prediction, PredictionMethod, Surface};
+use super::{ComputeCost, Inputs, PredictError, Prediction, PredictionMethod, Rounding, Surface};
 use crate::interval::Span;
 
 /// Above this share of what a disk can do, latencies depend on the rate too much to be added up.
@@ -151,13 +151,13 @@ fn by_queueing(
         inputs.profile.concurrency().ok_or(needs("the profile's workers, or its I/Os outstanding"))?;
     let found = projection.predict(inputs.seed);
     let reference = reference(inputs, surface, customers, found.reference_most_per_second);
-    let fitted = Fitted::new(reference, None).ok_or(PredictError::Inconsistent {
+    let fitted = Fitted::new(reference, 0.5).ok_or(PredictError::Inconsistent {
         rate: inputs.profile.rate(),
         most: found.reference_most_per_second,
     })?;
     let subject = Subject {
         disk_ratio: found.ratio,
-        longer: 1.0,
+        parallelism: None,
         compute: compute(inputs),
         processors: inputs.subject_processors.map_or(reference.processors, f64::from),
     };
@@ -169,9 +169,9 @@ fn by_queueing(
         let (disk_ratio, most) = projection.sampled(sample);
         let reference =
             Reference { disk_most_per_second: most.max(reference.per_second * 1.001), ..reference };
-        let parallelism = reference.disk_depth.max(1.0).powf(sample.unit());
-        let fitted = Fitted::new(reference, Some(parallelism))?;
-        let subject = Subject { disk_ratio, longer: sample.unit(), ..subject };
+        let fitted = Fitted::new(reference, sample.unit())?;
+        let parallelism = Some(reference.disk_depth.max(1.0).powf(sample.unit()));
+        let subject = Subject { disk_ratio, parallelism, ..subject };
         Some(fitted.on(&subject, 1.0).per_second / fitted.reference().per_second)
     });
     let drawn = drawn.map(|span| Span { low: span.low.min(ratio), high: span.high.max(ratio) });
@@ -187,12 +187,21 @@ fn reference(inputs: &Inputs<'_>, surface: Surface<'_>, customers: u32, most: f6
     Reference {
         customers,
         per_second: profile.rate(),
-        response_s: profile.latency_ns.value().map(|ns| ns / 1e9),
+        response: response(profile),
         user_s: per_operation(profile.cpu_user_percent.value()),
         system_s: per_operation(profile.cpu_system_percent.value()),
         processors: f64::from(*profile.processors.value().unwrap_or(&1)),
         disk_most_per_second: most,
         disk_depth: f64::from(surface.outstanding),
+    }
+}
+
+/// What the block layer sees of a response time is not all of it.
+fn response(profile: &Profile) -> Option<Response> {
+    match profile.latency_ns {
+        Figure::Known { value, source: Source::User } => Some(Response::Exactly(value / 1e9)),
+        Figure::Known { value, .. } => Some(Response::AtLeast(value / 1e9)),
+        Figure::Unavailable { .. } => None,
     }
 }
 
@@ -231,6 +240,7 @@ fn started(
         what_if: Vec::new(),
         beyond: Vec::new(),
         cautions: Vec::new(),
+        rounding: if method == PredictionMethod::Latency { inputs.rounding } else { Rounding::Exact },
     }
 }
 
@@ -249,10 +259,11 @@ fn cautions(inputs: &Inputs<'_>, method: PredictionMethod, matching: Option<&Mat
             said.push("The surface has no repetitions, so the interval knows nothing of noise.".into());
         }
         if let (Some(surface), Some(customers)) = (inputs.surface, profile.concurrency())
-            && (customers > surface.outstanding * 2 || customers * 2 < surface.outstanding)
+            && customers != surface.outstanding
         {
             said.push(format!(
-                "The surface was measured with {} I/Os outstanding, the application has {customers}.",
+                "The surface was measured with {} I/Os outstanding, the application has {customers}: one measured \
+                 with as many (--outstanding) tells more.",
                 surface.outstanding
             ));
         }

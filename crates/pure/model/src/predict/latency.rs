@@ -27,7 +27,8 @@ pub enum Rounding {
 }
 
 impl Rounding {
-    fn to(self, value: f64, steps: f64) -> f64 {
+    /// A value in steps of `1 / steps`, where it is rounded.
+    pub(super) fn to(self, value: f64, steps: f64) -> f64 {
         match self {
             Self::Exact => value,
             Self::AsPublished => (value * steps).round() / steps,

@@ -180,13 +180,15 @@ pub struct Prediction {
     pub beyond: Vec<Beyond>,
     /// What keeps a careful reader from taking this for more than it is.
     pub cautions: Vec<String>,
+    /// Whether it was rounded as the paper does, the capacity to a whole number.
+    pub rounding: Rounding,
 }
 
 impl Prediction {
     /// The capacity predicted.
     #[must_use]
     pub fn capacity(&self) -> f64 {
-        self.reference.value * self.ratio
+        self.rounding.to(self.reference.value * self.ratio, 1.0)
     }
 
     /// Its interval.

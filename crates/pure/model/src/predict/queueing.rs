@@ -5,15 +5,17 @@
 //! computes on the processors, and does an operation on the disk. Of the disk two figures are needed:
 //! what it can do at most, which a surface tells, and how many operations it works on at once (k), which
 //! one depth alone cannot tell. On the reference, k and Z are chosen so that the network has the
-//! application's own rate and response time; on the subject the disk does `ratio` times as much.
-//! Whether virtualization makes operations longer or fewer at once is not known: longer is assumed,
-//! and the interval allows for anything between.
+//! application's own rate and response time. A response time that was seen at the block layer is only
+//! the least that it can be: what lies above (completion, waking the thread) is not in it, and k is
+//! then anything that it allows for. On the subject the disk does `ratio` times as much, by operations
+//! that take longer, as many at once; the interval allows for any number at once up to the surface's
+//! depth, with which the answer is the surer the nearer that depth is to the application's own.
 
 use super::mva::{Network, Solved, Station, solve};
 use super::{Breakdown, ComputeCost, Part};
 
 /// Steps of a bisection.
-const STEPS: u32 = 30;
+const STEPS: u32 = 24;
 
 /// The application on the reference, in figures that a network is made of.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,8 +24,8 @@ pub struct Reference {
     pub customers: u32,
     /// Operations per second.
     pub per_second: f64,
-    /// Mean response time of the disk, in seconds, if known.
-    pub response_s: Option<f64>,
+    /// Mean response time of the disk, if known.
+    pub response: Option<Response>,
     /// User code of an operation, in seconds of one processor.
     pub user_s: f64,
     /// Kernel code of an operation, in seconds of one processor.
@@ -34,6 +36,15 @@ pub struct Reference {
     pub disk_most_per_second: f64,
     /// I/Os outstanding when that was measured: the disk works on no more at once.
     pub disk_depth: f64,
+}
+
+/// What is known of a response time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Response {
+    /// It is this, in seconds.
+    Exactly(f64),
+    /// It is this at least, in seconds: what the block layer saw.
+    AtLeast(f64),
 }
 
 /// A disk as a station.
@@ -52,11 +63,12 @@ impl Disk {
         self.parallelism / self.service_s
     }
 
-    /// The disk that does `ratio` times as much, with operations longer by `1 / ratio^longer`; `longer`
-    /// lies between 0 (as long, fewer at once) and 1 (longer, as many at once).
+    /// The disk that does `ratio` times as much, `parallelism` operations at once. One operation by itself
+    /// is no faster on a disk that does less.
     #[must_use]
-    pub fn changed(&self, ratio: f64, longer: f64) -> Self {
-        let parallelism = (self.parallelism * ratio.powf(1.0 - longer)).max(1.0);
+    pub fn changed(&self, ratio: f64, parallelism: f64) -> Self {
+        let least = if ratio < 1.0 { self.parallelism * ratio } else { 1.0 };
+        let parallelism = parallelism.max(least).max(1.0);
         Self { service_s: parallelism / (self.most_per_second() * ratio), parallelism }
     }
 }
@@ -79,8 +91,8 @@ pub struct Fitted {
 pub struct Subject {
     /// What its disk does at most, as a share of what the reference's does.
     pub disk_ratio: f64,
-    /// See [`Disk::changed`].
-    pub longer: f64,
+    /// Operations it works on at once; none for as many as the reference's.
+    pub parallelism: Option<f64>,
     /// What computing costs on it.
     pub compute: ComputeCost,
     /// Its processors.
@@ -88,35 +100,47 @@ pub struct Subject {
 }
 
 impl Fitted {
-    /// Fits a network. `parallelism` replaces k where the response time does not tell it. `None` where the
-    /// disk or the processors can do less than the application does.
+    /// Fits a network. Where k is not known exactly, `place` (0 to 1) says which of the possible ones is
+    /// taken, from the least to the most on a scale of ratios. `None` where the disk or the processors can
+    /// do less than the application does.
     #[must_use]
-    pub fn new(reference: Reference, parallelism: Option<f64>) -> Option<Self> {
+    pub fn new(reference: Reference, place: f64) -> Option<Self> {
         let cpu_s = reference.user_s + reference.system_s;
         let enough = reference.per_second < reference.disk_most_per_second
             && reference.per_second * cpu_s <= reference.processors * 1.001;
         if !enough {
             return None;
         }
-        let fitted = |parallelism: f64| {
-            let disk = Disk { service_s: parallelism / reference.disk_most_per_second, parallelism };
-            let elsewhere_s = fit_elsewhere(&reference, disk);
-            Self { reference, disk, elsewhere_s, response_off: None }
+        let disk =
+            |parallelism: f64| Disk { service_s: parallelism / reference.disk_most_per_second, parallelism };
+        let fitted = |parallelism: f64| Self {
+            reference,
+            disk: disk(parallelism),
+            elsewhere_s: fit_elsewhere(&reference, disk(parallelism)),
+            response_off: None,
         };
-        let Some(response_s) = reference.response_s else {
-            // The middle of what is possible, on a scale of ratios.
-            let middle = reference.disk_depth.max(1.0).sqrt();
-            return Some(fitted(parallelism.unwrap_or(middle).clamp(1.0, reference.disk_depth.max(1.0))));
-        };
+        let most = reference.disk_depth.max(1.0);
         let response = |fitted: &Self| fitted.solve_reference().residence_s[DISK];
-        let (mut low, mut high) = (1.0, reference.disk_depth.max(1.0));
-        for _ in 0..STEPS {
-            let middle = f64::midpoint(low, high);
-            if response(&fitted(middle)) < response_s { low = middle } else { high = middle }
+        let with_response =
+            |seconds: f64| first_from(1.0, most, |parallelism| response(&fitted(parallelism)) >= seconds);
+        match reference.response {
+            Some(Response::Exactly(seconds)) => {
+                let mut found = fitted(with_response(seconds));
+                found.response_off = Some(response(&found) / seconds - 1.0);
+                Some(found)
+            }
+            known => {
+                // More at once would leave the network slower than the application is.
+                let most = first_from(1.0, most, |parallelism| {
+                    solve(&network(&reference, disk(parallelism), 0.0)).per_second < reference.per_second
+                });
+                let least = match known {
+                    Some(Response::AtLeast(seconds)) => with_response(seconds).min(most),
+                    _ => 1.0,
+                };
+                Some(fitted(least * (most / least).powf(place)))
+            }
         }
-        let mut found = fitted(f64::midpoint(low, high));
-        found.response_off = Some(response(&found) / response_s - 1.0);
-        Some(found)
     }
 
     fn solve_reference(&self) -> Solved {
@@ -138,7 +162,8 @@ impl Fitted {
     /// The network on the subject, with `customers` times as many customers.
     #[must_use]
     pub fn on(&self, subject: &Subject, customers: f64) -> Outcome {
-        let Subject { disk_ratio, longer, compute, processors } = *subject;
+        let Subject { disk_ratio, parallelism, compute, processors } = *subject;
+        let disk = self.disk.changed(disk_ratio, parallelism.unwrap_or(self.disk.parallelism));
         let cost = |seconds: f64, overhead: f64| seconds * (1.0 + overhead) * compute.time_factor;
         let computed = self.reference.user_s + self.reference.system_s > 0.0;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
@@ -155,7 +180,7 @@ impl Fitted {
         };
         let added = (there.user_s + there.system_s)
             - (self.reference.user_s + self.reference.system_s) * compute.time_factor;
-        let solved = solve(&network(&there, self.disk.changed(disk_ratio, longer), elsewhere_s));
+        let solved = solve(&network(&there, disk, elsewhere_s));
         Outcome::new(&there, &solved, elsewhere_s, added)
     }
 }
@@ -172,6 +197,19 @@ fn network(reference: &Reference, disk: Disk, think_s: f64) -> Network {
             Station { demand_s: disk.service_s, servers: disk.parallelism },
         ],
     }
+}
+
+/// The first value between `low` and `high` of which something holds that holds of all above it; `high`
+/// if it holds of none.
+fn first_from(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    if holds(low) {
+        return low;
+    }
+    for _ in 0..STEPS {
+        let middle = f64::midpoint(low, high);
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
 }
 
 /// The waiting elsewhere with which the network has the application's rate; 0 where it has less without any.

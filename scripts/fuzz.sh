@@ -16,6 +16,7 @@ for target in $(cargo +nightly fuzz list); do
     fio) cp "$examples"/*.fio "fuzz/corpus/$target/" ;;
     diskspd) cp "$examples"/*.cmd "fuzz/corpus/$target/" ;;
     json) cp "$examples"/*.json "fuzz/corpus/$target/" ;;
+    profile) cp docs/data/*.toml "fuzz/corpus/$target/" ;;
     table) cp docs/data/*.csv "fuzz/corpus/$target/" ;;
     trace) cp "$examples"/*.csv "$examples"/*.iolog "fuzz/corpus/$target/" ;;
   esac

@@ -44,7 +44,7 @@ pub(crate) struct Tree {
     /// The last accounts of each process seen, by id and start time: a process that was reaped by
     /// somebody outside the tree is not forgotten.
     seen: BTreeMap<(i32, u64), Accounts>,
-    /// Processes whose accounts could not be read.
+    /// Processes whose I/O accounts could never be read.
     pub hidden: usize,
 }
 
@@ -103,15 +103,21 @@ impl Tree {
         self.hidden = 0;
         for process in self.processes() {
             let Ok(stat) = process.stat() else { continue };
-            let io = process.io();
-            self.hidden += usize::from(io.is_err());
-            let io = io.ok();
+            // Of one that has ended only root may read the I/O accounts: what was read last stands for them.
+            let io = process.io().ok().map(|io| {
+                (io.read_bytes, io.write_bytes.saturating_sub(io.cancelled_write_bytes), io.syscr, io.syscw)
+            });
+            let before = self.seen.get(&(stat.pid, stat.starttime));
+            let io =
+                io.or_else(|| before.map(|a| (a.read_bytes, a.written_bytes, a.read_calls, a.write_calls)));
+            self.hidden += usize::from(io.is_none());
+            let (read_bytes, written_bytes, read_calls, write_calls) = io.unwrap_or_default();
             let with_children = |own: u64, children: i64| own + u64::try_from(children).unwrap_or(0);
             let accounts = Accounts {
-                read_bytes: io.map_or(0, |io| io.read_bytes),
-                written_bytes: io.map_or(0, |io| io.write_bytes.saturating_sub(io.cancelled_write_bytes)),
-                read_calls: io.map_or(0, |io| io.syscr),
-                write_calls: io.map_or(0, |io| io.syscw),
+                read_bytes,
+                written_bytes,
+                read_calls,
+                write_calls,
                 user_ticks: with_children(stat.utime, stat.cutime),
                 system_ticks: with_children(stat.stime, stat.cstime),
             };

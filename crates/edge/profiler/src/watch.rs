@@ -20,8 +20,9 @@ use crate::tree::{Accounts, Tree};
 
 /// Between two looks at the events.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Between two looks at the processes.
-const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// Between two looks at the processes, where their accounts can be read after they have ended, and where
+/// they cannot.
+const SAMPLE_EVERY: [Duration; 2] = [Duration::from_millis(100), PAUSE];
 /// An application that lives shorter than this says nothing about rates.
 const SHORTEST: Duration = Duration::from_millis(100);
 
@@ -69,6 +70,12 @@ pub enum ProfilerError {
         seconds: f64,
         /// System calls that read or write.
         calls: u64,
+    },
+    /// Nobody lets us look.
+    #[error("the I/O accounts of {name} cannot be read: profile it as its own user, or as root")]
+    Hidden {
+        /// What it is.
+        name: String,
     },
     /// The figures contradict each other.
     #[error("what was seen cannot be: {0}")]
@@ -152,6 +159,9 @@ pub fn profile(
     let calls = seen.accounts.read_calls + seen.accounts.write_calls;
     let mut profile = figures(&seen);
     if !profile.io_per_second.value().is_some_and(|rate| *rate > 0.0) {
+        if seen.hidden_processes > 0 {
+            return Err(ProfilerError::Hidden { name: seen.name });
+        }
         return Err(ProfilerError::NoIo { name: seen.name, seconds: elapsed.as_secs_f64(), calls });
     }
     if let Some(how) = status.and_then(bad_end) {
@@ -186,6 +196,7 @@ fn watch(
     let mut ramping = !limits.ramp.is_zero();
     let mut ended = false;
     let mut workers = 0;
+    let sample_every = SAMPLE_EVERY[usize::from(!rustix::process::geteuid().is_root())];
     analysis.from_s = if ramping { f64::INFINITY } else { 0.0 };
     while !ended && !stop.load(Ordering::Relaxed) {
         thread::sleep(PAUSE);
@@ -197,7 +208,7 @@ fn watch(
             ramping = false;
         }
         ended = Application::has_ended(tree);
-        if last.at.elapsed() >= SAMPLE_EVERY || ended {
+        if last.at.elapsed() >= sample_every || ended {
             analysis.include(tree.threads());
             workers = workers.max(issuing_threads(tree));
             let moment = Moment::now(tree);

@@ -86,7 +86,9 @@ fn failure(error: ProfilerError) -> Failure {
         ProfilerError::Application(ApplicationError::Start { .. } | ApplicationError::NoProcess(_)) => {
             Kind::Target
         }
-        ProfilerError::TooShort { .. } | ProfilerError::NoIo { .. } => Kind::Target,
+        ProfilerError::TooShort { .. } | ProfilerError::NoIo { .. } | ProfilerError::Hidden { .. } => {
+            Kind::Target
+        }
         _ => Kind::Other,
     };
     Failure::new(kind, error)

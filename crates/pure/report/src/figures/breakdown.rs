@@ -9,21 +9,22 @@ use super::style::{HOVER, axis, layout, palette};
 use super::{Choice, Drawing, Figure, Variant};
 use crate::format::significant;
 
-/// Parts in the order in which they are spent, each with a colour of its own.
-const PARTS: [Part; 7] = [
-    Part::Compute,
-    Part::User,
-    Part::System,
-    Part::Elsewhere,
-    Part::Virtualization,
-    Part::SystemIo,
-    Part::Disk,
+/// Parts in the order in which they are spent, each with its colour in the palette: the disk as what is
+/// native to the question, virtualization as what the VM adds, waiting elsewhere in grey.
+const PARTS: [(Part, usize); 7] = [
+    (Part::Compute, 4),
+    (Part::User, 4),
+    (Part::System, 2),
+    (Part::Elsewhere, 7),
+    (Part::Virtualization, 1),
+    (Part::SystemIo, 5),
+    (Part::Disk, 0),
 ];
 
 /// The figure: a bar for each side.
 pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2]) -> Figure {
     let mut traces = Traces::new();
-    for (index, part) in PARTS.into_iter().enumerate() {
+    for (part, index) in PARTS {
         let of =
             |side: &Breakdown| side.0.iter().find(|(known, _)| *known == part).map_or(0.0, |(_, ms)| *ms);
         let values: Vec<f64> = sides.iter().map(of).collect();

@@ -18,6 +18,7 @@ for target in $(cargo +nightly fuzz list); do
     filebench) cp "$examples"/*.f "fuzz/corpus/$target/" ;;
     loadfile) cp "$examples"/*.load "fuzz/corpus/$target/" ;;
     json) cp "$examples"/*.json "fuzz/corpus/$target/" ;;
+    profile) cp docs/data/*.toml "fuzz/corpus/$target/" ;;
     table) cp docs/data/*.csv "fuzz/corpus/$target/" ;;
     trace) cp "$examples"/*.csv "$examples"/*.iolog "fuzz/corpus/$target/" ;;
   esac

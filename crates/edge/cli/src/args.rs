@@ -3,6 +3,8 @@
 pub mod analyse;
 pub mod fence;
 mod load_args;
+pub mod predict;
+pub mod profile;
 pub mod repeat;
 pub mod saturate;
 mod spec;
@@ -49,6 +51,10 @@ pub enum Command {
     Study(StudyCommand),
     /// Compare configurations with each other: a run's, or those of a table somebody published
     Analyse(analyse::AnalyseArgs),
+    /// Characterise what an application does to its storage
+    Profile(Box<profile::ProfileArgs>),
+    /// Predict how an application will do in a VM, from its profile
+    Predict(Box<predict::PredictArgs>),
     /// Give each virtual machine the same storage performance, alone or in company
     #[command(subcommand)]
     Fence(fence::FenceCommand),

@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
+        Command::Profile(profile) => commands::profile::execute(&profile),
+        Command::Predict(predict) => commands::predict::execute(&predict),
         Command::Fence(fence) => commands::fence::execute(&fence),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),

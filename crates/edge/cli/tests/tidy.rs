@@ -24,6 +24,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["classics", "engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
+    ("profiler", &["record"]),
     ("bench", &["fence", "lab", "record", "units", "workload"]),
     (
         "cli",
@@ -36,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "study",
             "report",
             "model",
+            "profiler",
             "record",
             "units",
             "workload",

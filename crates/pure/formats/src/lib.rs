@@ -6,7 +6,8 @@
 //! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
-//! - [`read_table`] reads tables of results, a paper's or a user's.
+//! - [`read_table`] reads tables of results, a paper's or a user's; [`read_profile`] what an application does,
+//!   [`read_model_runs`] what a model of it did on two machines.
 //! - [`read_filebench`] reads models of file loads, [`read_loadfile`] what dbench replays.
 //!
 //! Files come from strangers: they are at most [`MAX_FILE_BYTES`] (tables: [`MAX_TABLE_BYTES`]), counts are bounded, no number in
@@ -15,6 +16,7 @@
 mod filebench;
 mod import;
 mod loadfile;
+mod profile;
 pub mod results;
 mod table;
 pub mod trace;
@@ -25,5 +27,6 @@ pub use import::{
     Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, detect, import,
 };
 pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
+pub use profile::{MAX_PROFILE_BYTES, ProfileFileError, read_model_runs, read_profile};
 pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used)]
 
-use virtbench_formats::{Format, import, read_table, trace::read_trace};
+use virtbench_formats::{Format, import, read_profile, read_table, trace::read_trace};
 
 const DOCUMENT: &str = include_str!("../../../../docs/formats.md");
 
@@ -37,4 +37,10 @@ fn the_documented_table_is_read() {
     assert_eq!((table.rows.len(), table.fact("title")), (4, Some("two drivers on one host")));
     assert_eq!((table.rows[3].repetition, table.rows[3].figures.cpu_percent), (1, Some(20.2)));
     assert!(table.latency_derived, "from the I/Os outstanding");
+}
+
+#[test]
+fn the_documented_profile_is_read() {
+    let profile = read_profile(example_below("## Profiles", "toml").as_bytes()).expect("a profile");
+    assert_eq!((profile.concurrency(), profile.capacity().value), (Some(8), 120.0));
 }

@@ -3,11 +3,12 @@
 //! [`interval`] says how well a few samples know their mean, [`ratio`] compares two sides measured
 //! in turn, [`surface`] applies both to a run: native against VM at every point of the throughput
 //! surface (paper 1, section 3), and [`pairwise`] compares many configurations with each other
-//! (paper 2). Everything is a pure function of its arguments; where
+//! (paper 2), [`predict`] says how an application will do elsewhere (paper 1, sections 4 and 5). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
 pub mod interval;
 pub mod pairwise;
+pub mod predict;
 pub mod ratio;
 pub mod repetition;
 pub mod saturation;
@@ -19,6 +20,7 @@ pub mod surface_fit;
 
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};
 pub use pairwise::{Analysis, Margin, Measurements, analyse};
+pub use predict::{Prediction, predict};
 pub use ratio::{Ratio, paired_ratio, paired_ratio_at};
 pub use repetition::{MAX_REPETITIONS, Progress, RepeatRule, relative_half_width};
 pub use saturation::{

@@ -7,8 +7,10 @@
 
 mod figures;
 mod host_use;
+mod model_load;
 mod outcome;
 mod point;
+mod profile;
 mod provenance;
 mod setup;
 mod verification;
@@ -18,8 +20,12 @@ pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
+pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
 pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};
+pub use profile::{
+    Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
+};
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };

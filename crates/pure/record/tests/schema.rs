@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
-use virtbench_record::{LoadOutcome, PointRecord, Provenance, WorkloadOutcome};
+use virtbench_record::{LoadOutcome, PointRecord, Profile, Provenance, WorkloadOutcome};
 
 fn check<T: JsonSchema>(name: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../schema")).join(name);
@@ -26,4 +26,5 @@ fn published_schemas_are_current() {
     check::<PointRecord>("point.schema.json");
     check::<LoadOutcome>("load.schema.json");
     check::<WorkloadOutcome>("workload.schema.json");
+    check::<Profile>("profile.schema.json");
 }

@@ -4,6 +4,7 @@
 //! page. What can be shown there (3-D or flat, this point or that metric) are its variants, of which
 //! the page's script draws one at a time.
 
+mod breakdown;
 mod configurations;
 mod cpu;
 mod fence;
@@ -13,6 +14,7 @@ mod ratio;
 mod style;
 mod surface;
 
+pub(crate) use breakdown::breakdown;
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
 pub(crate) use fence::fence_drawing;

@@ -9,6 +9,7 @@ mod fence;
 mod figures;
 mod format;
 mod page;
+mod prediction;
 mod provenance;
 mod rows;
 mod run;
@@ -24,6 +25,7 @@ use virtbench_record::{PointRecord, Provenance, RunKind};
 
 pub use analysed::Analysed;
 pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
+pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use takeaway::{Takeaway, takeaway};
 

@@ -20,7 +20,7 @@ pub(crate) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline';
                       img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 /// A whole page. `content` is what stands between its head and its scripts, `figures` all that it shows.
-fn document<'f>(
+pub(crate) fn document<'f>(
     title: &str,
     version: &str,
     content: &Markup,
@@ -50,7 +50,7 @@ fn document<'f>(
 }
 
 /// What a reader takes away, under the title and where it was measured.
-fn opening(title: &str, place: &str, takeaway: &Takeaway, key_figures: &Markup) -> Markup {
+pub(crate) fn opening(title: &str, place: &str, takeaway: &Takeaway, key_figures: &Markup) -> Markup {
     html! {
         header {
             h1 { (title) }
@@ -73,11 +73,11 @@ fn opening(title: &str, place: &str, takeaway: &Takeaway, key_figures: &Markup) 
 }
 
 /// A number and its percent sign stay on one line.
-fn unbroken(text: &str) -> String {
+pub(crate) fn unbroken(text: &str) -> String {
     text.replace(" %", "\u{a0}%")
 }
 
-fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) -> Markup {
+pub(crate) fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) -> Markup {
     let depth =
         figures.iter().flat_map(|figure| &figure.drawings).any(|drawing| drawing.choice == Choice::Depth);
     html! {

@@ -7,6 +7,8 @@ pub mod fence;
 pub mod grid;
 pub mod load;
 pub mod man;
+pub mod predict;
+pub mod profile;
 pub mod report;
 pub mod saturate;
 pub mod study;

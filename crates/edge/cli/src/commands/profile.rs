@@ -1,0 +1,165 @@
+//! `virtbench profile`
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
+use virtbench_lab::host_facts;
+use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, profile};
+use virtbench_record::{Band, Capacity, Figure, Profile, SizeShare};
+use virtbench_units::format_bytes;
+
+use crate::args::profile::ProfileArgs;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::interrupt;
+
+/// Limits of `--time`, in nanoseconds: a command's and a process's.
+const DEFAULT_TIMES_NS: (u64, u64) = (3_600_000_000_000, 10_000_000_000);
+
+/// Makes or reads a profile, and shows it.
+pub fn execute(args: &ProfileArgs) -> Outcome {
+    let mut profile = match &args.from {
+        Some(path) => read(path)?,
+        None => watch(args)?,
+    };
+    if let Some(value) = args.capacity {
+        profile.capacity = Some(Capacity { name: args.capacity_name.clone(), value });
+        profile.check().map_err(|error| Failure::new(Kind::Usage, error))?;
+    }
+    if let Some(path) = &args.out {
+        let text = serde_json::to_string_pretty(&profile)? + "\n";
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &profile)?;
+        writeln!(out)?;
+    } else {
+        write_table(&mut out, &profile)?;
+    }
+    Ok(())
+}
+
+/// Reads a profile that a user brings.
+pub fn read(path: &Path) -> Result<Profile, Failure> {
+    read_bytes(path, MAX_PROFILE_BYTES).and_then(|bytes| {
+        read_profile(&bytes)
+            .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))
+    })
+}
+
+/// Reads a file, one byte more than it may have at most.
+pub fn read_bytes(path: &Path, most: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(most as u64 + 1).read_to_end(&mut bytes))
+        .map_err(|error| Failure::message(Kind::Usage, format!("cannot read {}: {error}", path.display())))?;
+    Ok(bytes)
+}
+
+fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
+    let (of_command, of_process) = DEFAULT_TIMES_NS;
+    let time_ns = args.time.unwrap_or(if args.pid.is_some() { of_process } else { of_command });
+    if time_ns < 100_000_000 {
+        return Err(Failure::message(Kind::Usage, "--time: at least 100ms, to tell rates"));
+    }
+    let limits = Limits {
+        ramp: Duration::from_nanos(args.ramp),
+        time: Duration::from_nanos(time_ns),
+        tracing: !args.no_trace,
+    };
+    let start = || match args.pid {
+        Some(process_id) => Application::find(process_id),
+        None => Application::start(&args.command),
+    };
+    let mut profile = profile(start, limits, interrupt::flag()).map_err(failure)?;
+    let here = std::env::current_dir().context("cannot find the current folder")?;
+    profile.host = Some(host_facts(&here));
+    Ok(profile)
+}
+
+fn failure(error: ProfilerError) -> Failure {
+    let kind = match &error {
+        ProfilerError::Application(ApplicationError::Start { .. } | ApplicationError::NoProcess(_)) => {
+            Kind::Target
+        }
+        ProfilerError::TooShort { .. } | ProfilerError::NoIo { .. } | ProfilerError::Hidden { .. } => {
+            Kind::Target
+        }
+        _ => Kind::Other,
+    };
+    Failure::new(kind, error)
+}
+
+/// Writes each figure with its source.
+pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
+    writeln!(out, "{}", profile.name)?;
+    if let Some(ns) = profile.elapsed_ns {
+        writeln!(out, "watched for {:.1} s, on {}", ns as f64 / 1e9, list(&profile.devices))?;
+    }
+    let per_second = |value: &f64| format!("{value:.1} /s");
+    let milliseconds = |ns: &f64| format!("{:.3} ms", ns / 1e6);
+    let percent = |value: &f64| format!("{value:.1} %");
+    let count = |value: &u32| value.to_string();
+    row(out, "I/O rate", &profile.io_per_second, per_second)?;
+    row(out, "  reads", &profile.reads_per_second, per_second)?;
+    row(out, "  writes", &profile.writes_per_second, per_second)?;
+    row(out, "throughput", &profile.bytes_per_second, |bytes| format!("{:.2} MB/s", bytes / 1e6))?;
+    row(out, "random", &profile.random, band)?;
+    row(out, "workers", &profile.workers, count)?;
+    row(out, "I/Os under way, mean", &profile.outstanding_mean, |mean| format!("{mean:.2}"))?;
+    row(out, "I/Os under way of one worker", &profile.outstanding_peak_per_worker, count)?;
+    row(out, "response time", &profile.latency_ns, milliseconds)?;
+    row(out, "think time", &profile.think_ns, milliseconds)?;
+    row(out, "CPU, user", &profile.cpu_user_percent, percent)?;
+    row(out, "CPU, system", &profile.cpu_system_percent, percent)?;
+    row(out, "processors", &profile.processors, count)?;
+    row(out, "sizes", &profile.sizes, |sizes| format!("{} of them", sizes.len()))?;
+    for size in profile.sizes.value().into_iter().flatten() {
+        let bar = "#".repeat(bar_length(size));
+        writeln!(out, "  {:>12} {:5.1} %  {bar}", size_name(size.size_bytes), size.share_percent)?;
+    }
+    if let Some(Capacity { name, value }) = &profile.capacity {
+        writeln!(out, "{:<30}{value}", name)?;
+    }
+    for note in &profile.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    Ok(())
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() { "no disk that could be named".into() } else { names.join(", ") }
+}
+
+fn row<T>(
+    out: &mut impl Write,
+    name: &str,
+    figure: &Figure<T>,
+    text: impl Fn(&T) -> String,
+) -> io::Result<()> {
+    let value = figure.value().map_or_else(|| "-".into(), text);
+    writeln!(out, "{name:<30}{value:<20}{}", figure.origin())
+}
+
+fn band(band: &Band) -> String {
+    if band.is_exact() {
+        format!("{:.1} %", band.low_percent)
+    } else {
+        format!("{:.0} to {:.0} %", band.low_percent, band.high_percent)
+    }
+}
+
+/// Half a character for each percent.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to 50
+fn bar_length(size: &SizeShare) -> usize {
+    (size.share_percent.clamp(0.0, 100.0) / 2.0).round() as usize
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // sizes are positive, and below 2^53
+fn size_name(bytes: f64) -> String {
+    if bytes.fract() == 0.0 { format_bytes(bytes as u64) } else { format!("{:.1} KiB", bytes / 1024.0) }
+}

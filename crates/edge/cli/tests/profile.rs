@@ -1,0 +1,198 @@
+//! `virtbench profile` on applications whose I/O is known: virtbench's own loads.
+
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::path::Path;
+
+use serde_json::Value;
+use support::{Finished, finish, folder, is_alive, run, virtbench, wait_for};
+
+const VIRTBENCH: &str = env!("CARGO_BIN_EXE_virtbench");
+
+/// A load's options, without its target.
+const LOAD: [&str; 14] = [
+    "--size", "16MiB", "--bs", "8k", "--read", "70", "--rate", "300/s", "--ramp", "200ms", "--time", "3s",
+    "--seed", "7",
+];
+
+fn prepared(folder: &Path) -> String {
+    let target = folder.join("t.img").display().to_string();
+    assert_eq!(
+        run(&["load", "--target", &target, "--size", "16MiB", "--ramp", "0s", "--time", "100ms"]).code(),
+        0
+    );
+    target
+}
+
+fn profiled(options: &[&str], target: &str, load: &[&str]) -> Finished {
+    let mut arguments = vec!["profile"];
+    arguments.extend(options);
+    arguments.extend(["--", VIRTBENCH, "load", "--target", target]);
+    arguments.extend(load);
+    run(&arguments)
+}
+
+fn value(profile: &Value, figure: &str) -> f64 {
+    profile[figure]["value"].as_f64().unwrap_or_else(|| panic!("{figure}: {}", profile[figure]))
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
+    let folder = folder();
+    let target = prepared(folder.path());
+    let out = folder.path().join("p.json").display().to_string();
+    let finished = profiled(&["--ramp", "800ms", "--time", "2s", "--json", "--out", &out], &target, &LOAD);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let profile = finished.json();
+    assert!(is_root(), "this test needs the block layer's events: run it as root");
+    // An open loop keeps its rate whatever else the machine does, as long as it can at all.
+    let rate = value(&profile, "io_per_second");
+    assert!((240.0..330.0).contains(&rate), "{rate}: {}", finished.stderr);
+    assert_eq!(profile["io_per_second"]["source"], "tracefs");
+    let reads = 100.0 * value(&profile, "reads_per_second") / rate;
+    assert!((62.0..78.0).contains(&reads), "{reads}");
+    assert!((value(&profile, "bytes_per_second") / rate - 8192.0).abs() < 400.0);
+    let largest =
+        profile["sizes"]["value"].as_array().unwrap().iter().max_by(|a, b| {
+            a["share_percent"].as_f64().unwrap().total_cmp(&b["share_percent"].as_f64().unwrap())
+        });
+    assert_eq!(largest.unwrap()["size_bytes"], 8192.0);
+    assert!(profile["random"]["value"]["low_percent"].as_f64().unwrap() > 97.0);
+    assert_eq!(profile["workers"]["value"], 1);
+    assert!(
+        value(&profile, "cpu_user_percent") >= 0.0 && profile["host"]["processors"].as_u64().unwrap() > 0
+    );
+    // The load's own table went to stderr; what was written comes back and is the same.
+    let again = run(&["profile", "--from", &out, "--json"]);
+    assert_eq!(again.json(), profile);
+    assert!(run(&["profile", "--from", &out]).stdout.contains("8 KiB"));
+}
+
+#[test]
+fn sequential_and_asynchronous_loads_are_recognised() {
+    let folder = folder();
+    let target = prepared(folder.path());
+    let load = [
+        "--size",
+        "16MiB",
+        "--bs",
+        "16k",
+        "--random",
+        "0",
+        "--outstanding",
+        "8",
+        "--ramp",
+        "0s",
+        "--time",
+        "2s",
+    ];
+    let profile = profiled(&["--ramp", "500ms", "--time", "1s", "--json"], &target, &load).json();
+    assert!(profile["random"]["value"]["high_percent"].as_f64().unwrap() < 5.0, "{profile}");
+    assert!(profile["outstanding_peak_per_worker"]["value"].as_u64().unwrap() > 1, "{profile}");
+    assert!(profile["notes"].to_string().contains("had not ended"), "{profile}");
+}
+
+#[test]
+fn without_events_the_accounts_speak_and_say_what_they_cannot_know() {
+    let folder = folder();
+    let target = prepared(folder.path());
+    let finished = profiled(&["--no-trace", "--ramp", "500ms", "--json"], &target, &LOAD);
+    let profile = finished.json();
+    assert_eq!(profile["io_per_second"]["source"], "block statistics");
+    // Shared out by bytes among everything that uses the disk, which here may be much.
+    assert!(value(&profile, "io_per_second") > 30.0, "{profile}");
+    assert!(profile["random"]["unavailable"].as_str().unwrap().contains("offsets cannot be seen"));
+    assert!(profile["sizes"]["unavailable"].as_str().unwrap().contains("--no-trace"));
+}
+
+#[test]
+fn an_application_that_forks_and_leaves_is_followed() {
+    let folder = folder();
+    let file = folder.path().join("w").display().to_string();
+    let script =
+        format!("(sleep 0.3; dd if=/dev/zero of={file} bs=64k count=300 oflag=direct; sleep 0.3) & exit 3");
+    let finished = run(&["profile", "--json", "--", "sh", "-c", &script]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let profile = finished.json();
+    let seconds = profile["elapsed_ns"].as_u64().unwrap() as f64 / 1e9;
+    let written = value(&profile, "writes_per_second") * seconds;
+    assert!((299.0..340.0).contains(&written), "{written}: {profile}");
+    assert!(profile["notes"].to_string().contains("exit code 3"));
+}
+
+#[test]
+fn a_running_process_is_profiled_and_left_running() {
+    let folder = folder();
+    let target = prepared(folder.path());
+    let mut load = virtbench();
+    load.args(["load", "--target", &target, "--size", "16MiB", "--rate", "300/s", "--time", "100s"]);
+    let load = load.spawn().unwrap();
+    let pid = load.id().to_string();
+    let profile = wait_for("the load to begin", || {
+        let finished = run(&["profile", "--pid", &pid, "--time", "1s", "--json"]);
+        (finished.code() == 0)
+            .then(|| finished.json())
+            .filter(|profile| value(profile, "io_per_second") > 100.0)
+    });
+    assert!(profile["name"].as_str().unwrap().contains("load"));
+    assert!(is_alive(load.id()));
+    support::signal(&load, "INT");
+    finish(load);
+}
+
+#[test]
+fn a_command_is_ended_with_its_time_and_with_virtbench() {
+    let folder = folder();
+    let target = prepared(folder.path());
+    let load = ["--size", "16MiB", "--ramp", "0s", "--time", "100s"];
+    let finished = profiled(&["--time", "500ms", "--json"], &target, &load);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let mut profiling = virtbench();
+    profiling.args(["profile", "--", VIRTBENCH, "load", "--target", &target]).args(load);
+    let mut profiling = profiling.spawn().unwrap();
+    let children =
+        wait_for("the load", || Some(support::children(profiling.id())).filter(|found| !found.is_empty()));
+    profiling.kill().unwrap();
+    profiling.wait().unwrap();
+    wait_for("the load to end", || (!is_alive(children[0].0)).then_some(()));
+}
+
+#[test]
+fn what_cannot_be_profiled_is_said() {
+    let folder = folder();
+    let bad = folder.path().join("bad.toml");
+    let refused = |text: &str| {
+        std::fs::write(&bad, text).unwrap();
+        run(&["profile", "--from", &bad.display().to_string()])
+    };
+    for (text, said) in [
+        ("name = 'x'\nio_per_second = 0\n", "0 is no rate"),
+        (
+            "name = 'x'\nio_per_second = 100\nreads_per_second = 90\nwrites_per_second = 90\n",
+            "90 reads and 90 writes",
+        ),
+        ("name = 'x'\nio_per_second = 100\nrandom_percent = [80, 20]\n", "random"),
+        ("name = 'x'\nio_per_second = 100\nwhat = 1\n", "unknown field"),
+    ] {
+        let finished = refused(text);
+        assert!(finished.code() == 2 && finished.stderr.contains(said), "{finished:?}");
+    }
+    for (arguments, code, said) in [
+        (vec!["profile", "--", "true"], 3, "too short"),
+        (vec!["profile", "--", "/nonexistent/program"], 3, "cannot start"),
+        (vec!["profile", "--pid", "4194305"], 3, "no such process"),
+        (vec!["profile", "--time", "1ms", "--", "sleep", "1"], 2, "--time"),
+        (vec!["profile"], 2, "--pid"),
+        (vec!["profile", "--ramp", "300ms", "--", "sleep", "1"], 3, "no data"),
+        (vec!["profile", "--from", "/nonexistent"], 2, "cannot read"),
+    ] {
+        let finished = run(&arguments);
+        assert!(finished.code() == code && finished.stderr.contains(said), "{arguments:?}: {finished:?}");
+    }
+}

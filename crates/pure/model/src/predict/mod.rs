@@ -1,0 +1,234 @@
+//! How an application will do elsewhere, from what it does here (paper 1, sections 4 and 5).
+//!
+//! Three methods, each asking for more than the one before:
+//!
+//! - [`ratio`]: the subject's throughput over the reference's in the matching part of a measured
+//!   surface. Right where the application waits for its disk and for nothing else.
+//! - [`latency`]: T = C + S + L of a model load that was run on both machines. Right where every
+//!   worker waits for each of its operations, and the disk is not near saturation.
+//! - [`queueing`]: a closed network of waiting elsewhere, processors and disk. Where operations
+//!   overlap or a station is near saturation the sum of latencies no longer holds, because latencies
+//!   then depend on the rate that is to be predicted.
+//!
+//! [`predict`] chooses, says why, and gives an interval from what is known of its inputs' errors.
+
+mod advise;
+pub mod calibrate;
+mod choose;
+pub mod latency;
+mod matching;
+pub mod mva;
+pub mod queueing;
+pub mod ratio;
+mod sampling;
+
+use thiserror::Error;
+use virtbench_record::{Capacity, ModelRuns, Profile};
+
+use crate::interval::Span;
+use crate::surface::Comparison;
+
+pub use choose::predict;
+pub use latency::Rounding;
+pub use matching::Beyond;
+
+/// Which of the three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PredictionMethod {
+    /// Paper 1, section 4.
+    Ratio,
+    /// Paper 1, section 5.
+    Latency,
+    /// A closed queueing network.
+    Queueing,
+}
+
+impl PredictionMethod {
+    /// Its name, as on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ratio => "ratio",
+            Self::Latency => "latency",
+            Self::Queueing => "queueing",
+        }
+    }
+}
+
+/// What computing costs on the subject against the reference.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ComputeCost {
+    /// How much longer user code takes, as a share: 0.05 is 5 %.
+    pub user_overhead: f64,
+    /// The same of kernel code.
+    pub system_overhead: f64,
+    /// Time of the same computation on the subject's processors as a multiple of the reference's: F.
+    pub time_factor: f64,
+}
+
+/// A surface measured on both sides, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Surface<'a> {
+    /// Reference and subject at every point.
+    pub comparison: &'a Comparison,
+    /// I/Os that were outstanding at each point, all workers together.
+    pub outstanding: u32,
+}
+
+/// What a prediction is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The application on the reference.
+    pub profile: &'a Profile,
+    /// A surface, if there is one.
+    pub surface: Option<Surface<'a>>,
+    /// What a model load did on both machines, if it was run.
+    pub runs: Option<&'a ModelRuns>,
+    /// What computing costs on the subject; nothing where that was not measured.
+    pub compute: Option<ComputeCost>,
+    /// Processors of the subject, if known.
+    pub subject_processors: Option<u32>,
+    /// The method asked for; none leaves the choice to [`predict`].
+    pub method: Option<PredictionMethod>,
+    /// Whether to round where the paper does.
+    pub rounding: Rounding,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+/// A part of the time of one operation (paper 1, Figure 9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// C: computing between operations, user code and system code not told apart.
+    Compute,
+    /// C: user code.
+    User,
+    /// C: system code.
+    System,
+    /// Neither computing nor waiting for the disk: the network, other processes, timers.
+    Elsewhere,
+    /// V: what virtualization adds to computing.
+    Virtualization,
+    /// S: system code of the operation itself, and waiting for a processor.
+    SystemIo,
+    /// L: the operation.
+    Disk,
+}
+
+impl Part {
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Compute => "computing (C)",
+            Self::User => "user code (C)",
+            Self::System => "system code (C)",
+            Self::Elsewhere => "waiting elsewhere",
+            Self::Virtualization => "virtualization of computing (V)",
+            Self::SystemIo => "system code of I/O, ready queue (S)",
+            Self::Disk => "disk (L)",
+        }
+    }
+}
+
+/// Where the time of one operation goes, in milliseconds, in the order in which it is spent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Breakdown(pub Vec<(Part, f64)>);
+
+impl Breakdown {
+    /// All of it, in milliseconds.
+    #[must_use]
+    pub fn total_ms(&self) -> f64 {
+        self.0.iter().map(|(_, ms)| ms).sum()
+    }
+
+    /// The parts that take any time.
+    fn of(parts: impl IntoIterator<Item = (Part, f64)>) -> Self {
+        Self(parts.into_iter().filter(|(_, ms)| *ms > 0.0).collect())
+    }
+}
+
+/// What would change a prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WhatIf {
+    /// What is changed, in words.
+    pub change: String,
+    /// The capacity that would then be predicted.
+    pub capacity: f64,
+}
+
+/// A prediction.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prediction {
+    /// How it was made.
+    pub method: PredictionMethod,
+    /// Why so.
+    pub why: String,
+    /// The application's capacity on the reference.
+    pub reference: Capacity,
+    /// Subject's capacity as a share of the reference's.
+    pub ratio: f64,
+    /// Its 95 % interval, from what is known of the inputs' errors; none where nothing is.
+    pub interval: Option<Span>,
+    /// Time of an operation on the reference and on the subject, where it could be told.
+    pub breakdown: Option<[Breakdown; 2]>,
+    /// What limits the application on the subject, in words.
+    pub bottleneck: String,
+    /// What would change that, the most helpful first.
+    pub what_if: Vec<WhatIf>,
+    /// Where the profile lies outside what was measured.
+    pub beyond: Vec<Beyond>,
+    /// What keeps a careful reader from taking this for more than it is.
+    pub cautions: Vec<String>,
+    /// Whether it was rounded as the paper does, the capacity to a whole number.
+    pub rounding: Rounding,
+}
+
+impl Prediction {
+    /// The capacity predicted.
+    #[must_use]
+    pub fn capacity(&self) -> f64 {
+        self.rounding.to(self.reference.value * self.ratio, 1.0)
+    }
+
+    /// Its interval.
+    #[must_use]
+    pub fn capacity_interval(&self) -> Option<Span> {
+        self.interval.map(|span| span.map(|ratio| ratio * self.reference.value))
+    }
+}
+
+/// Why there is no prediction.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum PredictError {
+    /// Something is needed that is not there.
+    #[error("the {method} method needs {what}")]
+    Needs {
+        /// The method.
+        method: &'static str,
+        /// What it needs, and how to get it.
+        what: &'static str,
+    },
+    /// There is nothing to predict from.
+    #[error("nothing to predict from: give a surface (--surface) or the results of a model load (--model)")]
+    Nothing,
+    /// The surface has no point with both sides.
+    #[error("the surface has no point that was measured on both sides")]
+    EmptySurface,
+    /// The reference cannot be as fast as the application is.
+    #[error(
+        "the profile's {rate:.0} I/O per second are more than the {most:.0} that the reference's surface reaches for \
+         such I/O: the application does not reach this disk (a cache?), or the surface is another disk's; --method \
+         ratio predicts all the same"
+    )]
+    Inconsistent {
+        /// The profile's rate.
+        rate: f64,
+        /// What the surface says.
+        most: f64,
+    },
+}
+
+#[cfg(test)]
+#[path = "predict_tests.rs"]
+mod tests;

@@ -1,0 +1,53 @@
+//! Intervals by drawing inputs at random from what is known of their errors (Monte Carlo; JCGM 101:2008).
+
+use statrs::distribution::{ContinuousCDF, Normal};
+use virtbench_units::Random;
+
+use crate::interval::{CONFIDENCE, Span};
+
+/// Draws of an interval: ten lie beyond each of its limits.
+pub(super) const SAMPLES: usize = 400;
+
+/// One draw of all inputs.
+#[derive(Debug)]
+pub(super) struct Sample {
+    random: Random,
+    normal: Option<Normal>,
+}
+
+impl Sample {
+    /// Uniform between 0 and 1.
+    pub(super) fn unit(&mut self) -> f64 {
+        self.random.unit()
+    }
+
+    /// A standard normal variate.
+    pub(super) fn normal(&mut self) -> f64 {
+        let share = self.random.unit().clamp(1e-12, 1.0 - 1e-12);
+        self.normal.map_or(0.0, |normal| normal.inverse_cdf(share))
+    }
+}
+
+/// The 95 % interval of what `draw` gives; draws without a value are passed over. `None` where most are.
+pub(super) fn interval(
+    samples: usize,
+    seed: u64,
+    mut draw: impl FnMut(&mut Sample) -> Option<f64>,
+) -> Option<Span> {
+    let mut sample = Sample { random: Random::new(seed), normal: Normal::new(0.0, 1.0).ok() };
+    let mut values: Vec<f64> =
+        (0..samples).filter_map(|_| draw(&mut sample)).filter(|value| value.is_finite()).collect();
+    if values.len() * 2 < samples || values.is_empty() {
+        return None;
+    }
+    values.sort_unstable_by(f64::total_cmp);
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some(Span { low: quantile(&values, tail), high: quantile(&values, 1.0 - tail) })
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to len - 1
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let rank = share * (sorted.len() - 1) as f64;
+    let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+    below + (above - below) * rank.fract()
+}

@@ -1,0 +1,84 @@
+//! What profiles are refused.
+
+use super::*;
+
+fn known<T>(value: T) -> Figure<T> {
+    Figure::known(value, Source::User)
+}
+
+/// Paper 1, Table 3.
+fn mail_server() -> Profile {
+    Profile {
+        profile_format: PROFILE_FORMAT,
+        name: "mail server".into(),
+        host: None,
+        elapsed_ns: None,
+        devices: Vec::new(),
+        capacity: Some(Capacity { name: "capacity metric".into(), value: 7122.0 }),
+        io_per_second: known(792.0),
+        reads_per_second: known(512.0),
+        writes_per_second: known(280.0),
+        bytes_per_second: known(8.5e6),
+        sizes: Figure::unavailable("not published"),
+        random: known(Band::exactly(100.0)),
+        workers: known(50),
+        outstanding_mean: Figure::unavailable("not published"),
+        outstanding_peak_per_worker: Figure::unavailable("not published"),
+        latency_ns: known(12e6),
+        think_ns: known(50e6),
+        cpu_user_percent: known(280.0),
+        cpu_system_percent: known(120.0),
+        processors: known(4),
+        notes: Vec::new(),
+    }
+}
+
+#[test]
+fn the_paper_s_profile_is_possible_and_comes_back() {
+    let profile = mail_server();
+    profile.check().unwrap();
+    assert_eq!(profile.read_percent().map(f64::round), Some(65.0));
+    assert!((profile.size_shares().unwrap()[0].size_bytes - 10_732.0).abs() < 1.0);
+    let text = serde_json::to_string(&profile).unwrap();
+    assert!(text.contains(r#""source":"user""#) && text.contains(r#""unavailable":"not published""#));
+    assert_eq!(serde_json::from_str::<Profile>(&text).unwrap(), profile);
+}
+
+#[test]
+fn impossible_figures_are_named() {
+    type Change = fn(&mut Profile);
+    let cases: [(&str, Change); 15] = [
+        ("io_per_second", |p| p.io_per_second = known(0.0)),
+        ("io_per_second", |p| p.io_per_second = known(f64::NAN)),
+        ("io_per_second", |p| p.io_per_second = Figure::unavailable("x")),
+        ("io_per_second", |p| p.reads_per_second = known(700.0)),
+        ("writes_per_second", |p| p.writes_per_second = known(-1.0)),
+        ("bytes_per_second", |p| {
+            p.sizes = known(vec![SizeShare { size_bytes: 65_536.0, share_percent: 100.0 }]);
+        }),
+        ("sizes", |p| p.sizes = known(vec![SizeShare { size_bytes: 10_732.0, share_percent: 60.0 }])),
+        ("sizes", |p| p.sizes = known(vec![SizeShare { size_bytes: 0.0, share_percent: 100.0 }])),
+        ("sizes", |p| p.sizes = known(Vec::new())),
+        ("random", |p| p.random = known(Band { low_percent: 80.0, high_percent: 20.0 })),
+        ("random", |p| p.random = known(Band::exactly(120.0))),
+        ("workers", |p| p.workers = known(0)),
+        ("workers", |p| p.workers = known(10)),
+        ("cpu_user_percent", |p| p.processors = known(2)),
+        ("capacity", |p| p.capacity = Some(Capacity { name: "x".into(), value: 0.0 })),
+    ];
+    for (figure, change) in cases {
+        let mut profile = mail_server();
+        change(&mut profile);
+        assert_eq!(profile.check().map_err(|error| error.figure), Err(figure));
+    }
+}
+
+#[test]
+fn operations_that_overlap_make_the_concurrency() {
+    let mut profile = mail_server();
+    assert_eq!(profile.concurrency(), Some(50));
+    profile.workers = known(1);
+    profile.outstanding_mean = known(15.2);
+    profile.outstanding_peak_per_worker = known(16);
+    assert_eq!((profile.is_asynchronous(), profile.concurrency()), (true, Some(16)));
+}

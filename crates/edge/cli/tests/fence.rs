@@ -68,7 +68,7 @@ fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
 }
 
 fn plan(arguments: &[&str]) -> Output {
-    let common = ["fence", "plan", "--workload", "webserver", "--load", "5,5", "--duration", "5s"];
+    let common = ["fence", "plan", "--workload", "webserver", "--load", "40,40", "--duration", "8s"];
     Command::new(env!("CARGO_BIN_EXE_virtbench")).args(common).args(arguments).output().unwrap()
 }
 
@@ -78,7 +78,7 @@ fn a_plan_meets_targets_or_says_that_none_does() {
     let page = folder.path().join("plan.html");
     let run = |deviation: &str, response: &str| {
         let targets =
-            ["--deviation", deviation, "--response", response, "--budget", "3", "--replications", "2"];
+            ["--deviation", deviation, "--response", response, "--budget", "3", "--replications", "3"];
         let output = plan(&[&targets[..], &["--json", "--html", page.to_str().unwrap()]].concat());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()

@@ -184,7 +184,8 @@ fn what_cannot_be_profiled_is_said() {
         assert!(finished.code() == 2 && finished.stderr.contains(said), "{finished:?}");
     }
     for (arguments, code, said) in [
-        (vec!["profile", "--", "true"], 3, "too short"),
+        // On a busy machine even this may live long enough to have done nothing.
+        (vec!["profile", "--", "true"], 3, "ended after|moved no data"),
         (vec!["profile", "--", "/nonexistent/program"], 3, "cannot start"),
         (vec!["profile", "--pid", "4194305"], 3, "no such process"),
         (vec!["profile", "--time", "1ms", "--", "sleep", "1"], 2, "--time"),
@@ -193,6 +194,7 @@ fn what_cannot_be_profiled_is_said() {
         (vec!["profile", "--from", "/nonexistent"], 2, "cannot read"),
     ] {
         let finished = run(&arguments);
-        assert!(finished.code() == code && finished.stderr.contains(said), "{arguments:?}: {finished:?}");
+        let is_said = said.split('|').any(|said| finished.stderr.contains(said));
+        assert!(finished.code() == code && is_said, "{arguments:?}: {finished:?}");
     }
 }

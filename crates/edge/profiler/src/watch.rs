@@ -24,7 +24,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// they cannot.
 const SAMPLE_EVERY: [Duration; 2] = [Duration::from_millis(100), PAUSE];
 /// An application that lives shorter than this says nothing about rates.
-const SHORTEST: Duration = Duration::from_millis(100);
+const SHORTEST: Duration = Duration::from_millis(250);
 
 /// How long an application is watched.
 #[derive(Debug, Clone, Copy)]

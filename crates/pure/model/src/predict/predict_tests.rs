@@ -364,7 +364,7 @@ proptest! {
         profile.latency_ns = Figure::known(f64::from(workers) / rate * 1e9 * latency_share, Source::User);
         let prediction = predict(&inputs(&profile, Some(&comparison), None)).unwrap();
         prop_assert!(prediction.ratio.is_finite() && prediction.ratio > 0.0);
-        prop_assert!(prediction.ratio <= ratio.max(1.0) * 1.1 && prediction.ratio >= ratio * 0.85);
+        prop_assert!(prediction.ratio <= ratio.max(1.0) * 1.1 && prediction.ratio >= ratio.min(1.0) * 0.85);
     }
 }
 

@@ -1,9 +1,11 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+mod job;
 mod load_args;
 pub mod repeat;
 pub mod saturate;
+mod sets;
 mod spec;
 mod study;
 pub mod surface;
@@ -18,7 +20,9 @@ use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
+pub use job::NamedJob;
 pub use load_args::{ApplyArgs, LoadOptions};
+pub use sets::{NeighboursArgs, PinArg, SetsArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
@@ -70,6 +74,8 @@ pub enum StudyCommand {
     NativeVsVm(Box<NativeVsVmArgs>),
     /// Which virtual adapter, over which backing? The same load through each, and what it costs the host
     Adapters(Box<AdaptersArgs>),
+    /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
+    Neighbours(Box<NeighboursArgs>),
 }
 
 /// `virtbench report`

@@ -1,9 +1,12 @@
 //! One QEMU guest, from its start to its end.
 
+use std::io;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_setaffinity};
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
 use crate::adapters::Transport;
@@ -76,13 +79,15 @@ pub struct GuestConfig {
     pub disks: Vec<GuestDisk>,
     /// How long it may take to boot.
     pub boot_limit: Duration,
+    /// Processors of the host that it is held to, all its threads; every one where this is empty.
+    pub processors: Vec<usize>,
 }
 
 impl GuestConfig {
     /// A guest of one virtual processor and 256 MiB, without a disk.
     #[must_use]
     pub fn new(accelerator: Accelerator) -> Self {
-        Self { vcpus: 1, memory_bytes: 256 << 20, accelerator, disks: Vec::new(), boot_limit: BOOT_LIMIT }
+        Self { vcpus: 1, memory_bytes: 256 << 20, accelerator, disks: Vec::new(), boot_limit: BOOT_LIMIT, processors: Vec::new() }
     }
 }
 
@@ -135,6 +140,7 @@ impl Guest {
         command.args(&arguments);
 
         let mut process = AgentProcess::spawn(command, inherited, "QEMU")?;
+        pin(process.id(), &config.processors).map_err(failed)?;
         let greeting = match connection.greet(config.boot_limit) {
             Ok(greeting) => greeting,
             Err(error) => {
@@ -245,6 +251,25 @@ impl Guest {
         let told = self.connection.shut_down().is_ok();
         self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
     }
+}
+
+/// Holds a process to some of the host's processors. Threads that it makes later are held with it.
+fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
+    if processors.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for processor in processors.iter().filter(|processor| **processor < CpuSet::MAX_CPU) {
+        set.set(*processor);
+    }
+    // QEMU may have made threads already, each of which has a set of its own.
+    for task in std::fs::read_dir(format!("/proc/{process_id}/task"))?.flatten() {
+        let thread = task.file_name().to_string_lossy().parse().ok().and_then(Pid::from_raw);
+        if let Some(thread) = thread {
+            sched_setaffinity(Some(thread), &set)?;
+        }
+    }
+    Ok(())
 }
 
 fn machine_arguments(config: &GuestConfig) -> Vec<String> {

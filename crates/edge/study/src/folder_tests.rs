@@ -46,6 +46,7 @@ fn provenance() -> Provenance {
         },
         guest: None,
         setups: Vec::new(),
+        together: None,
         idle: Vec::new(),
         notes: vec![],
     }

@@ -11,6 +11,7 @@ mod outcome;
 mod point;
 mod provenance;
 mod setup;
+mod together;
 mod verification;
 mod workload;
 
@@ -19,11 +20,14 @@ pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
-pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};
+pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram, parse_records};
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
+pub use together::{
+    MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
+};
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 

@@ -33,7 +33,9 @@ pub fn html(
     histograms: &BTreeMap<String, String>,
 ) -> String {
     match provenance.kind {
-        RunKind::NativeVsVm => native_vs_vm_html(provenance, records, histograms),
+        RunKind::NativeVsVm | RunKind::Neighbours | RunKind::Deviation => {
+            native_vs_vm_html(provenance, records, histograms)
+        }
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).html(),
     }
 }

@@ -31,7 +31,7 @@ pub struct Takeaway {
 #[must_use]
 pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
     match provenance.kind {
-        RunKind::NativeVsVm => of_run(&Run::new(provenance, records)),
+        RunKind::NativeVsVm | RunKind::Neighbours | RunKind::Deviation => of_run(&Run::new(provenance, records)),
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).takeaway(),
     }
 }

@@ -3,6 +3,9 @@
 mod adapters;
 mod common;
 mod native_vs_vm;
+mod neighbours;
+mod sets;
+mod sets_summary;
 
 use crate::args::StudyCommand;
 use crate::exit::Outcome;
@@ -12,5 +15,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
     match command {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
+        StudyCommand::Neighbours(args) => neighbours::execute(args),
     }
 }

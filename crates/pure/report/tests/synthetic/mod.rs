@@ -84,6 +84,7 @@ pub fn provenance(plan: Plan) -> Provenance {
             boot_ns: 4_200_000_000,
         }),
         setups: Vec::new(),
+        together: None,
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }

@@ -1,6 +1,7 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+mod deviation;
 mod job;
 mod load_args;
 pub mod repeat;
@@ -20,6 +21,7 @@ use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
+pub use deviation::DeviationArgs;
 pub use job::NamedJob;
 pub use load_args::{ApplyArgs, LoadOptions};
 pub use sets::{NeighboursArgs, PinArg, SetsArgs};
@@ -76,6 +78,8 @@ pub enum StudyCommand {
     Adapters(Box<AdaptersArgs>),
     /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
     Neighbours(Box<NeighboursArgs>),
+    /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
+    Deviation(Box<DeviationArgs>),
 }
 
 /// `virtbench report`

@@ -6,16 +6,20 @@
 
 mod configurations;
 mod cpu;
+mod deviation;
 mod latency;
 mod profile;
 mod ratio;
+mod shares;
 mod style;
 mod surface;
 
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
+pub(crate) use deviation::{deviations, matrix, vm_name};
 pub(crate) use latency::latency;
 pub(crate) use ratio::ratio_curve;
+pub(crate) use shares::shares;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
 

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod common;
+mod deviation;
 mod native_vs_vm;
 mod neighbours;
 mod sets;
@@ -16,5 +17,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
         StudyCommand::Neighbours(args) => neighbours::execute(args),
+        StudyCommand::Deviation(args) => deviation::execute(args),
     }
 }

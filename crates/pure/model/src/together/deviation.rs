@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{JobOutcome, Provenance, SetRecord, SetRole, TogetherPlan};
 
-use super::neighbours::is_emulated;
+use super::overload::{Overload, overload};
 use crate::interval::{Estimate, mean_interval};
 
 /// `|P_I - P_D| / P_I x 100`: how far performance beside others is from that alone, in percent. Nothing
@@ -53,8 +53,8 @@ pub struct DisturbedSet {
     pub expected_throughput: Option<Estimate>,
     /// E\[delta\] of response time.
     pub expected_response: Option<Estimate>,
-    /// Whether the host had no processor time left for its emulated guests.
-    pub bound_by_emulation: bool,
+    /// Why its figures are no finding about the workloads, if that is so.
+    pub overload: Option<Overload>,
     /// Machines that failed, could not start or cannot be used, over all repetitions.
     pub without_figures: usize,
 }
@@ -104,18 +104,12 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 response: deviated(&responses[position], seed),
             });
             let of_set: Vec<&SetRecord> = records.iter().filter(|record| record.set == set.name).collect();
-            let busy: Vec<f64> = of_set
-                .iter()
-                .filter_map(|record| record.host.as_ref())
-                .map(|host| host.cpu_percent / (100.0 * f64::from(host.processors.max(1))))
-                .collect();
-            let busy = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
             DisturbedSet {
                 name: set.name.clone(),
                 vms: vms.collect(),
                 expected_throughput: expected(&throughputs, seed),
                 expected_response: expected(&responses, seed),
-                bound_by_emulation: is_emulated(provenance) && busy >= 0.95,
+                overload: overload(provenance, &of_set),
                 without_figures: of_set
                     .iter()
                     .flat_map(|record| &record.members)

@@ -7,12 +7,10 @@ use virtbench_record::{
 };
 
 use super::fairness::{jain, sample_stddev, worst_to_best};
+use super::overload::{Overload, overload};
 use super::series::{IntervalShares, lay_side_by_side};
 use crate::interval::{Estimate, mean_interval};
 use crate::ratio::{Ratio, paired_ratio};
-
-/// Share of all processors' time from which on a host is called out of CPU.
-const OUT_OF_CPU: f64 = 0.95;
 
 /// Virtual processors against the host's (paper 4: "less than, equal to, or greater than").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,9 +60,8 @@ pub struct NeighbourSet {
     pub host_steal_percent: Option<f64>,
     /// Time taken from the guests' processors, in percent of all their time, where guests say.
     pub guest_steal_percent: Option<f64>,
-    /// Whether the guests were emulated and the host had no processor time left: what is seen then is how
-    /// the emulators share processors, whatever the workload was meant to load.
-    pub bound_by_emulation: bool,
+    /// Why its figures are no finding about the workload, if that is so.
+    pub overload: Option<Overload>,
     /// Repetitions recorded.
     pub repetitions: usize,
     /// Machines, over all repetitions, that failed or could not start.
@@ -330,9 +327,7 @@ fn about(
         host_cpu_percent,
         host_steal_percent: average(hosts().map(|host| host.steal_percent).collect()),
         guest_steal_percent: average(steal.collect()),
-        bound_by_emulation: is_emulated(provenance)
-            && host_cpu_percent
-                .is_some_and(|percent| percent >= OUT_OF_CPU * 100.0 * f64::from(processors)),
+        overload: overload(provenance, records),
         repetitions: records.len(),
         failed: members().filter(|member| member.measured().is_none()).count(),
         unusable: members().filter(|member| member.measured().is_some() && member.usable().is_none()).count(),
@@ -341,11 +336,6 @@ fn about(
         worst_interval: series.iter().filter_map(|one| Some(one.mean_and_worst()?.1)).reduce(f64::min),
         series: series.into_iter().next(),
     }
-}
-
-/// Whether the guests' instructions were emulated in software.
-pub(super) fn is_emulated(provenance: &Provenance) -> bool {
-    provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
 /// The series of a repetition in which every machine can be used, of two machines at least.

@@ -16,6 +16,7 @@ pub fn execute(args: &NeighboursArgs) -> Outcome {
         kind: RunKind::Neighbours,
         name: "neighbours",
         args: &args.sets,
+        time_ns: args.sets.time,
         vcpus: args.vcpus,
         memory_bytes: args.memory,
         jobs: vec![args.workload.clone()],

@@ -26,6 +26,8 @@ pub struct SetStudy<'a> {
     /// Its name in the default run folder.
     pub name: &'static str,
     pub args: &'a SetsArgs,
+    /// Measuring time, instead of what the workloads say.
+    pub time_ns: Option<u64>,
     pub vcpus: u32,
     pub memory_bytes: u64,
     pub jobs: Vec<NamedJob>,
@@ -40,7 +42,7 @@ impl SetStudy<'_> {
             .map_err(|error| Failure::new(Kind::Usage, error))?;
         check_tools(&setup)?;
         for job in &mut self.jobs {
-            fit(&mut job.spec, self.args)?;
+            fit(&mut job.spec, self.args, self.time_ns)?;
         }
         let vms = self.vms();
         self.check_memory(vms.len())?;
@@ -239,18 +241,17 @@ fn check_tools(setup: &Setup) -> Outcome {
 }
 
 /// Gives a job the times of the command line, and checks it again.
-fn fit(job: &mut JobSpec, args: &SetsArgs) -> Outcome {
+fn fit(job: &mut JobSpec, args: &SetsArgs, time_ns: Option<u64>) -> Outcome {
     match job {
         JobSpec::Load(load) => {
-            load.time_ns = args.time.unwrap_or(load.time_ns);
+            load.time_ns = time_ns.unwrap_or(load.time_ns);
             load.ramp_ns = args.ramp.unwrap_or(load.ramp_ns);
             load.interval_ns = (load.time_ns / 20).max(1_000_000);
-            load.region_bytes = load.region_bytes.min(args.size);
         }
         JobSpec::Workload(workload) => {
-            workload.time_ns = args.time.or(workload.time_ns);
+            workload.time_ns = time_ns.or(workload.time_ns);
             workload.ramp_ns = args.ramp.unwrap_or(workload.ramp_ns);
-            if let (Some(time_ns), Workload::Files(files)) = (args.time, &mut workload.workload) {
+            if let (Some(time_ns), Workload::Files(files)) = (time_ns, &mut workload.workload) {
                 files.run_ns = files.run_ns.min(time_ns);
             }
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_lab::{
-    Accelerator, Adapter, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT, LabError,
-    Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    Accelerator, Adapter, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel,
+    KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
@@ -76,7 +76,8 @@ impl Lab {
             Failure::message(Kind::Other, format!("no image was made for {}", disk.adapter.name))
         })?;
         let (accelerator, config) = (self.accelerator.clone(), self.config.clone());
-        let vm = Vm::new(name, self.qemu.clone(), image, accelerator, config, disk).with_processors(processors);
+        let vm =
+            Vm::new(name, self.qemu.clone(), image, accelerator, config, disk).with_processors(processors);
         Ok(Box::new(match setup {
             Some(setup) => vm.with_setup(setup),
             None => vm,

@@ -169,7 +169,8 @@ pub fn measure_observed<J: Kind>(
     stop: &AtomicBool,
 ) -> Result<(u64, Measured<J::Outcome>), LabError> {
     let name = machine.name().to_owned();
-    let mut together = measure_together(vec![Assignment { machine, spec: spec.into() }], observed, limits, stop)?;
+    let mut together =
+        measure_together(vec![Assignment { machine, spec: spec.into() }], observed, limits, stop)?;
     let measured = together.results.pop().unwrap_or(Err(LabError::Stopped))?;
     let measured = measured.filter_map(J::outcome).ok_or(LabError::OtherOutcome { machine: name })?;
     Ok((together.started_unix_ns, measured))

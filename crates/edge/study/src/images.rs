@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
-use virtbench_lab::{Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopDevice, LoopError, Preallocation, Qcow2};
+use virtbench_lab::{
+    Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopDevice, LoopError, Preallocation, Qcow2,
+};
 
 use crate::backing::Backing;
 use crate::disk::{DiskError, StudyDisk};
@@ -217,7 +219,15 @@ mod tests {
     fn prepare(folder: &Path, more: &[&str], size_bytes: u64) -> Result<Images, ImagesError> {
         let more: Vec<String> = more.iter().map(|text| (*text).to_owned()).collect();
         let setups = setups(&["virtio-blk".into()], &["raw".into()], &more).unwrap();
-        Images::prepare(folder, "test", &setups, size_bytes, Contents::Written, &AtomicBool::new(false), &mut |_, _, _| {})
+        Images::prepare(
+            folder,
+            "test",
+            &setups,
+            size_bytes,
+            Contents::Written,
+            &AtomicBool::new(false),
+            &mut |_, _, _| {},
+        )
     }
 
     #[test]

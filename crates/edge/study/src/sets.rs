@@ -22,8 +22,7 @@ const MAX_ATTEMPTS: u32 = 3;
 /// Guests that may be lost in one sitting: more than bad luck explains.
 const MAX_LOST: usize = 10;
 /// Making a workload's files takes longer than opening a disk, the more so with neighbours.
-const LIMITS: TimeLimits =
-    TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
+const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
 
 /// One repetition of one set.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,8 +146,7 @@ fn jobs_of(
             let workload = &plan.workloads[member.workload];
             let most = saturation(plan, folder.records(), member.workload)
                 .ok_or_else(|| StudyError::NoSaturation { workload: workload.clone() })?;
-            at_share(job, most, percent)
-                .ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
+            at_share(job, most, percent).ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
         })
         .collect()
 }
@@ -190,8 +188,7 @@ impl Sitting<'_> {
         let jobs: Vec<(usize, JobSpec)> = indices.iter().copied().zip(jobs.iter().cloned()).collect();
         let mut attempt = 1;
         loop {
-            self.machines
-                .wake_only(&indices, folder, &mut |name| on_event(SetEvent::Starting(name)))?;
+            self.machines.wake_only(&indices, folder, &mut |name| on_event(SetEvent::Starting(name)))?;
             let together = match self.machines.measure_together(&jobs, LIMITS, stop) {
                 Ok(together) => together,
                 Err(LabError::Stopped) => return Err(StudyError::Stopped),
@@ -260,7 +257,8 @@ impl Sitting<'_> {
 /// A set that cannot be started, and whose fault that is.
 fn unavailable(set: &SetPlan, repetition: u32, attempts: u32, machine: &str, message: &str) -> SetRecord {
     let member = |vm: &str| {
-        let why = if vm == machine { message.to_owned() } else { format!("{machine} could not start: {message}") };
+        let why =
+            if vm == machine { message.to_owned() } else { format!("{machine} could not start: {message}") };
         MemberRecord { vm: vm.to_owned(), status: MemberStatus::Unavailable { why } }
     };
     SetRecord {

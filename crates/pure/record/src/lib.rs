@@ -20,7 +20,10 @@ pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
-pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram, parse_records};
+pub use point::{
+    ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram,
+    parse_records,
+};
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
-use virtbench_record::{DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord, TogetherPlan};
+use virtbench_record::{
+    DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord, TogetherPlan,
+};
 use virtbench_units::{format_bytes, format_duration_ns};
 
 use crate::format::{count, shell_line};

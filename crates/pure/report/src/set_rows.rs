@@ -59,7 +59,13 @@ fn figures(member: &MemberRecord) -> Vec<[String; 5]> {
             .iter()
             .map(|metric| {
                 let (name, unit) = (metric.name.clone(), metric.unit.clone());
-                [name, unit, metric.mean.to_string(), optional(metric.stddev), metric.samples.len().to_string()]
+                [
+                    name,
+                    unit,
+                    metric.mean.to_string(),
+                    optional(metric.stddev),
+                    metric.samples.len().to_string(),
+                ]
             })
             .collect(),
         Some(JobOutcome::Load(load)) => {

@@ -69,8 +69,10 @@ fn read_pattern(text: &str) -> Result<Pattern, String> {
     if read.len() > MAX_TEXT {
         return Err(format!("{text} is too long for a list of shares"));
     }
-    let bare = read.lines().map(|line| line.split('#').next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
-    let words = bare.split([',', ' ', '\t']).map(|word| word.trim_end_matches('%')).filter(|word| !word.is_empty());
+    let bare =
+        read.lines().map(|line| line.split('#').next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+    let words =
+        bare.split([',', ' ', '\t']).map(|word| word.trim_end_matches('%')).filter(|word| !word.is_empty());
     let share = |word: &str| {
         let value: Option<f64> = word.parse().ok().filter(|value| (0.01..=1000.0).contains(value));
         value.ok_or_else(|| format!("{word}: a share lies between 0.01 and 1000 percent of saturation"))
@@ -93,7 +95,9 @@ mod tests {
         let file = folder.path().join("shares");
         fs::write(&file, "8 # the victim\n24\n24.5\n").unwrap();
         assert_eq!(read_pattern(file.to_str().unwrap()), Ok(Pattern(vec![8.0, 24.0, 24.5])));
-        for (text, word) in [("8", "1 shares"), ("8,0", "0: a share"), ("/none", "/none"), ("8,2.2.2", "2.2.2")] {
+        for (text, word) in
+            [("8", "1 shares"), ("8,0", "0: a share"), ("/none", "/none"), ("8,2.2.2", "2.2.2")]
+        {
             assert!(read_pattern(text).unwrap_err().contains(word), "{text}");
         }
     }

@@ -52,9 +52,8 @@ fn load(options: &str) -> Result<LoadSpec, String> {
     if !sized {
         line.push("size=4k".to_owned());
     }
-    let line = parse_mix_line(&line.join(",")).map_err(|error| {
-        format!("{error}; a load also has outstanding, workers, time, ramp and region")
-    })?;
+    let line = parse_mix_line(&line.join(","))
+        .map_err(|error| format!("{error}; a load also has outstanding, workers, time, ramp and region"))?;
     spec.access = AccessSpec { lines: vec![line] };
     spec.interval_ns = (spec.time_ns / 20).max(1_000_000);
     spec.validate().map_err(|error| error.to_string())?;
@@ -67,7 +66,8 @@ mod tests {
 
     #[test]
     fn a_load_and_a_workload_are_told_apart() {
-        let JobSpec::Load(load) = read_job("load:read=70,random=50,outstanding=4,time=2s").unwrap().spec else {
+        let JobSpec::Load(load) = read_job("load:read=70,random=50,outstanding=4,time=2s").unwrap().spec
+        else {
             panic!("no load");
         };
         let line = &load.access.lines[0];

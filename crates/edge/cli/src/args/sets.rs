@@ -79,10 +79,10 @@ pub struct SetsArgs {
     /// Go on with the missing measurements of the run in --out
     #[arg(long, requires = "out")]
     pub resume: bool,
-    /// Measure for this long, instead of what the workload says
+    /// Measure for this long, instead of what the workload says [deviation: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub time: Option<u64>,
-    /// Run for this long before measuring, instead of what the workload says
+    /// Run for this long before measuring, instead of what the workload says [deviation: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub ramp: Option<u64>,
     /// Seed of every random choice

@@ -79,7 +79,8 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
     let saturation = (0..plan.workloads.len())
         .map(|workload| {
             let set = plan.sets.iter().find(|set| {
-                set.role == SetRole::Saturation && set.members.iter().any(|member| member.workload == workload)
+                set.role == SetRole::Saturation
+                    && set.members.iter().any(|member| member.workload == workload)
             })?;
             let rates = by_repetition(records, &set.name, 0, JobOutcome::throughput);
             mean_interval(&rates.into_values().collect::<Vec<f64>>(), seed)
@@ -138,21 +139,22 @@ fn alone_of(
     member: &virtbench_record::MemberPlan,
     figure: Figure,
 ) -> ByRepetition {
-    let alone = plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member));
+    let alone =
+        plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member));
     alone.map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
 }
 
 fn deltas((alone, beside): &(ByRepetition, ByRepetition)) -> ByRepetition {
-    let pairs = alone.iter().filter_map(|(repetition, alone)| Some((*repetition, *alone, *beside.get(repetition)?)));
+    let pairs =
+        alone.iter().filter_map(|(repetition, alone)| Some((*repetition, *alone, *beside.get(repetition)?)));
     pairs
         .filter_map(|(repetition, alone, beside)| Some((repetition, deviation_percent(alone, beside)?)))
         .collect()
 }
 
 fn deviated(both: &(ByRepetition, ByRepetition), seed: u64) -> Option<Deviated> {
-    let estimate = |values: &ByRepetition| {
-        mean_interval(&values.values().copied().collect::<Vec<f64>>(), seed)
-    };
+    let estimate =
+        |values: &ByRepetition| mean_interval(&values.values().copied().collect::<Vec<f64>>(), seed);
     let deltas = deltas(both);
     let least = deltas.values().copied().reduce(f64::min)?;
     let greatest = deltas.values().copied().reduce(f64::max)?;

@@ -9,7 +9,9 @@ mod series;
 #[cfg(test)]
 mod test_support;
 
-pub use deviation::{Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, deviation_percent};
+pub use deviation::{
+    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, deviation_percent,
+};
 pub use fairness::{jain, sample_stddev, worst_to_best};
 pub use neighbours::{
     NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, VmShare, analyse_neighbours,

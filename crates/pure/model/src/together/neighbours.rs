@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{
-    Better, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, TogetherPlan,
-};
+use virtbench_record::{Better, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, TogetherPlan};
 
 use super::fairness::{jain, sample_stddev, worst_to_best};
 use super::overload::{Overload, overload};
@@ -315,7 +313,9 @@ fn about(
     let steal = members().filter_map(|member| {
         let outcome = &member.usable()?.outcome;
         let all_ns = outcome.elapsed_ns() as f64 * f64::from(plan.vcpus);
-        (all_ns > 0.0).then(|| 100.0 * outcome.steal_ns().unwrap_or(0) as f64 / all_ns).filter(|_| outcome.steal_ns().is_some())
+        (all_ns > 0.0)
+            .then(|| 100.0 * outcome.steal_ns().unwrap_or(0) as f64 / all_ns)
+            .filter(|_| outcome.steal_ns().is_some())
     });
     let series: Vec<IntervalShares> = records.iter().filter_map(|record| side_by_side(record)).collect();
     let means: Vec<f64> = series.iter().filter_map(|one| Some(one.mean_and_worst()?.0)).collect();

@@ -41,10 +41,8 @@ fn scores(row: &Row) -> Vec<f64> {
 /// 1.2 %" (section 3.3) as far as the table itself bears it out: 6 and 7 VMs have 1.13 and 1.24 %.
 #[test]
 fn paper_4_s_table_1_comes_to_its_own_sums_and_spreads() {
-    let sets = table()
-        .iter()
-        .map(|row| set(&row.vms.to_string(), SetRole::Together, row.vms, None))
-        .collect();
+    let sets =
+        table().iter().map(|row| set(&row.vms.to_string(), SetRole::Together, row.vms, None)).collect();
     let provenance = provenance(8, 2, sets);
     let records: Vec<SetRecord> = table()
         .iter()
@@ -69,7 +67,8 @@ fn paper_4_s_table_1_comes_to_its_own_sums_and_spreads() {
         }
     }
     // "The accumulated score increases for one to five VMs and decreases" from there.
-    let best = score.sets.iter().max_by(|a, b| a.accumulated.unwrap().mean.total_cmp(&b.accumulated.unwrap().mean));
+    let best =
+        score.sets.iter().max_by(|a, b| a.accumulated.unwrap().mean.total_cmp(&b.accumulated.unwrap().mean));
     assert_eq!(analysis.sets[best.unwrap().set].vms, 5);
     assert!((score.sets[1].against_one.unwrap().value - 56.24 / 14.77).abs() < 1e-3);
 }
@@ -108,7 +107,10 @@ fn a_machine_that_died_takes_nothing_from_the_others_and_a_wrong_clock_is_not_us
     let analysis = analyse_neighbours(&provenance(2, 1, two_sets()), &[died, wrong]);
     let (about, shared) = (&analysis.sets[1], &analysis.metrics[0].sets[0]);
     assert_eq!((about.failed, about.unusable), (1, 1));
-    assert_eq!((shared.vms[0].samples.as_slice(), shared.vms[1].samples.as_slice()), (&[3.0][..], &[2.0][..]));
+    assert_eq!(
+        (shared.vms[0].samples.as_slice(), shared.vms[1].samples.as_slice()),
+        (&[3.0][..], &[2.0][..])
+    );
     assert_eq!((shared.jain, shared.accumulated), (None, None), "no repetition was whole");
 }
 
@@ -117,7 +119,8 @@ fn a_host_out_of_cpu_falsifies_what_emulated_guests_show() {
     let mut tcg = provenance(2, 1, two_sets());
     tcg.guest.as_mut().unwrap().accelerator.name = "tcg".into();
     let busy = |percent: f64, own: f64| {
-        let mut record = record("2", 0, percent, vec![member(1, workload(&[1.0])), member(2, workload(&[1.0]))]);
+        let mut record =
+            record("2", 0, percent, vec![member(1, workload(&[1.0])), member(2, workload(&[1.0]))]);
         record.processes.push(virtbench_record::ProcessUse {
             name: "qemu".into(),
             environment: Some("vm1".into()),
@@ -128,7 +131,9 @@ fn a_host_out_of_cpu_falsifies_what_emulated_guests_show() {
         });
         record
     };
-    let found = |provenance: &Provenance, record: SetRecord| analyse_neighbours(provenance, &[record]).sets[1].overload;
+    let found = |provenance: &Provenance, record: SetRecord| {
+        analyse_neighbours(provenance, &[record]).sets[1].overload
+    };
     assert_eq!(found(&tcg, busy(198.0, 190.0)), Some(Overload::Emulation));
     assert_eq!(found(&tcg, busy(198.0, 120.0)), Some(Overload::Others));
     assert_eq!(found(&tcg, busy(150.0, 140.0)), None);

@@ -48,9 +48,5 @@ pub fn overload(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overl
     let others: f64 = hosts.iter().map(|(record, host)| unattributed_percent(host, &record.processes)).sum();
     let emulated =
         provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"));
-    if others >= OTHERS * all {
-        Some(Overload::Others)
-    } else {
-        emulated.then_some(Overload::Emulation)
-    }
+    if others >= OTHERS * all { Some(Overload::Others) } else { emulated.then_some(Overload::Emulation) }
 }

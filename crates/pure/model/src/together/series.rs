@@ -34,10 +34,8 @@ pub fn lay_side_by_side(series: &[&[Interval]]) -> Option<IntervalShares> {
         return None;
     }
     let in_bytes = series.iter().any(|intervals| intervals.iter().any(|interval| interval.bytes > 0));
-    let rates: Vec<Vec<f64>> = series
-        .iter()
-        .map(|intervals| on_grid(intervals, step_ns, from, until, in_bytes))
-        .collect();
+    let rates: Vec<Vec<f64>> =
+        series.iter().map(|intervals| on_grid(intervals, step_ns, from, until, in_bytes)).collect();
     let count = usize::try_from(until - from).ok()?;
     let turned = (0..count).map(|index| rates.iter().map(|machine| machine[index]).collect()).collect();
     Some(IntervalShares { step_ns, rates: turned })

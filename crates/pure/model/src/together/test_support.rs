@@ -102,7 +102,9 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
 /// A memory workload with these samples of its one figure.
 pub(super) fn workload(samples: &[f64]) -> JobOutcome {
     JobOutcome::Workload(Box::new(WorkloadOutcome {
-        metrics: Metric::new("score", "operations/min", Better::Higher, samples.to_vec()).into_iter().collect(),
+        metrics: Metric::new("score", "operations/min", Better::Higher, samples.to_vec())
+            .into_iter()
+            .collect(),
         runs: 1,
         operations: 1,
         bytes: 0,

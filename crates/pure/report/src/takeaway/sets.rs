@@ -43,20 +43,31 @@ pub(crate) fn of_neighbours(
              VMs.",
             lead.name
         ),
-        (Some(lead), None) => format!("Only one VM was measured ({}), so there is nobody to share with.", lead.name),
+        (Some(lead), None) => {
+            format!("Only one VM was measured ({}), so there is nobody to share with.", lead.name)
+        }
         (None, _) => "Nothing has been measured.".into(),
     };
     let overloads = analysis.sets.iter().filter_map(|set| Some((set.name.as_str(), set.overload?)));
-    Takeaway { headline, details, cautions: cautions(provenance, records, &overloads.collect::<Vec<_>>(), "VMs") }
+    Takeaway {
+        headline,
+        details,
+        cautions: cautions(provenance, records, &overloads.collect::<Vec<_>>(), " VMs"),
+    }
 }
 
 fn even(analysis: &NeighbourAnalysis, better: Better, name: &str, shared: &Shared) -> String {
     let vms = analysis.sets[shared.set].vms;
     let worst = shared.worst_to_best.map_or_else(String::new, |worst| {
-        let what = if better == Better::Lower { "the least to the greatest" } else { "the worst-off VM to the best-off" };
+        let what = if better == Better::Lower {
+            "the least to the greatest"
+        } else {
+            "the worst-off VM to the best-off"
+        };
         format!("{what} is {}", ratio(worst.mean))
     });
-    let index = shared.jain.map_or_else(String::new, |jain| format!(", Jain's index {}", significant(jain.mean)));
+    let index =
+        shared.jain.map_or_else(String::new, |jain| format!(", Jain's index {}", significant(jain.mean)));
     let sum = shared.against_one.map_or_else(String::new, |sum| {
         let interval = sum.interval.map_or_else(String::new, |span| {
             format!(" (95 % interval {} to {})", ratio(span.low), ratio(span.high))
@@ -64,7 +75,9 @@ fn even(analysis: &NeighbourAnalysis, better: Better, name: &str, shared: &Share
         format!("; together they reach {} times what one does alone{interval}", ratio(sum.value))
     });
     if worst.is_empty() {
-        return format!("{vms} VMs ran together ({name}), but never all of them with figures that can be used.");
+        return format!(
+            "{vms} VMs ran together ({name}), but never all of them with figures that can be used."
+        );
     }
     format!("Of {vms} VMs at once ({name}), {worst}{index}{sum}.")
 }
@@ -115,12 +128,14 @@ pub(crate) fn of_deviation(
     if let Some(matrix) = Matrix::new(workloads, analysis) {
         return Takeaway { headline: worst_pair(&matrix, analysis), details: Vec::new(), cautions };
     }
-    let (mut details, mut headline) = (Vec::new(), "No VM was measured both alone and beside the others.".to_owned());
+    let (mut details, mut headline) =
+        (Vec::new(), "No VM was measured both alone and beside the others.".to_owned());
     if let Some(set) = analysis.sets.first() {
         if set.overload.is_some() {
-            headline = "Nothing can be said about how far these VMs disturb each other's work: the host was out of \
+            headline =
+                "Nothing can be said about how far these VMs disturb each other's work: the host was out of \
                         processor time."
-                .into();
+                    .into();
         } else if let Some(sentence) = expected(set) {
             headline = sentence;
             details.extend(most_disturbed(set));
@@ -128,7 +143,10 @@ pub(crate) fn of_deviation(
     }
     let found = analysis.saturation.iter().flatten().next();
     details.extend(found.map(|rate| {
-        format!("One VM alone and unhindered does {} operations a second: shares are of that.", significant(rate.mean))
+        format!(
+            "One VM alone and unhindered does {} operations a second: shares are of that.",
+            significant(rate.mean)
+        )
     }));
     Takeaway { headline, details, cautions }
 }
@@ -141,9 +159,9 @@ fn expected(set: &DisturbedSet) -> Option<String> {
         format!("{} %{interval}", significant(estimate.mean))
     };
     let throughput = set.expected_throughput?;
-    let response = set
-        .expected_response
-        .map_or_else(String::new, |response| format!(", and their mean response time by {}", spelled(response)));
+    let response = set.expected_response.map_or_else(String::new, |response| {
+        format!(", and their mean response time by {}", spelled(response))
+    });
     Some(format!(
         "Beside each other, the throughput of {} VMs deviates by {} on average{response}.",
         set.vms.len(),
@@ -152,12 +170,19 @@ fn expected(set: &DisturbedSet) -> Option<String> {
 }
 
 fn most_disturbed(set: &DisturbedSet) -> Option<String> {
-    let delta = |vm: &virtbench_model::together::DisturbedVm| vm.response.or(vm.throughput).map(|one| one.delta.mean);
-    let worst = set.vms.iter().filter(|vm| delta(vm).is_some()).max_by(|a, b| {
-        delta(a).unwrap_or(0.0).total_cmp(&delta(b).unwrap_or(0.0))
-    })?;
+    let delta =
+        |vm: &virtbench_model::together::DisturbedVm| vm.response.or(vm.throughput).map(|one| one.delta.mean);
+    let worst = set
+        .vms
+        .iter()
+        .filter(|vm| delta(vm).is_some())
+        .max_by(|a, b| delta(a).unwrap_or(0.0).total_cmp(&delta(b).unwrap_or(0.0)))?;
     let quantity = if worst.response.is_some() { "response time" } else { "throughput" };
-    Some(format!("Most disturbed is {}: its {quantity} deviates by {} %.", vm_name(worst), significant(delta(worst)?)))
+    Some(format!(
+        "Most disturbed is {}: its {quantity} deviates by {} %.",
+        vm_name(worst),
+        significant(delta(worst)?)
+    ))
 }
 
 fn worst_pair(matrix: &Matrix<'_>, analysis: &DeviationAnalysis) -> String {
@@ -179,9 +204,11 @@ fn worst_pair(matrix: &Matrix<'_>, analysis: &DeviationAnalysis) -> String {
             matrix.workloads[*aggressor],
             significant(*delta)
         ),
-        (None, false) => "No pair has figures from which it can be said who disturbs whom: the host was out of \
+        (None, false) => {
+            "No pair has figures from which it can be said who disturbs whom: the host was out of \
                           processor time, or VMs have no figures."
-            .into(),
+                .into()
+        }
         (None, true) => "Nothing has been measured.".into(),
     }
 }
@@ -205,14 +232,16 @@ fn cautions(
         let names: Vec<&str> =
             overloads.iter().filter(|(_, overload)| *overload == kind).map(|(name, _)| *name).collect();
         if !names.is_empty() {
-            cautions.push(format!("Not a finding ({} {noun}): {}.", names.join(", "), kind.words()));
+            cautions.push(format!("Not a finding ({}{noun}): {}.", names.join(", "), kind.words()));
         }
     }
-    let planned = provenance.together.as_ref().map_or(0, |plan| plan.sets.len()) * provenance.plan.repetitions as usize;
+    let planned =
+        provenance.together.as_ref().map_or(0, |plan| plan.sets.len()) * provenance.plan.repetitions as usize;
     if records.len() < planned {
         cautions.push(format!("The run is not complete: {} of {planned} measurements.", records.len()));
     }
-    let members = || records.iter().flat_map(|record| record.members.iter().map(move |member| (record, member)));
+    let members =
+        || records.iter().flat_map(|record| record.members.iter().map(move |member| (record, member)));
     for (record, member) in members() {
         let (what, why) = match &member.status {
             MemberStatus::Failed { why } => ("failed", why),
@@ -220,10 +249,16 @@ fn cautions(
             MemberStatus::Measured(_) => continue,
         };
         let line = why.lines().next().unwrap_or_default();
-        cautions.push(format!("{} {what} in {}, repetition {}: {line}", member.vm, record.set, record.repetition + 1));
+        cautions.push(format!(
+            "{} {what} in {}, repetition {}: {line}",
+            member.vm,
+            record.set,
+            record.repetition + 1
+        ));
     }
     cautions.truncate(20);
-    let clocks = members().filter(|(_, member)| member.measured().is_some_and(|one| one.has_suspect_clock())).count();
+    let clocks =
+        members().filter(|(_, member)| member.measured().is_some_and(|one| one.has_suspect_clock())).count();
     if clocks > 0 {
         cautions.push(format!(
             "{} had a clock more than 1 % off the host's, also when booted anew, and not used.",
@@ -235,7 +270,9 @@ fn cautions(
         cautions.push(format!("{errors} operations failed: throughput counts only what succeeded."));
     }
     if let Some(hypervisor) = &provenance.host.hypervisor {
-        cautions.push(format!("The host is itself a virtual machine ({hypervisor}): its processors are shared too."));
+        cautions.push(format!(
+            "The host is itself a virtual machine ({hypervisor}): its processors are shared too."
+        ));
     }
     cautions
 }

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a fixture of tests")]
 
 pub mod configurations;
+pub mod sets;
 
 use std::collections::BTreeMap;
 

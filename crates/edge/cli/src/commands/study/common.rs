@@ -91,7 +91,8 @@ pub fn open_folder<R: Record>(
     out: &Path,
     provenance: Provenance,
 ) -> Result<RunFolder<R>, Failure> {
-    let opened = if resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
+    let opened =
+        if resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
     opened.map_err(folder_failure)
 }
 

@@ -10,6 +10,8 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// How long is measured when nothing is said: everything that runs together runs as long.
 const TIME_NS: u64 = 20_000_000_000;
+/// How long each runs before: so that all of them run while each is measured.
+const RAMP_NS: u64 = 1_000_000_000;
 /// The most workloads of a matrix: 20 of them are 250 sets.
 const MAX_WORKLOADS: usize = 20;
 
@@ -21,6 +23,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
         name: "deviation",
         args: &args.sets,
         time_ns: args.sets.time.or(Some(TIME_NS)),
+        ramp_ns: args.sets.ramp.or(Some(RAMP_NS)),
         vcpus: args.vcpus,
         memory_bytes: args.memory,
         jobs: args.workload.clone(),
@@ -74,11 +77,8 @@ fn matrix(args: &DeviationArgs) -> Result<Vec<SetPlan>, Failure> {
             format!("{count} workloads make no matrix: name 2 to {MAX_WORKLOADS} with --workload"),
         ));
     }
-    let member = |vm: usize, workload: usize| MemberPlan {
-        vm: format!("vm{vm}"),
-        workload,
-        share_percent: None,
-    };
+    let member =
+        |vm: usize, workload: usize| MemberPlan { vm: format!("vm{vm}"), workload, share_percent: None };
     let mut sets = Vec::new();
     for vm in [1, 2] {
         for workload in 0..count {

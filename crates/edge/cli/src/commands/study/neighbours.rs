@@ -17,6 +17,7 @@ pub fn execute(args: &NeighboursArgs) -> Outcome {
         name: "neighbours",
         args: &args.sets,
         time_ns: args.sets.time,
+        ramp_ns: args.sets.ramp,
         vcpus: args.vcpus,
         memory_bytes: args.memory,
         jobs: vec![args.workload.clone()],

@@ -28,6 +28,8 @@ pub struct SetStudy<'a> {
     pub args: &'a SetsArgs,
     /// Measuring time, instead of what the workloads say.
     pub time_ns: Option<u64>,
+    /// Time before measuring, instead of what the workloads say.
+    pub ramp_ns: Option<u64>,
     pub vcpus: u32,
     pub memory_bytes: u64,
     pub jobs: Vec<NamedJob>,
@@ -42,7 +44,7 @@ impl SetStudy<'_> {
             .map_err(|error| Failure::new(Kind::Usage, error))?;
         check_tools(&setup)?;
         for job in &mut self.jobs {
-            fit(&mut job.spec, self.args, self.time_ns)?;
+            fit(&mut job.spec, self.time_ns, self.ramp_ns)?;
         }
         let vms = self.vms();
         self.check_memory(vms.len())?;
@@ -89,7 +91,8 @@ impl SetStudy<'_> {
     }
 
     fn filesystem(&self) -> Result<Option<Filesystem>, Failure> {
-        let needs = |job: &NamedJob| matches!(&job.spec, JobSpec::Workload(spec) if spec.workload.needs_storage());
+        let needs =
+            |job: &NamedJob| matches!(&job.spec, JobSpec::Workload(spec) if spec.workload.needs_storage());
         let loads = |job: &NamedJob| matches!(job.spec, JobSpec::Load(_));
         if !self.jobs.iter().any(needs) {
             return Ok(None);
@@ -183,7 +186,9 @@ impl SetStudy<'_> {
                 bar.set_position(done as u64);
                 bar.set_message(set.name.clone());
             }
-            SetEvent::Again { set, why } => bar.suspend(|| eprintln!("{} is measured again: {why}", set.name)),
+            SetEvent::Again { set, why } => {
+                bar.suspend(|| eprintln!("{} is measured again: {why}", set.name))
+            }
             SetEvent::Lost { vm, why } => bar.suspend(|| eprintln!("lost {vm}, the others went on: {why}")),
             SetEvent::Recorded(_) => bar.inc(1),
         });
@@ -241,16 +246,16 @@ fn check_tools(setup: &Setup) -> Outcome {
 }
 
 /// Gives a job the times of the command line, and checks it again.
-fn fit(job: &mut JobSpec, args: &SetsArgs, time_ns: Option<u64>) -> Outcome {
+fn fit(job: &mut JobSpec, time_ns: Option<u64>, ramp_ns: Option<u64>) -> Outcome {
     match job {
         JobSpec::Load(load) => {
             load.time_ns = time_ns.unwrap_or(load.time_ns);
-            load.ramp_ns = args.ramp.unwrap_or(load.ramp_ns);
+            load.ramp_ns = ramp_ns.unwrap_or(load.ramp_ns);
             load.interval_ns = (load.time_ns / 20).max(1_000_000);
         }
         JobSpec::Workload(workload) => {
             workload.time_ns = time_ns.or(workload.time_ns);
-            workload.ramp_ns = args.ramp.unwrap_or(workload.ramp_ns);
+            workload.ramp_ns = ramp_ns.unwrap_or(workload.ramp_ns);
             if let (Some(time_ns), Workload::Files(files)) = (time_ns, &mut workload.workload) {
                 files.run_ns = files.run_ns.min(time_ns);
             }

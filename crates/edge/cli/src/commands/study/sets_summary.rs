@@ -91,7 +91,11 @@ fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<(
             writeln!(out, "{:>6} {share:>7} {a:>12} {b:>12} {c:>8} {d:>12} {e:>12} {f:>8}", vm.vm)?;
         }
         let (throughput, response) = (mean(set.expected_throughput, 1.0), mean(set.expected_response, 1.0));
-        writeln!(out, "{:>6} {:>7} {:>12} {:>12} {throughput:>8} {:>12} {:>12} {response:>8}\n", "E", "", "", "", "", "")?;
+        writeln!(
+            out,
+            "{:>6} {:>7} {:>12} {:>12} {throughput:>8} {:>12} {:>12} {response:>8}\n",
+            "E", "", "", "", "", ""
+        )?;
     }
     Ok(())
 }
@@ -104,7 +108,12 @@ fn neighbours(out: &mut impl Write, analysis: &NeighbourAnalysis) -> io::Result<
             "B/s" => (1e-6, "MB/s"),
             unit => (1.0, unit),
         };
-        writeln!(out, "{} in {unit}; {} more figures are in the report", metric.name, analysis.metrics.len() - 1)?;
+        writeln!(
+            out,
+            "{} in {unit}; {} more figures are in the report",
+            metric.name,
+            analysis.metrics.len() - 1
+        )?;
         writeln!(
             out,
             "{:>5} {:>6} {:>12} {:>10} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9}",

@@ -25,7 +25,7 @@ fn even_means_over_uneven_moments_are_said() {
 fn deviation_names_its_mean_and_the_most_disturbed() {
     let (facts, records) = deviation();
     let taken = sets_takeaway(&facts, &records);
-    assert!(taken.headline.contains("throughput of 3 VMs deviates by 20"), "{taken:?}");
+    assert!(taken.headline.contains("throughput of 3 VMs deviates by 19.7 %"), "{taken:?}");
     assert!(taken.details.iter().any(|detail| detail.contains("vm3 (24.0 %)")), "{taken:?}");
 }
 

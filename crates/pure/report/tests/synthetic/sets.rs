@@ -43,7 +43,8 @@ pub fn neighbours() -> (Provenance, Vec<SetRecord>) {
         set(&vms.to_string(), role, (1..=vms).map(|vm| member(vm, 0)).collect())
     });
     let facts = sets_provenance(RunKind::Neighbours, &["memory"], sets.collect());
-    let records = records(&facts, |set, _, _| 8e9 / (set.members.len().max(2) as f64 / 2.0));
+    let records =
+        records(&facts, |set, vm, _| (8e9 - 1e8 * vm as f64) / (set.members.len().max(2) as f64 / 2.0));
     (facts, records)
 }
 
@@ -89,7 +90,8 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
     for repetition in 0..REPETITIONS {
         for set in sets {
             let members = set.members.iter().enumerate().map(|(index, member)| {
-                let rate = rate(set, index + 1, member.workload) * (1.0 + 0.02 * (random.unit() - 0.5));
+                let rate = rate(set, member.vm[2..].parse().unwrap(), member.workload)
+                    * (1.0 + 0.02 * (random.unit() - 0.5));
                 let outcome = JobOutcome::Workload(Box::new(outcome(rate, index as u64)));
                 let clock = Some(ClockCheck { drift_ppm: 3.0, uncertainty_ppm: 1.0 });
                 let measured = MemberMeasured { outcome, host_elapsed_ns: 1_000_000_000, clock };

@@ -19,6 +19,8 @@ use crate::virtbench;
 
 /// Guests booted for the median.
 const BOOTS: usize = 5;
+/// Guests of 256 MiB that are booted at once.
+const TOGETHER: usize = 4;
 /// How long a grid of a hundred short points may take.
 const GRID_LIMIT: Duration = Duration::from_secs(300);
 const MIB: f64 = 1024.0 * 1024.0;
@@ -30,15 +32,18 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
     let image = GuestImage::new(&kernel, &[DEFAULT_ADAPTER])?;
     let initramfs_bytes = image.initramfs_bytes;
     let choice = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?;
-    let disk = GuestDisk::new(DEFAULT_ADAPTER, folder.join("bench.img"));
+    let mut disk = GuestDisk::new(DEFAULT_ADAPTER, folder.join("bench.img"));
+    disk.shared = true;
     let config = GuestConfig::new(choice.accelerator);
     let mut vm = Vm::new("vm", qemu, image, choice.facts(), config, disk);
     let boots = (0..BOOTS).map(|_| first_operation(&mut vm)).collect::<Result<Vec<f64>>>()?;
+    let together = median((0..BOOTS).map(|_| boot_together(&vm)).collect::<Result<Vec<f64>>>()?);
     let boot = format!("boot to first I/O, {}, median of {BOOTS} (s)", choice.facts().name);
     Ok(vec![
         line("agent (MiB)", AGENT.len() as f64 / MIB, 4.0),
         line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
         line(&boot, median(boots), 6.0),
+        line(&format!("{TOGETHER} guests booted at once, {} (s)", choice.facts().name), together, 10.0),
         line("peak memory, 100-point grid (MiB)", grid_memory(folder)? / MIB, 100.0),
         line("memory a worker beyond buffers, null (MiB)", memory_a_worker(&Target::Null)? / MIB, 4.0),
         line("memory a worker beyond buffers, file (MiB)", memory_a_worker(file)? / MIB, 4.0),
@@ -78,6 +83,26 @@ fn first_operation(vm: &mut Vm) -> Result<f64> {
         }
     }
     bail!("the guest's disk completed nothing in {ATTEMPTS} loads of 10 ms")
+}
+
+/// Seconds until guests that are booted at once have all greeted.
+fn boot_together(vm: &Vm) -> Result<f64> {
+    let begun = Instant::now();
+    let machines = std::thread::scope(|scope| {
+        let boots: Vec<_> = (0..TOGETHER)
+            .map(|_| {
+                let mut vm = vm.clone();
+                scope.spawn(move || vm.start())
+            })
+            .collect();
+        boots
+            .into_iter()
+            .map(|boot| boot.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let seconds = begun.elapsed().as_secs_f64();
+    machines.into_iter().for_each(|machine| machine.shut_down());
+    Ok(seconds)
 }
 
 /// Peak resident memory of virtbench itself over paper 1's grid, with short points, in bytes.

@@ -1,12 +1,15 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+mod deviation;
 pub mod fence;
+mod job;
 mod load_args;
 pub mod predict;
 pub mod profile;
 pub mod repeat;
 pub mod saturate;
+mod sets;
 mod spec;
 mod study;
 pub mod surface;
@@ -21,7 +24,10 @@ use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
+pub use deviation::DeviationArgs;
+pub use job::NamedJob;
 pub use load_args::{ApplyArgs, LoadOptions};
+pub use sets::{NeighboursArgs, PinArg, SetsArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
@@ -80,6 +86,10 @@ pub enum StudyCommand {
     NativeVsVm(Box<NativeVsVmArgs>),
     /// Which virtual adapter, over which backing? The same load through each, and what it costs the host
     Adapters(Box<AdaptersArgs>),
+    /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
+    Neighbours(Box<NeighboursArgs>),
+    /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
+    Deviation(Box<DeviationArgs>),
 }
 
 /// `virtbench report`

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_lab::{
-    Accelerator, Adapter, Environment, GuestConfig, GuestDisk, GuestImage, GuestKernel, KVM_LIMIT, LabError,
-    Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    Accelerator, Adapter, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel,
+    KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
@@ -22,6 +22,15 @@ pub struct Lab {
 impl Lab {
     /// Looks for everything that guests with these adapters need.
     pub fn find(args: &GuestArgs, adapters: &[&'static Adapter]) -> Result<Self, Failure> {
+        Self::with_filesystems(args, adapters, &[])
+    }
+
+    /// The same for guests that also mount any of these file systems.
+    pub fn with_filesystems(
+        args: &GuestArgs,
+        adapters: &[&'static Adapter],
+        filesystems: &[Filesystem],
+    ) -> Result<Self, Failure> {
         let missing = |error: LabError| Failure::new(Kind::Environment, error);
         let qemu = Qemu::find().map_err(|error| missing(error.into()))?;
         let kernel = find_kernel(args.kernel.as_deref()).map_err(|error| missing(error.into()))?;
@@ -29,7 +38,8 @@ impl Lab {
         for adapter in adapters {
             qemu.check_adapter(adapter).map_err(|error| missing(error.into()))?;
             // Each guest gets the drivers of its own adapter, and no others.
-            let image = GuestImage::new(&kernel, &[adapter]).map_err(|error| missing(error.into()))?;
+            let image = GuestImage::with_filesystems(&kernel, &[adapter], filesystems);
+            let image = image.map_err(|error| missing(error.into()))?;
             images.insert(adapter.name, image);
         }
         let (accelerator, facts) = accelerator(args.accelerator, &qemu, &kernel)?;
@@ -51,11 +61,23 @@ impl Lab {
         disk: GuestDisk,
         setup: Option<SetupFacts>,
     ) -> Result<Box<dyn Environment>, Failure> {
+        self.pinned_vm(name, disk, setup, Vec::new())
+    }
+
+    /// The same, its guests held to these processors of the host unless there are none.
+    pub fn pinned_vm(
+        &self,
+        name: &str,
+        disk: GuestDisk,
+        setup: Option<SetupFacts>,
+        processors: Vec<usize>,
+    ) -> Result<Box<dyn Environment>, Failure> {
         let image = self.images.get(disk.adapter.name).cloned().ok_or_else(|| {
             Failure::message(Kind::Other, format!("no image was made for {}", disk.adapter.name))
         })?;
         let (accelerator, config) = (self.accelerator.clone(), self.config.clone());
-        let vm = Vm::new(name, self.qemu.clone(), image, accelerator, config, disk);
+        let vm =
+            Vm::new(name, self.qemu.clone(), image, accelerator, config, disk).with_processors(processors);
         Ok(Box::new(match setup {
             Some(setup) => vm.with_setup(setup),
             None => vm,

@@ -36,6 +36,7 @@ mod qcow2;
 mod qemu;
 mod qmp;
 mod storage_daemon;
+mod tsc;
 mod unpack;
 mod vm;
 mod vmlinux;

@@ -84,21 +84,14 @@ pub struct MeasuredTogether {
     pub results: Vec<Result<Measured<JobOutcome>, LabError>>,
 }
 
-/// Gives each machine its job, all starting at one moment. With `stop` set, all are stopped
-/// and what was measured so far is returned, marked as interrupted.
+/// Gives each machine its job, all starting at one moment; the CPU use of the processes `observed` is
+/// told apart from the host's. With `stop` set, all are stopped and what was measured so far is
+/// returned, marked as interrupted.
 ///
 /// # Errors
 /// Nothing was started: a job that cannot be prepared, jobs whose phases differ, or a stop before
 /// the start. What fails later fails for its machine alone.
 pub fn measure_together(
-    assignments: Vec<Assignment<'_>>,
-    limits: TimeLimits,
-    stop: &AtomicBool,
-) -> Result<MeasuredTogether, LabError> {
-    measure_all(assignments, &[], limits, stop)
-}
-
-fn measure_all(
     mut assignments: Vec<Assignment<'_>>,
     observed: &[Observed],
     limits: TimeLimits,
@@ -176,7 +169,8 @@ pub fn measure_observed<J: Kind>(
     stop: &AtomicBool,
 ) -> Result<(u64, Measured<J::Outcome>), LabError> {
     let name = machine.name().to_owned();
-    let mut together = measure_all(vec![Assignment { machine, spec: spec.into() }], observed, limits, stop)?;
+    let mut together =
+        measure_together(vec![Assignment { machine, spec: spec.into() }], observed, limits, stop)?;
     let measured = together.results.pop().unwrap_or(Err(LabError::Stopped))?;
     let measured = measured.filter_map(J::outcome).ok_or(LabError::OtherOutcome { machine: name })?;
     Ok((together.started_unix_ns, measured))

@@ -177,7 +177,7 @@ fn together(
 ) -> Result<MeasuredTogether, LabError> {
     let assignments =
         fakes.iter_mut().map(|machine| Assignment { machine, spec: load(time_ms).into() }).collect();
-    measure_together(assignments, limits, stop)
+    measure_together(assignments, &[], limits, stop)
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn phases_must_agree() {
     let assignments = fakes.iter_mut().zip([50, 60]);
     let assignments =
         assignments.map(|(machine, time)| Assignment { machine, spec: load(time).into() }).collect();
-    let result = measure_together(assignments, limits(), &AtomicBool::new(false));
+    let result = measure_together(assignments, &[], limits(), &AtomicBool::new(false));
     assert!(matches!(result, Err(LabError::PhasesDiffer)));
 }
 

@@ -54,6 +54,13 @@ impl Vm {
         Self { setup: Some(asked), ..self }
     }
 
+    /// The same, with its guests held to these processors of the host.
+    #[must_use]
+    pub fn with_processors(mut self, processors: Vec<usize>) -> Self {
+        self.config.processors = processors;
+        self
+    }
+
     /// What takes io_uring's place: native I/O needs the page cache out of its way.
     fn other_aio(&self) -> Aio {
         if self.disk.settings.cache().is_direct() { Aio::Native } else { Aio::Threads }

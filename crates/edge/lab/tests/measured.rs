@@ -58,7 +58,8 @@ fn native_and_guest_are_measured_at_one_moment() {
         .iter_mut()
         .map(|machine| Assignment { machine: &mut **machine, spec: load(1000).into() })
         .collect();
-    let together = or_mend(measure_together(assignments, TimeLimits::default(), &AtomicBool::new(false)));
+    let together =
+        or_mend(measure_together(assignments, &[], TimeLimits::default(), &AtomicBool::new(false)));
     let [native, vm] = together.results.try_into().unwrap();
     let [native, vm] = [native, vm].map(|result| or_mend(result).filter_map(JobOutcome::load).unwrap());
     for measured in [&native, &vm] {
@@ -83,7 +84,8 @@ fn a_qemu_killed_under_load_fails_alone_and_fast() {
         .iter_mut()
         .map(|machine| Assignment { machine: &mut **machine, spec: load(1500).into() })
         .collect();
-    let together = or_mend(measure_together(assignments, TimeLimits::default(), &AtomicBool::new(false)));
+    let together =
+        or_mend(measure_together(assignments, &[], TimeLimits::default(), &AtomicBool::new(false)));
     assert!(together.results[0].is_ok());
     let error = together.results[1].as_ref().unwrap_err();
     assert!(matches!(error, LabError::Machine { machine, .. } if machine == "vm"));

@@ -84,7 +84,7 @@ fn a_workload_and_a_load_run_at_one_moment() {
             Assignment { machine: &mut **native, spec: workload.into() },
             Assignment { machine: &mut **vm, spec: load.clone().into() },
         ];
-        measure_together(assignments, TimeLimits::default(), &AtomicBool::new(false))
+        measure_together(assignments, &[], TimeLimits::default(), &AtomicBool::new(false))
     };
     let measured = or_mend(together(spec.clone(), &mut native, &mut vm));
     let [native_result, vm_result] = measured.results.try_into().unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use virtbench_engine::{Target, TargetError, TargetRequest};
+use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
 
 /// A disk that cannot be had.
 #[derive(Debug, Error)]
@@ -22,6 +23,9 @@ pub enum DiskError {
     /// Another run loads it.
     #[error("{path} is in use by another run: wait for it, or choose another --target-dir", path = .0.display())]
     InUse(PathBuf),
+    /// It cannot have a file system.
+    #[error(transparent)]
+    Filesystem(#[from] FilesystemError),
     /// It cannot be made, or is not ours.
     #[error(transparent)]
     Target(#[from] TargetError),
@@ -48,14 +52,7 @@ impl StudyDisk {
         size_bytes: u64,
         on_progress: impl FnMut(u64, u64) -> bool,
     ) -> Result<Self, DiskError> {
-        let failed = |source| DiskError::Folder { path: folder.to_owned(), source };
-        fs::create_dir_all(folder).map_err(failed)?;
-        // Absolute, because QEMU and the native agent need not share our working directory.
-        let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
-        // What a killed run left is taken over, what a running one holds is not.
-        if path.exists() {
-            hold(&path)?;
-        }
+        let path = place(folder, run_name)?;
         let request = TargetRequest {
             path: path.clone(),
             size_bytes: Some(size_bytes),
@@ -67,6 +64,28 @@ impl StudyDisk {
         let target = Target::open(&request, on_progress)?;
         let lock = hold(&path)?;
         Ok(Self { path, notes: target.notes().to_vec(), _lock: lock })
+    }
+
+    /// Makes the disk with an empty file system on it, which what a killed run left makes way for; without
+    /// one it has nothing on it, and no block.
+    ///
+    /// # Errors
+    /// The folder cannot be used, another run holds the disk, or there is no such file system here.
+    pub fn empty(
+        folder: &Path,
+        run_name: &str,
+        size_bytes: u64,
+        filesystem: Option<Filesystem>,
+    ) -> Result<Self, DiskError> {
+        let path = place(folder, run_name)?;
+        match filesystem {
+            Some(filesystem) => make_filesystem(&path, size_bytes, filesystem)?,
+            None => File::create(&path)
+                .and_then(|file| file.set_len(size_bytes))
+                .map_err(|source| DiskError::Folder { path: path.clone(), source })?,
+        }
+        let lock = hold(&path)?;
+        Ok(Self { path, notes: Vec::new(), _lock: lock })
     }
 
     /// Where it is; absolute.
@@ -86,6 +105,19 @@ impl Drop for StudyDisk {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// The path of a run's disk, in a folder that is made. What a killed run left is taken over, what a
+/// running one holds is not.
+fn place(folder: &Path, run_name: &str) -> Result<PathBuf, DiskError> {
+    let failed = |source| DiskError::Folder { path: folder.to_owned(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    // Absolute, because QEMU and the native agent need not share our working directory.
+    let path = folder.canonicalize().map_err(failed)?.join(format!("virtbench-{run_name}.img"));
+    if path.exists() {
+        hold(&path)?;
+    }
+    Ok(path)
 }
 
 /// Locks a disk against other runs, for as long as the file returned is open. QEMU's own locks are

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
-use virtbench_record::{PointRecord, Provenance, RecordError, parse_provenance, parse_records};
+use virtbench_record::{PointRecord, Provenance, Record, RecordError, parse_provenance, parse_records};
 
 use crate::histogram_log;
 
@@ -65,18 +65,18 @@ fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Fold
     move |source| FolderError::Io { action, path, source }
 }
 
-/// A run folder that this process writes into. No other can meanwhile.
+/// A run folder that this process writes into, a record a line. No other can meanwhile.
 #[derive(Debug)]
-pub struct RunFolder {
+pub struct RunFolder<R = PointRecord> {
     path: PathBuf,
     provenance: Provenance,
-    records: Vec<PointRecord>,
+    records: Vec<R>,
     results: File,
     histograms: File,
     _lock: File,
 }
 
-impl RunFolder {
+impl<R: Record> RunFolder<R> {
     /// Begins a run in a folder that is empty or does not exist yet.
     ///
     /// # Errors
@@ -118,7 +118,7 @@ impl RunFolder {
     fn open(
         path: &Path,
         provenance: Provenance,
-        records: Vec<PointRecord>,
+        records: Vec<R>,
         whole: u64,
         lock: File,
     ) -> Result<Self, FolderError> {
@@ -147,18 +147,18 @@ impl RunFolder {
         write_whole(&self.path.join(PROVENANCE), &self.provenance)
     }
 
-    /// The points measured so far.
+    /// What was measured so far.
     #[must_use]
-    pub fn records(&self) -> &[PointRecord] {
+    pub fn records(&self) -> &[R] {
         &self.records
     }
 
-    /// Adds a point: its histograms to the HdrHistogram log, then the rest as one line, which
+    /// Adds a record: its histograms to the HdrHistogram log, then the rest as one line, which
     /// counts only once it is whole.
     ///
     /// # Errors
     /// A file cannot be written.
-    pub fn add(&mut self, mut record: PointRecord) -> Result<(), FolderError> {
+    pub fn add(&mut self, mut record: R) -> Result<(), FolderError> {
         let log = histogram_log::take(&mut record);
         let write = |file: &mut File, name: &str, bytes: &[u8]| {
             file.write_all(bytes)
@@ -177,12 +177,12 @@ impl RunFolder {
 
 /// A run as a reader sees it.
 #[derive(Debug)]
-pub struct LoadedRun {
+pub struct LoadedRun<R = PointRecord> {
     /// What it is about.
     pub provenance: Provenance,
-    /// The points measured.
-    pub records: Vec<PointRecord>,
-    /// Encoded latency histograms by [`PointRecord::histogram_tag`] and direction, as in
+    /// What was measured.
+    pub records: Vec<R>,
+    /// Encoded latency histograms by the record's tag and direction, as in
     /// `native/.../0/read`.
     pub histograms: BTreeMap<String, String>,
 }
@@ -191,7 +191,7 @@ pub struct LoadedRun {
 ///
 /// # Errors
 /// There is no run in it, or a file is damaged or of a later version.
-pub fn load_run(path: &Path) -> Result<LoadedRun, FolderError> {
+pub fn load_run<R: Record>(path: &Path) -> Result<LoadedRun<R>, FolderError> {
     let provenance = read_provenance(path)?;
     let (records, _) = read_records(path)?;
     let log = fs::read(path.join(HISTOGRAMS)).unwrap_or_default();
@@ -206,7 +206,11 @@ fn lock(path: &Path) -> Result<File, FolderError> {
     Ok(folder)
 }
 
-fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
+/// What the run in a folder is about.
+///
+/// # Errors
+/// There is no run in it, or its file is damaged or of a later version.
+pub fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
     let name = path.join(PROVENANCE);
     let text = fs::read_to_string(&name).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => FolderError::NoRun(path.to_owned()),
@@ -215,7 +219,7 @@ fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
     parse_provenance(&text).map_err(|source| FolderError::Damaged { path: name, source })
 }
 
-fn read_records(path: &Path) -> Result<(Vec<PointRecord>, usize), FolderError> {
+fn read_records<R: Record>(path: &Path) -> Result<(Vec<R>, usize), FolderError> {
     let name = path.join(RESULTS);
     match fs::read(&name) {
         Ok(bytes) => parse_records(&String::from_utf8_lossy(&bytes))
@@ -244,6 +248,7 @@ fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static
     [
         ("the study", stored.kind == wanted.kind),
         ("--grid", a.grid == b.grid),
+        ("who runs beside whom", stored.together == wanted.together),
         ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
         ("the grid's shares of reads", a.read_percents == b.read_percents),
         ("the grid's shares of random seeks", a.random_percents == b.random_percents),

@@ -46,6 +46,7 @@ fn provenance() -> Provenance {
         },
         guest: None,
         setups: Vec::new(),
+        together: None,
         idle: Vec::new(),
         notes: vec![],
     }
@@ -115,7 +116,7 @@ fn folder_with_two_points() -> TempDir {
 #[test]
 fn what_is_added_comes_back_histograms_included() {
     let temp = folder_with_two_points();
-    let run = load_run(temp.path()).unwrap();
+    let run = load_run::<PointRecord>(temp.path()).unwrap();
     assert_eq!(run.provenance, provenance());
     assert_eq!(run.records.len(), 2);
     let histogram = decode_histogram(&run.histograms["native/b4096-r50-x100/1/read"]).unwrap();
@@ -135,7 +136,7 @@ fn a_killed_run_goes_on_wherever_it_was_cut() {
         assert_eq!(kept, if name == RESULTS { 1 } else { 2 });
         folder.add(record(1)).unwrap();
         drop(folder);
-        let run = load_run(temp.path()).unwrap();
+        let run = load_run::<PointRecord>(temp.path()).unwrap();
         assert_eq!(run.records.len(), kept + 1);
         assert!(run.histograms.contains_key("native/b4096-r50-x100/1/read"), "{name} cut by {bytes}");
     }
@@ -144,22 +145,37 @@ fn a_killed_run_goes_on_wherever_it_was_cut() {
 #[test]
 fn two_runs_at_once_are_refused() {
     let temp = TempDir::new().unwrap();
-    let _first = RunFolder::create(temp.path(), provenance()).unwrap();
-    assert!(matches!(RunFolder::resume(temp.path(), &provenance()), Err(FolderError::InUse(_))));
+    let _first = RunFolder::<PointRecord>::create(temp.path(), provenance()).unwrap();
+    assert!(matches!(
+        RunFolder::<PointRecord>::resume(temp.path(), &provenance()),
+        Err(FolderError::InUse(_))
+    ));
     let other = TempDir::new().unwrap();
     let _held = lock(other.path()).unwrap();
-    assert!(matches!(RunFolder::create(other.path(), provenance()), Err(FolderError::InUse(_))));
+    assert!(matches!(
+        RunFolder::<PointRecord>::create(other.path(), provenance()),
+        Err(FolderError::InUse(_))
+    ));
 }
 
 #[test]
 fn folders_that_hold_something_are_refused() {
     let temp = folder_with_two_points();
-    assert!(matches!(RunFolder::create(temp.path(), provenance()), Err(FolderError::Occupied(_))));
+    assert!(matches!(
+        RunFolder::<PointRecord>::create(temp.path(), provenance()),
+        Err(FolderError::Occupied(_))
+    ));
     let foreign = TempDir::new().unwrap();
     fs::write(foreign.path().join("thesis.tex"), "x").unwrap();
-    assert!(matches!(RunFolder::create(foreign.path(), provenance()), Err(FolderError::Foreign(_))));
-    assert!(matches!(RunFolder::resume(foreign.path(), &provenance()), Err(FolderError::NoRun(_))));
-    assert!(matches!(load_run(foreign.path()), Err(FolderError::NoRun(_))));
+    assert!(matches!(
+        RunFolder::<PointRecord>::create(foreign.path(), provenance()),
+        Err(FolderError::Foreign(_))
+    ));
+    assert!(matches!(
+        RunFolder::<PointRecord>::resume(foreign.path(), &provenance()),
+        Err(FolderError::NoRun(_))
+    ));
+    assert!(matches!(load_run::<PointRecord>(foreign.path()), Err(FolderError::NoRun(_))));
 }
 
 #[test]
@@ -167,7 +183,7 @@ fn another_plan_is_named() {
     let temp = folder_with_two_points();
     let mut other = provenance();
     other.plan.outstanding = 99;
-    let error = RunFolder::resume(temp.path(), &other).unwrap_err();
+    let error = RunFolder::<PointRecord>::resume(temp.path(), &other).unwrap_err();
     assert!(error.to_string().contains("--outstanding"), "{error}");
 }
 
@@ -177,6 +193,6 @@ fn damage_is_reported_with_its_place() {
     let path = temp.path().join(RESULTS);
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{{nonsense\n{text}")).unwrap();
-    let error = load_run(temp.path()).unwrap_err().to_string();
+    let error = load_run::<PointRecord>(temp.path()).unwrap_err().to_string();
     assert!(error.contains("results.jsonl") && error.contains("line 1"), "{error}");
 }

@@ -7,31 +7,27 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
 };
-use virtbench_record::{PointRecord, PointStatus};
+use virtbench_record::{Record, TakenHistogram};
 use virtbench_units::decode_histogram;
 
 /// Moves a record's histograms into the lines of an HdrHistogram log.
-pub(crate) fn take(record: &mut PointRecord) -> Vec<u8> {
-    let tag = record.histogram_tag();
-    let start = Duration::from_nanos(record.started_unix_ns);
+pub(crate) fn take(record: &mut impl Record) -> Vec<u8> {
     let mut log = Vec::new();
-    let PointStatus::Measured(measured) = &mut record.status else { return log };
-    let outcome = &mut measured.outcome;
-    let length = Duration::from_nanos(outcome.elapsed_ns);
-    // Both directions together can be added up again.
-    outcome.total.histogram = None;
+    let taken = record.take_histograms();
+    if taken.is_empty() {
+        return log;
+    }
     let mut serializer = V2DeflateSerializer::new();
     let mut builder = IntervalLogWriterBuilder::new();
     let Ok(mut writer) = builder.with_max_value_divisor(1e6).begin_log_with(&mut log, &mut serializer) else {
         return Vec::new();
     };
-    for (stats, direction) in [(&mut outcome.read, "read"), (&mut outcome.write, "write")] {
-        let Some(histogram) = stats.histogram.take().and_then(|text| decode_histogram(&text).ok()) else {
-            continue;
-        };
-        let name = format!("{tag}/{direction}");
+    for TakenHistogram { tag, started_unix_ns, length_ns, histogram } in taken {
+        // A tag that the log's format does not take would end it for every reader.
+        let (Ok(histogram), Some(name)) = (decode_histogram(&histogram), Tag::new(&tag)) else { continue };
+        let (start, length) = (Duration::from_nanos(started_unix_ns), Duration::from_nanos(length_ns));
         // Writing into memory does not fail.
-        let _ = writer.write_histogram(&histogram, start, length, Tag::new(&name));
+        let _ = writer.write_histogram(&histogram, start, length, Some(name));
     }
     log
 }

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
-use virtbench_lab::{GuestDisk, ImageFormat, ImageMakingError, LoopDevice, LoopError, Preallocation, Qcow2};
+use virtbench_lab::{
+    Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopDevice, LoopError, Preallocation, Qcow2,
+};
 
 use crate::backing::Backing;
 use crate::disk::{DiskError, StudyDisk};
@@ -37,6 +39,15 @@ pub enum ImagesError {
     },
 }
 
+/// What is on a disk before anything is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Every block was written.
+    Written,
+    /// An empty file system, or nothing at all. What is not written takes no room yet.
+    Empty(Option<Filesystem>),
+}
+
 /// The disk of each configuration. Dropping it removes all files; only a kill leaves them, and the
 /// next run of the same folder takes them over.
 #[derive(Debug)]
@@ -59,11 +70,16 @@ impl Images {
         run_name: &str,
         setups: &[Setup],
         size_bytes: u64,
+        contents: Contents,
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, ImagesError> {
         check_room(folder, run_name, setups, size_bytes)?;
         let mut write = |name: &str, what: &str| {
+            if let Contents::Empty(filesystem) = contents {
+                on_progress(what, 0, size_bytes);
+                return StudyDisk::empty(folder, name, size_bytes, filesystem);
+            }
             StudyDisk::prepare(folder, name, size_bytes, |written, total| {
                 on_progress(what, written, total);
                 !stop.load(Ordering::Relaxed)
@@ -87,6 +103,22 @@ impl Images {
             images.disks.push((disk, allocated));
         }
         Ok(images)
+    }
+
+    /// Checks that the folder has room for the disks of several machines, all in one configuration; those
+    /// that a killed run left are counted as room.
+    ///
+    /// # Errors
+    /// It has not.
+    pub fn check_room(
+        folder: &Path,
+        run_name: &str,
+        machines: usize,
+        setup: &Setup,
+        size_bytes: u64,
+    ) -> Result<(), ImagesError> {
+        let setups = std::slice::from_ref(setup);
+        check_room(folder, run_name, setups, size_bytes.saturating_mul(machines as u64))
     }
 
     fn disk(
@@ -187,7 +219,15 @@ mod tests {
     fn prepare(folder: &Path, more: &[&str], size_bytes: u64) -> Result<Images, ImagesError> {
         let more: Vec<String> = more.iter().map(|text| (*text).to_owned()).collect();
         let setups = setups(&["virtio-blk".into()], &["raw".into()], &more).unwrap();
-        Images::prepare(folder, "test", &setups, size_bytes, &AtomicBool::new(false), &mut |_, _, _| {})
+        Images::prepare(
+            folder,
+            "test",
+            &setups,
+            size_bytes,
+            Contents::Written,
+            &AtomicBool::new(false),
+            &mut |_, _, _| {},
+        )
     }
 
     #[test]

@@ -1,16 +1,21 @@
 //! The machines of a study: booted, quiesced while another is measured, started anew when they hang.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use virtbench_lab::{
-    Environment, LabError, Machine, MachineError, Observed, TimeLimits, measure_observed, observe,
+    Assignment, Environment, LabError, Machine, MachineError, MeasuredTogether, Observed, TimeLimits,
+    measure_observed, measure_together, observe,
 };
-use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance};
-use virtbench_workload::LoadSpec;
+use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance, Record};
+use virtbench_workload::{JobSpec, LoadSpec};
 
 use crate::folder::RunFolder;
 use crate::points::{Course, Event, StudyError, unix_ns};
+
+/// What a boot comes to.
+type Started = Result<Box<dyn Machine>, LabError>;
 
 /// The machines, one for each environment at most.
 pub(crate) struct Machines<'a> {
@@ -50,8 +55,17 @@ impl<'a> Machines<'a> {
         Ok(())
     }
 
-    fn start(&mut self, index: usize, folder: &mut RunFolder) -> Result<(), StudyError> {
+    fn start<R: Record>(&mut self, index: usize, folder: &mut RunFolder<R>) -> Result<(), StudyError> {
         let machine = self.environments[index].start()?;
+        self.keep(index, machine, folder)
+    }
+
+    fn keep<R: Record>(
+        &mut self,
+        index: usize,
+        machine: Box<dyn Machine>,
+        folder: &mut RunFolder<R>,
+    ) -> Result<(), StudyError> {
         folder.amend(|provenance| describe(provenance, machine.as_ref()))?;
         self.running[index] = Some(machine);
         self.order.push(index);
@@ -152,6 +166,85 @@ impl<'a> Machines<'a> {
             Some(machine) => measure_observed(machine.as_mut(), spec, &observed, TimeLimits::default(), stop),
             None => Err(LabError::Stopped),
         }
+    }
+
+    /// Has just these machines awake: boots those that do not run, all at once, and has the others wait.
+    pub(crate) fn wake_only<R: Record>(
+        &mut self,
+        wanted: &[usize],
+        folder: &mut RunFolder<R>,
+        on_boot: &mut dyn FnMut(&str),
+    ) -> Result<(), StudyError> {
+        for index in 0..self.running.len() {
+            if wanted.contains(&index) {
+                self.tell(index, |machine| machine.wake())?;
+            } else {
+                self.tell(index, |machine| machine.quiesce())?;
+            }
+        }
+        let running = &self.running;
+        let missing: Vec<_> = self
+            .environments
+            .iter_mut()
+            .enumerate()
+            .filter(|(index, _)| wanted.contains(index) && running[*index].is_none())
+            .collect();
+        let started: Vec<(usize, Started)> = thread::scope(|scope| {
+            let threads: Vec<_> = missing
+                .into_iter()
+                .map(|(index, environment)| {
+                    on_boot(environment.name());
+                    (index, scope.spawn(move || environment.start()))
+                })
+                .collect();
+            let joined = |thread: thread::ScopedJoinHandle<'_, _>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(|(index, thread)| (index, joined(thread))).collect()
+        });
+        for (index, machine) in started {
+            self.keep(index, machine?, folder)?;
+        }
+        Ok(())
+    }
+
+    /// Gives each of these machines its job at one moment.
+    pub(crate) fn measure_together(
+        &mut self,
+        jobs: &[(usize, JobSpec)],
+        limits: TimeLimits,
+        stop: &AtomicBool,
+    ) -> Result<MeasuredTogether, LabError> {
+        let mut observed = self.observed(None);
+        for one in &mut observed {
+            let of_job = |(index, _): &(usize, JobSpec)| {
+                one.environment.as_deref() == Some(self.environments[*index].name())
+            };
+            one.role = match one.role {
+                ProcessRole::IdleGuest if jobs.iter().any(of_job) => ProcessRole::MeasuredGuest,
+                ProcessRole::IdleBacking if jobs.iter().any(of_job) => ProcessRole::Backing,
+                role => role,
+            };
+        }
+        let mut machines: Vec<_> = self.running.iter_mut().map(Option::as_mut).collect();
+        let assignments: Option<Vec<Assignment<'_>>> = jobs
+            .iter()
+            .map(|(index, spec)| {
+                let machine = machines[*index].take()?.as_mut();
+                Some(Assignment { machine, spec: spec.clone() })
+            })
+            .collect();
+        measure_together(assignments.ok_or(LabError::Stopped)?, &observed, limits, stop)
+    }
+
+    /// Whether a guest still runs and answers nothing, or has ended.
+    pub(crate) fn is_lost(error: &LabError) -> bool {
+        matches!(error, LabError::Machine { source, .. } if !matches!(source, MachineError::Refused { .. }))
+    }
+
+    /// The index of the machine of this name.
+    pub(crate) fn index_of(&self, name: &str) -> Option<usize> {
+        self.environments.iter().position(|environment| environment.name() == name)
     }
 
     /// Whether a guest that still runs has fallen silent, or its disk has. A native disk that fails is

@@ -41,7 +41,7 @@ pub fn schedule(plan: &Plan) -> Vec<Step> {
 }
 
 /// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut Random) {
+pub(crate) fn shuffle<T>(items: &mut [T], random: &mut Random) {
     for last in (1..items.len()).rev() {
         let chosen = usize::try_from(random.below(last as u64 + 1)).unwrap_or(last);
         items.swap(last, chosen);

@@ -17,6 +17,7 @@ pub mod slo;
 pub mod steady;
 pub mod surface;
 pub mod surface_fit;
+pub mod together;
 
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};
 pub use pairwise::{Analysis, Margin, Measurements, analyse};

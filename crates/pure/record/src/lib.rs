@@ -13,6 +13,7 @@ mod point;
 mod profile;
 mod provenance;
 mod setup;
+mod together;
 mod verification;
 mod workload;
 
@@ -22,7 +23,10 @@ pub use host_use::{
 };
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
-pub use point::{ClockCheck, Measured, PointKey, PointRecord, PointStatus, RecordError, parse_records};
+pub use point::{
+    ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram,
+    parse_records,
+};
 pub use profile::{
     Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
 };
@@ -30,6 +34,9 @@ pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
+pub use together::{
+    MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
+};
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::LoadSpec;
 
+use crate::point::TakenHistogram;
 use crate::verification::Verification;
 
 /// Operations of one direction, or of both.
@@ -190,6 +191,21 @@ impl LoadOutcome {
             spec,
             notes: Vec::new(),
         }
+    }
+}
+
+impl LoadOutcome {
+    /// Takes the histograms of reads and writes out under `tag`. That of both together is dropped: it can
+    /// be added up again.
+    pub(crate) fn take_histograms(&mut self, tag: &str, started_unix_ns: u64) -> Vec<TakenHistogram> {
+        self.total.histogram = None;
+        let length_ns = self.elapsed_ns;
+        let directions = [(&mut self.read, "read"), (&mut self.write, "write")];
+        let taken = directions.into_iter().filter_map(|(stats, direction)| {
+            let histogram = stats.histogram.take()?;
+            Some(TakenHistogram { tag: format!("{tag}/{direction}"), started_unix_ns, length_ns, histogram })
+        });
+        taken.collect()
     }
 }
 

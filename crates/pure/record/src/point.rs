@@ -1,5 +1,6 @@
 //! A measured point: one line of `results.jsonl`.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::format_bytes;
@@ -129,6 +130,33 @@ impl PointRecord {
     }
 }
 
+/// A line of `results.jsonl`: what one step of a run came to.
+pub trait Record: Serialize + DeserializeOwned {
+    /// Takes the latency histograms out, to be kept beside the results.
+    fn take_histograms(&mut self) -> Vec<TakenHistogram>;
+}
+
+/// A histogram as it is kept in the HdrHistogram log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TakenHistogram {
+    /// Where it belongs.
+    pub tag: String,
+    /// When it began, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// How long it was, in nanoseconds.
+    pub length_ns: u64,
+    /// It itself: compressed V2 in base64.
+    pub histogram: String,
+}
+
+impl Record for PointRecord {
+    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+        let (tag, started_unix_ns) = (self.histogram_tag(), self.started_unix_ns);
+        let PointStatus::Measured(measured) = &mut self.status else { return Vec::new() };
+        measured.outcome.take_histograms(&tag, started_unix_ns)
+    }
+}
+
 /// A results file that cannot be read.
 #[derive(Debug, Error)]
 pub enum RecordError {
@@ -153,7 +181,7 @@ pub enum RecordError {
 ///
 /// # Errors
 /// A damaged line that is not the last, or a newer format.
-pub fn parse_records(text: &str) -> Result<(Vec<PointRecord>, usize), RecordError> {
+pub fn parse_records<R: Record>(text: &str) -> Result<(Vec<R>, usize), RecordError> {
     let mut records = Vec::new();
     let mut whole = 0;
     for (index, line) in text.split_inclusive('\n').enumerate() {
@@ -169,7 +197,7 @@ pub fn parse_records(text: &str) -> Result<(Vec<PointRecord>, usize), RecordErro
     Ok((records, whole))
 }
 
-fn parse_line(line: &str, number: usize) -> Result<PointRecord, RecordError> {
+fn parse_line<R: Record>(line: &str, number: usize) -> Result<R, RecordError> {
     let damaged = |error: serde_json::Error| RecordError::Damaged { line: number, why: error.to_string() };
     let value: serde_json::Value = serde_json::from_str(line).map_err(damaged)?;
     check_format(&value)?;
@@ -203,7 +231,7 @@ mod tests {
     #[test]
     fn whole_lines_come_back() {
         let text = line("a") + &line("b");
-        let (records, whole) = parse_records(&text).unwrap();
+        let (records, whole) = parse_records::<PointRecord>(&text).unwrap();
         assert_eq!((records.len(), whole), (2, text.len()));
         assert_eq!(records[1].status, PointStatus::Unavailable { why: "b".into() });
         assert_eq!(records[0].histogram_tag(), "native/b4096-r100-x50/2");
@@ -213,7 +241,7 @@ mod tests {
     fn a_torn_last_line_is_passed_over_and_measured() {
         let first = line("a");
         let torn = first.clone() + &line("b")[..20];
-        let (records, whole) = parse_records(&torn).unwrap();
+        let (records, whole) = parse_records::<PointRecord>(&torn).unwrap();
         assert_eq!((records.len(), whole), (1, first.len()));
     }
 
@@ -221,7 +249,7 @@ mod tests {
     fn a_damaged_line_in_the_middle_is_an_error_with_its_number() {
         let text = line("a") + "{nonsense\n" + &line("b");
         assert_eq!(
-            parse_records(&text).unwrap_err().to_string().split(':').next(),
+            parse_records::<PointRecord>(&text).unwrap_err().to_string().split(':').next(),
             Some("line 2 is damaged")
         );
     }
@@ -229,7 +257,7 @@ mod tests {
     #[test]
     fn a_newer_format_is_refused() {
         let text = line("a").replace("\"format\":1", "\"format\":99");
-        assert!(matches!(parse_records(&text), Err(RecordError::TooNew { found: 99 })));
+        assert!(matches!(parse_records::<PointRecord>(&text), Err(RecordError::TooNew { found: 99 })));
     }
 
     #[test]

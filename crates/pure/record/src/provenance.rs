@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::host_use::IdleBaseline;
 use crate::point::{RecordError, check_format};
 use crate::setup::SetupFacts;
+use crate::together::TogetherPlan;
 
 /// Which study a run folder belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +16,10 @@ pub enum RunKind {
     NativeVsVm,
     /// The same load through different virtual adapters and over different backings (paper 2).
     Adapters,
+    /// The same workload in one VM, in two, in three, ... at once (paper 4).
+    Neighbours,
+    /// VMs with others beside them against the same VMs alone (paper 5, sections 4 and 5).
+    Deviation,
 }
 
 /// The storage under the target.
@@ -131,6 +136,9 @@ pub struct Provenance {
     pub started_unix_s: u64,
     /// What it set out to measure.
     pub plan: Plan,
+    /// Who was to run beside whom, in a study of several VMs at once. The plan's grid is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<TogetherPlan>,
     /// The host.
     pub host: HostFacts,
     /// The guest, once it has booted.
@@ -173,6 +181,6 @@ mod tests {
     fn run_folders_from_before_configurations_are_read() {
         let old = parse_provenance(OLD).unwrap();
         assert_eq!(old.kind, RunKind::NativeVsVm);
-        assert!(old.setups.is_empty() && old.idle.is_empty());
+        assert!(old.setups.is_empty() && old.idle.is_empty() && old.together.is_none());
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
-use virtbench_workload::WorkloadSpec;
+use virtbench_workload::{Workload, WorkloadSpec};
 
 use crate::outcome::{Interval, LoadOutcome};
+use crate::point::TakenHistogram;
 
 /// Which way a figure should go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -136,6 +137,83 @@ impl JobOutcome {
         match self {
             Self::Load(load) => load.elapsed_ns,
             Self::Workload(workload) => workload.elapsed_ns,
+        }
+    }
+
+    /// Whether it was stopped, or ran into its limit, before it was over.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        match self {
+            Self::Load(load) => load.interrupted,
+            Self::Workload(workload) => workload.interrupted,
+        }
+    }
+
+    /// Operations that failed.
+    #[must_use]
+    pub fn errors(&self) -> u64 {
+        match self {
+            Self::Load(load) => load.errors,
+            Self::Workload(workload) => workload.errors,
+        }
+    }
+
+    /// Mean response time, in nanoseconds, where it was recorded.
+    #[must_use]
+    pub fn response_ns(&self) -> Option<f64> {
+        let latency = match self {
+            Self::Load(load) => load.total.latency_ns,
+            Self::Workload(workload) => workload.latency_ns,
+        };
+        latency.map(|latency| latency.mean)
+    }
+
+    /// How much was done in a second, whatever the unit: operations of a load and of work on files, else
+    /// the workload's leading figure. Nothing where that has no sample.
+    #[must_use]
+    pub fn throughput(&self) -> Option<f64> {
+        match self {
+            Self::Load(load) => Some(load.total.iops),
+            Self::Workload(workload) => match workload.spec.workload {
+                Workload::Files(_) if workload.elapsed_ns > 0 => {
+                    Some(workload.operations as f64 / (workload.elapsed_ns as f64 / 1e9))
+                }
+                Workload::Files(_) => None,
+                Workload::Memory(_) | Workload::Cpu(_) => workload.metrics.first().map(|metric| metric.mean),
+            },
+        }
+    }
+
+    /// The series.
+    #[must_use]
+    pub fn intervals(&self) -> &[Interval] {
+        match self {
+            Self::Load(load) => &load.intervals,
+            Self::Workload(workload) => &workload.intervals,
+        }
+    }
+
+    /// Time that a hypervisor took from the machine's processors, in nanoseconds, where it is known.
+    #[must_use]
+    pub fn steal_ns(&self) -> Option<u64> {
+        if let Self::Workload(workload) = self { workload.steal_ns } else { None }
+    }
+
+    /// Takes the histograms out under `tag`.
+    pub(crate) fn take_histograms(&mut self, tag: &str, started_unix_ns: u64) -> Vec<TakenHistogram> {
+        match self {
+            Self::Load(load) => load.take_histograms(tag, started_unix_ns),
+            Self::Workload(workload) => {
+                let length_ns = workload.elapsed_ns;
+                let taken = workload.histogram.take();
+                let taken = taken.map(|histogram| TakenHistogram {
+                    tag: format!("{tag}/all"),
+                    started_unix_ns,
+                    length_ns,
+                    histogram,
+                });
+                taken.into_iter().collect()
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
-use virtbench_record::{LoadOutcome, PointRecord, Profile, Provenance, WorkloadOutcome};
+use virtbench_record::{LoadOutcome, PointRecord, Profile, Provenance, SetRecord, WorkloadOutcome};
 
 fn check<T: JsonSchema>(name: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../schema")).join(name);
@@ -24,6 +24,7 @@ fn check<T: JsonSchema>(name: &str) {
 fn published_schemas_are_current() {
     check::<Provenance>("run.schema.json");
     check::<PointRecord>("point.schema.json");
+    check::<SetRecord>("set.schema.json");
     check::<LoadOutcome>("load.schema.json");
     check::<WorkloadOutcome>("workload.schema.json");
     check::<Profile>("profile.schema.json");

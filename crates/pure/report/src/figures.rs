@@ -7,19 +7,23 @@
 mod breakdown;
 mod configurations;
 mod cpu;
+mod deviation;
 mod fence;
 mod latency;
 mod profile;
 mod ratio;
+mod shares;
 mod style;
 mod surface;
 
 pub(crate) use breakdown::breakdown;
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
+pub(crate) use deviation::{deviations, matrix, vm_name};
 pub(crate) use fence::fence_drawing;
 pub(crate) use latency::latency;
 pub(crate) use ratio::ratio_curve;
+pub(crate) use shares::shares;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
 

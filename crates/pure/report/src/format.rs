@@ -6,6 +6,15 @@ use virtbench_model::Span;
 pub(crate) const MEGABYTE: f64 = 1e6;
 /// Bytes in a kilobyte.
 pub(crate) const KILOBYTE: f64 = 1e3;
+/// How a unit is shown: by what its values are multiplied, and its name then.
+pub(crate) fn scaled(unit: &str) -> (f64, &str) {
+    match unit {
+        "B/s" => (1.0 / MEGABYTE, "MB/s"),
+        "ns" => (1.0 / MILLISECOND_NS, "ms"),
+        unit => (1.0, unit),
+    }
+}
+
 /// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND_NS: f64 = 1e6;
 

@@ -8,6 +8,7 @@ mod analysed;
 mod fence;
 mod figures;
 mod format;
+mod matrix;
 mod page;
 mod prediction;
 mod provenance;
@@ -15,21 +16,23 @@ mod rows;
 mod run;
 mod scene;
 mod scripts;
+mod set_rows;
 mod tables;
 mod takeaway;
 
 use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
-use virtbench_record::{PointRecord, Provenance, RunKind};
+use virtbench_record::{PointRecord, Provenance, RunKind, SetRecord};
 
 pub use analysed::Analysed;
 pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
-pub use takeaway::{Takeaway, takeaway};
+pub use set_rows::sets_csv;
+pub use takeaway::{Takeaway, sets_takeaway, takeaway};
 
-/// The report of a run of any kind as one HTML file; `histograms` as for [`native_vs_vm_html`].
+/// The report of a run of points as one HTML file; `histograms` as for [`native_vs_vm_html`].
 #[must_use]
 pub fn html(
     provenance: &Provenance,
@@ -38,7 +41,18 @@ pub fn html(
 ) -> String {
     match provenance.kind {
         RunKind::NativeVsVm => native_vs_vm_html(provenance, records, histograms),
+        RunKind::Neighbours | RunKind::Deviation => sets_html(provenance, &[]),
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).html(),
+    }
+}
+
+/// The report of a run of sets of VMs, of neighbours or of deviation, as one HTML file.
+#[must_use]
+pub fn sets_html(provenance: &Provenance, records: &[SetRecord]) -> String {
+    if provenance.kind == RunKind::Neighbours {
+        page::neighbours(provenance, records)
+    } else {
+        page::deviation(provenance, records)
     }
 }
 

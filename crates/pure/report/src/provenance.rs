@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
-use virtbench_record::{DiskFacts, GuestFacts, HostFacts, Plan, PointRecord, Provenance};
+use virtbench_record::{
+    DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord, TogetherPlan,
+};
 use virtbench_units::{format_bytes, format_duration_ns};
 
 use crate::format::{count, shell_line};
@@ -25,6 +27,47 @@ const LAST_YEAR_S: u64 = 253_402_300_800;
 
 /// The section's lists.
 pub(crate) fn section(provenance: &Provenance, records: &[PointRecord]) -> Markup {
+    lists(provenance, &plan(&provenance.plan), &notes(provenance, records))
+}
+
+/// The same of a run of sets.
+pub(crate) fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Markup {
+    let mut notes = provenance.notes.clone();
+    for member in records.iter().flat_map(|record| &record.members) {
+        let of_member = member.measured().map(|measured| match &measured.outcome {
+            JobOutcome::Load(load) => &load.notes,
+            JobOutcome::Workload(workload) => &workload.notes,
+        });
+        for note in of_member.into_iter().flatten().map(|note| format!("{}: {note}", member.vm)) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    let plan = provenance.together.as_ref().map_or_else(|| html! {}, |plan| together(plan, &provenance.plan));
+    lists(provenance, &plan, &notes)
+}
+
+fn together(facts: &TogetherPlan, plan: &Plan) -> Markup {
+    let sets: Vec<String> = facts.sets.iter().map(|set| set.name.clone()).collect();
+    html! {
+        dl.facts {
+            (fact("Workloads", &facts.workloads.join("; ")))
+            (fact("Sets of VMs", &sets.join(", ")))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Each VM", &format!(
+                "{}, {}", count(facts.vcpus as usize, "virtual processor"), format_bytes(facts.memory_bytes)
+            )))
+            (fact("Held to processors", if facts.pinned { "yes, in turns" } else { "no" }))
+            (fact("Disk of each", &format!(
+                "{}, {}{}", facts.disk, format_bytes(plan.size_bytes),
+                facts.filesystem.as_ref().map_or_else(String::new, |name| format!(", {name}"))
+            )))
+        }
+    }
+}
+
+fn lists(provenance: &Provenance, plan: &Markup, notes: &[String]) -> Markup {
     html! {
         dl.facts {
             (fact("Started", &started(provenance)))
@@ -40,11 +83,10 @@ pub(crate) fn section(provenance: &Provenance, records: &[PointRecord]) -> Marku
             None => p { "No guest has booted." },
         }
         h3 { "Plan" }
-        (plan(&provenance.plan))
-        @let notes = notes(provenance, records);
+        (plan)
         @if !notes.is_empty() {
             h3 { "Notes" }
-            ul { @for note in &notes { li { (note) } } }
+            ul { @for note in notes { li { (note) } } }
         }
     }
 }

@@ -12,6 +12,12 @@ use virtbench_units::LatencySummary;
 #[error("the CSV table cannot be written: {0}")]
 pub struct CsvError(String);
 
+impl From<csv::Error> for CsvError {
+    fn from(error: csv::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
 const HEADER: &[&str] = &[
     "environment",
     "block_bytes",
@@ -69,7 +75,7 @@ pub fn csv(records: &[PointRecord]) -> Result<String, CsvError> {
     text(writer)
 }
 
-fn text(writer: Writer<Vec<u8>>) -> Result<String, CsvError> {
+pub(crate) fn text(writer: Writer<Vec<u8>>) -> Result<String, CsvError> {
     let bytes = writer.into_inner().map_err(|error| CsvError(error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| CsvError(error.to_string()))
 }

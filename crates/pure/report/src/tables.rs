@@ -3,12 +3,14 @@
 mod accounting;
 mod kinds;
 mod points;
+mod sets;
 mod settings;
 mod verdicts;
 
 pub(crate) use accounting::{accounting, idle};
 pub(crate) use kinds::kinds;
 pub(crate) use points::points;
+pub(crate) use sets::{deviations, neighbours, workloads};
 pub(crate) use settings::settings;
 pub(crate) use verdicts::{matrices, verdicts};
 

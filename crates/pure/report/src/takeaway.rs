@@ -3,6 +3,7 @@
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
+mod sets;
 mod words;
 
 use virtbench_model::{Comparison, Margin, RatioSummary};
@@ -14,6 +15,8 @@ use crate::run::{Run, Which};
 use crate::scene::Scene;
 
 pub(crate) use configurations::of_analysed;
+pub use sets::sets_takeaway;
+pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.
@@ -27,11 +30,12 @@ pub struct Takeaway {
     pub cautions: Vec<String>,
 }
 
-/// What a reader takes away from a run of any kind.
+/// What a reader takes away from a run of points.
 #[must_use]
 pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
     match provenance.kind {
         RunKind::NativeVsVm => of_run(&Run::new(provenance, records)),
+        RunKind::Neighbours | RunKind::Deviation => sets_takeaway(provenance, &[]),
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).takeaway(),
     }
 }

@@ -13,9 +13,12 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
+use synthetic::sets::{deviation, matrix, neighbours};
 use synthetic::{plan, provenance, records, small_plan, unavailable};
 use virtbench_record::{Plan, PointRecord};
-use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html, html, native_vs_vm_html};
+use virtbench_report::{
+    FenceFigure, FencePage, FenceTable, FenceValue, fence_html, html, native_vs_vm_html, sets_html,
+};
 
 /// Software WebGL: the machines that test have no graphics card.
 const WITH_WEBGL: &[&str] = &["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
@@ -309,4 +312,13 @@ fn a_simulated_evaluation_is_drawn() {
     );
     assert!(html.contains("Deviation &lt;b&gt;"));
     open_page(&html, WITHOUT_WEBGL).assert_sound(2);
+}
+
+#[test]
+fn vms_side_by_side_are_drawn_whatever_was_measured() {
+    // Shares, sums and fairness over time; bars; of a matrix only throughput, for memory has no response time.
+    for (figures, (facts, records)) in [(3, neighbours()), (1, deviation()), (1, matrix())] {
+        open_page(&sets_html(&facts, &records), WITHOUT_WEBGL).assert_sound(figures);
+        open_page(&sets_html(&facts, &[]), WITHOUT_WEBGL).assert_sound(0);
+    }
 }

@@ -12,7 +12,7 @@ use virtbench_formats::{MAX_TABLE_BYTES, read_table};
 use virtbench_model::Margin;
 use virtbench_record::ResultTable;
 use virtbench_report::Analysed;
-use virtbench_study::{LoadedRun, load_run};
+use virtbench_study::{LoadedRun, load_run, read_provenance};
 
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
@@ -58,6 +58,13 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
 
 fn open(path: &Path) -> Result<Source, Failure> {
     if path.is_dir() {
+        let about = read_provenance(path).map_err(|error| Failure::new(Kind::Folder, error))?;
+        if about.together.is_some() {
+            return Err(Failure::message(
+                Kind::Usage,
+                format!("{0} is a run of VMs side by side: `virtbench report {0}` shows it", path.display()),
+            ));
+        }
         let run = load_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
         return Ok(Source::Run(Box::new(run)));
     }

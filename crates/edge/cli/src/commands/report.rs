@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use virtbench_model::Margin;
-use virtbench_record::RunKind;
-use virtbench_report::{Analysed, csv, html};
-use virtbench_study::{LoadedRun, load_run};
+use virtbench_record::{RunKind, SetRecord};
+use virtbench_report::{Analysed, csv, html, sets_csv, sets_html};
+use virtbench_study::{LoadedRun, load_run, read_provenance};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, Kind, Outcome};
@@ -21,6 +21,12 @@ fn compares_configurations(run: &LoadedRun) -> bool {
 
 /// Writes the page and the CSV of a run folder and says where they are.
 pub fn execute(args: &ReportArgs) -> Outcome {
+    let about = read_provenance(&args.dir).map_err(|error| Failure::new(Kind::Folder, error))?;
+    if matches!(about.kind, RunKind::Neighbours | RunKind::Deviation) {
+        let (_, files) = write_sets(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
+        files.iter().for_each(|file| println!("{}", file.display()));
+        return Ok(());
+    }
     let (run, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
     let verdicts = compares_configurations(&run).then(|| args.dir.join(VERDICTS));
     for file in files.into_iter().chain(verdicts) {
@@ -37,12 +43,8 @@ pub fn write(
     csv_path: Option<&Path>,
 ) -> Result<(LoadedRun, [PathBuf; 2]), Failure> {
     let run = load_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
-    let html_path = html_path.map_or_else(|| dir.join("report.html"), Path::to_owned);
-    let csv_path = csv_path.map_or_else(|| dir.join("results.csv"), Path::to_owned);
+    let [html_path, csv_path] = paths(dir, html_path, csv_path);
     let page = html(&run.provenance, &run.records, &run.histograms);
-    let save = |path: &Path, text: &str| {
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
-    };
     save(&html_path, &page)?;
     save(&csv_path, &csv(&run.records)?)?;
     if compares_configurations(&run) {
@@ -50,4 +52,29 @@ pub fn write(
         save(&dir.join(VERDICTS), &analysed.verdicts_csv()?)?;
     }
     Ok((run, [html_path, csv_path]))
+}
+
+/// The same of a run of sets of VMs.
+pub fn write_sets(
+    dir: &Path,
+    html_path: Option<&Path>,
+    csv_path: Option<&Path>,
+) -> Result<(LoadedRun<SetRecord>, [PathBuf; 2]), Failure> {
+    let run: LoadedRun<SetRecord> = load_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
+    let [html_path, csv_path] = paths(dir, html_path, csv_path);
+    save(&html_path, &sets_html(&run.provenance, &run.records))?;
+    save(&csv_path, &sets_csv(&run.records)?)?;
+    Ok((run, [html_path, csv_path]))
+}
+
+/// Where the page and the CSV go.
+fn paths(dir: &Path, html: Option<&Path>, csv: Option<&Path>) -> [PathBuf; 2] {
+    [
+        html.map_or_else(|| dir.join("report.html"), Path::to_owned),
+        csv.map_or_else(|| dir.join("results.csv"), Path::to_owned),
+    ]
+}
+
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }

@@ -2,7 +2,11 @@
 
 mod adapters;
 mod common;
+mod deviation;
 mod native_vs_vm;
+mod neighbours;
+mod sets;
+mod sets_summary;
 
 use crate::args::StudyCommand;
 use crate::exit::Outcome;
@@ -12,5 +16,7 @@ pub fn execute(command: &StudyCommand) -> Outcome {
     match command {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
+        StudyCommand::Neighbours(args) => neighbours::execute(args),
+        StudyCommand::Deviation(args) => deviation::execute(args),
     }
 }

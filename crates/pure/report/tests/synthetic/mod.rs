@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used, missing_docs, reason = "a fixture of tests")]
 
 pub mod configurations;
+pub mod sets;
 
 use std::collections::BTreeMap;
 
@@ -84,6 +85,7 @@ pub fn provenance(plan: Plan) -> Provenance {
             boot_ns: 4_200_000_000,
         }),
         setups: Vec::new(),
+        together: None,
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }

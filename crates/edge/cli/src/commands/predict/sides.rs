@@ -121,6 +121,8 @@ fn find<'r>(
             }
             (RunKind::Adapters, None) => names.first().filter(|_| side == "vm" && names.len() == 1),
             (RunKind::Adapters, Some(setup)) => names.iter().find(|name| *name == setup),
+            // VMs side by side have no surface.
+            (RunKind::Neighbours | RunKind::Deviation, _) => None,
         };
         if let Some(name) = found {
             return Ok((name.clone(), run));
@@ -150,6 +152,7 @@ fn vm_of(run: &LoadedRun) -> Option<&str> {
     match run.provenance.kind {
         RunKind::NativeVsVm => names.get(1).map(String::as_str),
         RunKind::Adapters => names.first().map(String::as_str),
+        RunKind::Neighbours | RunKind::Deviation => None,
     }
 }
 
@@ -158,6 +161,7 @@ fn described(run: &LoadedRun, name: &str) -> String {
         (RunKind::NativeVsVm, Some(guest)) if name != "native" => format!("{name} (vm:{})", guest.adapter),
         (RunKind::NativeVsVm, _) => name.to_owned(),
         (RunKind::Adapters, _) => format!("vm:{name}"),
+        (RunKind::Neighbours | RunKind::Deviation, _) => format!("{name} (VMs side by side)"),
     }
 }
 

@@ -6,7 +6,7 @@ use virtbench_lab::{Adapter, Environment, GuestDisk, LoopDevice, find_qemu_img, 
 use virtbench_record::{Provenance, RunKind, SetupFacts};
 use virtbench_report::takeaway;
 use virtbench_study::{
-    Backing, Course, Event, Grid, Images, ImagesError, RunFolder, Setup, measure_points, setups,
+    Backing, Contents, Course, Event, Grid, Images, ImagesError, RunFolder, Setup, measure_points, setups,
 };
 
 use super::common;
@@ -18,12 +18,9 @@ use crate::{interrupt, progress};
 
 /// What is compared when nothing is named: three paravirtual or modern ones, and paper 2's LSI Logic.
 const DEFAULT_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsas1068"];
-/// What QEMU needs beside a guest's memory, in bytes: measured, 60 to 90 MiB under TCG.
-const QEMU_BYTES: u64 = 128 << 20;
-
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &AdaptersArgs) -> Outcome {
-    let out = common::folder_path(&args.run, "adapters");
+    let out = common::folder_path(args.run.out.as_deref(), "adapters");
     let setups = named(args)?;
     let grid = grid::read_named(&args.grid, Grid::adapters_quick, Grid::adapters_paper)?;
     let names = setups.iter().map(ToString::to_string).collect();
@@ -33,7 +30,7 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
     adapters.sort_by_key(|adapter| adapter.name);
     adapters.dedup();
     let lab = Lab::find(&args.guest, &adapters)?;
-    let mut folder = common::open_folder(&args.run, &out, provenance)?;
+    let mut folder = common::open_folder(args.run.resume, &out, provenance)?;
     let measured = measure(args, &setups, &out, &lab, &mut folder);
     drop(folder);
     let (run, files) = report::write(&out, None, None)?;
@@ -78,6 +75,7 @@ fn measure(args: &AdaptersArgs, setups: &[Setup], out: &Path, lab: &Lab, folder:
         &common::run_name(out),
         setups,
         args.run.size,
+        Contents::Written,
         stop,
         &mut |what, done, total| {
             bar.set_message(what.to_owned());
@@ -113,7 +111,7 @@ fn booted(args: &AdaptersArgs, lab: &Lab, setups: usize) -> usize {
         return usize::try_from(booted).unwrap_or(usize::MAX);
     }
     let Some(free_bytes) = virtbench_lab::available_memory_bytes() else { return setups };
-    let each = lab.memory_bytes() + QEMU_BYTES;
+    let each = lab.memory_bytes() + common::QEMU_BYTES;
     usize::try_from(free_bytes / 5 * 4 / each).unwrap_or(usize::MAX).max(1)
 }
 
@@ -136,7 +134,7 @@ fn describe(provenance: &mut Provenance, images: &Images, asked: &[(GuestDisk, S
     }
 }
 
-fn images_failure(error: ImagesError) -> Failure {
+pub fn images_failure(error: ImagesError) -> Failure {
     match error {
         ImagesError::Disk(error) => common::disk_failure(error),
         ImagesError::Image(virtbench_lab::ImageMakingError::Stopped { .. }) => {

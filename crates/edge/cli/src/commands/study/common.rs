@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use virtbench_lab::host_facts;
-use virtbench_record::{FORMAT, GuestsState, Plan, PointRecord, PointStatus, Provenance, RunKind};
+use virtbench_record::{FORMAT, GuestsState, Plan, PointRecord, PointStatus, Provenance, Record, RunKind};
 use virtbench_report::Takeaway;
 use virtbench_study::{DiskError, Event, FolderError, Grid, RunFolder, StudyError, check_plan, schedule};
 use virtbench_units::format_duration_ns;
@@ -18,10 +18,12 @@ use crate::progress;
 
 /// What a step takes beyond its ramp-up and measuring time, in nanoseconds: for the first estimate.
 const STEP_OVERHEAD_NS: u64 = 120_000_000;
+/// What QEMU needs beside a guest's memory, in bytes: measured, 60 to 90 MiB under TCG.
+pub const QEMU_BYTES: u64 = 128 << 20;
 
 /// The run folder: the one named, or one that tells study and time.
-pub fn folder_path(args: &RunArgs, study: &str) -> PathBuf {
-    args.out.clone().unwrap_or_else(|| {
+pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
+    out.map(Path::to_owned).unwrap_or_else(|| {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let stamp = humantime::format_rfc3339_seconds(UNIX_EPOCH + Duration::from_secs(since)).to_string();
         PathBuf::from(format!("virtbench-{study}-{}", stamp.replace([':', 'Z'], "").replace('T', "-")))
@@ -51,19 +53,25 @@ pub fn provenance(
         seed: args.seed,
     };
     check_plan(&plan).map_err(|error| Failure::new(Kind::Usage, error))?;
-    Ok(Provenance {
+    Ok(provenance_of(kind, plan, target_dir(args, out)))
+}
+
+/// The same of any plan; `target_dir` is where the test disks are to be.
+pub fn provenance_of(kind: RunKind, plan: Plan, target_dir: &Path) -> Provenance {
+    Provenance {
         format: FORMAT,
         kind,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: std::env::args().collect(),
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        host: host_facts(existing_ancestor(target_dir(args, out))),
+        host: host_facts(existing_ancestor(target_dir)),
         plan,
         guest: None,
         setups: Vec::new(),
+        together: None,
         idle: Vec::new(),
         notes: Vec::new(),
-    })
+    }
 }
 
 /// The folder for test disks.
@@ -78,9 +86,13 @@ fn existing_ancestor(folder: &Path) -> &Path {
 }
 
 /// Opens the run folder, for a new run or to go on with one.
-pub fn open_folder(args: &RunArgs, out: &Path, provenance: Provenance) -> Result<RunFolder, Failure> {
+pub fn open_folder<R: Record>(
+    resume: bool,
+    out: &Path,
+    provenance: Provenance,
+) -> Result<RunFolder<R>, Failure> {
     let opened =
-        if args.resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
+        if resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
     opened.map_err(folder_failure)
 }
 
@@ -130,7 +142,10 @@ pub fn disk_failure(error: DiskError) -> Failure {
 
 pub fn study_failure(error: StudyError) -> Failure {
     let kind = match &error {
-        StudyError::Lab(_) => Kind::Guest,
+        StudyError::Lab(_) | StudyError::TooManyLost(_) => Kind::Guest,
+        StudyError::NoRate { .. } => Kind::Usage,
+        StudyError::NoSaturation { .. } => Kind::Measured,
+        StudyError::NoMachine(_) | StudyError::NoWorkload(_) => Kind::Other,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } => Kind::Target,
         StudyError::Stopped => Kind::Interrupted,

@@ -19,13 +19,13 @@ const ENVIRONMENTS: [&str; 2] = ["native", "vm"];
 
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &NativeVsVmArgs) -> Outcome {
-    let out = common::folder_path(&args.run, "native-vs-vm");
+    let out = common::folder_path(args.run.out.as_deref(), "native-vs-vm");
     let adapter = find_adapter(&args.adapter).map_err(|error| Failure::new(Kind::Usage, error))?;
     let lab = Lab::find(&args.guest, &[adapter])?;
     let grid = crate::commands::grid::read(&args.grid)?;
     let environments = ENVIRONMENTS.map(str::to_owned).to_vec();
     let provenance = common::provenance(RunKind::NativeVsVm, &args.run, grid, environments, &out)?;
-    let mut folder = common::open_folder(&args.run, &out, provenance)?;
+    let mut folder = common::open_folder(args.run.resume, &out, provenance)?;
     let measured = measure(args, &out, &lab, &mut folder);
     drop(folder);
     let (run, files) = report::write(&out, None, None)?;

@@ -1,0 +1,104 @@
+//! `virtbench study deviation`
+
+use std::fs;
+
+use clap::Args;
+use virtbench_units::parse_bytes;
+
+use super::job::{NamedJob, read_job};
+use super::sets::SetsArgs;
+
+/// `virtbench study deviation`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+First the workload runs as fast as it can in one VM: that is its saturation. Then each VM of --pattern \
+runs at its share of it, alone and with all the others, and the deviation is told: how far throughput \
+and mean response time beside the others are from those alone, in percent, VM by VM and on average.
+
+With --matrix each workload runs alone, and in one VM beside each workload in another, as fast as it \
+can: who disturbs whom. Workloads and loads are written as for `study neighbours`; loads and workloads \
+on files do not go together.
+
+Examples:
+  virtbench study deviation --workload mailserver:files=200
+  virtbench study deviation --workload load:size=4k,read=50,random=100 --pattern 5,5,5,5 --time 10s
+  virtbench study deviation --workload fileserver:files=500 --backing loop --pattern shares.txt
+  virtbench study deviation --matrix --workload cpu:kernel=200ms --workload memory --workload load:read=50")]
+pub struct DeviationArgs {
+    /// What the VMs run; with --matrix two at least
+    #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required = true)]
+    pub workload: Vec<NamedJob>,
+    /// A VM for each share of saturation, in percent (paper 5: 8,24,24,24 and 5,5,5,5), or a file of them
+    #[arg(long, value_name = "SHARE,...|FILE", default_value = "8,24,24,24", value_parser = read_pattern)]
+    pub pattern: Pattern,
+    /// Who disturbs whom, each workload against each
+    #[arg(long, conflicts_with = "pattern")]
+    pub matrix: bool,
+    /// Virtual processors of each VM
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub vcpus: u32,
+    /// Memory of each VM (paper 5: 512 MiB)
+    #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// How they run, and where results go
+    #[command(flatten)]
+    pub sets: SetsArgs,
+}
+
+/// Shares of saturation, one for each VM, in percent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pattern(pub Vec<f64>);
+
+/// The most VMs.
+const MAX_VMS: usize = 64;
+/// The most of a file that is read, in characters.
+const MAX_TEXT: usize = 4096;
+
+/// Reads shares, or the file that holds them: numbers between commas or white space, `#` to the end of
+/// a line is passed over.
+///
+/// # Errors
+/// What cannot be read, in words.
+fn read_pattern(text: &str) -> Result<Pattern, String> {
+    let is_list = text.chars().all(|letter| letter.is_ascii_digit() || ",. %".contains(letter));
+    let read = if is_list {
+        text.to_owned()
+    } else {
+        fs::read_to_string(text).map_err(|error| format!("cannot read the shares in {text}: {error}"))?
+    };
+    if read.len() > MAX_TEXT {
+        return Err(format!("{text} is too long for a list of shares"));
+    }
+    let bare =
+        read.lines().map(|line| line.split('#').next().unwrap_or_default()).collect::<Vec<_>>().join(" ");
+    let words =
+        bare.split([',', ' ', '\t']).map(|word| word.trim_end_matches('%')).filter(|word| !word.is_empty());
+    let share = |word: &str| {
+        let value: Option<f64> = word.parse().ok().filter(|value| (0.01..=1000.0).contains(value));
+        value.ok_or_else(|| format!("{word}: a share lies between 0.01 and 1000 percent of saturation"))
+    };
+    let shares: Vec<f64> = words.map(share).collect::<Result<_, _>>()?;
+    if !(2..=MAX_VMS).contains(&shares.len()) {
+        return Err(format!("{} shares: VMs disturb each other from 2 to {MAX_VMS}", shares.len()));
+    }
+    Ok(Pattern(shares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_listed_or_in_a_file() {
+        assert_eq!(read_pattern("8,24, 24%,24"), Ok(Pattern(vec![8.0, 24.0, 24.0, 24.0])));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("shares");
+        fs::write(&file, "8 # the victim\n24\n24.5\n").unwrap();
+        assert_eq!(read_pattern(file.to_str().unwrap()), Ok(Pattern(vec![8.0, 24.0, 24.5])));
+        for (text, word) in
+            [("8", "1 shares"), ("8,0", "0: a share"), ("/none", "/none"), ("8,2.2.2", "2.2.2")]
+        {
+            assert!(read_pattern(text).unwrap_err().contains(word), "{text}");
+        }
+    }
+}

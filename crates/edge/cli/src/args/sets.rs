@@ -1,0 +1,107 @@
+//! `virtbench study neighbours`, and what studies of several VMs at once have in common.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+use super::job::{NamedJob, read_job};
+use super::{AcceleratorArg, GuestArgs};
+
+/// `virtbench study neighbours`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Every VM runs the same workload, and all start at one moment. A workload is written as for `virtbench \
+workload` (memory, cpu, bonnie, iozone, fileserver, mailserver, webserver, MODEL.f, dbench), or is a \
+load: load:size=4k,read=70,random=100,outstanding=16,time=10s. Each VM has a disk of its own, with a file \
+system where the workload needs one.
+
+Examples:
+  virtbench study neighbours --workload memory
+  virtbench study neighbours --workload cpu:kernel=500ms,runs=3 --vms 1,2,4 --memory 512MiB
+  virtbench study neighbours --workload iozone:size=512MiB --vms 1,3,5 --size 2GiB --memory 256MiB
+  virtbench study neighbours --workload load:size=4k,read=70,random=100 --vms 1,2,3")]
+pub struct NeighboursArgs {
+    /// What every VM runs
+    #[arg(long, value_name = "WORKLOAD", value_parser = read_job)]
+    pub workload: NamedJob,
+    /// How many VMs run together, one measurement for each number
+    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,3,4,5,6,7",
+        value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub vms: Vec<u32>,
+    /// Virtual processors of each VM
+    #[arg(long, value_name = "N", default_value = "2")]
+    pub vcpus: u32,
+    /// Memory of each VM
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// How they run, and where results go
+    #[command(flatten)]
+    pub sets: SetsArgs,
+}
+
+/// Whether VMs are held to processors of the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PinArg {
+    /// Each to as many as it has virtual ones, taking turns (paper 5 pinned its VMs)
+    Auto,
+    /// The host's scheduler decides
+    None,
+}
+
+/// How several VMs run at once, and where their results go.
+#[derive(Debug, Args)]
+pub struct SetsArgs {
+    /// Whether each VM is held to processors of the host
+    #[arg(long, value_enum, default_value = "none")]
+    pub pin: PinArg,
+    /// Repetitions
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// Adapter of the VMs' disks, with its settings
+    #[arg(long, value_name = "ADAPTER[,SETTING=VALUE...]", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
+    pub adapter: String,
+    /// Where the disks' blocks are kept: raw, qcow2, loop, overlay or nbd, as for `study adapters`
+    #[arg(long, value_name = "NAME", default_value = "raw")]
+    pub backing: String,
+    /// File system on the disks, where the workload needs one
+    #[arg(long, value_name = "ext4|xfs", default_value = "ext4")]
+    pub filesystem: String,
+    /// Size of each VM's disk
+    #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
+    pub size: u64,
+    /// Folder for the disks; the storage under it is what is measured [default: the run folder]
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+    /// Run folder [default: virtbench-STUDY-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the missing measurements of the run in --out
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Measure for this long, instead of what the workload says [deviation: 20s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub time: Option<u64>,
+    /// Run for this long before measuring, instead of what the workload says [deviation: 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub ramp: Option<u64>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Kernel of the guests, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// What executes the guests' instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl SetsArgs {
+    /// What each guest is made of.
+    pub fn guest(&self, vcpus: u32, memory: u64) -> GuestArgs {
+        GuestArgs { vcpus, memory, kernel: self.kernel.clone(), accelerator: self.accelerator }
+    }
+}

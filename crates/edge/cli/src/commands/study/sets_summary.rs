@@ -1,0 +1,143 @@
+//! What is printed of a run of several VMs.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+use virtbench_model::Estimate;
+use virtbench_model::together::{
+    Deviated, DeviationAnalysis, NeighbourAnalysis, NeighbourMetric, analyse_deviation, analyse_neighbours,
+};
+use virtbench_record::{MemberRecord, RunKind};
+use virtbench_report::{Takeaway, sets_takeaway};
+
+use crate::commands::report;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Summary<'a> {
+    folder: &'a Path,
+    report: &'a Path,
+    csv: &'a Path,
+    sets_measured: usize,
+    members_without_figures: usize,
+    headline: &'a str,
+    details: &'a [String],
+    cautions: &'a [String],
+}
+
+/// Writes the report of a folder and prints what it comes to. Machines that failed are an exit code of
+/// their own: the figures of the others stay.
+pub fn show(dir: &Path, json: bool) -> Outcome {
+    let (run, [page, csv]) = report::write_sets(dir, None, None)?;
+    let Takeaway { headline, details, cautions } = sets_takeaway(&run.provenance, &run.records);
+    let members = || run.records.iter().flat_map(|record| &record.members);
+    let without = members().filter(|member| member.usable().is_none()).count();
+    let mut out = io::stdout().lock();
+    if json {
+        let summary = Summary {
+            folder: dir,
+            report: &page,
+            csv: &csv,
+            sets_measured: run.records.len(),
+            members_without_figures: without,
+            headline: &headline,
+            details: &details,
+            cautions: &cautions,
+        };
+        serde_json::to_writer(&mut out, &summary)?;
+        writeln!(out)?;
+    } else {
+        if run.provenance.kind == RunKind::Neighbours {
+            neighbours(&mut out, &analyse_neighbours(&run.provenance, &run.records))?;
+        } else {
+            deviation(&mut out, &analyse_deviation(&run.provenance, &run.records))?;
+        }
+        for sentence in std::iter::once(&headline).chain(&details).chain(&cautions) {
+            writeln!(out, "{sentence}")?;
+        }
+        writeln!(out, "\nreport: {}", page.display())?;
+    }
+    let failed = members().filter(|member| MemberRecord::measured(member).is_none()).count();
+    if failed > 0 {
+        let message = format!("{failed} VMs failed or could not start; the figures of the others are kept");
+        return Err(Failure::message(Kind::Measured, message));
+    }
+    Ok(())
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+/// A table as paper 5's first figure.
+fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<()> {
+    let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
+    for set in &analysis.sets {
+        writeln!(out, "{}{}", set.name, if set.overload.is_some() { " *" } else { "" })?;
+        writeln!(
+            out,
+            "{:>6} {:>7} {:>12} {:>12} {:>8} {:>12} {:>12} {:>8}",
+            "VM", "share %", "alone /s", "beside /s", "delta %", "alone ms", "beside ms", "delta %"
+        )?;
+        for vm in &set.vms {
+            let cells = |one: Option<Deviated>, unit: f64| {
+                let delta = mean(one.map(|one| one.delta), 1.0);
+                [mean(one.map(|one| one.alone), unit), mean(one.map(|one| one.beside), unit), delta]
+            };
+            let ([a, b, c], [d, e, f]) = (cells(vm.throughput, 1.0), cells(vm.response, 1e6));
+            let share = number(vm.share_percent, 1);
+            writeln!(out, "{:>6} {share:>7} {a:>12} {b:>12} {c:>8} {d:>12} {e:>12} {f:>8}", vm.vm)?;
+        }
+        let (throughput, response) = (mean(set.expected_throughput, 1.0), mean(set.expected_response, 1.0));
+        writeln!(
+            out,
+            "{:>6} {:>7} {:>12} {:>12} {throughput:>8} {:>12} {:>12} {response:>8}\n",
+            "E", "", "", "", "", ""
+        )?;
+    }
+    Ok(())
+}
+
+/// Tables as paper 4's first: of what stands for the whole, of the others on the page.
+fn neighbours(out: &mut impl Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
+    let lead: Option<&NeighbourMetric> = analysis.metrics.first();
+    for metric in lead.iter() {
+        let (scale, unit) = match metric.unit.as_str() {
+            "B/s" => (1e-6, "MB/s"),
+            unit => (1.0, unit),
+        };
+        writeln!(
+            out,
+            "{} in {unit}; {} more figures are in the report",
+            metric.name,
+            analysis.metrics.len() - 1
+        )?;
+        writeln!(
+            out,
+            "{:>5} {:>6} {:>12} {:>10} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9}",
+            "VMs", "vCPUs", "mean", "sd", "accumulated", "x one", "Jain", "worst", "steal %", "host CPU"
+        )?;
+        for shared in &metric.sets {
+            let set = &analysis.sets[shared.set];
+            writeln!(
+                out,
+                "{:>5} {:>6} {:>12} {:>10} {:>12} {:>8} {:>7} {:>8} {:>9} {:>9}{}",
+                set.vms,
+                set.region.name(),
+                number(Some(shared.mean.mean * scale), 1),
+                number(shared.stddev.map(|stddev| stddev * scale), 1),
+                number(shared.accumulated.map(|sum| sum.mean * scale), 1),
+                number(shared.against_one.map(|ratio| ratio.value), 2),
+                number(shared.jain.map(|jain| jain.mean), 3),
+                number(shared.worst_to_best.map(|ratio| ratio.mean), 3),
+                number(set.guest_steal_percent, 1),
+                number(set.host_cpu_percent, 0),
+                if set.overload.is_some() { " *" } else { "" }
+            )?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,51 @@
+//! A load of x % of saturation (paper 5, section 4.3): "finding the saturation throughput for each
+//! application, and adjusting the number of threads and thread I/O rate".
+
+use virtbench_record::{SetRecord, SetRole, TogetherPlan};
+use virtbench_workload::files::Pace;
+use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
+
+/// What a workload came to alone and unhindered, in operations per second: the mean of what was measured
+/// for it. Nothing where nothing usable was.
+#[must_use]
+pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -> Option<f64> {
+    let finds = |record: &&SetRecord| {
+        plan.set(&record.set).is_some_and(|set| {
+            set.role == SetRole::Saturation
+                && set.members.first().is_some_and(|member| member.workload == workload)
+        })
+    };
+    let rates: Vec<f64> = records
+        .iter()
+        .filter(finds)
+        .filter_map(|record| record.members.first()?.usable()?.outcome.throughput())
+        .filter(|rate| *rate > 0.0)
+        .collect();
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+/// The job at `percent` of `saturation` operations a second, arriving at random, as those of many users
+/// do. Response time counts from the intended start. Nothing where the workload has no rate.
+#[must_use]
+pub fn at_share(job: JobSpec, saturation: f64, percent: f64) -> Option<JobSpec> {
+    let rate = Rate { per_second: saturation * percent / 100.0, arrivals: Arrivals::Poisson };
+    match job {
+        JobSpec::Load(mut load) => {
+            load.rate = Some(rate);
+            Some(JobSpec::Load(load))
+        }
+        JobSpec::Workload(mut workload) => match &mut workload.workload {
+            Workload::Files(files) if files.is_timed() => {
+                files.pace = Some(Pace { rate, open: true });
+                Some(JobSpec::Workload(workload))
+            }
+            _ => None,
+        },
+    }
+}
+
+/// Whether a job can be held to a rate.
+#[must_use]
+pub fn takes_a_rate(job: &JobSpec) -> bool {
+    at_share(job.clone(), 1.0, 1.0).is_some()
+}

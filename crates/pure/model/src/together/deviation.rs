@@ -1,0 +1,185 @@
+//! How far VMs disturb each other: the deviation of paper 5, section 4.1.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{JobOutcome, Provenance, SetRecord, SetRole, TogetherPlan};
+
+use super::overload::{Overload, overload};
+use crate::interval::{Estimate, mean_interval};
+
+/// `|P_I - P_D| / P_I x 100`: how far performance beside others is from that alone, in percent. Nothing
+/// where there was none alone.
+#[must_use]
+pub fn deviation_percent(alone: f64, beside: f64) -> Option<f64> {
+    (alone > 0.0 && beside.is_finite()).then(|| 100.0 * ((alone - beside) / alone).abs())
+}
+
+/// One figure of one VM, alone and beside others.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Deviated {
+    /// Alone.
+    pub alone: Estimate,
+    /// Beside others.
+    pub beside: Estimate,
+    /// The deviation, in percent: each repetition's against the same repetition alone.
+    pub delta: Estimate,
+    /// The least and the greatest repetition's, in percent (paper 5's range markers).
+    pub range: (f64, f64),
+}
+
+/// One VM of a set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisturbedVm {
+    /// Its name.
+    pub vm: String,
+    /// Index of its workload.
+    pub workload: usize,
+    /// Its share of saturation, in percent.
+    pub share_percent: Option<f64>,
+    /// Of throughput.
+    pub throughput: Option<Deviated>,
+    /// Of mean response time.
+    pub response: Option<Deviated>,
+}
+
+/// VMs that ran together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisturbedSet {
+    /// Its name.
+    pub name: String,
+    /// VM by VM.
+    pub vms: Vec<DisturbedVm>,
+    /// E\[delta\] of throughput over the VMs, repetition by repetition.
+    pub expected_throughput: Option<Estimate>,
+    /// E\[delta\] of response time.
+    pub expected_response: Option<Estimate>,
+    /// Why its figures are no finding about the workloads, if that is so.
+    pub overload: Option<Overload>,
+    /// Machines that failed, could not start or cannot be used, over all repetitions.
+    pub without_figures: usize,
+}
+
+/// Everything that follows from a run of deviation.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DeviationAnalysis {
+    /// Saturation of each workload, in its own unit a second, where it was looked for.
+    pub saturation: Vec<Option<Estimate>>,
+    /// Each set that ran together.
+    pub sets: Vec<DisturbedSet>,
+}
+
+type Figure = fn(&JobOutcome) -> Option<f64>;
+type ByRepetition = BTreeMap<u32, f64>;
+
+/// What the records of a run of deviation come to.
+#[must_use]
+pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> DeviationAnalysis {
+    let Some(plan) = &provenance.together else { return DeviationAnalysis::default() };
+    let seed = provenance.plan.seed;
+    let saturation = (0..plan.workloads.len())
+        .map(|workload| {
+            let set = plan.sets.iter().find(|set| {
+                set.role == SetRole::Saturation
+                    && set.members.iter().any(|member| member.workload == workload)
+            })?;
+            let rates = by_repetition(records, &set.name, 0, JobOutcome::throughput);
+            mean_interval(&rates.into_values().collect::<Vec<f64>>(), seed)
+        })
+        .collect();
+    let together = plan.sets.iter().filter(|set| set.role == SetRole::Together);
+    let sets = together
+        .map(|set| {
+            let figure = |position: usize, figure: Figure| {
+                let alone = alone_of(plan, records, &set.members[position], figure);
+                (alone, by_repetition(records, &set.name, position, figure))
+            };
+            let all = |of: Figure| -> Vec<(ByRepetition, ByRepetition)> {
+                (0..set.members.len()).map(|position| figure(position, of)).collect()
+            };
+            let (throughputs, responses) = (all(JobOutcome::throughput), all(JobOutcome::response_ns));
+            let vms = set.members.iter().enumerate().map(|(position, member)| DisturbedVm {
+                vm: member.vm.clone(),
+                workload: member.workload,
+                share_percent: member.share_percent,
+                throughput: deviated(&throughputs[position], seed),
+                response: deviated(&responses[position], seed),
+            });
+            let of_set: Vec<&SetRecord> = records.iter().filter(|record| record.set == set.name).collect();
+            DisturbedSet {
+                name: set.name.clone(),
+                vms: vms.collect(),
+                expected_throughput: expected(&throughputs, seed),
+                expected_response: expected(&responses, seed),
+                overload: overload(provenance, &of_set),
+                without_figures: of_set
+                    .iter()
+                    .flat_map(|record| &record.members)
+                    .filter(|member| member.usable().is_none())
+                    .count(),
+            }
+        })
+        .collect();
+    DeviationAnalysis { saturation, sets }
+}
+
+fn by_repetition(records: &[SetRecord], set: &str, position: usize, figure: Figure) -> ByRepetition {
+    let of_set = records.iter().filter(|record| record.set == set);
+    of_set
+        .filter_map(|record| {
+            let value = figure(&record.members.get(position)?.usable()?.outcome)?;
+            Some((record.repetition, value))
+        })
+        .collect()
+}
+
+/// A member's figures where it ran alone: the same VM, workload and share.
+fn alone_of(
+    plan: &TogetherPlan,
+    records: &[SetRecord],
+    member: &virtbench_record::MemberPlan,
+    figure: Figure,
+) -> ByRepetition {
+    let alone =
+        plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member));
+    alone.map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
+}
+
+fn deltas((alone, beside): &(ByRepetition, ByRepetition)) -> ByRepetition {
+    let pairs =
+        alone.iter().filter_map(|(repetition, alone)| Some((*repetition, *alone, *beside.get(repetition)?)));
+    pairs
+        .filter_map(|(repetition, alone, beside)| Some((repetition, deviation_percent(alone, beside)?)))
+        .collect()
+}
+
+fn deviated(both: &(ByRepetition, ByRepetition), seed: u64) -> Option<Deviated> {
+    let estimate =
+        |values: &ByRepetition| mean_interval(&values.values().copied().collect::<Vec<f64>>(), seed);
+    let deltas = deltas(both);
+    let least = deltas.values().copied().reduce(f64::min)?;
+    let greatest = deltas.values().copied().reduce(f64::max)?;
+    Some(Deviated {
+        alone: estimate(&both.0)?,
+        beside: estimate(&both.1)?,
+        delta: estimate(&deltas)?,
+        range: (least, greatest),
+    })
+}
+
+/// `E[delta]`, from repetitions in which every VM has a deviation.
+fn expected(members: &[(ByRepetition, ByRepetition)], seed: u64) -> Option<Estimate> {
+    let all: Vec<ByRepetition> = members.iter().map(deltas).collect();
+    let means: Vec<f64> = all
+        .first()?
+        .keys()
+        .filter_map(|repetition| {
+            let values: Option<Vec<f64>> = all.iter().map(|one| one.get(repetition).copied()).collect();
+            values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
+        })
+        .collect();
+    mean_interval(&means, seed)
+}
+
+#[cfg(test)]
+#[path = "deviation_tests.rs"]
+mod tests;

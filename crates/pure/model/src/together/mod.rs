@@ -1,0 +1,20 @@
+//! Several machines at once: do they share evenly (paper 4), and how far do they disturb each other
+//! (paper 5, sections 4 and 5)?
+
+mod deviation;
+mod fairness;
+mod neighbours;
+mod overload;
+mod series;
+#[cfg(test)]
+mod test_support;
+
+pub use deviation::{
+    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, deviation_percent,
+};
+pub use fairness::{jain, sample_stddev, worst_to_best};
+pub use neighbours::{
+    NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, VmShare, analyse_neighbours,
+};
+pub use overload::{Overload, overload};
+pub use series::{IntervalShares, lay_side_by_side};

@@ -1,0 +1,52 @@
+//! Whether a host was so busy that what was measured on it says something else than it seems to.
+
+use virtbench_record::{Provenance, SetRecord, unattributed_percent};
+
+/// Share of all processors' time from which on a host is called out of CPU.
+const OUT_OF_CPU: f64 = 0.95;
+/// Share of all processors' time that something else may use before it counts.
+const OTHERS: f64 = 0.1;
+
+/// Why figures are no finding about the workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overload {
+    /// All processors were busy emulating the guests: seen is how emulators share processors.
+    Emulation,
+    /// All processors were busy, in part with what belongs neither to the guests nor to virtbench.
+    Others,
+}
+
+impl Overload {
+    /// In words, of a set of which it is said.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Emulation => {
+                "the host had no processor time left beside emulating its guests, so that the figures show how \
+                 emulators share processors and not how VMs share what the workload is about"
+            }
+            Self::Others => {
+                "the host's processors were all busy, in part with something else than these VMs, so that the \
+                 figures show that as well"
+            }
+        }
+    }
+}
+
+/// Judges the records of one set, by their mean.
+#[must_use]
+pub fn overload(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overload> {
+    let hosts: Vec<_> = records.iter().filter_map(|record| Some((record, record.host.as_ref()?))).collect();
+    if hosts.is_empty() {
+        return None;
+    }
+    let all = 100.0 * f64::from(provenance.host.processors.max(1)) * hosts.len() as f64;
+    let busy: f64 = hosts.iter().map(|(_, host)| host.cpu_percent).sum();
+    if busy < OUT_OF_CPU * all {
+        return None;
+    }
+    let others: f64 = hosts.iter().map(|(record, host)| unattributed_percent(host, &record.processes)).sum();
+    let emulated =
+        provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"));
+    if others >= OTHERS * all { Some(Overload::Others) } else { emulated.then_some(Overload::Emulation) }
+}

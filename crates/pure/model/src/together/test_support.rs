@@ -1,0 +1,135 @@
+//! Made-up runs of sets of machines.
+
+use virtbench_record::*;
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, MemorySpec, Workload, WorkloadSpec};
+
+pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
+    let host = HostFacts {
+        kernel: "k".into(),
+        distribution: "d".into(),
+        cpu: "c".into(),
+        processors,
+        memory_bytes: 1 << 30,
+        hypervisor: None,
+        disk: DiskFacts {
+            filesystem: "ext4".into(),
+            device: None,
+            rotational: None,
+            scheduler: None,
+            write_cache: None,
+        },
+    };
+    let plan = Plan {
+        grid: String::new(),
+        blocks_bytes: Vec::new(),
+        read_percents: Vec::new(),
+        random_percents: Vec::new(),
+        repetitions: 3,
+        outstanding: 0,
+        workers: 0,
+        ramp_ns: 0,
+        time_ns: 1,
+        size_bytes: 1 << 20,
+        environments: Vec::new(),
+        seed: 1,
+    };
+    let together = TogetherPlan {
+        workloads: vec!["w".into()],
+        sets,
+        vcpus,
+        memory_bytes: 1 << 28,
+        pinned: false,
+        disk: "virtio-blk".into(),
+        filesystem: None,
+    };
+    let accelerator = AcceleratorFacts { name: "kvm".into(), why: String::new() };
+    let guest = GuestFacts {
+        accelerator,
+        qemu: "q".into(),
+        kernel: "k".into(),
+        vcpus,
+        memory_bytes: 1 << 28,
+        adapter: "virtio-blk".into(),
+        command_line: Vec::new(),
+        boot_ns: 1,
+    };
+    Provenance {
+        format: FORMAT,
+        kind: RunKind::Neighbours,
+        version: "0".into(),
+        command: Vec::new(),
+        started_unix_s: 0,
+        plan,
+        together: Some(together),
+        host,
+        guest: Some(guest),
+        setups: Vec::new(),
+        idle: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+pub(super) fn set(name: &str, role: SetRole, vms: usize, share_percent: Option<f64>) -> SetPlan {
+    let member = |number| MemberPlan { vm: format!("vm{number}"), workload: 0, share_percent };
+    SetPlan { name: name.into(), role, members: (1..=vms).map(member).collect() }
+}
+
+pub(super) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
+    let measured = MemberMeasured { host_elapsed_ns: outcome.elapsed_ns(), outcome, clock: None };
+    MemberRecord { vm: format!("vm{vm}"), status: MemberStatus::Measured(Box::new(measured)) }
+}
+
+pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec<MemberRecord>) -> SetRecord {
+    let host = HostUse {
+        cpu_percent: busy_percent,
+        user_percent: busy_percent,
+        system_percent: 0.0,
+        steal_percent: 0.0,
+        processors: 2,
+    };
+    SetRecord {
+        format: FORMAT,
+        set: set.into(),
+        repetition,
+        attempts: 1,
+        started_unix_ns: 1,
+        host: Some(host),
+        processes: Vec::new(),
+        members,
+    }
+}
+
+/// A memory workload with these samples of its one figure.
+pub(super) fn workload(samples: &[f64]) -> JobOutcome {
+    JobOutcome::Workload(Box::new(WorkloadOutcome {
+        metrics: Metric::new("score", "operations/min", Better::Higher, samples.to_vec())
+            .into_iter()
+            .collect(),
+        runs: 1,
+        operations: 1,
+        bytes: 0,
+        latency_ns: None,
+        histogram: None,
+        errors: 0,
+        error_kinds: Default::default(),
+        elapsed_ns: 1_000_000_000,
+        interrupted: false,
+        threads: 1,
+        own_cpu_ns: [0, 0],
+        steal_ns: Some(100_000_000),
+        intervals: Vec::new(),
+        spec: WorkloadSpec::new(Workload::Memory(MemorySpec::default())),
+        notes: Vec::new(),
+    }))
+}
+
+/// A load of so many operations a second at this mean latency.
+pub(super) fn load(iops: f64, latency_ns: u64) -> JobOutcome {
+    let spec = LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 100.0, 100.0)), 1 << 20);
+    let mut latency = virtbench_units::LatencyRecorder::new();
+    latency.record(latency_ns);
+    let mut outcome = LoadOutcome::empty(spec, TargetFacts::null(1 << 20));
+    outcome.total.iops = iops;
+    outcome.total.latency_ns = latency.summary();
+    JobOutcome::Load(Box::new(outcome))
+}

@@ -1,0 +1,67 @@
+//! The pages of machines that ran together: neighbours (paper 4) and deviation (paper 5).
+
+use maud::{Markup, html};
+use virtbench_model::together::{analyse_deviation, analyse_neighbours};
+use virtbench_record::{Provenance, SetRecord};
+
+use super::{document, opening, section};
+use crate::figures;
+use crate::matrix::Matrix;
+use crate::takeaway::{Takeaway, of_deviation, of_neighbours};
+use crate::{provenance, tables};
+
+/// The page of a run of neighbours.
+pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let analysis = analyse_neighbours(provenance, records);
+    let figures = figures::shares(&analysis);
+    let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
+    let content = html! {
+        (head("VMs side by side", provenance, &of_neighbours(&analysis, provenance, records)))
+        (section("figures", "Who gets what", "Nothing was measured.", &figures))
+        section aria-labelledby="tables" {
+            h2 id="tables" { "Every number of VMs" }
+            @if overloaded { p.hint { "* no finding: see what stands above before these figures are used." } }
+            (tables::neighbours(&analysis))
+        }
+        (tail(provenance, records))
+    };
+    document("VMs side by side", &provenance.version, &content, figures.iter())
+}
+
+/// The page of a run of deviation.
+pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let analysis = analyse_deviation(provenance, records);
+    let workloads = provenance.together.as_ref().map_or(&[][..], |plan| &plan.workloads);
+    let matrix = Matrix::new(workloads, &analysis);
+    let figures = match &matrix {
+        Some(matrix) => figures::matrix(matrix),
+        None => figures::deviations(&analysis),
+    };
+    let content = html! {
+        (head("VMs alone and beside others", provenance, &of_deviation(&analysis, provenance, records)))
+        @if let Some(matrix) = &matrix {
+            section aria-labelledby="workloads" { h2 id="workloads" { "Workloads" } (tables::workloads(matrix)) }
+        }
+        (section("figures", "Deviation", "No VM was measured both alone and beside others.", &figures))
+        section aria-labelledby="tables" {
+            h2 id="tables" { "Every VM" }
+            (tables::deviations(&analysis))
+        }
+        (tail(provenance, records))
+    };
+    document("VMs alone and beside others", &provenance.version, &content, figures.iter())
+}
+
+fn head(title: &str, facts: &Provenance, takeaway: &Takeaway) -> Markup {
+    let place = format!("{} · {}", facts.host.cpu, provenance::started(facts));
+    opening(title, &place, takeaway, &html! {})
+}
+
+fn tail(facts: &Provenance, records: &[SetRecord]) -> Markup {
+    html! {
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            (provenance::of_sets(facts, records))
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use thiserror::Error;
 use virtbench_record::LoadOutcome;
-use virtbench_workload::LoadSpec;
+use virtbench_workload::{LoadSpec, MAX_RATE};
 
 /// Applies loads to one target, one after the other.
 pub trait Load {
@@ -42,6 +42,16 @@ pub enum SearchError<E: Debug + Display> {
         offered: f64,
         /// Operations per second completed.
         achieved: f64,
+    },
+    /// The search came to a rate that no load can offer.
+    #[error(
+        "the target does more than an open loop can offer ({per_second:.0} of at most {MAX_RATE:.0} operations a \
+         second): a null target has no saturation to be found; give it a latency with --fault delay=50us@100%, or \
+         name a slower target"
+    )]
+    TooFast {
+        /// The rate that was to be offered, operations per second.
+        per_second: f64,
     },
     /// It was asked to stop.
     #[error("stopped before the search was over")]

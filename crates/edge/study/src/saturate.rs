@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_model::{Probe, RunFigures, Saturation, SaturationRules, SaturationSearch};
 use virtbench_record::LoadOutcome;
-use virtbench_workload::{Arrivals, LoadSpec, Rate};
+use virtbench_workload::{Arrivals, LoadSpec, MAX_RATE, Rate};
 
 use crate::apply::{Load, SearchError, apply_clean};
 
@@ -43,6 +43,9 @@ pub fn saturate<L: Load>(
         }
         let rate = match probe {
             Probe::Closed => None,
+            Probe::Offered { per_second } if per_second > MAX_RATE => {
+                return Err(SearchError::TooFast { per_second });
+            }
             Probe::Offered { per_second } => Some(Rate { per_second, arrivals }),
         };
         let spec = LoadSpec { rate, seed: base.seed.wrapping_add(u64::from(number)), ..base.clone() };
@@ -114,6 +117,14 @@ mod tests {
         });
         let error = saturate(&mut load, &spec(), rules(), &stop, &mut |_| {}).unwrap_err();
         assert!(matches!(error, SearchError::NotPaced { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_target_too_fast_for_any_rate_is_said_to_be() {
+        let stop = AtomicBool::new(false);
+        let mut load = Fake(|_: &LoadSpec| (2.0 * MAX_RATE, 1_000));
+        let error = saturate(&mut load, &spec(), rules(), &stop, &mut |_| {}).unwrap_err();
+        assert!(matches!(error, SearchError::TooFast { per_second } if per_second > MAX_RATE), "{error}");
     }
 
     #[test]

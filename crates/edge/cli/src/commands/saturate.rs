@@ -33,7 +33,9 @@ pub(super) fn failure(error: SearchError<Failure>) -> Failure {
     match error {
         SearchError::Load(failure) => failure,
         SearchError::Stopped => interrupt::failure("the search was not over, and half of one says nothing"),
-        error @ SearchError::Operations { .. } => Failure::message(Kind::Measured, error.to_string()),
+        error @ (SearchError::Operations { .. } | SearchError::TooFast { .. }) => {
+            Failure::message(Kind::Measured, error.to_string())
+        }
         error @ SearchError::NotPaced { .. } => Failure::message(Kind::Other, error.to_string()),
     }
 }

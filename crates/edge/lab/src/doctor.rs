@@ -13,7 +13,10 @@ use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_
 use crate::guest::Accelerator;
 use crate::image::{AGENT, GuestImage};
 use crate::kernel::{GuestKernel, find_kernel};
+use crate::loop_device::LoopDevice;
+use crate::qcow2::find_qemu_img;
 use crate::qemu::Qemu;
+use crate::storage_daemon::find_storage_daemon;
 
 /// Space that a quick study takes, in bytes.
 const WANTED_SPACE_BYTES: u64 = 4 << 30;
@@ -21,6 +24,10 @@ const WANTED_SPACE_BYTES: u64 = 4 << 30;
 const WANTED_MEMLOCK_BYTES: u64 = 64 << 20;
 /// Chromium by its several names.
 const CHROMIUM: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+
+/// Where Debian keeps what makes file systems, which is not on every user's path.
+const SBIN_EXT4: [&str; 2] = ["mkfs.ext4", "/usr/sbin/mkfs.ext4"];
+const SBIN_XFS: [&str; 2] = ["mkfs.xfs", "/usr/sbin/mkfs.xfs"];
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -103,6 +110,34 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
         check("locked memory", locked_memory()),
         check("disk space", disk_space(directory)),
         check("direct I/O", direct_io(directory)),
+        check(
+            "storage daemon",
+            match find_storage_daemon() {
+                Ok(path) => ok(path.display()),
+                Err(error) => warning(error, "apt install qemu-system-common"),
+            },
+        ),
+        check(
+            "qemu-img",
+            match find_qemu_img() {
+                Ok(path) => ok(path.display()),
+                Err(error) => {
+                    warning(error, "apt install qemu-utils (the backings qcow2 and overlay need it)")
+                }
+            },
+        ),
+        check(
+            "loop devices",
+            match LoopDevice::check() {
+                Ok(()) => ok("can be made (the backing loop)"),
+                Err(error) => warning(error, "run as root, or leave the backing loop out"),
+            },
+        ),
+        check(
+            "mkfs.ext4",
+            program(&SBIN_EXT4, "workloads on files in guests need it", "apt install e2fsprogs"),
+        ),
+        check("mkfs.xfs", program(&SBIN_XFS, "guests with XFS need it", "apt install xfsprogs")),
         check("fio", program(&["fio"], "needed by `make bench` only", "apt install fio")),
         check("Chromium", program(&CHROMIUM, "needed by `make test` only", "apt install chromium")),
     ]

@@ -1,6 +1,7 @@
 //! `virtbench fence`
 
 mod beyond;
+mod evaluate;
 mod explain;
 mod page;
 mod parallel;

@@ -169,11 +169,11 @@ pub(super) fn measure(
             let mut clients = vec![Client::Off; vms];
             clients[vm] = all[vm].clone();
             let mut outcome = bench.run(clients, seed)?;
-            events += outcome.events;
+            events += outcome.events.total();
             alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
         }
         let outcome = bench.run(all.clone(), seed)?;
-        events += outcome.events;
+        events += outcome.events.total();
         outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
     }
     let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));

@@ -1,4 +1,20 @@
 //! One owner of all state: event, apply, dispatch what the scheduler allows.
+//!
+//! # Work of one event
+//!
+//! [`Fence::submit`], [`Fence::on_device`] and [`Fence::on_timer`] take, in [steps](Fence::steps), at most
+//!
+//! ```text
+//! 4 W + W (2 + S/2)  each block of a request outstanding goes on, or is looked at for each block that is unlocked
+//! 2 D                as many I/Os are dispatched as the scheduler allows at once, and as many handed out
+//! 18 F + 32          blocks that are missing from the free list are sought, 16 looked at for each
+//! 6 C + 128          a commit writes the entries of what has changed, and repeats as many others
+//! ```
+//!
+//! where W are the cache blocks that requests outstanding touch, S the scratch blocks of a partition, D the devices'
+//! depths or twice the largest batch, F the partition's target of free blocks, and C its blocks written or evicted since
+//! the last commit began, about 63 + 3 (W + D + F). Neither the size of the cache nor the time that has passed is in it.
+//! What is held until it is due (`paced`) is handed out when its time comes: at most the I/Os outstanding.
 
 use thiserror::Error;
 

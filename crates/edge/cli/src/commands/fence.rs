@@ -6,6 +6,7 @@ mod explain;
 mod page;
 mod parallel;
 mod plan;
+mod reasons;
 mod settings;
 mod simulate;
 mod table;

@@ -14,7 +14,8 @@ use virtbench_fence_sim::experiment::{
 use super::beyond::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
 use super::explain::{self, Explanation};
-use super::{page, settings, table};
+use super::reasons::Miss;
+use super::{page, reasons, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -50,23 +51,24 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     for change in &changes {
         explanations.extend(change.explain(evaluation.case(&change.bar.case, &change.settings)?));
     }
+    let misses = reasons::misses(&rows, &findings, &explanations);
     let mut guards = Vec::new();
     for (guard, load) in &asked {
         guards.extend(beyond::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
     }
     if let Some(path) = &args.html {
-        let html = page::html(&settings, &calibration, &rows, &findings, &explanations, &guards);
+        let html = page::html(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards);
         fs::write(path, html).with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {
         serde_json::to_writer(
             &mut out,
-            &Report::new(&settings, &calibration, &rows, &findings, &explanations, &guards),
+            &Report::new(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards),
         )?;
         writeln!(out)?;
     } else {
-        table::write(&mut out, &calibration, &rows, &findings, &explanations, &guards)?;
+        table::write(&mut out, &calibration, &rows, &findings, &misses, &explanations, &guards)?;
     }
     Ok(())
 }
@@ -82,6 +84,7 @@ struct Report<'a> {
     calibration: [ErrorsReport<'a>; 2],
     rows: Vec<RowReport<'a>>,
     findings: &'a [Finding],
+    misses: &'a [Miss],
     explanations: &'a [Explanation],
     guards: &'a [GuardRow],
 }
@@ -117,6 +120,7 @@ impl<'a> Report<'a> {
         calibration: &'a Calibration,
         rows: &'a [Row],
         findings: &'a [Finding],
+        misses: &'a [Miss],
         explanations: &'a [Explanation],
         guards: &'a [GuardRow],
     ) -> Self {
@@ -140,6 +144,6 @@ impl<'a> Report<'a> {
             .collect();
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
-        Self { settings, calibration: [slow, fast], rows, findings, explanations, guards }
+        Self { settings, calibration: [slow, fast], rows, findings, misses, explanations, guards }
     }
 }

@@ -101,12 +101,13 @@ fn concerned(bar: &Bar) -> bool {
 impl Change {
     /// Whether it can change anything of note of the system it is run with.
     fn says_something(&self) -> bool {
-        let [fast, predictors, slow, all] =
-            ["SSD", "predictors", "hard disk", "saturation"].map(|word| self.name.contains(word));
+        let [fast, predictors, slow, all, large] =
+            ["SSD", "predictors", "hard disk", "saturation", "40 GB"].map(|word| self.name.contains(word));
         match self.bar.label.as_str() {
             "HDD" => !fast && !predictors,
             "SSD" => !slow && !predictors && !all,
-            _ => self.bar.figure != Figure::Seven || !predictors,
+            // Eight disks of that size do not fit.
+            _ => self.bar.figure != Figure::Seven || !(predictors || large),
         }
     }
 

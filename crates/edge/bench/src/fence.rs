@@ -94,7 +94,7 @@ pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
 }
 
 /// Time of this thread on a processor: others may have it meanwhile.
-fn cpu_ns() -> i64 {
+pub fn cpu_ns() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }

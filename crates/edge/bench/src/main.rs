@@ -14,6 +14,7 @@ mod memory;
 mod pairs;
 mod profile;
 mod servers;
+mod simulator;
 mod tools;
 
 use std::path::Path;
@@ -53,6 +54,11 @@ fn run() -> Result<bool> {
         let verdicts = fence::check(ROUNDS, only)?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
+    if first == Some("simulator") {
+        let only = arguments.get(1).map(String::as_str);
+        let verdicts = simulator::check(ROUNDS, only)?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
@@ -60,7 +66,7 @@ fn run() -> Result<bool> {
     let rounds = arguments
         .first()
         .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | fence [CASE] | [files] [ROUNDS]]")?;
+        .context("usage: bench [profile | fence [CASE] | simulator [CASE] | [files] [ROUNDS]]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
@@ -107,6 +113,8 @@ fn run() -> Result<bool> {
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(fence::check(rounds, None)?);
+    println!();
+    verdicts.extend(simulator::check(rounds, None)?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -32,6 +32,13 @@ fn a_seed_gives_the_same_bytes_with_any_number_of_threads() {
         assert!(row["low"].as_f64() <= row["measured"].as_f64(), "{row}");
     }
     assert!(rows.iter().any(|row| row["published"]["quote"].is_string() && row["outside_band"].is_number()));
+    let outside = rows.iter().filter(|row| row["outside_band"].as_f64().is_some_and(|by| by != 0.0)).count();
+    let misses = report["misses"].as_array().unwrap();
+    assert!(outside > 0 && misses.len() == outside, "{misses:?}");
+    for miss in misses {
+        let (why, experiments) = (miss["why"].as_str().unwrap(), miss["experiments"].as_str().unwrap());
+        assert!(why.len() > 40 && experiments.contains("another seed: "), "{miss}");
+    }
 }
 
 #[test]

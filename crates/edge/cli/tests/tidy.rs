@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("lab", &["agent", "record", "units", "workload"]),
     ("study", &["lab", "engine", "model", "record", "units", "workload"]),
     ("profiler", &["record"]),
-    ("bench", &["fence", "lab", "record", "units", "workload"]),
+    ("bench", &["fence", "fence-sim", "lab", "record", "units", "workload"]),
     (
         "cli",
         &[

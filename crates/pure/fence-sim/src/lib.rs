@@ -14,5 +14,5 @@ mod outcome;
 mod station;
 mod world;
 
-pub use outcome::{Outcome, VmFigures};
+pub use outcome::{Events, Outcome, VmFigures};
 pub use world::{Span, World, WorldConfig, WorldError};

@@ -55,13 +55,37 @@ impl Outcome {
     }
 }
 
+/// What happened in a world, warm-up and the filling of caches included. An event is one of these: each changes the
+/// state of an I/O, of a device or of the fence, and is handled by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Events {
+    /// Entries taken from the calendar: a thread's next access, a trace's operation, a device I/O that completes.
+    pub calendar: u64,
+    /// Deadlines of the fence.
+    pub deadlines: u64,
+    /// Requests submitted to the fence.
+    pub submitted: u64,
+    /// Device I/Os dispatched by the fence.
+    pub dispatched: u64,
+    /// Requests answered by the fence.
+    pub answered: u64,
+}
+
+impl Events {
+    /// All of them.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.calendar + self.deadlines + self.submitted + self.dispatched + self.answered
+    }
+}
+
 /// A whole run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// By virtual machine, in the order of the fence's disks.
     pub vms: Vec<VmFigures>,
-    /// Events of the calendar and the fence's timer, warm-up included.
-    pub events: u64,
+    /// What happened.
+    pub events: Events,
     /// Blocks read from the cache and past it, over the measured span.
     pub cache_reads: [u64; 2],
     /// Share of the whole run in which the slow and the fast device worked.

@@ -12,7 +12,7 @@ use crate::calendar::{Calendar, MAX_WHAT};
 use crate::client::Client;
 use crate::disk::{DiskError, Hdd, HddModel, Order, Ssd, SsdModel};
 use crate::machines::Machines;
-use crate::outcome::{Outcome, VmFigures};
+use crate::outcome::{Events, Outcome, VmFigures};
 use crate::station::{Model, Station};
 
 /// What an event says, less the threads' numbers.
@@ -114,7 +114,7 @@ pub struct World {
     cache_before: Option<[u64; 2]>,
     max_request: u64,
     now_ns: u64,
-    events: u64,
+    events: Events,
 }
 
 impl World {
@@ -156,7 +156,7 @@ impl World {
             cache_before: None,
             max_request: u64::from(config.fence.max_request_bytes),
             now_ns: 0,
-            events: 0,
+            events: Events::default(),
         };
         if config.fill > 0 && world.machines.begin_filling(config.fill) {
             world.filling = world.machines.threads.len();
@@ -193,14 +193,15 @@ impl World {
             }
             timers = if next_ns > self.now_ns { 0 } else { timers };
             self.now_ns = next_ns;
-            self.events += 1;
             if timer_ns <= event_ns {
                 timers += 1;
                 if timers > MOST_TIMERS {
                     return Err(WorldError::Stuck(self.now_ns));
                 }
+                self.events.deadlines += 1;
                 self.fence.on_timer(Time::from_ns(self.now_ns));
             } else if let Some((_, what)) = self.calendar.take() {
+                self.events.calendar += 1;
                 self.happen(what)?;
             }
             self.carry_out()?;
@@ -239,6 +240,7 @@ impl World {
         while let Some(effect) = self.fence.poll_effect() {
             match effect {
                 Effect::Dispatch(io) => {
+                    self.events.dispatched += 1;
                     let device = match io.device {
                         Device::Slow => 0,
                         Device::Fast => 1,
@@ -249,7 +251,10 @@ impl World {
                 }
                 // There is no data; its time is not the devices'.
                 Effect::Copy { .. } => {}
-                Effect::Complete { request, result } => self.answered(request, result.is_ok())?,
+                Effect::Complete { request, result } => {
+                    self.events.answered += 1;
+                    self.answered(request, result.is_ok())?;
+                }
             }
         }
         Ok(())
@@ -330,6 +335,7 @@ impl World {
                 len_bytes: len as u32,
                 buffer: BufferId(index as u64),
             };
+            self.events.submitted += 1;
             self.fence.submit(Time::from_ns(self.now_ns), request);
             done += len;
         }
@@ -393,6 +399,7 @@ impl World {
                 len_bytes: op.len,
                 buffer: BufferId(id),
             };
+            self.events.submitted += 1;
             self.fence.submit(Time::from_ns(self.now_ns), request);
             self.await_trace(vm);
         }

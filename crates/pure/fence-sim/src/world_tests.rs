@@ -85,7 +85,7 @@ fn waiting_is_that_of_an_m_g_1_queue() {
 }
 
 fn bytes_of(outcome: &Outcome) -> Vec<u8> {
-    let mut text = format!("{} {:?}\n", outcome.events, outcome.busy);
+    let mut text = format!("{:?} {:?}\n", outcome.events, outcome.busy);
     for vm in &outcome.vms {
         text += &format!(
             "{} {} {:?} {}\n",

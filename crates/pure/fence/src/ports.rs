@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::fence::UnknownIo;
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::slab::Slab;
@@ -46,6 +47,14 @@ pub(crate) struct NewIo {
     pub(crate) wants_crc: bool,
 }
 
+impl NewIo {
+    /// As a scheduler sees it.
+    const fn queued(&self, io: IoId) -> QueuedIo {
+        let Self { disk, device, op, offset_bytes, len_bytes, .. } = *self;
+        QueuedIo { io, disk, device, op, offset_bytes, len_bytes }
+    }
+}
+
 #[derive(Debug)]
 struct Outstanding {
     owed: Owed,
@@ -58,11 +67,13 @@ struct Outstanding {
 pub(crate) struct Ports {
     scheduler: Box<dyn Scheduler>,
     requests: Slab<Outstanding>,
-    ios: Slab<(QueuedIo, NewIo)>,
+    ios: Slab<(IoId, NewIo)>,
     generation: u32,
     /// Completions by the time they become known, equal times in their order.
     held: BTreeMap<(Time, u64), (Completion, Owner)>,
     completions: u64,
+    /// Counts what an event does; see [`Fence::steps`](crate::Fence::steps).
+    pub(crate) steps: u64,
     pub(crate) effects: VecDeque<Effect>,
 }
 
@@ -75,6 +86,7 @@ impl Ports {
             generation: 0,
             held: BTreeMap::new(),
             completions: 0,
+            steps: 0,
             effects: VecDeque::new(),
         }
     }
@@ -100,6 +112,7 @@ impl Ports {
             debug_assert!(false, "part of a request that is not outstanding");
             return;
         };
+        self.steps += 1;
         outstanding.result = outstanding.result.and(result);
         outstanding.parts -= count;
         if outstanding.parts == 0
@@ -114,36 +127,47 @@ impl Ports {
     }
 
     pub(crate) fn enqueue(&mut self, now: Time, new: NewIo) -> IoId {
-        let NewIo { disk, device, op, offset_bytes, len_bytes, .. } = new;
-        let mut queued = QueuedIo { io: IoId(0), disk, device, op, offset_bytes, len_bytes };
-        let index = self.ios.insert((queued, new));
+        self.steps += 1;
         self.generation = self.generation.wrapping_add(1);
-        queued.io = IoId(u64::from(self.generation) << 32 | u64::from(index));
-        if let Some(place) = self.ios.get_mut(index) {
-            place.0 = queued;
-        }
-        self.scheduler.enqueue(now, queued);
-        queued.io
+        let id = IoId(u64::from(self.generation) << 32 | u64::from(self.ios.next()));
+        self.ios.insert((id, new));
+        self.scheduler.enqueue(now, new.queued(id));
+        id
     }
 
-    /// An I/O has completed; [`release`](Self::release) gives it when it may become known. `None` if there is none of
-    /// that name.
-    pub(crate) fn completed(&mut self, now: Time, completion: Completion) -> Option<()> {
+    /// An I/O has completed. Gives it with who waits for it if it may become known at once; else
+    /// [`release`](Self::release) does when its time comes.
+    ///
+    /// # Errors
+    /// There is none of that name.
+    pub(crate) fn completed(
+        &mut self,
+        now: Time,
+        completion: Completion,
+    ) -> Result<Option<(Completion, Owner)>, UnknownIo> {
+        let unknown = UnknownIo(completion.io);
         let index = completion.io.slot();
-        if self.ios.get(index)?.0.io != completion.io {
-            return None;
+        if self.ios.get(index).ok_or(unknown)?.0 != completion.io {
+            return Err(unknown);
         }
-        let (queued, io) = self.ios.remove(index)?;
+        let (id, io) = self.ios.remove(index).ok_or(unknown)?;
+        let queued = io.queued(id);
         self.scheduler.completed(now, queued);
-        self.completions += 1;
         let when = self.scheduler.release_at(now, &queued);
+        // What was held until now comes before it.
+        if when <= now && self.held.first_key_value().is_none_or(|(&(first, _), _)| first > now) {
+            self.steps += 1;
+            return Ok(Some((completion, io.owner)));
+        }
+        self.completions += 1;
         self.held.insert((when, self.completions), (completion, io.owner));
-        Some(())
+        Ok(None)
     }
 
     /// The next completion whose time has come, with who waits for it.
     pub(crate) fn release(&mut self, now: Time) -> Option<(Completion, Owner)> {
         let first = self.held.first_entry().filter(|entry| entry.key().0 <= now)?;
+        self.steps += 1;
         Some(first.remove())
     }
 
@@ -152,6 +176,7 @@ impl Ports {
         while let Some(QueuedIo { io: id, disk, device, op, offset_bytes, len_bytes }) =
             self.scheduler.pick(now)
         {
+            self.steps += 1;
             let Some((_, io)) = self.ios.get(id.slot()) else {
                 debug_assert!(false, "the scheduler picked an I/O that is not queued");
                 continue;
@@ -172,7 +197,7 @@ impl Ports {
 
     /// An outstanding I/O.
     pub(crate) fn io(&self, io: IoId) -> Option<&NewIo> {
-        self.ios.get(io.slot()).filter(|(queued, _)| queued.io == io).map(|(_, new)| new)
+        self.ios.get(io.slot()).filter(|(id, _)| *id == io).map(|(_, new)| new)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {

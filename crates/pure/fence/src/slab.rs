@@ -33,6 +33,12 @@ impl<T> Slab<T> {
         self.places.len() as u32 - 1
     }
 
+    /// The index that the next value to be inserted gets.
+    #[allow(clippy::cast_possible_truncation)] // as in `insert`
+    pub(crate) fn next(&self) -> u32 {
+        self.free.unwrap_or(self.places.len() as u32)
+    }
+
     pub(crate) fn get(&self, index: u32) -> Option<&T> {
         match self.places.get(index as usize) {
             Some(Place::Full(value)) => Some(value),

@@ -1,10 +1,12 @@
 //! `virtbench fence`
 
 mod beyond;
+mod evaluate;
 mod explain;
 mod page;
 mod parallel;
 mod plan;
+mod reasons;
 mod settings;
 mod simulate;
 mod table;

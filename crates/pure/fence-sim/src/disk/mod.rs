@@ -36,8 +36,9 @@ fn not_negative(option: &'static str, value: f64, wants: &'static str) -> Result
     if value.is_finite() && value >= 0.0 { Ok(()) } else { Err(DiskError { option, value, wants }) }
 }
 
-/// Milliseconds as whole nanoseconds; what is not a sensible time saturates.
+/// Milliseconds, which are not negative, as whole nanoseconds; what is not a sensible time saturates.
+#[inline]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 fn ms_to_ns(milliseconds: f64) -> u64 {
-    (milliseconds * 1e6).round() as u64
+    (milliseconds * 1e6 + 0.5) as u64
 }

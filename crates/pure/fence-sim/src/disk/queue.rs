@@ -1,5 +1,7 @@
 //! What a device holds, and in which order it serves it.
 
+use std::collections::VecDeque;
+
 use serde::{Deserialize, Serialize};
 
 /// A command as a device sees it.
@@ -30,14 +32,14 @@ pub enum Order {
 #[derive(Debug, Clone)]
 pub struct Queue {
     order: Order,
-    waiting: Vec<Command>,
+    waiting: VecDeque<Command>,
 }
 
 impl Queue {
     /// An empty queue.
     #[must_use]
     pub fn new(order: Order) -> Self {
-        Self { order, waiting: Vec::with_capacity(64) }
+        Self { order, waiting: VecDeque::with_capacity(64) }
     }
 
     /// How many wait.
@@ -55,26 +57,19 @@ impl Queue {
     /// Adds one at the end.
     #[inline]
     pub fn push(&mut self, command: Command) {
-        self.waiting.push(command);
+        self.waiting.push_back(command);
     }
 
     /// Takes the one to serve next, the head being at `head`.
     #[inline]
     pub fn pop(&mut self, head: u64) -> Option<Command> {
-        if self.waiting.len() <= 1 {
-            return self.waiting.pop();
+        if self.order == Order::Arrival || self.waiting.len() <= 1 {
+            return self.waiting.pop_front();
         }
-        let next = match self.order {
-            Order::Arrival => 0,
-            // Those ahead of the head come first, each half by address; equal addresses as they came.
-            Order::Scan => {
-                let key = |command: &Command| (command.offset < head, command.offset);
-                (1..self.waiting.len()).fold(0, |best, index| {
-                    if key(&self.waiting[index]) < key(&self.waiting[best]) { index } else { best }
-                })
-            }
-        };
-        Some(self.waiting.remove(next))
+        // Those ahead of the head come first, each half by address; equal addresses as they came.
+        let key = |(_, command): &(usize, &Command)| (command.offset < head, command.offset);
+        let (next, _) = self.waiting.iter().enumerate().min_by_key(key)?;
+        self.waiting.remove(next)
     }
 }
 

@@ -30,9 +30,10 @@ fn virtual_devices_answer_sooner_than_slots_and_deviate_no_more() {
 fn with_the_guard_best_effort_moves_nobody_and_without_it_everybody() {
     let settings = settings();
     let predictors = calibrate(&settings.hdd, &settings.ssd, 4096, settings.seed).unwrap().predictors;
-    let run = |guard| {
-        run_guard(guard, System::VIRTUAL_FENCE, Personality::Mailserver, &settings, &predictors).unwrap()
-    };
+    let load = Guard::load(System::VIRTUAL_FENCE, Personality::Mailserver);
+    let saturated = load.site.saturate(&settings, &predictors).unwrap();
+    let paced = load.pace(&settings, &predictors, &saturated).unwrap();
+    let run = |guard: Guard| guard.measure(&load, &settings, &predictors, &saturated, &paced).unwrap();
     let worst = |result: &GuardResult| result.worst().unwrap().response_deviation.mean;
     let (off, on) = (run(Guard::Off), run(Guard::On));
     assert!(worst(&on) < 8.0 && worst(&off) > 50.0, "{} % with, {} % without", worst(&on), worst(&off));

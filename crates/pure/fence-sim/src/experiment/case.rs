@@ -5,7 +5,8 @@ use virtbench_fence::predict::Predictors;
 use virtbench_model::{Estimate, mean_interval};
 use virtbench_units::SeedSequence;
 
-use super::pace::{Bench, Paced, pace, saturation, size_cache};
+use super::load::{Load, Saturated, Site};
+use super::pace::{Bench, Paced};
 use super::settings::Settings;
 use super::system::System;
 use crate::client::{Client, Personality};
@@ -100,41 +101,52 @@ impl Case {
         format!("{} on {}, {} machines", self.workload.name(), self.system.name(), self.shares.len())
     }
 
+    /// The system at its saturation.
+    #[must_use]
+    pub const fn site(&self) -> Site {
+        Site { system: self.system, workload: self.workload, of: self.of }
+    }
+
+    /// For what the machines are paced.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        let system = self.load_of.unwrap_or(self.system);
+        Load { site: Site { system, ..self.site() }, shares: self.shares.clone() }
+    }
+
     /// Measures everything.
     ///
     /// # Errors
     /// The world cannot be, broke, or did nothing.
     pub fn run(&self, settings: &Settings, predictors: &Predictors) -> Result<CaseResult, CaseError> {
-        let world = |error| CaseError::World { case: self.name(), error };
-        let (bench, saturation, hit_rate) =
-            self.saturated(&self.system, settings, predictors).map_err(world)?;
-        let paced = match &self.load_of {
-            None => pace(&bench, self.workload, &self.shares, saturation).map_err(world)?,
-            Some(other) => {
-                let (other, load, _) = self.saturated(other, settings, predictors).map_err(world)?;
-                pace(&other, self.workload, &self.shares, load).map_err(world)?
-            }
+        let (site, load) = (self.site(), self.load());
+        let saturated = site.saturate(settings, predictors)?;
+        let paced = if load.site == site {
+            load.pace(settings, predictors, &saturated)?
+        } else {
+            load.pace(settings, predictors, &load.site.saturate(settings, predictors)?)?
         };
-        let (vms, events) = measure(&bench, &paced).map_err(world)?;
-        let vms = vms.ok_or_else(|| CaseError::Nothing(self.name()))?;
-        let cache_blocks = bench.cache_blocks;
-        Ok(CaseResult { saturation, vms, hit_rate, cache_blocks, events })
+        self.measure(settings, predictors, &saturated, &paced)
     }
 
-    /// A system with its caches sized, its saturation in accesses a second, and the hit rate reached.
-    pub(super) fn saturated<'a>(
+    /// Measures with what [`Site::saturate`] gave of [`site`](Self::site) and [`Load::pace`] of [`load`](Self::load):
+    /// cases share them.
+    ///
+    /// # Errors
+    /// The world cannot be, broke, or did nothing.
+    pub fn measure(
         &self,
-        system: &'a System,
-        settings: &'a Settings,
-        predictors: &'a Predictors,
-    ) -> Result<(Bench<'a>, f64, Option<f64>), WorldError> {
-        let mut pilot =
-            Bench { system, settings, predictors, cache_blocks: 0, span: settings.span(f64::MAX) };
-        let hit_rate = size_cache(&mut pilot, self.workload, self.of)?;
-        let rough = saturation(&pilot, self.workload, self.of)?;
-        let bench = Bench { span: settings.span(rough), ..pilot };
-        let saturation = saturation(&bench, self.workload, self.of)?;
-        Ok((bench, saturation, hit_rate))
+        settings: &Settings,
+        predictors: &Predictors,
+        saturated: &Saturated,
+        paced: &[Paced],
+    ) -> Result<CaseResult, CaseError> {
+        let world = |error| CaseError::World { case: self.name(), error };
+        let (vms, events) =
+            measure(&saturated.bench(&self.system, settings, predictors), paced).map_err(world)?;
+        let vms = vms.ok_or_else(|| CaseError::Nothing(self.name()))?;
+        let Saturated { per_second, hit_rate, cache_blocks, .. } = *saturated;
+        Ok(CaseResult { saturation: per_second, vms, hit_rate, cache_blocks, events })
     }
 }
 
@@ -157,11 +169,11 @@ pub(super) fn measure(
             let mut clients = vec![Client::Off; vms];
             clients[vm] = all[vm].clone();
             let mut outcome = bench.run(clients, seed)?;
-            events += outcome.events;
+            events += outcome.events.total();
             alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
         }
         let outcome = bench.run(all.clone(), seed)?;
-        events += outcome.events;
+        events += outcome.events.total();
         outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
     }
     let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));

@@ -9,7 +9,8 @@ use virtbench_model::Estimate;
 use virtbench_units::SeedSequence;
 
 use super::case::{Case, CaseError, Sample, VmResult, vm_result};
-use super::pace::{closed, pace};
+use super::load::{Load, Saturated, Site};
+use super::pace::{Paced, closed};
 use super::settings::Settings;
 use super::system::{Pacing, Sharing, System};
 use crate::client::{Client, Personality};
@@ -20,8 +21,8 @@ const BEST_EFFORT_THREADS: u32 = 16;
 /// How long the hard disk must have been without predictable I/Os before best effort is served, nanoseconds: a
 /// predictable thread's next block comes sooner.
 const QUIET_NS: [u64; 2] = [10_000_000, 0];
-/// The predictable machines' shares of saturation: the heterogeneous workload less one machine.
-const SHARES: [f64; 3] = [0.08, 0.24, 0.24];
+/// Predictable machines: those of the heterogeneous workload less one.
+const PREDICTABLE: usize = 3;
 
 /// What keeps best effort from the predictable ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -67,65 +68,74 @@ impl GuardResult {
     }
 }
 
-/// Runs three predictable machines without and with a fourth that is best effort and asks for all it can get.
-///
-/// # Errors
-/// The world cannot be, broke, or did nothing.
-pub fn run_guard(
-    guard: Guard,
-    fence: System,
-    workload: Personality,
-    settings: &Settings,
-    predictors: &Predictors,
-) -> Result<GuardResult, CaseError> {
-    let name = || format!("{}, {}", workload.name(), guard.name());
-    let world = |error: WorldError| CaseError::World { case: name(), error };
-    let case = Case::heterogeneous(fence, workload);
-    let (bench, saturation, _) = case.saturated(&case.system, settings, predictors).map_err(world)?;
-    let shares = [SHARES[0], SHARES[1], SHARES[2], SHARES[2]];
-    let paced = pace(&bench, workload, &shares, saturation).map_err(world)?;
-    let best_effort = Client::Closed(closed(settings, workload, BEST_EFFORT_THREADS, 0.0));
-    let sharing = match guard {
-        Guard::SharedSlot => fence.sharing,
-        Guard::Off | Guard::On => Sharing::Paced(Pacing::CHOSEN),
-    };
-    let system = System { sharing, ..fence };
-    let run = |last: &Client, seed: u64| {
-        let mut clients: Vec<Client> =
-            paced[..SHARES.len()].iter().map(|paced| Client::Closed(paced.client)).collect();
-        clients.push(last.clone());
-        let mut config = system.world(settings, predictors, bench.cache_blocks, clients, bench.span, seed);
-        classes(&mut config.fence.scheduler, guard);
-        World::new(config)?.run()
-    };
-    let mut without = vec![Vec::new(); SHARES.len()];
-    let mut with = without.clone();
-    let mut got = Vec::new();
-    let mut seeds = SeedSequence::new(settings.seed);
-    for _ in 0..settings.replications.max(1) {
-        let seed = seeds.next_seed();
-        for (samples, last) in [(&mut without, &Client::Off), (&mut with, &best_effort)] {
-            let outcome = run(last, seed).map_err(world)?;
-            for (samples, figures) in samples.iter_mut().zip(&outcome.vms) {
-                samples.push(Sample::of(figures));
-            }
-            if let (Client::Closed(_), Some(figures)) = (last, outcome.vms.last()) {
-                got.push(figures.per_second());
+impl Guard {
+    /// The predictable machines' load, and a machine more in the place of best effort.
+    #[must_use]
+    pub fn load(fence: System, workload: Personality) -> Load {
+        Case::heterogeneous(fence, workload).load()
+    }
+
+    /// Runs three predictable machines without and with a fourth that is best effort and asks for all it can get.
+    /// `saturated` and `paced` are those of [`load`](Self::load).
+    ///
+    /// # Errors
+    /// The world cannot be, broke, or did nothing.
+    pub fn measure(
+        self,
+        load: &Load,
+        settings: &Settings,
+        predictors: &Predictors,
+        saturated: &Saturated,
+        paced: &[Paced],
+    ) -> Result<GuardResult, CaseError> {
+        let Site { system: fence, workload, .. } = load.site;
+        let guard = self;
+        let name = || format!("{}, {}", workload.name(), guard.name());
+        let world = |error: WorldError| CaseError::World { case: name(), error };
+        let best_effort = Client::Closed(closed(settings, workload, BEST_EFFORT_THREADS, 0.0));
+        let sharing = match guard {
+            Guard::SharedSlot => fence.sharing,
+            Guard::Off | Guard::On => Sharing::Paced(Pacing::CHOSEN),
+        };
+        let system = System { sharing, ..fence };
+        let run = |last: &Client, seed: u64| {
+            let mut clients: Vec<Client> =
+                paced.iter().take(PREDICTABLE).map(|paced| Client::Closed(paced.client)).collect();
+            clients.push(last.clone());
+            let Saturated { cache_blocks, span, .. } = *saturated;
+            let mut config = system.world(settings, predictors, cache_blocks, clients, span, seed);
+            classes(&mut config.fence.scheduler, guard);
+            World::new(config)?.run()
+        };
+        let mut without = vec![Vec::new(); PREDICTABLE];
+        let mut with = without.clone();
+        let mut got = Vec::new();
+        let mut seeds = SeedSequence::new(settings.seed);
+        for _ in 0..settings.replications.max(1) {
+            let seed = seeds.next_seed();
+            for (samples, last) in [(&mut without, &Client::Off), (&mut with, &best_effort)] {
+                let outcome = run(last, seed).map_err(world)?;
+                for (samples, figures) in samples.iter_mut().zip(&outcome.vms) {
+                    samples.push(Sample::of(figures));
+                }
+                if let (Client::Closed(_), Some(figures)) = (last, outcome.vms.last()) {
+                    got.push(figures.per_second());
+                }
             }
         }
+        let results = (0..PREDICTABLE).map(|vm| vm_result(paced[vm], &without[vm], &with[vm], settings.seed));
+        let vms = results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(name()))?;
+        let best_effort =
+            virtbench_model::mean_interval(&got, settings.seed).ok_or_else(|| CaseError::Nothing(name()))?;
+        Ok(GuardResult { vms, best_effort })
     }
-    let results = (0..SHARES.len()).map(|vm| vm_result(paced[vm], &without[vm], &with[vm], settings.seed));
-    let vms = results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(name()))?;
-    let best_effort =
-        virtbench_model::mean_interval(&got, settings.seed).ok_or_else(|| CaseError::Nothing(name()))?;
-    Ok(GuardResult { vms, best_effort })
 }
 
 /// Makes the last disk best effort.
 fn classes(scheduler: &mut SchedulerConfig, guard: Guard) {
     match scheduler {
         SchedulerConfig::Slots(slots) => {
-            let last = DiskId(u16::try_from(SHARES.len()).unwrap_or(u16::MAX));
+            let last = DiskId(u16::try_from(PREDICTABLE).unwrap_or(u16::MAX));
             for owner in slots.owners.iter_mut().filter(|owner| **owner == SlotOwner::Disk(last)) {
                 *owner = SlotOwner::Shared;
             }

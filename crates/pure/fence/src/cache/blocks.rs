@@ -231,6 +231,7 @@ impl Partition {
         }
         self.table.clear(block, WAITED);
         let mut restart = std::mem::take(&mut self.restart);
+        ports.steps += self.key_waiters.len() as u64;
         self.key_waiters.retain(|&(waited, id)| {
             if waited == block {
                 restart.push(id);

@@ -125,7 +125,7 @@ impl Partition {
         }
         self.commit.wanted = false;
         std::mem::swap(&mut self.commit.waiters, &mut self.commit.waiters_now);
-        if self.build() {
+        if self.build(ports) {
             self.commit.step = Step::DataSync;
             self.sync(now, ports);
         } else {
@@ -134,7 +134,7 @@ impl Partition {
     }
 
     /// Writes down what has changed; false if nothing has.
-    fn build(&mut self) -> bool {
+    fn build(&mut self, ports: &mut Ports) -> bool {
         std::mem::swap(&mut self.commit.superseded, &mut self.commit.superseded_now);
         std::mem::swap(&mut self.commit.tombstones, &mut self.commit.tombstones_now);
         std::mem::swap(&mut self.commit.tombstones, &mut self.commit.evicted);
@@ -143,6 +143,7 @@ impl Partition {
         self.commit.first = self.commit.head;
         self.commit.new = NEW_PER_LOG_BLOCK;
         while let Some(block) = self.commit.pending.pop_front() {
+            ports.steps += 1;
             if self.table.has(block, PENDING) {
                 self.table.clear(block, PENDING);
                 self.table.set(block, ON_LOG);
@@ -161,6 +162,7 @@ impl Partition {
             return false;
         }
         self.repeat_chunk();
+        ports.steps += (self.commit.bytes.len() / ENTRY_BYTES) as u64;
         self.seal();
         true
     }
@@ -191,7 +193,7 @@ impl Partition {
         let (generation, key, data_crc) =
             (self.table.generation(block), self.table.key(block), self.table.crc(block));
         let mut bytes = [0; ENTRY_BYTES];
-        Entry { generation, key, block, data_crc, kind }.encode(&self.uuid, &mut bytes);
+        Entry { generation, key, block, data_crc, kind }.encode(self.identity, &mut bytes);
         self.commit.bytes.extend_from_slice(&bytes);
     }
 
@@ -215,7 +217,7 @@ impl Partition {
         let (commit, after) = (self.commit.number, self.commit.stable);
         let count = u32::try_from(self.commit.bytes.len() / LOG_BLOCK_BYTES).unwrap_or(0);
         for (index, block) in (0..count).zip(self.commit.bytes.chunks_exact_mut(LOG_BLOCK_BYTES)) {
-            LogHeader { commit, after, index, count }.seal(&self.uuid, block);
+            LogHeader { commit, after, index, count }.seal(self.identity, block);
         }
     }
 
@@ -299,12 +301,14 @@ impl Partition {
         }
         let mut retired = std::mem::take(&mut self.commit.tombstones_now);
         for block in retired.drain(..) {
+            ports.steps += 1;
             self.retiring -= 1;
             self.free(block);
         }
         self.commit.tombstones_now = retired;
         let mut superseded = std::mem::take(&mut self.commit.superseded_now);
         for &block in &superseded {
+            ports.steps += 1;
             self.table.set_state(block, State::Retired);
         }
         self.commit.tombstones.append(&mut superseded);

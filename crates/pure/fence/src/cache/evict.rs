@@ -26,7 +26,7 @@ impl Partition {
             return;
         }
         while self.table.free.len() + self.retiring < self.free_target {
-            let Some(block) = self.victim() else { return };
+            let Some(block) = self.victim(ports) else { return };
             if self.table.state(block) == State::Clean {
                 self.table.remove_used(block);
                 self.table.unindex(block);
@@ -49,10 +49,11 @@ impl Partition {
 
     /// The least recently used block that nobody changes. A dirty one whose entry is not stable must wait for a commit:
     /// the entry of what it replaced may say that the slow device has the same, which would no longer be so.
-    fn victim(&mut self) -> Option<u32> {
+    fn victim(&mut self, ports: &mut Ports) -> Option<u32> {
         let mut at = self.table.least_used();
         for _ in 0..LOOK_AT {
             let block = at?;
+            ports.steps += 1;
             let dirty = self.table.state(block) == State::Dirty;
             if dirty && self.table.generation(block) >= self.commit.stable_generation {
                 self.commit.wanted |= !self.table.has(block, ON_LOG);

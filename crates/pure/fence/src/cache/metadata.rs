@@ -84,20 +84,20 @@ pub(super) struct LogHeader {
 
 impl LogHeader {
     /// Writes itself into the beginning of a block whose entries are in place.
-    pub(super) fn seal(&self, uuid: &[u8; 16], block: &mut [u8]) {
+    pub(super) fn seal(&self, identity: Identity, block: &mut [u8]) {
         let body_crc = crc32c::crc32c(&block[ENTRY_BYTES..]);
         block[0..8].copy_from_slice(&self.commit.to_le_bytes());
         block[8..12].copy_from_slice(&self.index.to_le_bytes());
         block[12..16].copy_from_slice(&self.count.to_le_bytes());
         block[16..20].copy_from_slice(&body_crc.to_le_bytes());
         block[20..28].copy_from_slice(&self.after.to_le_bytes());
-        let crc = entry_crc(uuid, &block[..28]);
+        let crc = identity.sum(&block[..28]);
         block[28..32].copy_from_slice(&crc.to_le_bytes());
     }
 
     /// `None` unless the whole block is as a cache sealed it.
-    pub(super) fn open(uuid: &[u8; 16], block: &[u8]) -> Option<Self> {
-        let whole = entry_crc(uuid, &block[..28]) == u32_at(block, 28)
+    pub(super) fn open(identity: Identity, block: &[u8]) -> Option<Self> {
+        let whole = identity.sum(&block[..28]) == u32_at(block, 28)
             && crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
         let (commit, after) = (u64_at(block, 0), u64_at(block, 20));
         let (index, count) = (u32_at(block, 8), u32_at(block, 12));
@@ -125,7 +125,7 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn encode(&self, uuid: &[u8; 16], bytes: &mut [u8; ENTRY_BYTES]) {
+    pub(super) fn encode(&self, identity: Identity, bytes: &mut [u8; ENTRY_BYTES]) {
         bytes[0..8].copy_from_slice(&self.generation.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.key.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.block.to_le_bytes());
@@ -136,19 +136,19 @@ impl Entry {
             Kind::Tombstone => 3,
         };
         bytes[24..28].copy_from_slice(&kind.to_le_bytes());
-        let crc = entry_crc(uuid, &bytes[..28]);
+        let crc = identity.sum(&bytes[..28]);
         bytes[28..32].copy_from_slice(&crc.to_le_bytes());
     }
 
     /// `None` for whatever this cache did not write whole.
-    pub(super) fn decode(uuid: &[u8; 16], bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
+    pub(super) fn decode(identity: Identity, bytes: &[u8; ENTRY_BYTES]) -> Option<Self> {
         let kind = match u32_at(bytes, 24) {
             1 => Kind::Clean,
             2 => Kind::Dirty,
             3 => Kind::Tombstone,
             _ => return None,
         };
-        if entry_crc(uuid, &bytes[..28]) != u32_at(bytes, 28) {
+        if identity.sum(&bytes[..28]) != u32_at(bytes, 28) {
             return None;
         }
         let (generation, key) = (u64_at(bytes, 0), u64_at(bytes, 8));
@@ -162,9 +162,19 @@ impl Entry {
     }
 }
 
-/// The cache's identity goes into the sum, so that entries of an earlier cache on the same device are void.
-fn entry_crc(uuid: &[u8; 16], bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(uuid), bytes)
+/// The cache's identity goes into the sum of every entry, so that those of an earlier cache on the same device are void.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Identity(u32);
+
+impl Identity {
+    /// The cache's.
+    pub(super) fn of(uuid: &[u8; 16]) -> Self {
+        Self(crc32c::crc32c(uuid))
+    }
+
+    fn sum(self, bytes: &[u8]) -> u32 {
+        crc32c::crc32c_append(self.0, bytes)
+    }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> u32 {

@@ -35,6 +35,7 @@ use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Op, Request, Time};
 use blocks::BlockOp;
 use commit::Commit;
 use evict::WriteBack;
+use metadata::Identity;
 use table::Table;
 
 /// A range of bytes from somewhere in a block on.
@@ -52,7 +53,7 @@ impl Part {
 #[derive(Debug)]
 pub(crate) struct Partition {
     id: u32,
-    uuid: [u8; 16],
+    identity: Identity,
     layout: PartitionLayout,
     /// Where each disk begins on the slow device.
     disk_offsets: Vec<u64>,
@@ -93,7 +94,7 @@ impl Partition {
         let first_scratch = id * cache.scratch_blocks;
         Self {
             id,
-            uuid: cache.uuid,
+            identity: Identity::of(&cache.uuid),
             layout,
             disk_offsets: config.disks.iter().map(|disk| disk.offset_bytes).collect(),
             free_target: cache.free_target,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::metadata::{ENTRY_BYTES, Entry, Kind, Layout, LogHeader, Superblock};
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, Superblock};
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;
@@ -148,13 +148,13 @@ struct Newest {
 
 impl Log {
     fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
-        let end = End::find(&found.uuid, bytes);
+        let end = End::find(Identity::of(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
         let mut next_generation = 1;
         for (log_block, &complete) in bytes.chunks_exact(4096).zip(&end.whole) {
             for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
-                let Some(entry) = Entry::decode(&found.uuid, entry) else { continue };
+                let Some(entry) = Entry::decode(Identity::of(&found.uuid), entry) else { continue };
                 let disk = found.disks.get(usize::from(table::disk_of(entry.key)));
                 let fits = disk.is_some_and(|disk| table::block_of(entry.key) < disk.1 / 4096);
                 if entry.block >= blocks || !fits {
@@ -245,9 +245,9 @@ struct End {
 }
 
 impl End {
-    fn find(uuid: &[u8; 16], bytes: &[u8]) -> Self {
+    fn find(identity: Identity, bytes: &[u8]) -> Self {
         let headers: Vec<Option<LogHeader>> =
-            bytes.chunks_exact(4096).map(|block| LogHeader::open(uuid, block)).collect();
+            bytes.chunks_exact(4096).map(|block| LogHeader::open(identity, block)).collect();
         let newest = headers.iter().flatten().max_by_key(|header| header.commit);
         let (stable, highest) = newest.map_or((0, 0), |newest| {
             let there = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();

@@ -91,8 +91,14 @@ impl Slots {
             }
             return;
         }
-        if self.outstanding[Device::Slow.index()] == 0 && !self.take_slow(queue, remaining_ns) {
+        if self.outstanding[Device::Slow.index()] == 0
+            && self.queues.len(queue, Device::Slow) > 0
+            && !self.take_slow(queue, remaining_ns)
+        {
             self.ending = true;
+            return;
+        }
+        if self.outstanding[Device::Fast.index()] > 0 {
             return;
         }
         let most = self.queues.len(queue, Device::Fast).min(self.config.max_batch as usize);

@@ -2,12 +2,9 @@
 
 use serde::Serialize;
 use virtbench_fence_sim::client::Personality;
-use virtbench_fence_sim::experiment::{Figure, Guard, GuardResult, Settings, System, VmResult, run_guard};
+use virtbench_fence_sim::experiment::{Figure, Guard, GuardResult, Load, System, VmResult};
 use virtbench_model::Estimate;
 use virtbench_report::FenceTable;
-
-use super::simulate::calibrated;
-use crate::exit::{Failure, Kind};
 
 /// One row of the experiment.
 #[derive(Debug, Serialize)]
@@ -52,23 +49,17 @@ impl Value {
 }
 
 /// The experiments that were asked for: part of the figure "own".
-pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Personality, Guard)> {
+pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Guard, Load)> {
     if !figures.contains(&Figure::Own) {
         return Vec::new();
     }
-    workloads.iter().flat_map(|workload| Guard::ALL.map(|guard| (*workload, guard))).collect()
+    let load = |workload: &Personality| Guard::load(System::VIRTUAL_FENCE, *workload);
+    workloads.iter().flat_map(|workload| Guard::ALL.map(|guard| (guard, load(workload)))).collect()
 }
 
-/// Does one.
-pub fn run((workload, guard): (Personality, Guard), settings: &Settings) -> Result<GuardRow, Failure> {
-    let calibration = calibrated(settings)?;
-    let result = run_guard(guard, System::VIRTUAL_FENCE, workload, settings, &calibration.predictors)
-        .map_err(|error| Failure::new(Kind::Usage, error))?;
-    row(workload, guard, &result)
-        .ok_or_else(|| Failure::message(Kind::Usage, "no predictable machine was run"))
-}
-
-fn row(workload: Personality, guard: Guard, result: &GuardResult) -> Option<GuardRow> {
+/// Reads off what came of one.
+pub fn row(guard: Guard, load: &Load, result: &GuardResult) -> Option<GuardRow> {
+    let workload = load.site.workload;
     let deviation = |of: fn(&VmResult) -> Estimate| {
         result.vms.iter().map(of).max_by(|a, b| a.mean.total_cmp(&b.mean)).map(Value::from)
     };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::{HddModel, SsdModel, SsdProfile};
-use virtbench_fence_sim::experiment::{Bar, CaseResult, Figure, Saturating, Settings};
+use virtbench_fence_sim::experiment::{Bar, CaseResult, Figure, Metric, Saturating, Settings};
 
 /// What holds for all figures.
 pub const CAUTIONS: [&str; 7] = [
@@ -41,9 +41,9 @@ pub struct Change {
 /// What came of one.
 #[derive(Debug, Serialize)]
 pub struct Explanation {
-    changed: &'static str,
+    pub(super) changed: &'static str,
     workload: Personality,
-    system: String,
+    pub(super) system: String,
     throughput_deviation: f64,
     response_deviation: f64,
     response_alone_ms: f64,
@@ -69,26 +69,46 @@ pub fn changes(settings: &Settings, figures: &[Figure], workloads: &[Personality
         ("hard disk at 15000 RPM", Settings { hdd: HddModel { rpm: 15_000.0, ..settings.hdd }, ..*settings }),
         ("predictors calibrated with 64 KiB accesses", Settings { calibration_bytes: 65_536, ..*settings }),
     ];
-    let bars: Vec<Bar> = [Figure::One, Figure::FourA, Figure::Own]
-        .into_iter()
-        .filter(|figure| figures.contains(figure))
-        .flat_map(|figure| figure.bars(workloads))
-        .filter(|bar| matches!(bar.label.as_str(), "HDD" | "VirtualFence" | "paced"))
-        .collect();
+    let asked = [Figure::One, Figure::FourA, Figure::Seven, Figure::Own].into_iter();
+    let all = asked.filter(|figure| figures.contains(figure)).flat_map(|figure| figure.bars(workloads));
+    let mut bars: Vec<Bar> = Vec::new();
+    for mut bar in all.filter(concerned) {
+        if let Some(slots) = bar.x {
+            bar.label = format!("{}, {slots} slots", bar.label);
+        }
+        // Figures share cases.
+        if !bars.iter().any(|other| other.case == bar.case) {
+            bars.push(bar);
+        }
+    }
     let change = |(name, settings): &(&'static str, Settings)| {
-        bars.iter().map(|bar| Change { name, settings: *settings, bar: bar.clone() }).collect::<Vec<_>>()
+        let changes = bars.iter().map(|bar| Change { name, settings: *settings, bar: bar.clone() });
+        changes.filter(Change::says_something).collect::<Vec<_>>()
     };
-    alternatives
-        .iter()
-        .flat_map(change)
-        .filter(|change| change.bar.label != "HDD" || !change.fence_only())
-        .collect()
+    alternatives.iter().flat_map(change).collect()
+}
+
+/// What is run again: the systems that miss a band, and the ends of the curve that rises instead of falling.
+fn concerned(bar: &Bar) -> bool {
+    match (bar.figure, bar.x) {
+        (Figure::Seven, Some(slots)) => {
+            bar.case.workload == Personality::Fileserver && (slots == 2.0 || slots == 8.0)
+        }
+        _ => matches!(bar.label.as_str(), "HDD" | "SSD" | "VirtualFence" | "paced"),
+    }
 }
 
 impl Change {
-    /// Whether it changes nothing without a cache or slots.
-    fn fence_only(&self) -> bool {
-        self.name.contains("SSD") || self.name.contains("predictors")
+    /// Whether it can change anything of note of the system it is run with.
+    fn says_something(&self) -> bool {
+        let [fast, predictors, slow, all, large] =
+            ["SSD", "predictors", "hard disk", "saturation", "40 GB"].map(|word| self.name.contains(word));
+        match self.bar.label.as_str() {
+            "HDD" => !fast && !predictors,
+            "SSD" => !slow && !predictors && !all,
+            // Eight disks of that size do not fit.
+            _ => self.bar.figure != Figure::Seven || !(predictors || large),
+        }
     }
 
     /// Reads off what came of it.
@@ -107,6 +127,21 @@ impl Change {
 }
 
 impl Explanation {
+    /// Whether it is of one of these systems under this workload.
+    pub fn is_of(&self, systems: &[&str], workload: Personality) -> bool {
+        self.workload == workload && systems.contains(&self.system.as_str())
+    }
+
+    /// The low machine's.
+    pub fn value(&self, metric: Metric) -> f64 {
+        match metric {
+            Metric::ThroughputDeviation => self.throughput_deviation,
+            Metric::ResponseDeviation => self.response_deviation,
+            Metric::ResponseAloneMs => self.response_alone_ms,
+            Metric::ResponseTogetherMs => self.response_together_ms,
+        }
+    }
+
     /// As cells of a table.
     pub fn cells(&self) -> Vec<String> {
         vec![

@@ -6,6 +6,7 @@ use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_htm
 
 use super::beyond::{self, GuardRow};
 use super::explain::{self, Explanation};
+use super::reasons::{self, Miss};
 
 /// The page as HTML.
 pub fn html(
@@ -13,6 +14,7 @@ pub fn html(
     calibration: &Calibration,
     rows: &[Row],
     findings: &[Finding],
+    misses: &[Miss],
     explanations: &[Explanation],
     guards: &[GuardRow],
 ) -> String {
@@ -30,6 +32,7 @@ pub fn html(
         cautions: explain::CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
         figures,
         tables: [
+            reasons::table(misses),
             beyond::table(guards),
             explanation_table(explanations),
             Some(calibration_table(calibration)),

@@ -9,7 +9,7 @@ use virtbench_fence_sim::experiment::{Layout, Plan, Settings, Targets, Trial, fr
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::beyond::Value;
-use super::simulate::{calibrated, finished, threads};
+use super::evaluate::{calibrated, finished, threads};
 use super::{parallel, settings, table};
 use crate::args::fence::PlanArgs;
 use crate::exit::{Failure, Kind, Outcome};

@@ -2,24 +2,22 @@
 
 use std::fs;
 use std::io::Write;
-use std::num::NonZero;
-use std::thread::available_parallelism;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_sim::calibrate::{Calibration, Errors, calibrate};
+use virtbench_fence_sim::calibrate::{Calibration, Errors};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::{
-    Bar, Case, CaseResult, Figure, Finding, Guard, Machine, Metric, Published, Row, Settings, findings,
-    published,
+    Bar, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
 };
 
 use super::beyond::{self, GuardRow};
+use super::evaluate::{Evaluation, Experiment, calibrated};
 use super::explain::{self, Explanation};
-use super::{page, parallel, settings, table};
+use super::reasons::Miss;
+use super::{page, reasons, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{interrupt, progress};
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
@@ -35,102 +33,48 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let calibration = calibrated(&settings)?;
     let changes = explain::changes(&settings, &figures, &workloads);
-    let work: Vec<Work> = bars
+    let asked = beyond::asked(&figures, &workloads);
+    let work: Vec<(Experiment, Settings)> = bars
         .iter()
-        .map(|bar| Work { case: &bar.case, settings: &settings })
-        .chain(changes.iter().map(|change| Work { case: &change.bar.case, settings: &change.settings }))
+        .map(|bar| (Experiment::Case(bar.case.clone()), settings))
+        .chain(changes.iter().map(|change| (Experiment::Case(change.bar.case.clone()), change.settings)))
+        .chain(asked.iter().map(|(guard, load)| (Experiment::Guard(*guard, load.clone()), settings)))
         .collect();
-    let results = run(&work, args.world.jobs)?;
-    let guards = guards(&beyond::asked(&figures, &workloads), &settings, args.world.jobs)?;
+    let evaluation = Evaluation::of(&work, args.world.jobs)?;
     let known = published()?;
-    let rows: Vec<Row> =
-        bars.iter().zip(&results).flat_map(|(bar, result)| bar.rows(result, &known)).collect();
+    let mut rows = Vec::new();
+    for bar in &bars {
+        rows.extend(bar.rows(evaluation.case(&bar.case, &settings)?, &known));
+    }
     let findings = findings(&rows);
-    let explanations: Vec<Explanation> = changes
-        .iter()
-        .zip(&results[bars.len()..])
-        .filter_map(|(change, result)| change.explain(result))
-        .collect();
+    let mut explanations = Vec::new();
+    for change in &changes {
+        explanations.extend(change.explain(evaluation.case(&change.bar.case, &change.settings)?));
+    }
+    let misses = reasons::misses(&rows, &findings, &explanations);
+    let mut guards = Vec::new();
+    for (guard, load) in &asked {
+        guards.extend(beyond::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
+    }
     if let Some(path) = &args.html {
-        let html = page::html(&settings, &calibration, &rows, &findings, &explanations, &guards);
+        let html = page::html(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards);
         fs::write(path, html).with_context(|| format!("--html {}: cannot be written", path.display()))?;
     }
     let mut out = std::io::stdout().lock();
     if args.json {
         serde_json::to_writer(
             &mut out,
-            &Report::new(&settings, &calibration, &rows, &findings, &explanations, &guards),
+            &Report::new(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards),
         )?;
         writeln!(out)?;
     } else {
-        table::write(&mut out, &calibration, &rows, &findings, &explanations, &guards)?;
+        table::write(&mut out, &calibration, &rows, &findings, &misses, &explanations, &guards)?;
     }
     Ok(())
 }
 
 fn chosen<T: Copy + PartialEq>(asked: &[T], all: &[T]) -> Vec<T> {
     all.iter().copied().filter(|one| asked.is_empty() || asked.contains(one)).collect()
-}
-
-/// A case and the settings it is run with.
-#[derive(Clone, Copy, PartialEq)]
-struct Work<'a> {
-    case: &'a Case,
-    settings: &'a Settings,
-}
-
-impl Work<'_> {
-    /// Calibrates the predictors of these settings and measures.
-    fn run(&self) -> Result<CaseResult, Failure> {
-        let calibration = calibrated(self.settings)?;
-        self.case
-            .run(self.settings, &calibration.predictors)
-            .map_err(|error| Failure::new(Kind::Usage, error))
-    }
-}
-
-/// The predictors of these settings.
-pub fn calibrated(settings: &Settings) -> Result<Calibration, Failure> {
-    calibrate(&settings.hdd, &settings.ssd, settings.calibration_bytes, settings.seed)
-        .map_err(|error| Failure::new(Kind::Usage, error))
-}
-
-/// Does the experiments with best effort.
-fn guards(
-    asked: &[(Personality, Guard)],
-    settings: &Settings,
-    jobs: Option<usize>,
-) -> Result<Vec<GuardRow>, Failure> {
-    let results = parallel::in_order(asked, threads(jobs), || (), |one| beyond::run(*one, settings));
-    results.into_iter().map(finished).collect()
-}
-
-pub fn threads(jobs: Option<usize>) -> usize {
-    jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
-}
-
-pub fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
-    result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing")))
-}
-
-/// Does all work, what figures share only once; gives each piece its result.
-fn run(work: &[Work<'_>], jobs: Option<usize>) -> Result<Vec<CaseResult>, Failure> {
-    let mut distinct: Vec<Work<'_>> = Vec::new();
-    let place: Vec<usize> = work
-        .iter()
-        .map(|piece| {
-            distinct.iter().position(|other| other == piece).unwrap_or_else(|| {
-                distinct.push(*piece);
-                distinct.len() - 1
-            })
-        })
-        .collect();
-    let progress = progress::bar(distinct.len() as u64, "experiments");
-    progress.tick();
-    let results = parallel::in_order(&distinct, threads(jobs), || progress.inc(1), Work::run);
-    progress.finish_and_clear();
-    let results: Vec<CaseResult> = results.into_iter().map(finished).collect::<Result<_, _>>()?;
-    Ok(place.into_iter().map(|index| results[index].clone()).collect())
 }
 
 /// What `--json` prints.
@@ -140,6 +84,7 @@ struct Report<'a> {
     calibration: [ErrorsReport<'a>; 2],
     rows: Vec<RowReport<'a>>,
     findings: &'a [Finding],
+    misses: &'a [Miss],
     explanations: &'a [Explanation],
     guards: &'a [GuardRow],
 }
@@ -175,6 +120,7 @@ impl<'a> Report<'a> {
         calibration: &'a Calibration,
         rows: &'a [Row],
         findings: &'a [Finding],
+        misses: &'a [Miss],
         explanations: &'a [Explanation],
         guards: &'a [GuardRow],
     ) -> Self {
@@ -198,6 +144,6 @@ impl<'a> Report<'a> {
             .collect();
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
-        Self { settings, calibration: [slow, fast], rows, findings, explanations, guards }
+        Self { settings, calibration: [slow, fast], rows, findings, misses, explanations, guards }
     }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::beyond::{self, GuardRow};
 use super::explain::Explanation;
+use super::reasons::{self, Miss};
 use virtbench_fence_sim::calibrate::{Calibration, Errors};
 use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row};
 use virtbench_report::FenceTable;
@@ -14,6 +15,7 @@ pub fn write(
     calibration: &Calibration,
     rows: &[Row],
     findings: &[Finding],
+    misses: &[Miss],
     explanations: &[Explanation],
     guards: &[GuardRow],
 ) -> io::Result<()> {
@@ -40,7 +42,7 @@ pub fn write(
             writeln!(out, "  {}: {}: {held} ({})", finding.workload.name(), finding.claim, finding.measured)?;
         }
     }
-    if let Some(table) = beyond::table(guards) {
+    for table in [beyond::table(guards), reasons::table(misses)].into_iter().flatten() {
         plain(out, &table)?;
     }
     if !explanations.is_empty() {

@@ -1,0 +1,165 @@
+//! Runs experiments; what several of them need is done once.
+//!
+//! Four rounds, each over all threads: calibrations, saturations, machines paced to shares of them, measurements.
+
+use std::num::NonZero;
+use std::thread::available_parallelism;
+
+use indicatif::ProgressBar;
+use virtbench_fence_sim::calibrate::{Calibration, calibrate};
+use virtbench_fence_sim::experiment::{
+    Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Saturated, Settings, Site,
+};
+
+use super::parallel;
+use crate::exit::{Failure, Kind};
+use crate::{interrupt, progress};
+
+/// What is to be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Experiment {
+    /// A system under a workload.
+    Case(Case),
+    /// Best effort beside predictable machines.
+    Guard(Guard, Load),
+}
+
+/// What came of it.
+enum Measured {
+    Case(CaseResult),
+    Guard(GuardResult),
+}
+
+/// Results by experiment and settings.
+pub struct Evaluation(Known<(Experiment, Settings), Measured>);
+
+impl Experiment {
+    fn load(&self) -> Load {
+        match self {
+            Self::Case(case) => case.load(),
+            Self::Guard(_, load) => load.clone(),
+        }
+    }
+
+    /// Whose caches and whose span it is run with.
+    fn site(&self) -> Site {
+        match self {
+            Self::Case(case) => case.site(),
+            Self::Guard(_, load) => load.site,
+        }
+    }
+}
+
+impl Evaluation {
+    /// Does all of `work`.
+    pub fn of(work: &[(Experiment, Settings)], jobs: Option<usize>) -> Result<Self, Failure> {
+        let settings = || work.iter().map(|(_, settings)| *settings);
+        let calibrations = Known::of(settings().map(alike), jobs, None, calibrated)?;
+        let predictors = |settings: &Settings| calibrations.get(&alike(*settings)).map(|one| &one.predictors);
+        let sites = work.iter().flat_map(|(experiment, settings)| {
+            [experiment.site(), experiment.load().site].map(|site| (site, *settings))
+        });
+        let saturated: Known<(Site, Settings), Saturated> =
+            Known::of(sites, jobs, None, |(site, settings)| {
+                site.saturate(settings, predictors(settings)?).map_err(failure)
+            })?;
+        let loads = work.iter().map(|(experiment, settings)| (experiment.load(), *settings));
+        let paced: Known<(Load, Settings), Vec<Paced>> = Known::of(loads, jobs, None, |(load, settings)| {
+            let saturated = saturated.get(&(load.site, *settings))?;
+            load.pace(settings, predictors(settings)?, saturated).map_err(failure)
+        })?;
+        let progress = progress::bar(0, "experiments");
+        let measured = Known::of(work.iter().cloned(), jobs, Some(&progress), |(experiment, settings)| {
+            let saturated = saturated.get(&(experiment.site(), *settings))?;
+            let paced = paced.get(&(experiment.load(), *settings))?;
+            let predictors = predictors(settings)?;
+            match experiment {
+                Experiment::Case(case) => {
+                    case.measure(settings, predictors, saturated, paced).map(Measured::Case)
+                }
+                Experiment::Guard(guard, load) => {
+                    guard.measure(load, settings, predictors, saturated, paced).map(Measured::Guard)
+                }
+            }
+            .map_err(failure)
+        });
+        progress.finish_and_clear();
+        Ok(Self(measured?))
+    }
+
+    /// Of a case.
+    pub fn case(&self, case: &Case, settings: &Settings) -> Result<&CaseResult, Failure> {
+        match self.0.get(&(Experiment::Case(case.clone()), *settings))? {
+            Measured::Case(result) => Ok(result),
+            Measured::Guard(_) => Err(never_asked()),
+        }
+    }
+
+    /// Of best effort beside predictable machines.
+    pub fn guard(&self, guard: Guard, load: &Load, settings: &Settings) -> Result<&GuardResult, Failure> {
+        match self.0.get(&(Experiment::Guard(guard, load.clone()), *settings))? {
+            Measured::Guard(result) => Ok(result),
+            Measured::Case(_) => Err(never_asked()),
+        }
+    }
+}
+
+/// Distinct pieces of work with what came of each.
+struct Known<T, R>(Vec<(T, R)>);
+
+impl<T: PartialEq + Sync, R: Send> Known<T, R> {
+    fn of(
+        items: impl Iterator<Item = T>,
+        jobs: Option<usize>,
+        progress: Option<&ProgressBar>,
+        work: impl Fn(&T) -> Result<R, Failure> + Sync,
+    ) -> Result<Self, Failure> {
+        let mut distinct: Vec<T> = Vec::new();
+        for item in items {
+            if !distinct.contains(&item) {
+                distinct.push(item);
+            }
+        }
+        if let Some(progress) = progress {
+            progress.set_length(distinct.len() as u64);
+        }
+        let done = || progress.iter().for_each(|progress| progress.inc(1));
+        let results = parallel::in_order(&distinct, threads(jobs), done, work);
+        let results = results.into_iter().map(finished).collect::<Result<Vec<R>, _>>()?;
+        Ok(Self(distinct.into_iter().zip(results).collect()))
+    }
+
+    fn get(&self, item: &T) -> Result<&R, Failure> {
+        self.0.iter().find(|(known, _)| known == item).map(|(_, result)| result).ok_or_else(never_asked)
+    }
+}
+
+fn never_asked() -> Failure {
+    Failure::message(Kind::Usage, "a result was read that was not asked for")
+}
+
+fn failure(error: CaseError) -> Failure {
+    Failure::new(Kind::Usage, error)
+}
+
+/// Settings with which the calibration is the same are made the same.
+fn alike(settings: Settings) -> Settings {
+    let Settings { hdd, ssd, calibration_bytes, seed, .. } = settings;
+    Settings { hdd, ssd, calibration_bytes, seed, ..Settings::default() }
+}
+
+/// The predictors of these settings.
+pub fn calibrated(settings: &Settings) -> Result<Calibration, Failure> {
+    calibrate(&settings.hdd, &settings.ssd, settings.calibration_bytes, settings.seed)
+        .map_err(|error| Failure::new(Kind::Usage, error))
+}
+
+/// Threads that run simulations.
+pub fn threads(jobs: Option<usize>) -> usize {
+    jobs.unwrap_or_else(|| available_parallelism().map_or(1, NonZero::get))
+}
+
+/// What came of a piece of work, unless an interrupt kept it from being begun.
+pub fn finished<T>(result: Option<Result<T, Failure>>) -> Result<T, Failure> {
+    result.unwrap_or_else(|| Err(interrupt::failure("half an evaluation says nothing")))
+}

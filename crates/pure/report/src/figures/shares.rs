@@ -28,8 +28,10 @@ pub(crate) fn shares(analysis: &NeighbourAnalysis) -> Vec<Figure> {
     let mut figures = vec![
         Figure {
             title: "What each VM gets".into(),
-            caption: "A bar for each VM, grouped by how many ran together. Whiskers are one standard deviation of \
-                      its runs: even bars with long whiskers share evenly on average and unevenly at any moment."
+            caption: "A bar for each VM, grouped by how many ran together, with fewer virtual processors than the \
+                      host has, equally many or more; * no finding, since the host was overloaded. Whiskers are one \
+                      standard deviation of its runs: even bars with long whiskers share evenly on average and \
+                      unevenly at any moment."
                 .into(),
             key: Vec::new(),
             drawings: vec![select("shares", "Mean and spread of each VM", &|metric| per_vm(metric, analysis))],
@@ -54,6 +56,13 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     }
 }
 
+/// The same below a bar, with the region of overcommitment (paper 4's question).
+fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
+    let set = &analysis.sets[shared.set];
+    let mark = if set.overload.is_some() { " *" } else { "" };
+    format!("{}{mark}<br>{}", name_of(analysis, shared), set.region.name())
+}
+
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
     let (scale, unit) = scaled(&metric.unit);
     let most = metric.sets.iter().map(|shared| shared.vms.len()).max().unwrap_or(0);
@@ -72,7 +81,7 @@ fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
         let hover = of_vm.iter().zip(&means).map(|((shared, vm), mean)| {
             format!("{} of {}<br><b>{} {unit}</b>", vm.vm, name_of(analysis, shared), significant(*mean))
         });
-        let names = of_vm.iter().map(|(shared, _)| name_of(analysis, shared)).collect();
+        let names = of_vm.iter().map(|(shared, _)| category(analysis, shared)).collect();
         let vm = of_vm.first().map_or_else(String::new, |(_, vm)| vm.vm.clone());
         traces.push(
             Bar::new(names, means.clone())
@@ -106,7 +115,7 @@ fn sums(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
     });
     let mut traces = Traces::new();
     traces.push(
-        Bar::new(known.iter().map(|(shared, _)| name_of(analysis, shared)).collect(), values.clone())
+        Bar::new(known.iter().map(|(shared, _)| category(analysis, shared)).collect(), values.clone())
             .name("sum")
             .marker(Marker::new().color(palette(0).0))
             .hover_text_array(hover.collect())

@@ -4,7 +4,7 @@ use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Scatter, Traces};
 use virtbench_model::Span;
-use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, Shared, jain};
+use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, NeighbourSet, Shared, jain};
 
 use super::profile::whiskers;
 use super::style::{HOVER, axis, layout, palette};
@@ -59,8 +59,12 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
 /// The same below a bar, with the region of overcommitment (paper 4's question).
 fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     let set = &analysis.sets[shared.set];
-    let mark = if set.overload.is_some() { " *" } else { "" };
-    format!("{}{mark}<br>{}", name_of(analysis, shared), set.region.name())
+    format!("{}{}<br>{}", name_of(analysis, shared), mark(set), set.region.name())
+}
+
+/// Stands behind the name of a set whose figures are no finding.
+fn mark(set: &NeighbourSet) -> &'static str {
+    if set.overload.is_some() { " *" } else { "" }
 }
 
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
@@ -143,7 +147,7 @@ fn over_time(analysis: &NeighbourAnalysis) -> Option<Figure> {
         drawn += 1;
         traces.push(
             Scatter::new(times, indices)
-                .name(format!("{} VMs", set.vms))
+                .name(format!("{} VMs{}", set.vms, mark(set)))
                 .mode(Mode::LinesMarkers)
                 .line(Line::new().color(colour).width(2.0).dash(dash))
                 .marker(Marker::new().color(colour).size(5)),

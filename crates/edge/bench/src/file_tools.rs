@@ -9,7 +9,7 @@ use std::process::Command;
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
-use crate::pairs::median;
+use crate::pairs::{Verdict, median};
 use crate::virtbench;
 
 /// Size of Bonnie++'s and Iozone's file, in MiB, and of the one written character by character.
@@ -68,9 +68,16 @@ const TOOLS: [Tool; 3] = [
     },
 ];
 
-/// Measures all of them so many times and prints the ratios.
-pub fn compare(rounds: usize, directory: &Path) -> Result<()> {
-    println!("{:<44} {:>10} {:>10} {:>8} {:>15}", "figure", "virtbench", "the tool", "ratio", "range");
+/// How far the median ratio of a figure may be from 1.
+const AGREEMENT: std::ops::RangeInclusive<f64> = 0.8..=1.25;
+
+/// Measures all of them so many times, prints the ratios and judges their medians.
+pub fn compare(rounds: usize, directory: &Path) -> Result<Vec<Verdict>> {
+    println!(
+        "{:<44} {:>10} {:>10} {:>8} {:>15}  promise",
+        "figure", "virtbench", "the tool", "ratio", "range"
+    );
+    let mut verdicts = Vec::new();
     for tool in &TOOLS {
         if Command::new(tool.program).arg("-h").output().is_err() {
             println!("{}: unavailable: {} is not installed; {}", tool.name, tool.program, tool.mend);
@@ -93,22 +100,27 @@ pub fn compare(rounds: usize, directory: &Path) -> Result<()> {
             }
         }
         for (name, pairs) in &pairs {
-            line(&format!("{}: {name}", tool.name), pairs);
+            verdicts.push(line(&format!("{}: {name}", tool.name), pairs));
         }
     }
-    Ok(())
+    Ok(verdicts)
 }
 
-fn line(name: &str, pairs: &[(f64, f64)]) {
+fn line(name: &str, pairs: &[(f64, f64)]) -> Verdict {
     let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
     let (low, high) = ratios.iter().fold((f64::MAX, f64::MIN), |(l, h), r| (l.min(*r), h.max(*r)));
+    let ratio = median(ratios);
+    let kept = AGREEMENT.contains(&ratio);
     println!(
-        "{name:<44} {:>10.1} {:>10.1} {:>8.3} {:>15}",
+        "{name:<44} {:>10.1} {:>10.1} {ratio:>8.3} {:>15}  {}-{} {}",
         median(pairs.iter().map(|pair| pair.0).collect()),
         median(pairs.iter().map(|pair| pair.1).collect()),
-        median(ratios),
-        format!("{low:.2} to {high:.2}")
+        format!("{low:.2} to {high:.2}"),
+        AGREEMENT.start(),
+        AGREEMENT.end(),
+        if kept { "kept" } else { "BROKEN" }
     );
+    if kept { Verdict::Kept } else { Verdict::Broken }
 }
 
 /// Our figures: MB/s (a million bytes) where they are bytes a second, else as they are; times in ms.

@@ -12,7 +12,7 @@ use virtbench_lab::{
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
-use crate::memory::{memory_a_worker, peak_bytes};
+use crate::memory::{memory_a_worker, peak_bytes, peak_bytes_of_all};
 use crate::pairs::{Verdict, median};
 use crate::tools::Target;
 use crate::virtbench;
@@ -21,6 +21,8 @@ use crate::virtbench;
 const BOOTS: usize = 5;
 /// Guests of 256 MiB that are booted at once.
 const TOGETHER: usize = 4;
+/// How long seven VMs that fill their memory may take.
+const SEVEN_LIMIT: Duration = Duration::from_secs(240);
 /// How long a grid of a hundred short points may take.
 const GRID_LIMIT: Duration = Duration::from_secs(300);
 const MIB: f64 = 1024.0 * 1024.0;
@@ -45,6 +47,7 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
         line(&boot, median(boots), 6.0),
         line(&format!("{TOGETHER} guests booted at once, {} (s)", choice.facts().name), together, 10.0),
         line("peak memory, 100-point grid (MiB)", grid_memory(folder)? / MIB, 100.0),
+        line("memory of seven VMs of 1 GiB, with QEMU's (GiB)", seven_vms(folder)? / 1024.0 / MIB, 24.0),
         line("memory a worker beyond buffers, null (MiB)", memory_a_worker(&Target::Null)? / MIB, 4.0),
         line("memory a worker beyond buffers, file (MiB)", memory_a_worker(file)? / MIB, 4.0),
     ])
@@ -111,4 +114,12 @@ fn grid_memory(folder: &Path) -> Result<f64> {
     command.args(["study", "native-vs-vm", "--grid", "paper", "--size", "64MiB"]);
     command.args(["--ramp", "0s", "--time", "20ms", "--out"]).arg(folder.join("grid"));
     peak_bytes(&mut command, GRID_LIMIT).context("the grid study")
+}
+
+/// Peak resident memory of virtbench and seven guests that have written to most of their memory, in bytes.
+fn seven_vms(folder: &Path) -> Result<f64> {
+    let mut command = Command::new(virtbench());
+    command.args(["study", "neighbours", "--vms", "7", "--memory", "1GiB", "--repetitions", "1"]);
+    command.args(["--workload", "memory:kernel=100ms,runs=1,ballast=768MiB,array=16MiB", "--out"]);
+    peak_bytes_of_all(command.arg(folder.join("seven")), SEVEN_LIMIT).context("seven VMs")
 }

@@ -59,6 +59,13 @@ fn run() -> Result<bool> {
         let verdicts = simulator::check(ROUNDS, only)?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
+    if first == Some("footprint") {
+        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
+        let file = folder.path().join("bench.img");
+        tools::make_file(&file)?;
+        let verdicts = footprint::check(folder.path(), &Target::File(file))?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
@@ -66,13 +73,13 @@ fn run() -> Result<bool> {
     let rounds = arguments
         .first()
         .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | fence [CASE] | simulator [CASE] | [files] [ROUNDS]]")?;
+        .context("usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | [files] [ROUNDS]]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
         println!("{rounds} alternated pairs a line; MB/s, operations/s, response times in ms\n");
-        file_tools::compare(rounds, folder.path())?;
-        return Ok(true);
+        let verdicts = file_tools::compare(rounds, folder.path())?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
     println!(
@@ -110,7 +117,7 @@ fn run() -> Result<bool> {
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
     verdicts.extend(bandwidth::check(folder.path(), rounds)?);
-    file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
+    verdicts.extend(file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?);
     println!();
     verdicts.extend(fence::check(rounds, None)?);
     println!();

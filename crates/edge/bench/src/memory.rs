@@ -33,12 +33,30 @@ pub fn memory_a_worker(target: &Target) -> Result<f64> {
 
 /// Peak resident memory of a command from its start to its end, in bytes.
 pub fn peak_bytes(command: &mut Command, limit: Duration) -> Result<f64> {
+    let peak = |pid, peak_kib| high_water_kib(pid).unwrap_or(peak_kib);
+    watched(command, limit, Duration::from_millis(5), peak)
+}
+
+/// The same of a command and all that it starts, sampled; pages that several of them share count for
+/// each.
+pub fn peak_bytes_of_all(command: &mut Command, limit: Duration) -> Result<f64> {
+    let peak = |pid, peak_kib: f64| peak_kib.max(resident_kib(pid).unwrap_or(0.0));
+    watched(command, limit, Duration::from_millis(100), peak)
+}
+
+/// Runs a command to its end and has `peak` look at it now and then; bytes of the KiB it came to.
+fn watched(
+    command: &mut Command,
+    limit: Duration,
+    interval: Duration,
+    peak: impl Fn(u32, f64) -> f64,
+) -> Result<f64> {
     let mut child =
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().context("cannot start virtbench")?;
     let begun = Instant::now();
     let mut peak_kib = 0.0;
     let status = loop {
-        peak_kib = high_water_kib(child.id()).unwrap_or(peak_kib);
+        peak_kib = peak(child.id(), peak_kib);
         if let Some(status) = child.try_wait()? {
             break status;
         }
@@ -47,7 +65,7 @@ pub fn peak_bytes(command: &mut Command, limit: Duration) -> Result<f64> {
             child.wait()?;
             bail!("virtbench took more than {limit:?}");
         }
-        thread::sleep(Duration::from_millis(5));
+        thread::sleep(interval);
     };
     if !status.success() {
         bail!("virtbench failed: {status}");
@@ -56,6 +74,34 @@ pub fn peak_bytes(command: &mut Command, limit: Duration) -> Result<f64> {
 }
 
 fn high_water_kib(pid: u32) -> Option<f64> {
+    kib(pid, "VmHWM:")
+}
+
+fn kib(pid: u32, name: &str) -> Option<f64> {
+    field(pid, name)?.strip_suffix(" kB")?.parse().ok()
+}
+
+/// What a process's status says under a name.
+fn field(pid: u32, name: &str) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok())
+    Some(status.lines().find_map(|line| line.strip_prefix(name))?.trim().to_owned())
+}
+
+/// Resident memory of a process and of all that descend from it, in KiB.
+fn resident_kib(pid: u32) -> Option<f64> {
+    let processes: Vec<(u32, u32)> = fs::read_dir("/proc")
+        .ok()?
+        .flatten()
+        .filter_map(|entry| {
+            let process: u32 = entry.file_name().to_str()?.parse().ok()?;
+            Some((process, field(process, "PPid:")?.parse().ok()?))
+        })
+        .collect();
+    let mut family = vec![pid];
+    let mut next = 0;
+    while let Some(parent) = family.get(next).copied() {
+        family.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
+        next += 1;
+    }
+    Some(family.into_iter().filter_map(|process| kib(process, "VmRSS:")).sum())
 }

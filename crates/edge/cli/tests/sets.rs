@@ -4,11 +4,12 @@
 
 mod support;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Child;
 
-use support::{Finished, children, finish, folder, is_alive, run, signal_pid, virtbench, wait_for};
+use support::{Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for};
 
 /// A workload that takes a second, in guests of one processor.
 const MEMORY: &str = "memory:kernel=50ms,runs=2,array=1MiB,stores=regular";
@@ -101,12 +102,7 @@ fn a_vm_killed_in_the_middle_leaves_the_other_its_results_and_marks_the_run() {
         &out,
         &["neighbours", "--workload", workload, "--vms", "2", "--vcpus", "1", "--repetitions", "1"],
     );
-    let guests = wait_for("both guests", || {
-        let all = children(child.id());
-        let guests: Vec<u32> =
-            all.into_iter().filter(|(_, name)| name.starts_with("qemu")).map(|(pid, _)| pid).collect();
-        (guests.len() == 2).then_some(guests)
-    });
+    let guests = wait_for("both guests", || Some(guests_of(&child)).filter(|guests| guests.len() == 2));
     // The run knows its guest once both have greeted; then the workload runs for long enough.
     wait_for("the guests to boot", || {
         let text = fs::read_to_string(out.join("run.json")).ok()?;
@@ -125,6 +121,47 @@ fn a_vm_killed_in_the_middle_leaves_the_other_its_results_and_marks_the_run() {
     assert!(json["cautions"].to_string().contains("failed in 2"), "{json}");
     assert!(guests.iter().all(|pid| !is_alive(*pid)));
     assert_clean(&out);
+}
+
+/// The QEMU processes that a command has started.
+fn guests_of(child: &Child) -> Vec<u32> {
+    let all = children(child.id()).into_iter();
+    all.filter(|(_, name)| name.starts_with("qemu")).map(|(pid, _)| pid).collect()
+}
+
+#[test]
+fn a_run_that_is_interrupted_or_killed_leaves_no_guest_and_goes_on_where_it_was() {
+    let folder = folder();
+    let out = folder.path().join("run");
+    let words = ["neighbours", "--workload", MEMORY, "--vms", "1,2", "--vcpus", "1", "--repetitions", "40"];
+    let resumed = [&words[..], &["--resume"]].concat();
+    let child = start(&out, &words);
+    wait_for("a measurement", || (!records(&out).is_empty()).then_some(()));
+    // A second run into the same folder is refused while the first goes on.
+    let second = study(&out, &resumed);
+    assert_eq!(second.code(), 7, "{second:?}");
+    let guests = guests_of(&child);
+    signal(&child, "INT");
+    let stopped = finish(child);
+    assert_eq!(stopped.code(), 130, "{stopped:?}");
+    assert!(stopped.stderr.contains("80 measurements of 2 VMs, about "), "{}", stopped.stderr);
+    assert!(stopped.stderr.contains("--resume"), "{}", stopped.stderr);
+    assert!(!guests.is_empty() && guests.iter().all(|pid| !is_alive(*pid)));
+    assert_clean(&out);
+    let before = records(&out).len();
+
+    let mut child = start(&out, &resumed);
+    wait_for("another measurement", || (records(&out).len() > before).then_some(()));
+    let guests = guests_of(&child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("the guests to be gone", || guests.iter().all(|pid| !is_alive(*pid)).then_some(()));
+    let all = records(&out);
+    let steps: BTreeSet<String> =
+        all.iter().map(|record| format!("{} {}", record["set"], record["repetition"])).collect();
+    assert!(all.len() > before && steps.len() == all.len(), "a set was measured twice");
+    let report = run(&["report", out.to_str().unwrap()]);
+    assert_eq!(report.code(), 0, "{report:?}");
 }
 
 #[test]

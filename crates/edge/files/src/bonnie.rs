@@ -137,7 +137,7 @@ pub(crate) fn write_blocks(
 ) -> io::Result<()> {
     let len = block_bytes as usize;
     for block in 0..blocks {
-        buffers.renew(0, len);
+        trial.make(|| buffers.renew(0, len));
         let data = &buffers.slot(0)[..len];
         trial.operate(block_bytes, || file.write_all_at(data, block * block_bytes))?;
     }
@@ -232,6 +232,8 @@ fn seeker(
         part.operations += 1;
         part.bytes += spec.block_bytes;
     }
+    // A seeker of Bonnie++'s closes its file before it looks at the clock, and each close is a sync.
+    file.sync_all()?;
     let end_cpu = thread_cpu_ns();
     part.cpu_ns = Some([end_cpu[0] - begin_cpu[0], end_cpu[1] - begin_cpu[1]]);
     Ok(part)
@@ -255,7 +257,7 @@ fn small_files(spec: &BonnieSpec, trials: &mut Trials<'_>, order: &str, random: 
                 create(&path(number), spec.small_file_bytes, &mut buffers)
             })?;
         }
-        Ok(())
+        reach_disk(&folder)
     })?;
     if random {
         shuffle(&mut numbers, &mut trials.random);
@@ -267,8 +269,14 @@ fn small_files(spec: &BonnieSpec, trials: &mut Trials<'_>, order: &str, random: 
         shuffle(&mut numbers, &mut trials.random);
     }
     trials.test(&format!("delete-{order}"), &folder, |trial| {
-        numbers.iter().try_for_each(|&number| trial.operate(0, || fs::remove_file(path(number))))
+        numbers.iter().try_for_each(|&number| trial.operate(0, || fs::remove_file(path(number))))?;
+        reach_disk(&folder)
     })
+}
+
+/// What was created or deleted counts once the disk has it: Bonnie++ ends these tests with a `sync`.
+fn reach_disk(folder: &Path) -> io::Result<()> {
+    Ok(rustix::fs::syncfs(File::open(folder)?)?)
 }
 
 #[allow(clippy::cast_possible_truncation)]

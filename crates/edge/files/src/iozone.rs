@@ -42,8 +42,10 @@ fn make(
     buffers: &mut Buffers,
     path: &Path,
 ) -> Result<(), Ended> {
+    let len = len(record_bytes);
     for record in 0..spec.file_bytes / record_bytes {
-        write(file, record * record_bytes, record_bytes, buffers)
+        buffers.renew(0, len);
+        file.write_all_at(&buffers.slot(0)[..len], record * record_bytes)
             .map_err(|error| Ended::by("writing", path, &error))?;
     }
     Ok(())
@@ -58,21 +60,17 @@ fn one(
     trial: &mut Trial<'_>,
 ) -> io::Result<()> {
     for record in records.iter() {
-        let offset = record * record_bytes;
-        trial.operate(record_bytes, || {
-            if test.writes() {
-                write(file, offset, record_bytes, buffers)
-            } else {
-                file.read_exact_at(&mut buffers.slot(0)[..len(record_bytes)], offset)
-            }
-        })?;
+        let (offset, len) = (record * record_bytes, len(record_bytes));
+        if test.writes() {
+            trial.make(|| buffers.renew(0, len));
+            let data = &buffers.slot(0)[..len];
+            trial.operate(record_bytes, || file.write_all_at(data, offset))?;
+        } else {
+            let data = &mut buffers.slot(0)[..len];
+            trial.operate(record_bytes, || file.read_exact_at(data, offset))?;
+        }
     }
     Ok(())
-}
-
-fn write(file: &File, offset: u64, record_bytes: u64, buffers: &mut Buffers) -> io::Result<()> {
-    buffers.renew(0, len(record_bytes));
-    file.write_all_at(&buffers.slot(0)[..len(record_bytes)], offset)
 }
 
 #[allow(clippy::cast_possible_truncation)]

@@ -29,9 +29,20 @@ pub(crate) struct Trials<'a> {
 pub(crate) struct Trial<'a> {
     part: Part,
     outside: &'a Outside<'a>,
+    /// Time that went into making data, in nanoseconds.
+    making_ns: u64,
 }
 
 impl<'a> Trial<'a> {
+    /// Makes what is to be written next. That takes no time of the test: the tools that these tests come
+    /// from write the same block again and again, and what it takes to make a fresh one says nothing of
+    /// a file system.
+    pub(crate) fn make(&mut self, make: impl FnOnce()) {
+        let begin_ns = monotonic_ns();
+        make();
+        self.making_ns += monotonic_ns() - begin_ns;
+    }
+
     /// Does one operation that moves `bytes`, and times it; an error says that the test is stopped.
     pub(crate) fn operate(&mut self, bytes: u64, operate: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         self.check()?;
@@ -121,15 +132,16 @@ impl<'a> Trials<'a> {
     ) -> Result<(), Ended> {
         settle(self.folder.path(), self.spec.cache, self.reach)
             .map_err(|error| Ended::by("syncing", self.folder.path(), &error))?;
-        let mut trial = Trial { part: Part::new(name), outside: self.outside };
+        let mut trial = Trial { part: Part::new(name), outside: self.outside, making_ns: 0 };
         let (begin_ns, begin_cpu) = (monotonic_ns(), thread_cpu_ns());
         let result = work(&mut trial);
         let end_cpu = thread_cpu_ns();
+        let making_ns = trial.making_ns;
         let mut part = trial.part;
-        part.elapsed_ns = monotonic_ns() - begin_ns;
+        part.elapsed_ns = (monotonic_ns() - begin_ns).saturating_sub(making_ns);
         let others = part.cpu_ns.unwrap_or_default();
         let used = |side: usize| end_cpu[side].saturating_sub(begin_cpu[side]) + others[side];
-        part.cpu_ns = Some([used(0), used(1)]);
+        part.cpu_ns = Some([used(0).saturating_sub(making_ns), used(1)]);
         part.errors = u64::from(result.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted));
         if part.operations + part.errors > 0 {
             self.parts.push(part);

@@ -275,4 +275,4 @@ fn end_torn_line(path: &Path, file: &File) -> Result<(), FolderError> {
 
 #[cfg(test)]
 #[path = "folder_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -8,7 +8,7 @@ use virtbench_units::{LatencyRecorder, decode_histogram};
 
 use crate::grid::load_of;
 
-fn provenance() -> Provenance {
+pub(crate) fn provenance() -> Provenance {
     Provenance {
         format: FORMAT,
         kind: RunKind::NativeVsVm,

@@ -322,3 +322,7 @@ fn record_of(
 #[cfg(test)]
 #[path = "sets_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "clocks_tests.rs"]
+mod clocks_tests;

@@ -15,7 +15,7 @@ pub(crate) use settings::settings;
 pub(crate) use verdicts::{matrices, verdicts};
 
 use maud::{Markup, html};
-use virtbench_model::{ComparedPoint, Estimate, Side};
+use virtbench_model::{ComparedPoint, Estimate, Ratio, Side};
 use virtbench_record::{Measured, PointRecord, PointStatus};
 use virtbench_units::format_bytes;
 
@@ -40,6 +40,12 @@ impl Cell {
             .and_then(|estimate| estimate.span())
             .map(|span| format!("{} to {}", significant(span.low / unit), significant(span.high / unit)));
         Self { range, ..Self::number(estimate.map(|estimate| estimate.mean / unit)) }
+    }
+
+    fn ratio(ratio: Option<Ratio>) -> Self {
+        let span = ratio.and_then(|ratio| ratio.interval);
+        let range = span.map(|span| format!("{} to {}", significant(span.low), significant(span.high)));
+        Self { range, ..Self::number(ratio.map(|ratio| ratio.value)) }
     }
 
     fn markup(&self) -> Markup {

@@ -6,6 +6,7 @@ mod deviation;
 mod native_vs_vm;
 mod neighbours;
 mod sets;
+mod sets_course;
 mod sets_summary;
 
 use crate::args::StudyCommand;

@@ -159,9 +159,9 @@ fn deviated(both: &(ByRepetition, ByRepetition), seed: u64) -> Option<Deviated> 
     let least = deltas.values().copied().reduce(f64::min)?;
     let greatest = deltas.values().copied().reduce(f64::max)?;
     Some(Deviated {
-        alone: estimate(&both.0)?,
-        beside: estimate(&both.1)?,
-        delta: estimate(&deltas)?,
+        alone: estimate(&both.0)?.within(0.0, f64::MAX),
+        beside: estimate(&both.1)?.within(0.0, f64::MAX),
+        delta: estimate(&deltas)?.within(0.0, f64::MAX),
         range: (least, greatest),
     })
 }
@@ -177,7 +177,7 @@ fn expected(members: &[(ByRepetition, ByRepetition)], seed: u64) -> Option<Estim
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         })
         .collect();
-    mean_interval(&means, seed)
+    mean_interval(&means, seed).map(|estimate| estimate.within(0.0, f64::MAX))
 }
 
 #[cfg(test)]

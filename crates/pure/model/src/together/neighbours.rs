@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use virtbench_record::{Better, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, TogetherPlan};
 
 use super::fairness::{jain, sample_stddev, worst_to_best};
-use super::overload::{Overload, overload};
+use super::overload::{Overload, is_emulated, overload};
 use super::series::{IntervalShares, lay_side_by_side};
 use crate::interval::{Estimate, mean_interval};
 use crate::ratio::{Ratio, paired_ratio};
@@ -56,7 +56,8 @@ pub struct NeighbourSet {
     pub host_cpu_percent: Option<f64>,
     /// What a hypervisor below the host took, in percent of one processor.
     pub host_steal_percent: Option<f64>,
-    /// Time taken from the guests' processors, in percent of all their time, where guests say.
+    /// Time taken from the guests' processors, in percent of all their time, where guests say. Nothing
+    /// under TCG, which tells its guests of none.
     pub guest_steal_percent: Option<f64>,
     /// Why its figures are no finding about the workload, if that is so.
     pub overload: Option<Overload>,
@@ -276,23 +277,23 @@ impl Table {
             })
             .collect();
         let whole = self.whole();
-        let estimate = |of: &dyn Fn(&[f64]) -> Option<f64>| {
+        let estimate = |of: &dyn Fn(&[f64]) -> Option<f64>, most: f64| {
             let values: Vec<f64> = whole.values().filter_map(|means| of(means)).collect();
-            mean_interval(&values, seed)
+            mean_interval(&values, seed).map(|estimate| estimate.within(0.0, most))
         };
         let means: Vec<f64> = vms.iter().map(|vm| vm.mean.mean).collect();
         // Without one repetition in which all were well, the machines that were still have a mean.
-        let overall = estimate(&|means| Some(mean(means)))
+        let overall = estimate(&|means| Some(mean(means)), f64::MAX)
             .or_else(|| mean_interval(&means, seed).map(|mean| Estimate { interval: None, ..mean }))?;
         let more = better == Better::Higher;
         Some(Shared {
             set: index,
             mean: overall,
             stddev: sample_stddev(&means),
-            accumulated: estimate(&|means| more.then(|| means.iter().sum())),
+            accumulated: estimate(&|means| more.then(|| means.iter().sum()), f64::MAX),
             against_one: if more { paired_ratio(alone, &self.sums(), seed) } else { None },
-            jain: estimate(&jain),
-            worst_to_best: estimate(&worst_to_best),
+            jain: estimate(&jain, 1.0),
+            worst_to_best: estimate(&worst_to_best, 1.0),
             vms,
         })
     }
@@ -326,7 +327,7 @@ fn about(
         region: Region::of(vms as u64 * u64::from(plan.vcpus), processors),
         host_cpu_percent,
         host_steal_percent: average(hosts().map(|host| host.steal_percent).collect()),
-        guest_steal_percent: average(steal.collect()),
+        guest_steal_percent: average(steal.collect()).filter(|_| !is_emulated(provenance)),
         overload: overload(provenance, records),
         repetitions: records.len(),
         failed: members().filter(|member| member.measured().is_none()).count(),

@@ -1,5 +1,6 @@
 use super::super::test_support::{member, provenance, record, set, workload};
 use super::*;
+use crate::interval::Span;
 use virtbench_record::{ClockCheck, MemberStatus, SetRole};
 
 const TABLE: &str =
@@ -94,6 +95,32 @@ fn repetitions_give_intervals_and_unfair_shares_are_seen() {
     let against = shared.against_one.unwrap();
     assert!((1.0..1.05).contains(&against.value) && against.interval.is_some(), "{against:?}");
     assert_eq!(analysis.sets[1].guest_steal_percent, Some(10.0));
+}
+
+#[test]
+fn intervals_stay_within_what_a_figure_can_be() {
+    // Repetitions this far apart have a Student's interval of the mean that reaches below zero.
+    let records = [two(0, 9.0, 1.0), two(1, 2.0, 2.0)];
+    let analysis = analyse_neighbours(&provenance(2, 1, two_sets()), &records);
+    let shared = &analysis.metrics[0].sets[0];
+    for (estimate, most) in [
+        (shared.jain, 1.0),
+        (shared.worst_to_best, 1.0),
+        (shared.accumulated, f64::MAX),
+        (Some(shared.mean), f64::MAX),
+    ] {
+        let span = estimate.unwrap().span().unwrap();
+        assert!(span.low >= 0.0 && span.low < span.high && span.high <= most, "{span:?}");
+    }
+    assert_eq!(shared.worst_to_best.unwrap().span(), Some(Span { low: 0.0, high: 1.0 }));
+}
+
+#[test]
+fn emulated_guests_know_of_no_stolen_time() {
+    let mut provenance = provenance(2, 1, two_sets());
+    provenance.guest.as_mut().unwrap().accelerator.name = "tcg".into();
+    let analysis = analyse_neighbours(&provenance, &[two(0, 3.0, 1.0)]);
+    assert_eq!(analysis.sets[1].guest_steal_percent, None);
 }
 
 #[test]

@@ -46,7 +46,13 @@ pub fn overload(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overl
         return None;
     }
     let others: f64 = hosts.iter().map(|(record, host)| unattributed_percent(host, &record.processes)).sum();
-    let emulated =
-        provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"));
-    if others >= OTHERS * all { Some(Overload::Others) } else { emulated.then_some(Overload::Emulation) }
+    if others >= OTHERS * all {
+        return Some(Overload::Others);
+    }
+    is_emulated(provenance).then_some(Overload::Emulation)
+}
+
+/// Whether the guests' processors are emulated in software.
+pub(super) fn is_emulated(provenance: &Provenance) -> bool {
+    provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }

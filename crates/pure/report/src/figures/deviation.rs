@@ -1,7 +1,7 @@
 //! How far VMs disturb each other: bars (paper 5, Figure 1), and who disturbs whom.
 
 use plotly::common::{ColorBar, ColorScale, ColorScaleElement, Marker, Title};
-use plotly::layout::{AxisType, BarMode, RangeMode};
+use plotly::layout::{Annotation, AxisType, BarMode, RangeMode};
 use plotly::{Bar, HeatMap, Traces};
 use virtbench_model::Span;
 use virtbench_model::together::{Deviated, DeviationAnalysis, DisturbedVm};
@@ -90,6 +90,16 @@ fn heat_map(matrix: &Matrix<'_>, quantity: &str, of: Of) -> Option<Figure> {
         .collect();
     let scale = [ColorScaleElement(0.0, "#f5f7fa".into()), ColorScaleElement(1.0, "#D55E00".into())];
     let names: Vec<String> = (1..=count).map(|number| format!("workload {number}")).collect();
+    let written = cells.iter().enumerate().flat_map(|(victim, row)| {
+        let names = &names;
+        row.iter().enumerate().filter_map(move |(aggressor, value)| {
+            let mark = if matrix.is_overloaded(victim, aggressor) { " *" } else { "" };
+            let text = format!("{}{mark}", significant((*value)?));
+            let place = (names[aggressor].clone(), names[victim].clone());
+            Some(Annotation::new().x(place.0).y(place.1).text(text).show_arrow(false))
+        })
+    });
+    let written: Vec<Annotation> = written.collect();
     let heat = HeatMap::new(names.clone(), names, cells)
         .color_scale(ColorScale::Vector(scale.into()))
         .zmin(0.0)
@@ -100,10 +110,12 @@ fn heat_map(matrix: &Matrix<'_>, quantity: &str, of: Of) -> Option<Figure> {
     let mut traces = Traces::new();
     traces.push(heat);
     let layout = layout()
+        .annotations(written)
         .x_axis(axis("beside").type_(AxisType::Category))
         .y_axis(axis("disturbed").type_(AxisType::Category));
     let caption = format!(
-        "Deviation of {quantity} in percent: of the workload of the row, beside the workload of the column."
+        "Deviation of {quantity} in percent: of the workload of the row, beside the workload of the column; \
+         * no finding, since the host was overloaded."
     );
     let id = format!("matrix-{}", quantity.replace(' ', "-"));
     Some(Figure {

@@ -4,7 +4,7 @@ use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Scatter, Traces};
 use virtbench_model::Span;
-use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, Shared, jain};
+use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, NeighbourSet, Shared, jain};
 
 use super::profile::whiskers;
 use super::style::{HOVER, axis, layout, palette};
@@ -28,8 +28,10 @@ pub(crate) fn shares(analysis: &NeighbourAnalysis) -> Vec<Figure> {
     let mut figures = vec![
         Figure {
             title: "What each VM gets".into(),
-            caption: "A bar for each VM, grouped by how many ran together. Whiskers are one standard deviation of \
-                      its runs: even bars with long whiskers share evenly on average and unevenly at any moment."
+            caption: "A bar for each VM, grouped by how many ran together, with fewer virtual processors than the \
+                      host has, equally many or more; * no finding, since the host was overloaded. Whiskers are one \
+                      standard deviation of its runs: even bars with long whiskers share evenly on average and \
+                      unevenly at any moment."
                 .into(),
             key: Vec::new(),
             drawings: vec![select("shares", "Mean and spread of each VM", &|metric| per_vm(metric, analysis))],
@@ -54,6 +56,17 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     }
 }
 
+/// The same below a bar, with the region of overcommitment (paper 4's question).
+fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
+    let set = &analysis.sets[shared.set];
+    format!("{}{}<br>{}", name_of(analysis, shared), mark(set), set.region.name())
+}
+
+/// Stands behind the name of a set whose figures are no finding.
+fn mark(set: &NeighbourSet) -> &'static str {
+    if set.overload.is_some() { " *" } else { "" }
+}
+
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
     let (scale, unit) = scaled(&metric.unit);
     let most = metric.sets.iter().map(|shared| shared.vms.len()).max().unwrap_or(0);
@@ -72,7 +85,7 @@ fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
         let hover = of_vm.iter().zip(&means).map(|((shared, vm), mean)| {
             format!("{} of {}<br><b>{} {unit}</b>", vm.vm, name_of(analysis, shared), significant(*mean))
         });
-        let names = of_vm.iter().map(|(shared, _)| name_of(analysis, shared)).collect();
+        let names = of_vm.iter().map(|(shared, _)| category(analysis, shared)).collect();
         let vm = of_vm.first().map_or_else(String::new, |(_, vm)| vm.vm.clone());
         traces.push(
             Bar::new(names, means.clone())
@@ -106,7 +119,7 @@ fn sums(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
     });
     let mut traces = Traces::new();
     traces.push(
-        Bar::new(known.iter().map(|(shared, _)| name_of(analysis, shared)).collect(), values.clone())
+        Bar::new(known.iter().map(|(shared, _)| category(analysis, shared)).collect(), values.clone())
             .name("sum")
             .marker(Marker::new().color(palette(0).0))
             .hover_text_array(hover.collect())
@@ -134,7 +147,7 @@ fn over_time(analysis: &NeighbourAnalysis) -> Option<Figure> {
         drawn += 1;
         traces.push(
             Scatter::new(times, indices)
-                .name(format!("{} VMs", set.vms))
+                .name(format!("{} VMs{}", set.vms, mark(set)))
                 .mode(Mode::LinesMarkers)
                 .line(Line::new().color(colour).width(2.0).dash(dash))
                 .marker(Marker::new().color(colour).size(5)),

@@ -10,6 +10,9 @@ use crate::matrix::Matrix;
 use crate::takeaway::{Takeaway, of_deviation, of_neighbours};
 use crate::{provenance, tables};
 
+/// What an asterisk beside figures means.
+const NO_FINDING: &str = "* no finding: see what stands above before these figures are used.";
+
 /// The page of a run of neighbours.
 pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> String {
     let analysis = analyse_neighbours(provenance, records);
@@ -20,7 +23,7 @@ pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> Stri
         (section("figures", "Who gets what", "Nothing was measured.", &figures))
         section aria-labelledby="tables" {
             h2 id="tables" { "Every number of VMs" }
-            @if overloaded { p.hint { "* no finding: see what stands above before these figures are used." } }
+            @if overloaded { p.hint { (NO_FINDING) } }
             (tables::neighbours(&analysis))
         }
         (tail(provenance, records))
@@ -31,6 +34,7 @@ pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> Stri
 /// The page of a run of deviation.
 pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> String {
     let analysis = analyse_deviation(provenance, records);
+    let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
     let workloads = provenance.together.as_ref().map_or(&[][..], |plan| &plan.workloads);
     let matrix = Matrix::new(workloads, &analysis);
     let figures = match &matrix {
@@ -45,6 +49,7 @@ pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> Strin
         (section("figures", "Deviation", "No VM was measured both alone and beside others.", &figures))
         section aria-labelledby="tables" {
             h2 id="tables" { "Every VM" }
+            @if overloaded { p.hint { (NO_FINDING) } }
             (tables::deviations(&analysis))
         }
         (tail(provenance, records))

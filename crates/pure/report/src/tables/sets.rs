@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use virtbench_model::together::{
-    Deviated, DeviationAnalysis, DisturbedVm, NeighbourAnalysis, NeighbourMetric, Shared,
+    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, NeighbourAnalysis, NeighbourMetric, Shared,
 };
 
 use super::{Cell, header};
@@ -43,12 +43,12 @@ fn neighbour_row(analysis: &NeighbourAnalysis, shared: &Shared, scale: f64) -> M
     let set = &analysis.sets[shared.set];
     html! {
         tr {
-            (Cell::number(Some(set.vms as f64)).markup())
+            td.number { (set.vms) }
             td { (set.region.name()) @if set.overload.is_some() { " *" } }
             (Cell::estimate(Some(shared.mean), 1.0 / scale).markup())
             (Cell::number(shared.stddev_percent()).markup())
             (Cell::estimate(shared.accumulated, 1.0 / scale).markup())
-            (Cell::number(shared.against_one.map(|ratio| ratio.value)).markup())
+            (Cell::ratio(shared.against_one).markup())
             (Cell::estimate(shared.jain, 1.0).markup())
             (Cell::estimate(shared.worst_to_best, 1.0).markup())
             (Cell::estimate(set.interval_fairness, 1.0).markup())
@@ -69,13 +69,13 @@ pub(crate) fn deviations(analysis: &DeviationAnalysis) -> Markup {
                     (header("throughput alone", "/s", None)) (header("beside", "/s", None)) (header("deviation", "%", None))
                     (header("response alone", "ms", None)) (header("beside", "ms", None)) (header("deviation", "%", None))
                 } }
-                tbody { @for set in &analysis.sets { @for vm in &set.vms { (deviation_row(&set.name, vm)) } } }
+                tbody { @for set in &analysis.sets { @for vm in &set.vms { (deviation_row(set, vm)) } } }
             }
         }
     }
 }
 
-fn deviation_row(set: &str, vm: &DisturbedVm) -> Markup {
+fn deviation_row(set: &DisturbedSet, vm: &DisturbedVm) -> Markup {
     let cells = |deviated: Option<Deviated>, unit: f64| {
         html! {
             (Cell::estimate(deviated.map(|one| one.alone), unit).markup())
@@ -85,7 +85,7 @@ fn deviation_row(set: &str, vm: &DisturbedVm) -> Markup {
     };
     html! {
         tr {
-            td { (set) } td { (vm_name(vm)) } td { (vm.workload + 1) }
+            td { (set.name) @if set.overload.is_some() { " *" } } td { (vm_name(vm)) } td { (vm.workload + 1) }
             (cells(vm.throughput, 1.0))
             (cells(vm.response, MILLISECOND_NS))
         }

@@ -198,12 +198,18 @@ fn worst_pair(matrix: &Matrix<'_>, analysis: &DeviationAnalysis) -> String {
     }
     pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
     match (pairs.first(), analysis.sets.is_empty()) {
-        (Some((delta, victim, aggressor)), _) => format!(
-            "Most disturbed is {} beside {}: its throughput deviates by {} %.",
-            matrix.workloads[*victim],
-            matrix.workloads[*aggressor],
-            significant(*delta)
-        ),
+        (Some((delta, victim, aggressor)), _) => {
+            let beside = if victim == aggressor {
+                "another VM that does the same"
+            } else {
+                matrix.workloads[*aggressor].as_str()
+            };
+            format!(
+                "Most disturbed is {} beside {beside}: its throughput deviates by {} %.",
+                matrix.workloads[*victim],
+                significant(*delta)
+            )
+        }
         (None, false) => {
             "No pair has figures from which it can be said who disturbs whom: the host was out of \
                           processor time, or VMs have no figures."

@@ -11,6 +11,7 @@ use virtbench_study::{
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
 
+use super::sets_course::Course;
 use super::{adapters, common};
 use crate::args::{NamedJob, PinArg, SetsArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -177,20 +178,22 @@ impl SetStudy<'_> {
         }
         let jobs: Vec<JobSpec> = self.jobs.iter().map(|job| sized(&job.spec, self.args.size)).collect();
         let plan = folder.provenance().together.clone();
-        let steps = plan.map_or(0, |plan| schedule_sets(&plan, self.args.repetitions, self.args.seed).len());
-        eprintln!("{steps} measurements of {} VMs", vms.len());
-        let bar = progress::bar(steps as u64, "starting");
+        let steps =
+            plan.map_or_else(Vec::new, |plan| schedule_sets(&plan, self.args.repetitions, self.args.seed));
+        let course = Course::new(&self.sets, &jobs, &steps);
+        eprintln!("{} measurements of {} VMs{}", steps.len(), vms.len(), course.words());
+        let bar = course.bar();
         let measured = measure_sets(folder, &mut environments, &jobs, stop, &mut |event| match event {
             SetEvent::Starting(vm) => bar.set_message(format!("starting {vm}")),
             SetEvent::Measuring { done, set } => {
-                bar.set_position(done as u64);
+                course.show(&bar, done);
                 bar.set_message(set.name.clone());
             }
             SetEvent::Again { set, why } => {
                 bar.suspend(|| eprintln!("{} is measured again: {why}", set.name))
             }
             SetEvent::Lost { vm, why } => bar.suspend(|| eprintln!("lost {vm}, the others went on: {why}")),
-            SetEvent::Recorded(_) => bar.inc(1),
+            SetEvent::Recorded(_) => {}
         });
         bar.finish_and_clear();
         measured.map_err(common::study_failure)

@@ -52,6 +52,11 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         if run.provenance.kind == RunKind::Neighbours {
             neighbours(&mut out, &analyse_neighbours(&run.provenance, &run.records))?;
         } else {
+            let plan = run.provenance.together.as_ref();
+            let workloads = plan.map_or(&[][..], |plan| &plan.workloads);
+            for (number, workload) in (1..).zip(workloads).filter(|_| workloads.len() > 1) {
+                writeln!(out, "workload{number}: {workload}")?;
+            }
             deviation(&mut out, &analyse_deviation(&run.provenance, &run.records))?;
         }
         for sentence in std::iter::once(&headline).chain(&details).chain(&cautions) {

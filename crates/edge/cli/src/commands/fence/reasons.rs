@@ -36,9 +36,14 @@ const HEADS_WAY: Reason = Reason {
     systems: &["VirtualFence"],
 };
 const FAST_SSD: Reason = Reason {
-    why: "On the drive of the data sheet an access without an erasure takes 0.05 to 0.14 ms, so that little queues at \
-          this share of saturation; reads alone wait for no erasure. The profile of the measured batches is slower.",
+    why: "Little queues at this share of the model's saturation, and reads alone wait for no erasure. The slower profile of \
+          the measured batches brings it no nearer: why the paper's drive queued more stays open.",
     systems: &["SSD"],
+};
+const SHORT_ACCESSES: Reason = Reason {
+    why: "Accesses on the modelled devices are shorter than the paper's; with the SSD as its batches were measured they \
+          take as long or longer.",
+    systems: &["VirtualFence"],
 };
 const MORE_MACHINES: Reason = Reason {
     why: "More slots are more machines here, each with 5 % of saturation, and more partitions for the head to come back \
@@ -50,15 +55,17 @@ const ALL_READS: Reason = Reason {
           time; the low machine waits for little else. With less load on the hard disk it gains more.",
     systems: &["VirtualFence", "paced"],
 };
-const UNEXPLAINED: Reason = Reason { why: "No experiment here explains it.", systems: &[] };
+const UNEXPLAINED: Reason =
+    Reason { why: "It is not explained: no experiment here was made for it.", systems: &[] };
 
-fn reason(figure: Figure, system: &str) -> Reason {
+fn reason(figure: Figure, system: &str, metric: Metric) -> Reason {
     match (figure, system) {
         (Figure::Own, _) => ALL_READS,
         (Figure::Seven, _) => MORE_MACHINES,
+        (_, "VirtualFence") if metric == Metric::ResponseAloneMs => SHORT_ACCESSES,
         (_, "HDD") => SHORT_WAYS,
         (_, "SSD") => FAST_SSD,
-        (_, "VirtualFence" | "HDD+NWC" | "50 % hits" | "75 % hits" | "100 % hits") => HEADS_WAY,
+        (_, "VirtualFence" | "50 % hits" | "75 % hits" | "100 % hits") => HEADS_WAY,
         _ => UNEXPLAINED,
     }
 }
@@ -70,7 +77,7 @@ pub fn misses(rows: &[Row], findings: &[Finding], explanations: &[Explanation]) 
         let (metric, unit) = (row.metric, row.metric.unit());
         let side = if outside > 0.0 { "above" } else { "below" };
         let points = if unit == "%" { "points" } else { unit };
-        let Reason { why, systems } = reason(row.figure, &row.system);
+        let Reason { why, systems } = reason(row.figure, &row.system, metric);
         Some(Miss {
             figure: row.figure,
             workload: row.workload,
@@ -81,11 +88,11 @@ pub fn misses(rows: &[Row], findings: &[Finding], explanations: &[Explanation]) 
         })
     });
     let sentences = findings.iter().filter(|finding| !finding.held).map(|finding| {
-        let Reason { why, systems } = reason(finding.figure, "");
         let metric = match finding.figure {
             Figure::Own => Metric::ResponseTogetherMs,
             _ => Metric::ResponseDeviation,
         };
+        let Reason { why, systems } = reason(finding.figure, "", metric);
         Miss {
             figure: finding.figure,
             workload: finding.workload,
@@ -129,7 +136,8 @@ pub fn table(misses: &[Miss]) -> Option<FenceTable> {
     (!misses.is_empty()).then(|| FenceTable {
         title: "What is not as published, and why".to_owned(),
         caption: "Each value outside its band and each sentence that does not hold: by how much, the best explanation, \
-                  and what the low-intensity machine does with one assumption changed at a time."
+                  and what the low-intensity machine of the 4-VM heterogeneous workload (in figure 7: the first of \
+                  its machines) does with one assumption changed at a time."
             .to_owned(),
         header: ["figure", "workload", "what", "by how much", "best explanation", "experiments"]
             .map(str::to_owned)

@@ -1,0 +1,4 @@
+//! What the tests share.
+
+pub mod memory_server;
+pub mod speech;

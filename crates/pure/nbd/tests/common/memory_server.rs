@@ -46,6 +46,8 @@ pub struct MemoryServer {
     pub sent: Vec<u8>,
     pub now_ns: u64,
     pub tls_started: bool,
+    /// Requests are carried out as they come.
+    pub eager: bool,
     buffers: BTreeMap<u32, Vec<u8>>,
     input: Vec<u8>,
     limits: Limits,
@@ -65,6 +67,7 @@ impl MemoryServer {
             sent: Vec::new(),
             now_ns: 0,
             tls_started: false,
+            eager: false,
             buffers: BTreeMap::new(),
             input: Vec::new(),
             limits: config.limits,
@@ -103,7 +106,12 @@ impl MemoryServer {
                     let buffer = self.buffers.get_mut(&slot).unwrap();
                     buffer[at_bytes..at_bytes + bytes.len()].copy_from_slice(bytes);
                 }
-                Event::Request(request) => self.begin(request),
+                Event::Request(request) => {
+                    self.begin(request);
+                    if self.eager {
+                        self.complete(0, Ok(()));
+                    }
+                }
                 Event::Goodbye => {}
             }
         };
@@ -158,6 +166,12 @@ impl MemoryServer {
 
     /// Sends at most so many bytes, and goes on with what had to wait.
     pub fn send(&mut self, most: usize) -> Result<(), Violation> {
+        self.send_only(most);
+        self.go_on()
+    }
+
+    /// Sends at most so many bytes.
+    pub fn send_only(&mut self, most: usize) {
         let mut bytes = Vec::new();
         for piece in self.connection.pieces() {
             match piece {
@@ -169,7 +183,6 @@ impl MemoryServer {
         let buffers = &mut self.buffers;
         self.connection.sent(self.now_ns, bytes.len(), |slot| drop(buffers.remove(&slot)));
         self.sent.extend(bytes);
-        self.go_on()
     }
 
     /// Completes and sends everything, in order, until nothing more happens.

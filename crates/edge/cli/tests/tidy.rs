@@ -18,6 +18,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("report", &["units", "workload", "record", "model"]),
     ("fence", &["units"]),
     ("fence-sim", &["fence", "workload", "model", "units"]),
+    ("fence-daemon", &["fence", "fence-sim", "units"]),
     ("engine", &["units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["engine", "files", "record", "units", "workload"]),
@@ -31,6 +32,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "classics",
             "engine",
+            "fence-daemon",
             "fence-sim",
             "formats",
             "lab",

@@ -19,6 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fence", &["units"]),
     ("fence-sim", &["fence", "workload", "model", "units"]),
     ("nbd", &["units"]),
+    ("fence-daemon", &["fence", "fence-sim", "nbd", "units"]),
     ("engine", &["nbd", "units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["engine", "files", "record", "units", "workload"]),
@@ -32,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "classics",
             "engine",
+            "fence-daemon",
             "fence-sim",
             "formats",
             "lab",

@@ -97,6 +97,9 @@ impl Config {
                 return Err(format!("disk {name}: no cache: say how much of the fast device it may use"));
             }
         }
+        if let Some(nbd) = &self.nbd {
+            nbd.check()?;
+        }
         let limits = &self.limits;
         if !(1..=65536).contains(&limits.requests_per_disk) {
             return Err(format!("limits.requests_per_disk {}: use 1 to 65536", limits.requests_per_disk));

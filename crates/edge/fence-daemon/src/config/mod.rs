@@ -1,6 +1,7 @@
 //! What is served: a TOML file, read into a value in which everything fits.
 
 mod build;
+mod nbd;
 mod scheduler;
 mod spec;
 
@@ -13,6 +14,7 @@ use thiserror::Error;
 use virtbench_fence::ConfigError;
 
 pub use build::Built;
+pub use nbd::{NbdTable, TlsTable};
 pub use scheduler::SchedulerName;
 pub use spec::{DeviceSpec, Size};
 
@@ -144,21 +146,6 @@ impl Default for Limits {
     fn default() -> Self {
         Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 0 }
     }
-}
-
-/// `[nbd]`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NbdTable {
-    /// A unix socket or a TCP address; TCP on loopback only, unless there is TLS.
-    pub listen: String,
-    /// Connections at once at most.
-    #[serde(default = "default_connections")]
-    pub connections: usize,
-}
-
-const fn default_connections() -> usize {
-    64
 }
 
 /// `[[disk]]`.

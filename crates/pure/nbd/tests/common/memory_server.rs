@@ -56,7 +56,11 @@ pub struct MemoryServer {
 impl MemoryServer {
     pub fn new(config: &ServerConfig) -> Self {
         let exports = exports();
-        let disk = |export: &Export| (0..export.size_bytes).map(|n| (n / 512) as u8).collect();
+        let disk = |export: &Export| {
+            let mut bytes = vec![0; export.size_bytes as usize];
+            (0u8..).zip(bytes.chunks_mut(512)).for_each(|(n, sector)| sector.fill(n));
+            bytes
+        };
         Self {
             connection: Connection::new(config, 0),
             disks: exports.iter().map(disk).collect(),

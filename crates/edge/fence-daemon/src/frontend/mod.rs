@@ -4,6 +4,9 @@
 //! descriptor that it watches is ready, is asked at every turn whether shared memory has something new, and hands
 //! requests in through its [`Host`]. Nothing here may block, and whatever a client sends harms that client alone.
 
+pub mod listen;
+pub mod vhost_user;
+
 use std::any::Any;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;

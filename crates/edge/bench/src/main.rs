@@ -13,6 +13,7 @@ mod footprint;
 mod memory;
 mod pairs;
 mod profile;
+mod serve_nbd;
 mod servers;
 mod tools;
 
@@ -27,6 +28,7 @@ use tools::{Case, Engine, Target};
 const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
+const USAGE: &str = "usage: bench [profile | fence [CASE] | serve-nbd [ROUNDS] | [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
     match run() {
@@ -53,14 +55,18 @@ fn run() -> Result<bool> {
         let verdicts = fence::check(ROUNDS, only)?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
+    if first == Some("serve-nbd") {
+        let rounds = arguments.get(1).map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
+        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
+        println!("{}", tools::machine()?);
+        let verdicts = serve_nbd::check(rounds, folder.path())?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
     }
-    let rounds = arguments
-        .first()
-        .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | fence [CASE] | [files] [ROUNDS]]")?;
+    let rounds = arguments.first().map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
@@ -107,6 +113,8 @@ fn run() -> Result<bool> {
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(fence::check(rounds, None)?);
+    println!();
+    verdicts.extend(serve_nbd::check(rounds, folder.path())?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -36,12 +36,35 @@ pub fn vhost_user_null(socket: &Path) -> Result<Server> {
     start(&mut command, socket)
 }
 
-/// The URI of the default export at a unix socket, as virtbench and fio understand it.
-pub fn uri(socket: &Path) -> String {
-    format!("nbd+unix:///?socket={}", socket.display())
+/// nbdkit's file plugin at a unix socket. It reads through the page cache, which favours it.
+pub fn nbdkit_file(socket: &Path, file: &Path) -> Result<Server> {
+    let mut command = Command::new("nbdkit");
+    command.args(["--foreground", "--unix"]).arg(socket).arg("file").arg(file);
+    start(&mut command, socket)
 }
 
-fn start(command: &mut Command, socket: &Path) -> Result<Server> {
+/// QEMU's NBD server over a file, past the page cache and on io_uring as ours, at a unix socket.
+pub fn storage_daemon_nbd(socket: &Path, file: &Path) -> Result<Server> {
+    let mut command = Command::new("qemu-storage-daemon");
+    let file = format!("driver=file,node-name=disk,filename={},cache.direct=on,aio=io_uring", file.display());
+    command.arg("--blockdev").arg(file);
+    command.arg("--nbd-server").arg(format!("addr.type=unix,addr.path={}", socket.display()));
+    command.args(["--export", "nbd,id=export,node-name=disk,name=disk"]);
+    start(&mut command, socket)
+}
+
+/// The URI of the default export at a unix socket, as virtbench and fio understand it.
+pub fn uri(socket: &Path) -> String {
+    uri_of(socket, "")
+}
+
+/// The URI of an export at a unix socket.
+pub fn uri_of(socket: &Path, export: &str) -> String {
+    format!("nbd+unix:///{export}?socket={}", socket.display())
+}
+
+/// Starts a server and waits until it listens.
+pub fn start(command: &mut Command, socket: &Path) -> Result<Server> {
     let program = command.get_program().to_string_lossy().into_owned();
     let child = command
         .stdin(Stdio::null())

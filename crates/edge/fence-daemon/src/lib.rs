@@ -12,6 +12,11 @@
 pub mod config;
 pub mod device;
 pub mod frontend;
+mod journal;
+pub mod label;
 pub mod memory;
 pub mod ring;
 pub mod runtime;
+mod serve;
+
+pub use serve::{Daemon, ServeError, format};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Daemon, run, success};
 use tempfile::TempDir;
+use virtbench_fence_daemon::ServeError;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 
 /// An authority, a server for `localhost` and a client, as QEMU and libnbd expect to find them.
@@ -159,7 +160,7 @@ fn certificates_that_cannot_be_used_are_named() {
     let certificates = Certificates::new();
     let config = certificates.config(free_port(), "");
     let refused = |config: &str| match Daemon::try_serve(config).map(|_| ()) {
-        Err(NbdSetupError::Tls(error)) => error.to_string(),
+        Err(ServeError::Nbd(NbdSetupError::Tls(error))) => error.to_string(),
         other => panic!("{other:?}"),
     };
     assert!(refused(&config.replace("server-cert", "no-cert")).contains("no-cert.pem"));

@@ -5,6 +5,7 @@ mod explain;
 mod page;
 mod parallel;
 mod plan;
+mod serve;
 mod settings;
 mod simulate;
 mod table;
@@ -17,5 +18,7 @@ pub fn execute(command: &FenceCommand) -> Outcome {
     match command {
         FenceCommand::Simulate(args) => simulate::execute(args),
         FenceCommand::Plan(args) => plan::execute(args),
+        FenceCommand::Format(args) => serve::format(args),
+        FenceCommand::Serve(args) => serve::execute(args),
     }
 }

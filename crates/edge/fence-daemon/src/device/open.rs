@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{AtFlags, FlockOperation, StatxFlags};
 use thiserror::Error;
@@ -11,6 +12,10 @@ use virtbench_fence::Device;
 
 use super::{Backend, Facts, FileBackend, NullBackend};
 use crate::config::DeviceSpec;
+
+/// How long the lock of a daemon that is ending is waited for.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a device cannot be used.
 #[derive(Debug, Error)]
@@ -96,14 +101,27 @@ pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
             Some(libc::EBUSY) => DeviceError::InUse { path: path.to_owned() },
             _ => DeviceError::Io { path: path.to_owned(), action: "cannot be opened for direct I/O", source },
         })?;
-    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(rustix::io::Errno::WOULDBLOCK) => return Err(DeviceError::InUse { path: path.to_owned() }),
-        Err(error) => return Err(fails("cannot be locked")(error.into())),
-    }
+    lock(&file, path)?;
     let size_bytes = size_of(&file).map_err(fails("has no size"))?;
     let facts = alignment(&file).map_err(fails("cannot be examined"))?;
     Ok((file, Facts { size_bytes, ..facts }))
+}
+
+/// What a daemon that was killed had under way keeps its lock until the device is done with it: then nothing of it can
+/// arrive any more behind what comes now.
+fn lock(file: &File, path: &Path) -> Result<(), DeviceError> {
+    let until = Instant::now() + LOCK_LIMIT;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DeviceError::InUse { path: path.to_owned() }),
+            Err(error) => {
+                let (action, source) = ("cannot be locked", error.into());
+                return Err(DeviceError::Io { path: path.to_owned(), action, source });
+            }
+        }
+    }
 }
 
 fn size_of(file: &File) -> io::Result<u64> {

@@ -6,6 +6,7 @@
 
 pub mod listen;
 pub mod nbd;
+pub mod vhost_user;
 
 use std::any::Any;
 use std::os::fd::BorrowedFd;

@@ -10,11 +10,9 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use virtbench_engine::{Control, Target};
-use virtbench_fence::{Device, Fence};
 use virtbench_fence_daemon::config::Config;
-use virtbench_fence_daemon::device;
-use virtbench_fence_daemon::frontend::nbd::{self, NbdSetupError};
-use virtbench_fence_daemon::runtime::{Parts, Runtime, Stopper};
+use virtbench_fence_daemon::runtime::Stopper;
+use virtbench_fence_daemon::{Daemon as Serving, ServeError, format};
 use virtbench_record::LoadOutcome;
 use virtbench_workload::{AccessSpec, LoadSpec};
 
@@ -35,21 +33,22 @@ impl Daemon {
         Self::try_serve(nbd).unwrap()
     }
 
-    pub fn try_serve(nbd: &str) -> Result<Self, NbdSetupError> {
+    pub fn try_serve(nbd: &str) -> Result<Self, ServeError> {
         // Beside the build rather than in /tmp, which may be a tmpfs without direct I/O.
         Self::in_folder(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), nbd)
     }
 
-    pub fn in_folder(folder: TempDir, nbd: &str) -> Result<Self, NbdSetupError> {
+    pub fn in_folder(folder: TempDir, nbd: &str) -> Result<Self, ServeError> {
         let (image, socket) = (folder.path().join("image"), folder.path().join("nbd"));
-        if !image.exists() {
+        let is_new = !image.exists();
+        if is_new {
             std::fs::File::create(&image).unwrap().set_len(4 * DISK_BYTES).unwrap();
         }
         let listen = if nbd.contains("listen") { String::new() } else { listen(&socket) };
         let disk = |name: &str, more: &str| {
-            format!("[[disk]]\nname = \"{name}\"\nexport = \"{name}\"\nsize = {DISK_BYTES}\n{more}\n")
+            std::format!("[[disk]]\nname = \"{name}\"\nexport = \"{name}\"\nsize = {DISK_BYTES}\n{more}\n")
         };
-        let text = format!(
+        let text = std::format!(
             "[slow]\ndevice = \"file:{}\"\n[scheduler]\nname = \"pass-through\"\n[nbd]\n{listen}{nbd}\n{}{}{}",
             image.display(),
             disk("alpha", ""),
@@ -58,13 +57,17 @@ impl Daemon {
         );
         let path = folder.path().join("fence.toml");
         std::fs::write(&path, text).unwrap();
+        let config = Config::load(&path).unwrap();
+        if is_new {
+            format(&config, false).unwrap();
+        }
         let stopper = Stopper::new().unwrap();
         let (ready, started) = mpsc::channel();
         let ours = stopper.clone();
-        let thread = std::thread::spawn(move || match start(&path, ours) {
-            Ok(runtime) => {
+        let thread = std::thread::spawn(move || match Serving::start(&config, ours) {
+            Ok(daemon) => {
                 ready.send(Ok(())).unwrap();
-                runtime.run().unwrap();
+                daemon.run().unwrap();
             }
             Err(error) => ready.send(Err(error)).unwrap(),
         });
@@ -73,7 +76,7 @@ impl Daemon {
     }
 
     pub fn uri(&self, export: &str) -> String {
-        format!("nbd+unix:///{export}?socket={}", self.socket.display())
+        std::format!("nbd+unix:///{export}?socket={}", self.socket.display())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -92,26 +95,7 @@ impl Drop for Daemon {
 }
 
 pub fn listen(socket: &Path) -> String {
-    format!("listen = \"unix:{}\"\n", socket.display())
-}
-
-fn start(path: &Path, stopper: Stopper) -> Result<Runtime, NbdSetupError> {
-    let config = Config::load(path).unwrap();
-    let home = config.home().unwrap();
-    let opened = device::open(Device::Slow, &config.slow.as_ref().unwrap().device).unwrap();
-    let facts = opened.backend.facts();
-    let fence = config.fence(home, [facts.size_bytes, 0], &[1; 16], [2; 16]).unwrap();
-    let front_end = nbd::from_config(&config, facts.block_bytes)?.unwrap();
-    let parts = Parts {
-        disks: fence.disks.len(),
-        max_request_bytes: fence.max_request_bytes,
-        fence: Fence::new(fence).unwrap(),
-        devices: [Some(opened.backend), None],
-        front_ends: vec![Box::new(front_end)],
-        requests_per_disk: config.limits.requests_per_disk,
-        spin: Duration::ZERO,
-    };
-    Ok(Runtime::new(parts, stopper).unwrap())
+    std::format!("listen = \"unix:{}\"\n", socket.display())
 }
 
 /// Runs somebody else's program for a minute at most; it must be there.

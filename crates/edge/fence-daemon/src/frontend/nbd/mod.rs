@@ -23,7 +23,7 @@ use super::{Done, FrontEnd, Host};
 use crate::ring::{Interest, WatchId};
 
 pub use listener::{Listen, Listener, NbdListenError};
-pub use setup::{NbdSetupError, from_config};
+pub use setup::{NbdSetupError, from_config, served};
 pub use tls::{TlsError, TlsFiles, TlsServer};
 
 /// Bytes received ahead of knowing what they are: the requests of a deep queue, or a few with their payload.
@@ -250,8 +250,11 @@ impl FrontEnd for NbdFrontEnd {
 
     fn stop(&mut self, host: &mut Host<'_>) {
         self.is_stopping = true;
-        for watch in self.listeners.drain(..).filter_map(|(_, watch)| watch) {
-            host.forget(watch);
+        for (listener, watch) in self.listeners.drain(..) {
+            if let Some(watch) = watch {
+                host.forget(watch);
+            }
+            drop(listener);
         }
         for place in &mut self.places {
             if let Some(client) = &mut place.client {

@@ -63,3 +63,12 @@ pub fn from_config(config: &Config, block_bytes: u32) -> Result<Option<NbdFrontE
         max_memory_bytes: nbd.memory.0,
     })))
 }
+
+/// What is served where, a line each.
+pub fn served(config: &Config) -> impl Iterator<Item = String> {
+    let exports = config.disks.iter().filter_map(|disk| Some((&disk.name, disk.export.as_ref()?)));
+    let listen: Vec<String> =
+        config.nbd.iter().flat_map(|nbd| &nbd.listen).map(ToString::to_string).collect();
+    let listen = listen.join(" and ");
+    exports.map(move |(name, export)| format!("disk {name}: NBD export {export} at {listen}"))
+}

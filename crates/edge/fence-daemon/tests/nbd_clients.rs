@@ -1,6 +1,6 @@
 //! NBD as other people's clients speak it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! NBD clients that are silent, wrong, greedy or gone. Each harms only itself.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! NBD through TLS, as libnbd and QEMU speak it.
 
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
 mod common;
 

@@ -73,7 +73,7 @@ fn step(source: &mut Source<'_>, server: &mut MemoryServer) -> Result<(), Violat
     let said = match source.byte() % 20 {
         0 => {
             let place = usize::from(source.byte());
-            let result = if source.byte() % 4 == 0 { Err(ErrorCode::Io) } else { Ok(()) };
+            let result = if source.byte() < 64 { Err(ErrorCode::Io) } else { Ok(()) };
             if !server.under_way.is_empty() {
                 server.complete(place % server.under_way.len(), result);
             }
@@ -122,5 +122,5 @@ fn step(source: &mut Source<'_>, server: &mut MemoryServer) -> Result<(), Violat
     // In two pieces, the second of which may go straight to a buffer.
     let cut = usize::from(source.byte()) % (said.len() + 1);
     server.receive(&said[..cut], false)?;
-    server.receive(&said[cut..], source.byte() % 2 == 0)
+    server.receive(&said[cut..], source.byte() < 128)
 }

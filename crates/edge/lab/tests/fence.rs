@@ -12,8 +12,8 @@ use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format};
 use virtbench_lab::{
-    Accelerator, Environment, GuestConfig, GuestDisk, GuestImage, Machine, Qemu, TimeLimits, Vm, find_adapter,
-    find_kernel, measure_observed,
+    Accelerator, Environment, GuestConfig, GuestDisk, GuestImage, Machine, Qemu, TimeLimits, Vm,
+    find_adapter, find_kernel, measure_observed,
 };
 use virtbench_record::{AcceleratorFacts, Measured};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};

@@ -21,12 +21,16 @@ type Disks = BTreeMap<String, BTreeMap<String, f64>>;
 pub fn execute(args: &StatusArgs) -> Outcome {
     let config = Config::load(&args.config).map_err(|error| Failure::new(Kind::Usage, error))?;
     let Some(address) = config.metrics else {
-        let why = format!("{}: no metrics address: write metrics = \"127.0.0.1:9100\"", args.config.display());
+        let why =
+            format!("{}: no metrics address: write metrics = \"127.0.0.1:9100\"", args.config.display());
         return Err(Failure::message(Kind::Usage, why));
     };
     let fetch = || {
         metrics::fetch(address).map_err(|error| {
-            Failure::message(Kind::Target, format!("no fence answers at {address}: {error}: is `fence serve` running?"))
+            Failure::message(
+                Kind::Target,
+                format!("no fence answers at {address}: {error}: is `fence serve` running?"),
+            )
         })
     };
     let mut before = None;
@@ -77,11 +81,14 @@ fn print_table(now: &Disks, before: Option<&Disks>) {
 fn parse(text: &str) -> Disks {
     let mut disks = Disks::new();
     for line in text.lines() {
-        let Some((name, rest)) = line.strip_prefix("virtbench_fence_").and_then(|line| line.split_once('{')) else {
+        let Some((name, rest)) = line.strip_prefix("virtbench_fence_").and_then(|line| line.split_once('{'))
+        else {
             continue;
         };
         let Some((labels, value)) = rest.split_once("} ") else { continue };
-        let label = |name: &str| labels.split(',').find_map(|label| label.strip_prefix(name)).map(|v| v.trim_matches('"'));
+        let label = |name: &str| {
+            labels.split(',').find_map(|label| label.strip_prefix(name)).map(|v| v.trim_matches('"'))
+        };
         let (Some(disk), Ok(value)) = (label("disk="), value.parse()) else { continue };
         let name = label("kind=").map_or_else(|| name.to_owned(), |kind| format!("{name} {kind}"));
         disks.entry(disk.to_owned()).or_default().insert(name, value);

@@ -13,6 +13,7 @@ mod footprint;
 mod memory;
 mod pairs;
 mod profile;
+mod serve;
 mod servers;
 mod tools;
 
@@ -53,6 +54,16 @@ fn run() -> Result<bool> {
         let verdicts = fence::check(ROUNDS, only)?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
+    if first == Some("serve") {
+        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
+        let rounds = arguments
+            .get(1)
+            .map_or(Ok(ROUNDS), |text| text.parse())
+            .context("usage: bench serve [ROUNDS]")?;
+        println!("{}", tools::machine()?);
+        let verdicts = serve::check(rounds, folder.path())?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
@@ -60,7 +71,7 @@ fn run() -> Result<bool> {
     let rounds = arguments
         .first()
         .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | fence [CASE] | [files] [ROUNDS]]")?;
+        .context("usage: bench [profile | fence [CASE] | serve [ROUNDS] | [files] [ROUNDS]]")?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
@@ -107,6 +118,8 @@ fn run() -> Result<bool> {
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(fence::check(rounds, None)?);
+    println!();
+    verdicts.extend(serve::check(rounds, folder.path())?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

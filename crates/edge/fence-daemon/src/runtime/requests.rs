@@ -157,3 +157,7 @@ impl Table {
         self.places.len() - self.free.len()
     }
 }
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

@@ -103,7 +103,7 @@ fn a_guest_on_a_fenced_disk_finds_what_it_wrote_also_after_another_daemon_took_o
     };
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
     let guest = GuestConfig::new(Accelerator::Tcg);
-    let vm = Vm::new("fence", or_mend(Qemu::find()), image, facts, guest, disk);
+    let mut vm = Vm::new("fence", or_mend(Qemu::find()), image, facts, guest, disk);
     let mut machine = or_mend(vm.start());
     let first = verified(machine.as_mut(), 1).outcome;
     assert_eq!((first.errors, first.verify.unwrap().damaged()), (0, 0));

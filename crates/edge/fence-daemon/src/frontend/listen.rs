@@ -7,7 +7,10 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 use thiserror::Error;
 
 /// Clients that may wait to be accepted.
@@ -102,10 +105,10 @@ impl Listener {
         // The socket of a daemon that was killed answers until the kernel is done with what it had under way.
         let until = Instant::now() + ENDING_LIMIT;
         loop {
-            match UnixStream::connect(path) {
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(()),
-                Ok(_) if Instant::now() < until => std::thread::sleep(ENDING_PAUSE),
-                Ok(_) => return Err(ListenError::InUse { path: path.to_owned() }),
+            match answers(path) {
+                Ok(false) => return Ok(()),
+                Ok(true) if Instant::now() < until => std::thread::sleep(ENDING_PAUSE),
+                Ok(true) => return Err(ListenError::InUse { path: path.to_owned() }),
                 Err(source) => {
                     let action = "cannot be tried for a server";
                     return Err(ListenError::Io { path: path.to_owned(), action, source });
@@ -151,6 +154,17 @@ impl Drop for Listener {
         if ours {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// Whether anybody listens at `path`. Never waits: a server that accepts nobody is one.
+fn answers(path: &Path) -> io::Result<bool> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::AGAIN) => Ok(true),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

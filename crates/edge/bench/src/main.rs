@@ -13,6 +13,7 @@ mod footprint;
 mod memory;
 mod pairs;
 mod profile;
+mod serve;
 mod serve_nbd;
 mod servers;
 mod tools;
@@ -28,7 +29,8 @@ use tools::{Case, Engine, Target};
 const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
-const USAGE: &str = "usage: bench [profile | fence [CASE] | serve-nbd [ROUNDS] | [files] [ROUNDS]]";
+const USAGE: &str =
+    "usage: bench [profile | fence [CASE] | serve [ROUNDS] | serve-nbd [ROUNDS] | [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
     match run() {
@@ -55,11 +57,12 @@ fn run() -> Result<bool> {
         let verdicts = fence::check(ROUNDS, only)?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
-    if first == Some("serve-nbd") {
+    if let Some(name @ ("serve" | "serve-nbd")) = first {
         let rounds = arguments.get(1).map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
         let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
         println!("{}", tools::machine()?);
-        let verdicts = serve_nbd::check(rounds, folder.path())?;
+        let check = if name == "serve" { serve::check } else { serve_nbd::check };
+        let verdicts = check(rounds, folder.path())?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
     let only_files = first == Some("files");
@@ -113,6 +116,8 @@ fn run() -> Result<bool> {
     file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?;
     println!();
     verdicts.extend(fence::check(rounds, None)?);
+    println!();
+    verdicts.extend(serve::check(rounds, folder.path())?);
     println!();
     verdicts.extend(serve_nbd::check(rounds, folder.path())?);
     println!();

@@ -66,9 +66,7 @@ fn fence(socket: &Path, file: &Path) -> Result<Server> {
     std::fs::write(&config, text)?;
     let format = Command::new(virtbench()).args(["fence", "format", "--force"]).arg(&config).output()?;
     ensure!(format.status.success(), "{}", String::from_utf8_lossy(&format.stderr));
-    let mut command = Command::new(virtbench());
-    command.args(["fence", "serve"]).arg(&config).stderr(std::process::Stdio::null());
-    servers::start(&mut command, socket)
+    servers::fence(&config, socket)
 }
 
 fn absolute(path: &Path) -> Result<String> {

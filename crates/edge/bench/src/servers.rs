@@ -29,10 +29,22 @@ pub fn nbdkit_memory(socket: &Path) -> Result<Server> {
 
 /// QEMU's vhost-user-blk server over nothing, at a unix socket.
 pub fn vhost_user_null(socket: &Path) -> Result<Server> {
+    storage_daemon(socket, &format!("null-co,node-name=disk,size={SIZE_BYTES},read-zeroes=on"))
+}
+
+/// QEMU's vhost-user-blk server over a block node called `disk`.
+pub fn storage_daemon(socket: &Path, blockdev: &str) -> Result<Server> {
     let mut command = Command::new("qemu-storage-daemon");
-    command.arg("--blockdev").arg(format!("null-co,node-name=disk,size={SIZE_BYTES},read-zeroes=on"));
+    command.arg("--blockdev").arg(blockdev);
     let address = format!("addr.type=unix,addr.path={}", socket.display());
     command.arg("--export").arg(format!("vhost-user-blk,id=export,node-name=disk,{address}"));
+    start(&mut command, socket)
+}
+
+/// The fence's daemon.
+pub fn fence(config: &Path, socket: &Path) -> Result<Server> {
+    let mut command = Command::new(crate::virtbench());
+    command.args(["fence", "serve"]).arg(config).stderr(Stdio::null());
     start(&mut command, socket)
 }
 
@@ -63,8 +75,7 @@ pub fn uri_of(socket: &Path, export: &str) -> String {
     format!("nbd+unix:///{export}?socket={}", socket.display())
 }
 
-/// Starts a server and waits until it listens.
-pub fn start(command: &mut Command, socket: &Path) -> Result<Server> {
+fn start(command: &mut Command, socket: &Path) -> Result<Server> {
     let program = command.get_program().to_string_lossy().into_owned();
     let child = command
         .stdin(Stdio::null())

@@ -15,6 +15,7 @@ pub mod frontend;
 mod journal;
 pub mod label;
 pub mod memory;
+pub mod metrics;
 pub mod ring;
 pub mod runtime;
 mod serve;

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -16,6 +17,7 @@ use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Label, LabelError, read_at, write_at};
+use crate::metrics::{self, Figures};
 use crate::runtime::{Parts, Runtime, Stopper};
 
 const SUPERBLOCKS_BYTES: usize = 8192;
@@ -230,9 +232,11 @@ impl Daemon {
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;
+        let names = config.disks.iter().map(|disk| disk.name.clone());
+        let figures = Figures::new(names, fence.cache_counts().count());
         let block_bytes =
             [0, 1].iter().filter_map(|&index| devices.facts(index)).map(|f| f.block_bytes).max();
-        let (front_ends, served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
+        let (front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         let parts = Parts {
             fence,
             disks: config.disks.len(),
@@ -241,7 +245,12 @@ impl Daemon {
             requests_per_disk: config.limits.requests_per_disk,
             max_request_bytes,
             spin: Duration::from_micros(config.limits.spin_us),
+            figures: Arc::clone(&figures),
         };
+        if let Some(address) = config.metrics {
+            let address = metrics::serve(address, figures).map_err(|source| system("metrics", source))?;
+            served.push(format!("figures at http://{address}/metrics"));
+        }
         let runtime = Runtime::new(parts, stopper).map_err(|source| system("io_uring", source))?;
         Ok(Self { runtime, served })
     }

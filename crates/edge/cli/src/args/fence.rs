@@ -19,6 +19,8 @@ pub enum FenceCommand {
     Format(FormatArgs),
     /// Serve virtual disks to guests over vhost-user-blk and NBD
     Serve(ServeArgs),
+    /// Show what a running daemon counts
+    Status(StatusArgs),
 }
 
 /// `virtbench fence simulate`
@@ -172,4 +174,21 @@ pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
+}
+
+/// `virtbench fence status`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The configuration must have `metrics = \"127.0.0.1:PORT\"`, where the daemon serves OpenMetrics at /metrics. Counts and \
+mean response times are since the daemon began; with --watch, after the first table, of the last second.")]
+pub struct StatusArgs {
+    /// The configuration that is served
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Again every second, until interrupted
+    #[arg(long)]
+    pub watch: bool,
+    /// Print the OpenMetrics text itself
+    #[arg(long)]
+    pub raw: bool,
 }

@@ -8,6 +8,7 @@ mod plan;
 mod serve;
 mod settings;
 mod simulate;
+mod status;
 mod table;
 
 use crate::args::fence::FenceCommand;
@@ -20,5 +21,6 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Plan(args) => plan::execute(args),
         FenceCommand::Format(args) => serve::format(args),
         FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Status(args) => status::execute(args),
     }
 }

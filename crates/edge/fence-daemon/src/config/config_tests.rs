@@ -79,3 +79,22 @@ fn what_cannot_be_is_refused_by_name() {
     assert!(refused("[fast]\ndevice = \"ssd:/srv/fast.img?profile=spec\"", "").contains("needs [fast]"));
     assert!(refused("[nbd]", "metrics = \"10.0.0.1:80\"\n[nbd]").contains("unknown field"));
 }
+
+#[test]
+fn nbd_addresses_and_bounds_are_checked() {
+    let nbd = |lines: &str| parse(&TWO.replacen("listen = \"unix:/run/nbd.sock\"", lines, 1));
+    let both = nbd("listen = [\"unix:/run/nbd.sock\", \"tcp:127.0.0.1:10809\"]").unwrap();
+    assert_eq!(both.nbd.unwrap().listen.len(), 2);
+    let tls = "[nbd.tls]\ncertificate = \"/c\"\nkey = \"/k\"";
+    let far = "listen = \"tcp:10.0.0.1:10809\"";
+    assert!(nbd(far).unwrap_err().contains("loopback"));
+    assert!(nbd(&format!("{far}\n{tls}\nrequired = false")).unwrap_err().contains("loopback"));
+    assert!(nbd(&format!("{far}\n{tls}")).is_ok());
+    assert!(nbd("listen = \"/run/nbd.sock\"").unwrap_err().contains("unix:/PATH"));
+    assert!(nbd("listen = []").unwrap_err().contains("nbd.listen"));
+    let fine = "listen = \"unix:/s\"";
+    for wrong in ["connections = 0", "requests = 0", "memory = \"1 MiB\"", "stall_s = 0"] {
+        let name = wrong.split(' ').next().unwrap();
+        assert!(nbd(&format!("{fine}\n{wrong}")).unwrap_err().contains(name), "{wrong}");
+    }
+}

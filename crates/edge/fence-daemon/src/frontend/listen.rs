@@ -5,12 +5,20 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
 use thiserror::Error;
 
 /// Clients that may wait to be accepted.
 const BACKLOG: i32 = 16;
+
+/// How long the socket of a daemon that is ending is waited for, and how often it is tried.
+const ENDING_LIMIT: Duration = Duration::from_secs(2);
+const ENDING_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a socket cannot be had.
 #[derive(Debug, Error)]
@@ -94,11 +102,17 @@ impl Listener {
         if !in_the_way.file_type().is_socket() {
             return Err(ListenError::NoSocket { path: path.to_owned() });
         }
-        match UnixStream::connect(path) {
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(()),
-            Ok(_) => Err(ListenError::InUse { path: path.to_owned() }),
-            Err(source) => {
-                Err(ListenError::Io { path: path.to_owned(), action: "cannot be tried for a server", source })
+        // The socket of a daemon that was killed answers until the kernel is done with what it had under way.
+        let until = Instant::now() + ENDING_LIMIT;
+        loop {
+            match answers(path) {
+                Ok(false) => return Ok(()),
+                Ok(true) if Instant::now() < until => std::thread::sleep(ENDING_PAUSE),
+                Ok(true) => return Err(ListenError::InUse { path: path.to_owned() }),
+                Err(source) => {
+                    let action = "cannot be tried for a server";
+                    return Err(ListenError::Io { path: path.to_owned(), action, source });
+                }
             }
         }
     }
@@ -140,6 +154,17 @@ impl Drop for Listener {
         if ours {
             let _ = fs::remove_file(&self.path);
         }
+    }
+}
+
+/// Whether anybody listens at `path`. Never waits: a server that accepts nobody is one.
+fn answers(path: &Path) -> io::Result<bool> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        Ok(()) | Err(Errno::AGAIN) => Ok(true),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
+        Err(error) => Err(error.into()),
     }
 }
 

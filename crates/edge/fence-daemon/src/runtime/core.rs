@@ -1,5 +1,7 @@
 //! The fence with what it needs to act: requests on one side, device I/Os on the other.
 
+use std::sync::Arc;
+
 use thiserror::Error;
 use virtbench_fence::{BufferId, Completion, DeviceIo, DiskId, Effect, Fence, IoError, RequestId, Time};
 
@@ -8,6 +10,7 @@ use super::requests::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
 use crate::frontend::{Done, Memory, Request};
 use crate::memory::{Pool, Segment};
+use crate::metrics::Figures;
 use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
@@ -27,6 +30,7 @@ pub struct Core {
     requests: Table,
     max_request_bytes: u32,
     flights: Flights,
+    figures: Arc<Figures>,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
     /// Completed, for front ends to be told.
@@ -40,6 +44,7 @@ impl Core {
         most_per_disk: usize,
         max_request_bytes: u32,
         facts: [Facts; 2],
+        figures: Arc<Figures>,
     ) -> Self {
         let flights = Flights::new(fence.scratch_blocks(), max_request_bytes as usize, facts);
         Self {
@@ -50,6 +55,7 @@ impl Core {
             requests: Table::new(disks, most_per_disk),
             max_request_bytes,
             flights,
+            figures,
             refused: Vec::new(),
             done: Vec::new(),
         }
@@ -57,6 +63,11 @@ impl Core {
 
     pub(crate) fn room(&self, disk: DiskId) -> usize {
         self.requests.room(disk)
+    }
+
+    /// Writes down how everything stands, for whoever reads the figures.
+    pub(super) fn publish(&self) {
+        self.figures.stand(self.requests.per_disk(), self.fence.cache_counts());
     }
 
     /// Requests under way.
@@ -77,7 +88,7 @@ impl Core {
         if self.requests.room(request.disk) == 0 {
             return Err(Full);
         }
-        let index = self.requests.insert(Pending::new(front_end, request, memory));
+        let index = self.requests.insert(Pending::new(front_end, request, memory, self.now));
         self.hand_over(index);
         Ok(())
     }
@@ -132,7 +143,16 @@ impl Core {
         if pending.answered(result) {
             if let Some(pending) = self.requests.remove(index) {
                 let front_end = pending.front_end;
+                let (request, response_ns) = (pending.request, self.now.since(pending.begun));
                 let (done, list) = pending.finish();
+                let well = done.result.is_ok();
+                self.figures.completed(
+                    request.disk.index(),
+                    request.action,
+                    request.len_bytes,
+                    response_ns,
+                    well,
+                );
                 self.done.push((front_end, done));
                 if let Some(mut list) = list {
                     list.clear();

@@ -17,6 +17,7 @@ use self::core::Devices;
 pub use self::core::{Core, Full};
 use crate::device::{Backend, Facts};
 use crate::frontend::{FrontEnd, Host};
+use crate::metrics::Figures;
 use crate::ring::{Event, Interest, Ring, Watcher};
 
 /// Entries of the ring.
@@ -27,6 +28,8 @@ const MOST_EVENTS: usize = 512;
 const SUBMIT_AT: usize = 8;
 /// The watcher of the stop signal.
 const STOP: Watcher = Watcher { front_end: usize::MAX, token: 0 };
+/// How often the figures are brought up to date under load.
+const PUBLISH_NS: u64 = 100_000_000;
 /// How long requests under way are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -46,6 +49,8 @@ pub struct Parts {
     pub max_request_bytes: u32,
     /// How long to look for work before sleeping.
     pub spin: Duration,
+    /// Where requests are counted.
+    pub figures: Arc<Figures>,
 }
 
 /// Ends a [`Runtime`] from another thread.
@@ -84,6 +89,7 @@ pub struct Runtime {
     spin: Duration,
     stopper: Stopper,
     events: Vec<Event>,
+    published: Time,
 }
 
 impl Runtime {
@@ -94,9 +100,10 @@ impl Runtime {
     pub fn new(parts: Parts, stopper: Stopper) -> io::Result<Self> {
         let none = Facts { size_bytes: 0, block_bytes: 512, memory_alignment: 1 };
         let facts = [0, 1].map(|device: usize| parts.devices[device].as_ref().map_or(none, |d| d.facts()));
-        let Parts { fence, disks, devices, front_ends, requests_per_disk, max_request_bytes, spin } = parts;
+        let Parts { fence, disks, devices, front_ends, requests_per_disk, max_request_bytes, spin, figures } =
+            parts;
         Ok(Self {
-            core: Core::new(fence, disks, requests_per_disk, max_request_bytes, facts),
+            core: Core::new(fence, disks, requests_per_disk, max_request_bytes, facts, figures),
             ring: Ring::new(RING_ENTRIES)?,
             devices,
             front_ends,
@@ -104,6 +111,7 @@ impl Runtime {
             spin,
             stopper,
             events: Vec::with_capacity(MOST_EVENTS),
+            published: Time::ZERO,
         })
     }
 
@@ -122,6 +130,7 @@ impl Runtime {
             } else if busy_at.elapsed() >= self.spin
                 && !self.any(|front_end, host| front_end.before_sleep(host))
             {
+                self.core.publish();
                 let limit = self.until_deadline();
                 self.ring.wait(limit)?;
                 busy_at = Instant::now();
@@ -134,6 +143,10 @@ impl Runtime {
     fn turn(&mut self) -> io::Result<bool> {
         self.ring.submit()?;
         self.tell_time();
+        if self.core.now.since(self.published) > PUBLISH_NS {
+            self.published = self.core.now;
+            self.core.publish();
+        }
         let mut busy = self.take_events();
         self.on_timers();
         busy |= self.collect();

@@ -1,6 +1,6 @@
 //! Requests of clients under way: what of each has been handed to the fence, and what is still to come.
 
-use virtbench_fence::{DiskId, IoError, Op};
+use virtbench_fence::{DiskId, IoError, Op, Time};
 
 use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Buffer, Segment};
@@ -14,6 +14,8 @@ pub(super) struct Pending {
     pub(super) front_end: usize,
     pub(super) request: Request,
     pub(super) memory: Memory,
+    /// When it was handed in.
+    pub(super) begun: Time,
     /// Bytes handed to the fence so far, and parts of them not yet answered.
     handed_bytes: u64,
     parts: u32,
@@ -32,8 +34,8 @@ pub(super) struct Part {
 }
 
 impl Pending {
-    pub(super) const fn new(front_end: usize, request: Request, memory: Memory) -> Self {
-        Self { front_end, request, memory, handed_bytes: 0, parts: 0, flushing: false, result: Ok(()) }
+    pub(super) const fn new(front_end: usize, request: Request, memory: Memory, begun: Time) -> Self {
+        Self { begun, front_end, request, memory, handed_bytes: 0, parts: 0, flushing: false, result: Ok(()) }
     }
 
     /// The next part, if one may be handed over now. Nothing more is after an error.
@@ -145,8 +147,17 @@ impl Table {
         Some(pending)
     }
 
+    /// Requests under way of each disk.
+    pub(super) fn per_disk(&self) -> impl Iterator<Item = usize> {
+        self.per_disk.iter().copied()
+    }
+
     /// Requests under way.
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }
 }
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;

@@ -19,8 +19,7 @@ const PROTOCOL: Protocol = Protocol::MQ
     .union(Protocol::REPLY_ACK)
     .union(Protocol::CONFIG)
     .union(Protocol::INFLIGHT_SHMFD)
-    .union(Protocol::CONFIGURE_MEM_SLOTS)
-    .union(Protocol::BACKEND_REQ);
+    .union(Protocol::CONFIGURE_MEM_SLOTS);
 /// The rest of a vring descriptor message: no descriptor comes along.
 const NO_FD: u64 = 1 << 8;
 const RING_MASK: u64 = 0xff;
@@ -57,8 +56,6 @@ pub struct Session {
     pub rings: Vec<Vring>,
     /// What outlives us of the rings.
     pub inflight: Option<Inflight>,
-    /// To tell it of a change of the configuration.
-    channel: Option<UnixStream>,
     /// A ring that is being stopped.
     pub stopping: Option<u16>,
 }
@@ -75,7 +72,6 @@ impl Session {
             memory: ClientMemory::new(),
             rings: (0..queues).map(Vring::new).collect(),
             inflight: None,
-            channel: None,
             stopping: None,
         }
     }
@@ -154,10 +150,6 @@ impl Session {
             FrontendReq::GET_CONFIG => return self.get_config(&message, device),
             // Nothing in it can be changed.
             FrontendReq::SET_CONFIG => {}
-            FrontendReq::SET_BACKEND_REQ_FD => {
-                let channel = UnixStream::from(message.one_fd()?);
-                self.channel = channel.set_nonblocking(true).is_ok().then_some(channel);
-            }
             FrontendReq::GET_INFLIGHT_FD => return self.get_inflight(&message, device),
             FrontendReq::SET_INFLIGHT_FD => {
                 let fd = message.one_fd()?;
@@ -177,16 +169,6 @@ impl Session {
         let base = self.ring(number.into())?.stop();
         let payload = [u32::from(number), base.into()].map(u32::to_ne_bytes).concat();
         wire::reply(&self.socket, FrontendReq::GET_VRING_BASE.into(), &payload, None)
-    }
-
-    /// Tells the client that the configuration has changed, if it wants to know.
-    pub fn tell_configuration(&self) -> Result<(), WireError> {
-        const CONFIG_CHANGE: u32 = 2;
-        let wanted = self.has(Protocol::BACKEND_REQ) && self.has(Protocol::CONFIG);
-        self.channel
-            .as_ref()
-            .filter(|_| wanted)
-            .map_or(Ok(()), |channel| wire::notify(channel, CONFIG_CHANGE))
     }
 
     fn has(&self, feature: Protocol) -> bool {

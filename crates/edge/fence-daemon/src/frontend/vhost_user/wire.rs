@@ -163,14 +163,6 @@ pub fn reply(
     send(socket, code, VERSION | REPLY, payload, fd)
 }
 
-/// Sends a message of our own.
-///
-/// # Errors
-/// It was not taken.
-pub fn notify(socket: impl AsFd, code: u32) -> Result<(), WireError> {
-    send(socket, code, VERSION, &[], None)
-}
-
 fn send(
     socket: impl AsFd,
     code: u32,

@@ -13,6 +13,8 @@ mod footprint;
 mod memory;
 mod pairs;
 mod profile;
+mod serve;
+mod serve_nbd;
 mod servers;
 mod simulator;
 mod tools;
@@ -28,6 +30,8 @@ use tools::{Case, Engine, Target};
 const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
+const USAGE: &str =
+    "usage: bench [profile | fence [CASE] | serve [ROUNDS] | serve-nbd [ROUNDS] | [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
     match run() {
@@ -66,14 +70,19 @@ fn run() -> Result<bool> {
         let verdicts = footprint::check(folder.path(), &Target::File(file))?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
+    if let Some(name @ ("serve" | "serve-nbd")) = first {
+        let rounds = arguments.get(1).map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
+        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
+        println!("{}", tools::machine()?);
+        let check = if name == "serve" { serve::check } else { serve_nbd::check };
+        let verdicts = check(rounds, folder.path())?;
+        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
     }
-    let rounds = arguments
-        .first()
-        .map_or(Ok(ROUNDS), |text| text.parse())
-        .context("usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | [files] [ROUNDS]]")?;
+    let rounds = arguments.first().map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
     let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
     println!("{}", tools::machine()?);
     if only_files {
@@ -122,6 +131,10 @@ fn run() -> Result<bool> {
     verdicts.extend(fence::check(rounds, None)?);
     println!();
     verdicts.extend(simulator::check(rounds, None)?);
+    println!();
+    verdicts.extend(serve::check(rounds, folder.path())?);
+    println!();
+    verdicts.extend(serve_nbd::check(rounds, folder.path())?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

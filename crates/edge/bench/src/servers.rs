@@ -29,16 +29,50 @@ pub fn nbdkit_memory(socket: &Path) -> Result<Server> {
 
 /// QEMU's vhost-user-blk server over nothing, at a unix socket.
 pub fn vhost_user_null(socket: &Path) -> Result<Server> {
+    storage_daemon(socket, &format!("null-co,node-name=disk,size={SIZE_BYTES},read-zeroes=on"))
+}
+
+/// QEMU's vhost-user-blk server over a block node called `disk`.
+pub fn storage_daemon(socket: &Path, blockdev: &str) -> Result<Server> {
     let mut command = Command::new("qemu-storage-daemon");
-    command.arg("--blockdev").arg(format!("null-co,node-name=disk,size={SIZE_BYTES},read-zeroes=on"));
+    command.arg("--blockdev").arg(blockdev);
     let address = format!("addr.type=unix,addr.path={}", socket.display());
     command.arg("--export").arg(format!("vhost-user-blk,id=export,node-name=disk,{address}"));
     start(&mut command, socket)
 }
 
+/// The fence's daemon.
+pub fn fence(config: &Path, socket: &Path) -> Result<Server> {
+    let mut command = Command::new(crate::virtbench());
+    command.args(["fence", "serve"]).arg(config).stderr(Stdio::null());
+    start(&mut command, socket)
+}
+
+/// nbdkit's file plugin at a unix socket. It reads through the page cache, which favours it.
+pub fn nbdkit_file(socket: &Path, file: &Path) -> Result<Server> {
+    let mut command = Command::new("nbdkit");
+    command.args(["--foreground", "--unix"]).arg(socket).arg("file").arg(file);
+    start(&mut command, socket)
+}
+
+/// QEMU's NBD server over a file, past the page cache and on io_uring as ours, at a unix socket.
+pub fn storage_daemon_nbd(socket: &Path, file: &Path) -> Result<Server> {
+    let mut command = Command::new("qemu-storage-daemon");
+    let file = format!("driver=file,node-name=disk,filename={},cache.direct=on,aio=io_uring", file.display());
+    command.arg("--blockdev").arg(file);
+    command.arg("--nbd-server").arg(format!("addr.type=unix,addr.path={}", socket.display()));
+    command.args(["--export", "nbd,id=export,node-name=disk,name=disk"]);
+    start(&mut command, socket)
+}
+
 /// The URI of the default export at a unix socket, as virtbench and fio understand it.
 pub fn uri(socket: &Path) -> String {
-    format!("nbd+unix:///?socket={}", socket.display())
+    uri_of(socket, "")
+}
+
+/// The URI of an export at a unix socket.
+pub fn uri_of(socket: &Path, export: &str) -> String {
+    format!("nbd+unix:///{export}?socket={}", socket.display())
 }
 
 fn start(command: &mut Command, socket: &Path) -> Result<Server> {

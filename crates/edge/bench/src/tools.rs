@@ -156,8 +156,13 @@ impl Case {
 
 /// Makes and writes the file that is read, the way virtbench makes any test file.
 pub fn make_file(path: &Path) -> Result<()> {
+    make_file_of(path, SIZE)
+}
+
+/// The same of another size.
+pub fn make_file_of(path: &Path, size: &str) -> Result<()> {
     let mut command = Command::new(virtbench());
-    command.args(["load", "--json", "--size", SIZE, "--ramp", "0s", "--time", "10ms", "--target"]).arg(path);
+    command.args(["load", "--json", "--size", size, "--ramp", "0s", "--time", "10ms", "--target"]).arg(path);
     json(&mut command).map(|_| ())
 }
 

@@ -18,7 +18,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("report", &["units", "workload", "record", "model"]),
     ("fence", &["units"]),
     ("fence-sim", &["fence", "workload", "model", "units"]),
-    ("engine", &["units", "workload", "record"]),
+    ("nbd", &["units"]),
+    ("fence-daemon", &["fence", "fence-sim", "nbd", "units"]),
+    ("engine", &["nbd", "units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["engine", "files", "record", "units", "workload"]),
     ("agent", &["classics", "engine", "record", "workload"]),
@@ -31,6 +33,7 @@ const EDGES: &[(&str, &[&str])] = &[
         &[
             "classics",
             "engine",
+            "fence-daemon",
             "fence-sim",
             "formats",
             "lab",

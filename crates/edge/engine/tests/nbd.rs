@@ -13,6 +13,7 @@ use common::{apply, attempt};
 use tempfile::TempDir;
 use virtbench_engine::nbd::NbdError;
 use virtbench_engine::{EngineError, Target, TargetError};
+use virtbench_nbd::client::ClientError;
 use virtbench_record::TargetKind;
 use virtbench_workload::LoadSpec;
 
@@ -76,7 +77,9 @@ fn qemu_limits_writes_to_one_worker() {
     let target = open(&uri(&socket, "a%20disk")).unwrap();
     assert_sound(&apply(&spec(&target, 4096), &target));
     match open(&uri(&socket, "another")) {
-        Err(TargetError::Nbd(NbdError::NoExport { name, .. })) => assert_eq!(name, "another"),
+        Err(TargetError::Nbd(NbdError::Server(ClientError::NoExport { name, .. }))) => {
+            assert_eq!(name, "another")
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -152,7 +155,11 @@ fn vhost_user_and_nbd_need_their_own_servers() {
     let export = format!("vhost-user-blk,id=e,node-name=disk,addr.type=unix,addr.path={}", socket.display());
     let _server = storage_daemon(&socket, "null-co,node-name=disk,size=16777216", &export);
     let error = open(&uri(&socket, "")).unwrap_err();
-    assert!(matches!(error, TargetError::Nbd(NbdError::Silent { .. } | NbdError::Closed { .. })), "{error}");
+    let TargetError::Nbd(error) = error else { panic!("{error}") };
+    assert!(
+        matches!(error, NbdError::Silent { .. } | NbdError::Server(ClientError::Closed { .. })),
+        "{error}"
+    );
 }
 
 #[test]

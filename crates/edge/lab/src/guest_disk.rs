@@ -36,6 +36,9 @@ pub struct GuestDisk {
     pub settings: DiskSettings,
     /// Whether QEMU reaches it over NBD, from a qemu-storage-daemon.
     pub nbd: bool,
+    /// The socket of a vhost-user-blk server that is there already, in place of a server of its own. QEMU connects
+    /// again when that server goes and comes back.
+    pub server: Option<PathBuf>,
     /// Whether other guests have the same file, which then is not locked: they are not loaded at the
     /// same time.
     pub shared: bool,
@@ -46,12 +49,12 @@ impl GuestDisk {
     #[must_use]
     pub fn new(adapter: &'static Adapter, path: PathBuf) -> Self {
         let settings = DiskSettings::default();
-        Self { adapter, path, format: ImageFormat::Raw, settings, nbd: false, shared: false }
+        Self { adapter, path, format: ImageFormat::Raw, settings, nbd: false, server: None, shared: false }
     }
 
     /// Whether a process of its own serves it.
     pub(crate) fn is_served(&self) -> bool {
-        self.nbd || self.adapter.transport == Transport::VhostUser
+        self.server.is_none() && (self.nbd || self.adapter.transport == Transport::VhostUser)
     }
 
     /// The arguments that describe its blocks to QEMU or to a server, as the block node `node`. In
@@ -100,6 +103,10 @@ impl GuestDisk {
     pub(crate) fn arguments(&self, index: usize, socket: Option<i32>) -> Vec<String> {
         let drive = format!("disk{index}");
         let mut arguments = match (socket, self.adapter.transport) {
+            (None, Transport::VhostUser) if self.server.is_some() => {
+                let path = self.server.as_ref().map_or_else(String::new, |path| escape(path));
+                vec!["-chardev".into(), format!("socket,id={drive},path={path},reconnect=1")]
+            }
             (None, _) => self.block_arguments(&drive),
             (Some(socket), Transport::VhostUser) => {
                 vec!["-chardev".into(), format!("socket,id={drive},fd={socket}")]
@@ -120,6 +127,11 @@ impl GuestDisk {
         arguments.extend(self.adapter.arguments(&format!("adapter{index}"), &drive, &settings));
         arguments
     }
+}
+
+/// A comma ends a value for QEMU, two stand for one.
+fn escape(path: &Path) -> String {
+    path.to_string_lossy().replace(',', ",,")
 }
 
 #[cfg(test)]
@@ -164,5 +176,8 @@ mod tests {
         assert_eq!(server, &json!({ "type": "fd", "str": "7" }));
         let vhost = GuestDisk::new(find_adapter("vhost-user-blk").unwrap(), "/a".into());
         assert!(vhost.is_served() && vhost.arguments(0, Some(7))[1] == "socket,id=disk0,fd=7");
+        let there = GuestDisk { server: Some("/a,b".into()), ..vhost };
+        assert!(!there.is_served());
+        assert_eq!(there.arguments(0, None)[1], "socket,id=disk0,path=/a,,b,reconnect=1");
     }
 }

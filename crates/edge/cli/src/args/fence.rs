@@ -15,6 +15,12 @@ pub enum FenceCommand {
     Simulate(SimulateArgs),
     /// Search slots, caches and partitions that meet targets, in virtual time
     Plan(PlanArgs),
+    /// Divide devices among virtual disks, with an empty cache
+    Format(FormatArgs),
+    /// Serve virtual disks to guests over vhost-user-blk and NBD
+    Serve(ServeArgs),
+    /// Show what a running daemon counts
+    Status(StatusArgs),
 }
 
 /// `virtbench fence simulate`
@@ -124,4 +130,65 @@ pub struct PlanArgs {
     /// Print one JSON object instead of tables
     #[arg(long)]
     pub json: bool,
+}
+
+/// `virtbench fence format`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Run it once before the first `fence serve`. Devices with data of something else are refused, and so is a cache \
+that holds what its disks have not yet.")]
+pub struct FormatArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Give up whatever is on the devices
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `virtbench fence serve`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The configuration is TOML. Devices are file:PATH (a file, block or loop device) or null:SIZE; they are prepared by \
+`fence format`. Schedulers: VirtualFence, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC, Hybrid/Partitioned \
+(paper 5, Table 1), fifo, elevator, token-bucket, mclock, fair-queue, paced, pass-through.
+
+  [slow]
+  device = \"file:/srv/slow.img\"
+  [fast]
+  device = \"file:/srv/fast.img\"
+  [scheduler]
+  name = \"VirtualFence\"
+  slot_ms = 20.0
+  [[disk]]
+  name = \"web\"
+  size = \"10 GiB\"
+  cache = \"1 GiB\"
+  slots = 2
+  socket = \"/run/virtbench/web.sock\"
+
+QEMU attaches a disk with memory that is shared:
+  -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
+  -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c")]
+pub struct ServeArgs {
+    /// What to serve
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+}
+
+/// `virtbench fence status`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The configuration must have `metrics = \"127.0.0.1:PORT\"`, where the daemon serves OpenMetrics at /metrics. Counts and \
+mean response times are since the daemon began; with --watch, after the first table, of the last second.")]
+pub struct StatusArgs {
+    /// The configuration that is served
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Again every second, until interrupted
+    #[arg(long)]
+    pub watch: bool,
+    /// Print the OpenMetrics text itself
+    #[arg(long)]
+    pub raw: bool,
 }

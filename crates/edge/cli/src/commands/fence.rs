@@ -7,8 +7,10 @@ mod page;
 mod parallel;
 mod plan;
 mod reasons;
+mod serve;
 mod settings;
 mod simulate;
+mod status;
 mod table;
 
 use crate::args::fence::FenceCommand;
@@ -19,5 +21,8 @@ pub fn execute(command: &FenceCommand) -> Outcome {
     match command {
         FenceCommand::Simulate(args) => simulate::execute(args),
         FenceCommand::Plan(args) => plan::execute(args),
+        FenceCommand::Format(args) => serve::format(args),
+        FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Status(args) => status::execute(args),
     }
 }

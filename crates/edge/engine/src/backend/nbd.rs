@@ -8,11 +8,13 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvFlags, recvmsg};
+use virtbench_nbd::client::{ClientError, Event, ReplyStream};
+use virtbench_nbd::{Command, encode_request};
 use virtbench_workload::{Direction, Op};
 
 use super::{Backend, Completion};
 use crate::clock::monotonic_ns;
-use crate::nbd::{Command, Connection, Event, NbdError, NbdSource, Outbox, ReplyStream, encode_request};
+use crate::nbd::{Connection, NbdError, NbdSource, Outbox};
 
 /// Bytes received ahead of knowing what they are. Holds the replies to 31 reads of 4 KiB, so that one
 /// system call takes many, and stays in the second-level cache.
@@ -20,7 +22,7 @@ const STAGING_BYTES: usize = 128 << 10;
 /// The longest wait before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
 
-const CLOSED: NbdError = NbdError::Closed { during: "while requests were under way" };
+const CLOSED: NbdError = NbdError::Server(ClientError::Closed { during: "while requests were under way" });
 
 /// One worker's connection.
 ///
@@ -112,7 +114,7 @@ impl Nbd {
             Event::Done { slot, result } => completions.push(Completion { slot, result }),
         };
         replies.received(count.min(direct_len), &mut on_event);
-        replies.feed(&staging[..count.saturating_sub(direct_len)], &mut on_event)
+        Ok(replies.feed(&staging[..count.saturating_sub(direct_len)], &mut on_event)?)
     }
 
     /// Fails everything under way, and from now on whatever is queued.

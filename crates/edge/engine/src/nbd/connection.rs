@@ -12,10 +12,10 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv, send,
     socket_with,
 };
+use virtbench_nbd::client::{Export, Handshake, Progress};
+use virtbench_nbd::{Command, encode_request};
 
 use super::address::Server;
-use super::handshake::{Export, Handshake, Progress};
-use super::protocol::{Command, encode_request};
 use super::{NbdAddress, NbdError};
 
 /// How long connecting may take.
@@ -119,7 +119,7 @@ fn receive_all(
     while !bytes.is_empty() {
         limit_to(socket, Timeout::Recv, limit)?;
         match recv(socket, &mut *bytes, RecvFlags::empty()) {
-            Ok((0, _)) | Err(Errno::CONNRESET) => return Err(handshake.closed()),
+            Ok((0, _)) | Err(Errno::CONNRESET) => return Err(handshake.closed().into()),
             Ok((count, _)) => bytes = &mut bytes[count..],
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(io::Error::from(error).into()),
@@ -139,7 +139,7 @@ fn send_all(
         match send(socket, bytes, SendFlags::NOSIGNAL) {
             Ok(count) => bytes = &bytes[count..],
             Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::PIPE | Errno::CONNRESET) => return Err(handshake.closed()),
+            Err(Errno::PIPE | Errno::CONNRESET) => return Err(handshake.closed().into()),
             Err(error) => return Err(io::Error::from(error).into()),
         }
     }

@@ -3,7 +3,7 @@
 use std::io;
 
 use thiserror::Error;
-use virtbench_units::format_bytes;
+use virtbench_nbd::client::ClientError;
 
 /// What goes wrong with an NBD server.
 #[derive(Debug, Error)]
@@ -30,41 +30,9 @@ pub enum NbdError {
         /// The time limit, in seconds.
         seconds: u64,
     },
-    /// The server closed the connection.
-    #[error("the server closed the connection {during}")]
-    Closed {
-        /// When.
-        during: &'static str,
-    },
-    /// The server does not speak this protocol.
-    #[error("the server does not speak fixed-newstyle NBD: {0}")]
-    Protocol(String),
-    /// The server has no such export.
-    #[error("the server has no export named {name:?}{said}: `nbdinfo --list` shows what it has")]
-    NoExport {
-        /// The name asked for.
-        name: String,
-        /// What the server said, in brackets.
-        said: String,
-    },
-    /// The server refuses.
-    #[error("the server refuses ({reason}){said}")]
-    Refused {
-        /// The protocol's name of the reason.
-        reason: String,
-        /// What the server said, in brackets.
-        said: String,
-    },
-    /// More bytes than the protocol or common sense allows.
-    #[error("the server announces {what} of {}, more than the {} allowed", format_bytes(*bytes), format_bytes(*most))]
-    TooLong {
-        /// Of what.
-        what: &'static str,
-        /// How many bytes.
-        bytes: u64,
-        /// The limit, in bytes.
-        most: u64,
-    },
+    /// What the server says or does is wrong.
+    #[error(transparent)]
+    Server(#[from] ClientError),
     /// The socket failed.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -75,7 +43,7 @@ impl NbdError {
     #[must_use]
     pub fn errno(&self) -> i32 {
         match self {
-            Self::Closed { .. } => libc::ECONNRESET,
+            Self::Server(ClientError::Closed { .. }) => libc::ECONNRESET,
             Self::Silent { .. } => libc::ETIMEDOUT,
             Self::Io(error) | Self::Connect { source: error, .. } => {
                 error.raw_os_error().unwrap_or(libc::EIO)

@@ -1,72 +1,33 @@
 //! Requests on their way to the socket: several go out with one system call.
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
+use virtbench_nbd::Piece;
 
 /// Pieces handed to the kernel at once.
 const BATCH: usize = 64;
-/// Bytes of headers kept before those already sent are thrown out, for a socket that is never empty.
-const COMPACT_BYTES: usize = 256 << 10;
-
-/// A piece of what is to be sent.
-#[derive(Debug)]
-enum Piece {
-    /// These bytes of the headers.
-    Headers { from: usize, to: usize },
-    /// A write's data, which stays where it is.
-    Data { at: *const u8, len: usize },
-}
 
 /// Bytes to be sent, in order. Memory is bounded by the number of slots.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
-    headers: Vec<u8>,
-    pieces: VecDeque<Piece>,
-}
+pub(crate) struct Outbox(virtbench_nbd::Outbox<*const u8>);
 
 impl Outbox {
     /// Whether everything has been sent.
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.0.is_empty()
     }
 
     /// Forgets what was not sent.
     pub(crate) fn clear(&mut self) {
-        self.pieces.clear();
-        self.headers.clear();
+        self.0.clear();
     }
 
-    /// Adds a request's header. Headers that follow one another become one piece.
+    /// Adds a request's header.
     pub(crate) fn push_header(&mut self, header: &[u8]) {
-        if self.headers.len() > COMPACT_BYTES {
-            self.compact();
-        }
-        let from = self.headers.len();
-        self.headers.extend_from_slice(header);
-        let to = self.headers.len();
-        match self.pieces.back_mut() {
-            Some(Piece::Headers { to: end, .. }) => *end = to,
-            _ => self.pieces.push_back(Piece::Headers { from, to }),
-        }
-    }
-
-    #[cold]
-    fn compact(&mut self) {
-        let unsent = self.pieces.iter().find_map(|piece| match piece {
-            Piece::Headers { from, .. } => Some(*from),
-            Piece::Data { .. } => None,
-        });
-        let gone = unsent.unwrap_or(self.headers.len());
-        self.headers.drain(..gone);
-        for piece in &mut self.pieces {
-            if let Piece::Headers { from, to } = piece {
-                (*from, *to) = (*from - gone, *to - gone);
-            }
-        }
+        self.0.push_header(header);
     }
 
     /// Adds a write's data.
@@ -74,59 +35,33 @@ impl Outbox {
     /// # Safety
     /// `at` must stay readable for `len` bytes until the outbox is empty or cleared.
     pub(crate) unsafe fn push_data(&mut self, at: *const u8, len: usize) {
-        self.pieces.push_back(Piece::Data { at, len });
+        self.0.push_data(at, len);
     }
 
     /// Sends as much as the socket takes without waiting.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
-        while !self.pieces.is_empty() {
-            let headers = &self.headers;
+        while !self.0.is_empty() {
             let mut slices = [IoSlice::new(&[]); BATCH];
             let mut count = 0;
-            for (slice, piece) in slices.iter_mut().zip(&self.pieces) {
-                *slice = IoSlice::new(match *piece {
-                    Piece::Headers { from, to } => &headers[from..to],
-                    // SAFETY: `push_data`'s caller keeps it readable while the piece is here.
-                    Piece::Data { at, len } => unsafe { std::slice::from_raw_parts(at, len) },
+            for (slice, piece) in slices.iter_mut().zip(self.0.pieces()) {
+                *slice = IoSlice::new(match piece {
+                    Piece::Header(bytes) => bytes,
+                    // SAFETY: `push_data`'s caller keeps it readable while the piece is here, from its beginning
+                    // to `at + len`.
+                    Piece::Data { of, at, len } => unsafe { std::slice::from_raw_parts(of.add(at), len) },
                 });
                 count += 1;
             }
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             let sent = sendmsg(socket, &slices[..count], &mut SendAncillaryBuffer::default(), flags);
             match sent {
-                Ok(sent) => self.sent(sent),
+                Ok(sent) => self.0.sent(sent),
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.headers.clear();
         Ok(())
-    }
-
-    /// Drops the first `count` bytes.
-    fn sent(&mut self, mut count: usize) {
-        while count > 0 {
-            let Some(piece) = self.pieces.front_mut() else { return };
-            let len = match piece {
-                Piece::Headers { from, to } => *to - *from,
-                Piece::Data { len, .. } => *len,
-            };
-            if count >= len {
-                count -= len;
-                self.pieces.pop_front();
-                continue;
-            }
-            match piece {
-                Piece::Headers { from, .. } => *from += count,
-                Piece::Data { at, len } => {
-                    // SAFETY: `count` is less than `len`, so the pointer stays within the data.
-                    *at = unsafe { at.add(count) };
-                    *len -= count;
-                }
-            }
-            count = 0;
-        }
     }
 }
 
@@ -162,20 +97,6 @@ mod tests {
         }
         assert!(outbox.is_empty());
         assert!(received == expected);
-    }
-
-    #[test]
-    fn memory_stays_bounded_when_the_socket_never_empties() {
-        let mut outbox = Outbox::default();
-        let mut sent = 0;
-        for n in 0..100_000u32 {
-            outbox.push_header(&[n.to_le_bytes(); 7].concat());
-            outbox.sent(if n == 0 { 0 } else { 28 });
-            sent += u32::from(n > 0);
-            assert!(outbox.headers.len() < 2 * COMPACT_BYTES);
-        }
-        let Some(Piece::Headers { from, to }) = outbox.pieces.front() else { panic!("nothing left") };
-        assert_eq!(outbox.headers[*from..*to], [sent.to_le_bytes(); 7].concat());
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use virtbench_nbd::client::{ClientError, Export};
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
-use super::{Connection, Export, NbdAddress, NbdError};
+use super::{Connection, NbdAddress, NbdError};
 
 /// An export. Connections are kept between loads: a server that serves one client and then ends, as
 /// qemu-nbd does, must not lose its only one between opening the target and loading it.
@@ -34,9 +35,10 @@ impl NbdSource {
             .find(Connection::is_quiet);
         let connection = idle.map_or_else(|| Connection::open(&self.address), Ok)?;
         if connection.export != self.export {
-            return Err(NbdError::Protocol(
+            return Err(ClientError::Protocol(
                 "the export is no longer what it was when the target was opened".into(),
-            ));
+            )
+            .into());
         }
         Ok(connection)
     }

@@ -24,7 +24,7 @@ mod table;
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
-pub use recovery::{Image, RecoveryError, Write, format};
+pub use recovery::{Image, RecoveryError, Write, format, layout};
 
 use std::collections::VecDeque;
 

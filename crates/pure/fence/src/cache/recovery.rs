@@ -62,6 +62,20 @@ pub enum RecoveryError {
     Truncated,
 }
 
+/// Where the metadata of a cache lies that has been used before, by its superblocks (the first 8192 bytes): what an
+/// [`Image`] is to be read by, whatever is configured now.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
+    newest(superblocks).map(|found| Layout::new(&found.partitions))
+}
+
+fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
+    let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
+    copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)
+}
+
 /// What makes the fast device an empty cache. Older entries on it are void, because the identity is new.
 #[must_use]
 pub fn format(config: &Config, cache: &CacheConfig) -> Vec<Write> {
@@ -78,8 +92,7 @@ pub(crate) fn recover(
     cache: &CacheConfig,
     image: &Image<'_>,
 ) -> Result<(Vec<Partition>, Write), RecoveryError> {
-    let copies = image.superblocks.chunks_exact(4096).filter_map(Superblock::decode);
-    let found = copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)?;
+    let found = newest(image.superblocks)?;
     let layout = Layout::new(&found.partitions);
     let mut logs = Vec::new();
     for (index, partition) in layout.partitions.iter().enumerate() {

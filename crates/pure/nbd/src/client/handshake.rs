@@ -1,27 +1,14 @@
 //! The handshake, from greeting to export, as a machine that is fed bytes.
 
-use super::NbdError;
-use super::protocol::DEFAULT_MAX_PAYLOAD_BYTES;
-use super::wire::Wire;
+use super::ClientError;
+use crate::protocol::{
+    DEFAULT_MAX_PAYLOAD_BYTES, FLAG_FIXED_NEWSTYLE, FLAG_NO_ZEROES, GREETING, MAX_STRING_BYTES, OPTION,
+    OPTION_REPLY, flag, info, opt, rep,
+};
+use crate::wire::Wire;
 
-const GREETING: u64 = u64::from_be_bytes(*b"NBDMAGIC");
-const OPTION: u64 = u64::from_be_bytes(*b"IHAVEOPT");
 const OLD_STYLE: u64 = 0x0000_4202_8186_1253;
-const OPTION_REPLY: u64 = 0x0003_e889_0455_65a9;
 
-const FLAG_FIXED_NEWSTYLE: u16 = 1;
-const FLAG_NO_ZEROES: u16 = 2;
-
-const OPT_EXPORT_NAME: u32 = 1;
-const OPT_GO: u32 = 7;
-const REP_ACK: u32 = 1;
-const REP_INFO: u32 = 3;
-const REP_ERROR: u32 = 1 << 31;
-const INFO_EXPORT: u16 = 0;
-const INFO_BLOCK_SIZE: u16 = 3;
-
-/// The longest export name and the longest message, in bytes (proto.md, "Values").
-const MAX_STRING_BYTES: usize = 4096;
 /// The longest option reply that is read, in bytes: an information item or a message.
 const MAX_OPTION_REPLY_BYTES: u32 = 8192;
 /// Information items accepted before the server must come to an end.
@@ -41,13 +28,13 @@ pub struct Export {
 }
 
 impl Export {
-    fn new(size_bytes: u64, flags: u16) -> Result<Self, NbdError> {
-        if flags & 1 == 0 {
-            return Err(NbdError::Protocol("the transmission flags say they are no flags".into()));
+    fn new(size_bytes: u64, flags: u16) -> Result<Self, ClientError> {
+        if flags & flag::HAS_FLAGS == 0 {
+            return Err(ClientError::Protocol("the transmission flags say they are no flags".into()));
         }
         // Offsets are signed in every system that would have to seek there.
         if i64::try_from(size_bytes).is_err() {
-            return Err(NbdError::TooLong { what: "an export", bytes: size_bytes, most: i64::MAX as u64 });
+            return Err(ClientError::TooLong { what: "an export", bytes: size_bytes, most: i64::MAX as u64 });
         }
         Ok(Self { size_bytes, min_block_bytes: 1, max_payload_bytes: DEFAULT_MAX_PAYLOAD_BYTES, flags })
     }
@@ -55,25 +42,25 @@ impl Export {
     /// Whether writes are refused.
     #[must_use]
     pub fn read_only(&self) -> bool {
-        self.flags & (1 << 1) != 0
+        self.flags & flag::READ_ONLY != 0
     }
 
     /// Whether it can be flushed.
     #[must_use]
     pub fn can_flush(&self) -> bool {
-        self.flags & (1 << 2) != 0
+        self.flags & flag::SEND_FLUSH != 0
     }
 
     /// Whether it can be trimmed.
     #[must_use]
     pub fn can_trim(&self) -> bool {
-        self.flags & (1 << 5) != 0
+        self.flags & flag::SEND_TRIM != 0
     }
 
     /// Whether writes of several connections may be mixed: a flush on one then covers all.
     #[must_use]
     pub fn can_multi_conn(&self) -> bool {
-        self.flags & (1 << 8) != 0
+        self.flags & flag::CAN_MULTI_CONN != 0
     }
 }
 
@@ -111,10 +98,10 @@ impl Handshake {
     ///
     /// # Errors
     /// The name is longer than the protocol allows.
-    pub fn new(name: &str) -> Result<Self, NbdError> {
+    pub fn new(name: &str) -> Result<Self, ClientError> {
         if name.len() > MAX_STRING_BYTES {
             let (bytes, most) = (name.len() as u64, MAX_STRING_BYTES as u64);
-            return Err(NbdError::TooLong { what: "an export name", bytes, most });
+            return Err(ClientError::TooLong { what: "an export name", bytes, most });
         }
         Ok(Self {
             name: name.to_owned(),
@@ -138,11 +125,11 @@ impl Handshake {
 
     /// What it means when the server closes the connection now.
     #[must_use]
-    pub fn closed(&self) -> NbdError {
+    pub fn closed(&self) -> ClientError {
         match self.state {
             // The old way to say that there is no such export.
-            State::OldExport { .. } => NbdError::NoExport { name: self.name.clone(), said: String::new() },
-            _ => NbdError::Closed { during: "during the handshake" },
+            State::OldExport { .. } => ClientError::NoExport { name: self.name.clone(), said: String::new() },
+            _ => ClientError::Closed { during: "during the handshake" },
         }
     }
 
@@ -150,7 +137,7 @@ impl Handshake {
     ///
     /// # Errors
     /// The server refuses, or speaks something else.
-    pub fn take(&mut self, bytes: &[u8]) -> Result<Progress, NbdError> {
+    pub fn take(&mut self, bytes: &[u8]) -> Result<Progress, ClientError> {
         let mut wire = Wire(bytes);
         match self.state {
             State::Greeting => self.greeting(&mut wire).map(Progress::Send),
@@ -160,14 +147,14 @@ impl Handshake {
         }
     }
 
-    fn greeting(&mut self, wire: &mut Wire<'_>) -> Result<Vec<u8>, NbdError> {
+    fn greeting(&mut self, wire: &mut Wire<'_>) -> Result<Vec<u8>, ClientError> {
         if wire.u64()? != GREETING {
-            return Err(NbdError::Protocol("it greets with something else".into()));
+            return Err(ClientError::Protocol("it greets with something else".into()));
         }
         match wire.u64()? {
             OPTION => {}
-            OLD_STYLE => return Err(NbdError::Protocol("it speaks oldstyle, which died in 2011".into())),
-            _ => return Err(NbdError::Protocol("its greeting goes on with something else".into())),
+            OLD_STYLE => return Err(ClientError::Protocol("it speaks oldstyle, which died in 2011".into())),
+            _ => return Err(ClientError::Protocol("its greeting goes on with something else".into())),
         }
         let flags = wire.u16()?;
         self.no_zeroes = flags & FLAG_NO_ZEROES != 0;
@@ -179,29 +166,29 @@ impl Handshake {
         let mut data = length(self.name.len()).to_be_bytes().to_vec();
         data.extend(self.name.as_bytes());
         data.extend(1u16.to_be_bytes());
-        data.extend(INFO_BLOCK_SIZE.to_be_bytes());
-        out.extend(option(OPT_GO, &data));
+        data.extend(info::BLOCK_SIZE.to_be_bytes());
+        out.extend(option(opt::GO, &data));
         self.state = State::ReplyHeader;
         Ok(out)
     }
 
     fn ask_by_name(&mut self) -> Vec<u8> {
         self.state = State::OldExport { len: if self.no_zeroes { 10 } else { 10 + 124 } };
-        option(OPT_EXPORT_NAME, self.name.as_bytes())
+        option(opt::EXPORT_NAME, self.name.as_bytes())
     }
 
-    fn reply_header(&mut self, wire: &mut Wire<'_>) -> Result<Progress, NbdError> {
+    fn reply_header(&mut self, wire: &mut Wire<'_>) -> Result<Progress, ClientError> {
         let (magic, to, kind, len) = (wire.u64()?, wire.u32()?, wire.u32()?, wire.u32()?);
-        if magic != OPTION_REPLY || to != OPT_GO {
-            return Err(NbdError::Protocol("its answer to NBD_OPT_GO is none".into()));
+        if magic != OPTION_REPLY || to != opt::GO {
+            return Err(ClientError::Protocol("its answer to NBD_OPT_GO is none".into()));
         }
         if len > MAX_OPTION_REPLY_BYTES {
             let (bytes, most) = (len.into(), MAX_OPTION_REPLY_BYTES.into());
-            return Err(NbdError::TooLong { what: "an option reply", bytes, most });
+            return Err(ClientError::TooLong { what: "an option reply", bytes, most });
         }
         self.replies += 1;
         if self.replies > MAX_OPTION_REPLIES {
-            return Err(NbdError::Protocol("its answer to NBD_OPT_GO does not end".into()));
+            return Err(ClientError::Protocol("its answer to NBD_OPT_GO does not end".into()));
         }
         if len == 0 {
             return self.reply(kind, &mut Wire(&[]));
@@ -210,25 +197,27 @@ impl Handshake {
         Ok(Progress::Send(Vec::new()))
     }
 
-    fn reply(&mut self, kind: u32, wire: &mut Wire<'_>) -> Result<Progress, NbdError> {
+    fn reply(&mut self, kind: u32, wire: &mut Wire<'_>) -> Result<Progress, ClientError> {
         self.state = State::ReplyHeader;
         match kind {
-            REP_ACK => self.finish(),
-            REP_INFO => self.information(wire).map(|()| Progress::Send(Vec::new())),
+            rep::ACK => self.finish(),
+            rep::INFO => self.information(wire).map(|()| Progress::Send(Vec::new())),
             // NBD_REP_ERR_UNSUP: the server knows only the old way.
-            kind if kind == REP_ERROR + 1 => Ok(Progress::Send(self.ask_by_name())),
-            kind if kind & REP_ERROR != 0 => Err(self.refusal(kind - REP_ERROR, wire.0)),
-            kind => Err(NbdError::Protocol(format!("it answers NBD_OPT_GO with a reply of type {kind}"))),
+            rep::ERR_UNSUP => Ok(Progress::Send(self.ask_by_name())),
+            kind if kind & rep::ERROR != 0 => Err(self.refusal(kind, wire.0)),
+            kind => Err(ClientError::Protocol(format!("it answers NBD_OPT_GO with a reply of type {kind}"))),
         }
     }
 
-    fn information(&mut self, wire: &mut Wire<'_>) -> Result<(), NbdError> {
+    fn information(&mut self, wire: &mut Wire<'_>) -> Result<(), ClientError> {
         match wire.u16()? {
-            INFO_EXPORT => self.export = Some(Export::new(wire.u64()?, wire.u16()?)?),
-            INFO_BLOCK_SIZE => {
+            info::EXPORT => self.export = Some(Export::new(wire.u64()?, wire.u16()?)?),
+            info::BLOCK_SIZE => {
                 let (least, _preferred, most) = (wire.u32()?, wire.u32()?, wire.u32()?);
                 if !least.is_power_of_two() || least > 65536 || most < least {
-                    return Err(NbdError::Protocol(format!("it allows requests of {least} to {most} bytes")));
+                    return Err(ClientError::Protocol(format!(
+                        "it allows requests of {least} to {most} bytes"
+                    )));
                 }
                 self.block_bytes = Some((least, most));
             }
@@ -238,9 +227,9 @@ impl Handshake {
         Ok(())
     }
 
-    fn finish(&self) -> Result<Progress, NbdError> {
+    fn finish(&self) -> Result<Progress, ClientError> {
         let Some(mut export) = self.export else {
-            return Err(NbdError::Protocol("it does not say how large the export is".into()));
+            return Err(ClientError::Protocol("it does not say how large the export is".into()));
         };
         if let Some((least, most)) = self.block_bytes {
             export.min_block_bytes = least;
@@ -249,21 +238,21 @@ impl Handshake {
         Ok(Progress::Done(export))
     }
 
-    fn refusal(&self, reason: u32, message: &[u8]) -> NbdError {
+    fn refusal(&self, reason: u32, message: &[u8]) -> ClientError {
         let message = &message[..message.len().min(MAX_STRING_BYTES)];
         let text: String = String::from_utf8_lossy(message).chars().filter(|c| !c.is_control()).collect();
         let said = if text.is_empty() { text } else { format!(" ({text})") };
         let reason = match reason {
-            6 => return NbdError::NoExport { name: self.name.clone(), said },
-            2 => "its policy".to_owned(),
-            3 => "invalid request".to_owned(),
-            4 => "not on its platform".to_owned(),
-            5 => "it wants TLS, which virtbench does not speak".to_owned(),
-            7 => "it is shutting down".to_owned(),
-            8 => "it wants block sizes to be observed".to_owned(),
-            other => format!("error {other}"),
+            rep::ERR_UNKNOWN => return ClientError::NoExport { name: self.name.clone(), said },
+            rep::ERR_POLICY => "its policy".to_owned(),
+            rep::ERR_INVALID => "invalid request".to_owned(),
+            rep::ERR_PLATFORM => "not on its platform".to_owned(),
+            rep::ERR_TLS_REQD => "it wants TLS, which virtbench does not speak".to_owned(),
+            rep::ERR_SHUTDOWN => "it is shutting down".to_owned(),
+            rep::ERR_BLOCK_SIZE_REQD => "it wants block sizes to be observed".to_owned(),
+            other => format!("error {}", other & !rep::ERROR),
         };
-        NbdError::Refused { reason, said }
+        ClientError::Refused { reason, said }
     }
 }
 

@@ -1,13 +1,8 @@
 //! The stream of replies: which operation each belongs to, and where its data goes.
 
-use super::NbdError;
-use super::protocol::errno_of;
-use super::wire::Wire;
-
-/// Begins every simple reply.
-const MAGIC: u32 = 0x6744_6698;
-/// Length of a simple reply without its payload, in bytes.
-const HEADER_BYTES: usize = 16;
+use super::ClientError;
+use crate::protocol::{ErrorCode, SIMPLE_REPLY_BYTES, SIMPLE_REPLY_MAGIC};
+use crate::wire::Wire;
 
 /// What a server's bytes mean.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +48,7 @@ pub struct ReplyStream {
     expected: Vec<Option<Expected>>,
     under_way: usize,
     sequence: u32,
-    header: [u8; HEADER_BYTES],
+    header: [u8; SIMPLE_REPLY_BYTES],
     header_len: usize,
     payload: Option<Payload>,
 }
@@ -66,7 +61,7 @@ impl ReplyStream {
             expected: vec![None; slots as usize],
             under_way: 0,
             sequence: 0,
-            header: [0; HEADER_BYTES],
+            header: [0; SIMPLE_REPLY_BYTES],
             header_len: 0,
             payload: None,
         }
@@ -120,7 +115,11 @@ impl ReplyStream {
     ///
     /// # Errors
     /// The bytes are no reply to any request under way. The stream cannot be used further.
-    pub fn feed(&mut self, mut bytes: &[u8], on_event: &mut impl FnMut(Event<'_>)) -> Result<(), NbdError> {
+    pub fn feed(
+        &mut self,
+        mut bytes: &[u8],
+        on_event: &mut impl FnMut(Event<'_>),
+    ) -> Result<(), ClientError> {
         while !bytes.is_empty() {
             if let Some((slot, at, left)) = self.wanted() {
                 let (data, rest) = bytes.split_at(left.min(bytes.len()));
@@ -129,11 +128,11 @@ impl ReplyStream {
                 bytes = rest;
                 continue;
             }
-            let (part, rest) = bytes.split_at((HEADER_BYTES - self.header_len).min(bytes.len()));
+            let (part, rest) = bytes.split_at((SIMPLE_REPLY_BYTES - self.header_len).min(bytes.len()));
             self.header[self.header_len..self.header_len + part.len()].copy_from_slice(part);
             self.header_len += part.len();
             bytes = rest;
-            if self.header_len == HEADER_BYTES {
+            if self.header_len == SIMPLE_REPLY_BYTES {
                 self.header_len = 0;
                 self.begin(on_event)?;
             }
@@ -143,16 +142,16 @@ impl ReplyStream {
 
     /// A whole header is there.
     #[allow(clippy::cast_possible_truncation)]
-    fn begin(&mut self, on_event: &mut impl FnMut(Event<'_>)) -> Result<(), NbdError> {
+    fn begin(&mut self, on_event: &mut impl FnMut(Event<'_>)) -> Result<(), ClientError> {
         let mut wire = Wire(&self.header);
         let (magic, error, cookie) = (wire.u32()?, wire.u32()?, wire.u64()?);
-        if magic != MAGIC {
-            return Err(NbdError::Protocol(format!("a reply begins with {magic:#010x}")));
+        if magic != SIMPLE_REPLY_MAGIC {
+            return Err(ClientError::Protocol(format!("a reply begins with {magic:#010x}")));
         }
         let slot = cookie as u32;
         let entry = self.expected.get(slot as usize).copied().flatten();
         let Some(expected) = entry.filter(|expected| expected.cookie == cookie) else {
-            return Err(NbdError::Protocol(format!(
+            return Err(ClientError::Protocol(format!(
                 "a reply to request {cookie:#x}, which is not under way"
             )));
         };
@@ -168,7 +167,10 @@ impl ReplyStream {
         if let Some(expected) = self.expected.get_mut(slot as usize).and_then(Option::take) {
             self.under_way -= 1;
             let moved = i32::try_from(expected.len).unwrap_or(i32::MAX);
-            on_event(Event::Done { slot, result: if error == 0 { moved } else { -errno_of(error) } });
+            on_event(Event::Done {
+                slot,
+                result: ErrorCode::from_wire(error).map_or(moved, |code| -code.errno()),
+            });
         }
     }
 }

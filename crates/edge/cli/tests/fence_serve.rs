@@ -1,0 +1,272 @@
+//! `virtbench fence serve` as a user runs it, with `virtbench load vhost-user:` as its client.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::Duration;
+
+use support::{Finished, finish, folder, run, virtbench, wait_for};
+use tempfile::TempDir;
+
+/// A configuration in a folder, with its devices.
+struct Fence {
+    folder: TempDir,
+}
+
+/// A daemon. Dropping it kills it.
+struct Daemon {
+    child: Option<Child>,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Daemon {
+    fn kill(mut self) {
+        let mut child = self.child.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    fn stop(mut self) -> Finished {
+        let child = self.child.take().unwrap();
+        support::signal(&child, "TERM");
+        finish(child)
+    }
+}
+
+const CACHED: &str = r#"
+[slow]
+device = "file:SLOW"
+[fast]
+device = "file:FAST"
+[cache]
+free_target = 300
+[scheduler]
+name = "Hybrid/Partitioned"
+[limits]
+max_request = "256 KiB"
+[[disk]]
+name = "a"
+size = "16 MiB"
+cache = "4 MiB"
+socket = "A"
+[[disk]]
+name = "b"
+size = "16 MiB"
+cache = "4 MiB"
+socket = "B"
+"#;
+
+const PLAIN: &str = r#"
+[slow]
+device = "file:SLOW"
+[scheduler]
+name = "pass-through"
+[[disk]]
+name = "a"
+size = "16 MiB"
+socket = "A"
+"#;
+
+impl Fence {
+    fn new(config: &str) -> Self {
+        let fence = Self { folder: folder() };
+        for device in ["SLOW", "FAST"] {
+            File::create(fence.path(device)).unwrap().set_len(64 << 20).unwrap();
+        }
+        fence.configure(config);
+        fence
+    }
+
+    fn formatted(config: &str) -> Self {
+        let fence = Self::new(config);
+        let format = fence.command("format", &[]);
+        assert_eq!(format.code(), 0, "{format:?}");
+        fence
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn configure(&self, config: &str) {
+        let place = |text: String, name: &str, with: &str| {
+            text.replace(&format!("{with}{name}\""), &format!("{with}{}\"", self.path(name).display()))
+        };
+        let mut text = config.to_owned();
+        for (name, with) in [("SLOW", "file:"), ("FAST", "file:"), ("A", "socket = \""), ("B", "socket = \"")]
+        {
+            text = place(text, name, with);
+        }
+        fs::write(self.path("fence.toml"), text).unwrap();
+    }
+
+    fn command(&self, what: &str, more: &[&str]) -> Finished {
+        run(&[&["fence", what, self.path("fence.toml").to_str().unwrap()], more].concat())
+    }
+
+    /// A daemon whose sockets are there.
+    fn serve(&self) -> Daemon {
+        let config = self.path("fence.toml");
+        // The socket of a daemon that was killed answers until the kernel is done with it.
+        let inode = || fs::metadata(self.path("A")).map(|facts| facts.ino()).ok();
+        let before = inode();
+        let child = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
+        let mut daemon = Daemon { child: Some(child) };
+        wait_for("the socket of disk a", || {
+            if let Some(status) = daemon.child.as_mut().unwrap().try_wait().unwrap() {
+                panic!("ended with {status}: {:?}", finish(daemon.child.take().unwrap()));
+            }
+            let now = inode();
+            (now.is_some() && now != before && UnixStream::connect(self.path("A")).is_ok()).then_some(())
+        });
+        daemon
+    }
+
+    fn load(&self, disk: &str, more: &[&str]) -> Finished {
+        finish(self.begin_load(disk, more))
+    }
+
+    fn begin_load(&self, disk: &str, more: &[&str]) -> Child {
+        let target = format!("vhost-user:{}", self.path(disk).display());
+        let ledger = self.path(&format!("{disk}.ledger"));
+        virtbench()
+            .args(["load", "--target", &target, "--json", "--seed", "7", "--allow-overwrite"])
+            .args(if more.contains(&"--size") { &[][..] } else { &["--size", "16MiB"] })
+            .args(["--ramp", "0s", "--ledger", ledger.to_str().unwrap()])
+            .args(more)
+            .spawn()
+            .unwrap()
+    }
+}
+
+fn refused(finished: &Finished, code: i32, says: &str) {
+    assert_eq!(finished.code(), code, "{finished:?}");
+    assert!(finished.stderr.contains(says), "{finished:?}");
+}
+
+#[test]
+fn a_load_over_vhost_user_arrives_verified_and_at_its_place() {
+    let fence = Fence::formatted(PLAIN);
+    let daemon = fence.serve();
+    let mixed =
+        ["--verify", "--read", "50", "--outstanding", "32", "--workers", "4", "--time", "1s", "--trim", "5"];
+    let load = fence.load("A", &[&mixed[..], &["--flush-every", "20"]].concat());
+    assert_eq!(load.code(), 0, "{load:?}");
+    let big =
+        ["--verify", "--read", "0", "--bs", "512k", "--outstanding", "4", "--time", "1s", "--random", "0"];
+    assert_eq!(fence.load("A", &big).code(), 0);
+    let stopped = daemon.stop();
+    assert_eq!(stopped.code(), 0, "{stopped:?}");
+    assert!(!fence.path("A").exists());
+    let slow = File::open(fence.path("SLOW")).unwrap();
+    let mut bytes = vec![0; 16 << 20];
+    slow.read_exact_at(&mut bytes, 1 << 20).unwrap();
+    assert!(bytes.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "a block was not written");
+    slow.read_exact_at(&mut bytes[..1 << 20], 17 << 20).unwrap();
+    assert!(bytes[..1 << 20].iter().all(|byte| *byte == 0), "something was written beyond the disk");
+}
+
+#[test]
+fn a_cached_disk_survives_kills_under_a_verified_load() {
+    let fence = Fence::formatted(CACHED);
+    let mut random = 88_172_645_463_325_252_u64;
+    for round in 0..10 {
+        let daemon = fence.serve();
+        let write =
+            ["--verify", "--read", "30", "--outstanding", "16", "--flush-every", "25", "--time", "60s"];
+        let mut load = fence.begin_load("A", &write);
+        wait_for("the ledger", || fence.path("A.ledger").exists().then_some(()));
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        std::thread::sleep(Duration::from_millis(100 + random % 900));
+        daemon.kill();
+        load.kill().unwrap();
+        load.wait().unwrap();
+        let daemon = fence.serve();
+        let check = fence.load("A", &["--verify-only"]);
+        assert_eq!(check.code(), 0, "round {round}: {check:?}");
+        assert!(check.json()["blocks_checked"].as_u64().unwrap() > 0, "round {round}: {check:?}");
+        assert_eq!(daemon.stop().code(), 0);
+    }
+}
+
+#[test]
+fn what_would_mix_up_data_is_refused_with_a_reason() {
+    let fence = Fence::new(CACHED);
+    let serve = |fence: &Fence| fence.command("serve", &[]);
+    refused(&serve(&fence), 3, "format it first");
+    fs::write(fence.path("SLOW"), vec![1; 64 << 20]).unwrap();
+    refused(&fence.command("format", &[]), 3, "--force");
+    assert_eq!(fence.command("format", &["--force"]).code(), 0);
+
+    let daemon = fence.serve();
+    refused(&serve(&fence), 3, "in use by another daemon");
+    // Little enough to stay in the cache.
+    let write = ["--verify", "--read", "0", "--time", "500ms", "--size", "1MiB"];
+    assert_eq!(fence.load("A", &write).code(), 0);
+    daemon.kill();
+
+    // Dirty: the fast device has what the slow one has not.
+    refused(&fence.command("format", &[]), 3, "not yet on it");
+    fence.configure(&CACHED.replacen("16 MiB", "12 MiB", 1));
+    refused(&serve(&fence), 3, "disk 0 was a of 16777216 bytes");
+    fence.configure(&CACHED.replacen("4 MiB", "6 MiB", 1));
+    refused(&serve(&fence), 3, "unwritten blocks and partitions");
+    fence.configure(&CACHED.replacen("4 MiB", "4 Mib/s", 1));
+    refused(&serve(&fence), 2, "line");
+
+    // The slow device of another fence.
+    let other = Fence::formatted(CACHED);
+    fs::rename(fence.path("SLOW"), fence.path("KEPT")).unwrap();
+    fs::copy(other.path("SLOW"), fence.path("SLOW")).unwrap();
+    fence.configure(CACHED);
+    refused(&serve(&fence), 3, "unwritten blocks of disk 0");
+    fs::rename(fence.path("KEPT"), fence.path("SLOW")).unwrap();
+
+    // The socket of another server, with devices of its own.
+    let daemon = fence.serve();
+    let text = fs::read_to_string(other.path("fence.toml")).unwrap();
+    let (own, foreign) = (other.path("A"), fence.path("A"));
+    let text = text.replace(&format!("{:?}", own), &format!("{:?}", foreign));
+    fs::write(other.path("fence.toml"), text).unwrap();
+    refused(&serve(&other), 3, "another server is listening");
+    assert_eq!(fence.load("A", &["--verify-only", "--size", "1MiB"]).code(), 0);
+    drop(daemon);
+}
+
+#[test]
+fn a_second_client_is_sent_away_and_a_silent_one_harms_nobody() {
+    let fence = Fence::formatted(CACHED);
+    let daemon = fence.serve();
+    let silent = UnixStream::connect(fence.path("B")).unwrap();
+    let begun = fence.begin_load("A", &["--time", "3s"]);
+    std::thread::sleep(Duration::from_secs(1));
+    let second = UnixStream::connect(fence.path("A")).unwrap();
+    second.set_read_timeout(Some(support::LIMIT)).unwrap();
+    assert_eq!(
+        std::io::Read::read(&mut &second, &mut [0]).unwrap(),
+        0,
+        "the second client was not sent away"
+    );
+    assert_eq!(finish(begun).code(), 0);
+    drop(silent);
+    // Again, after the first has gone.
+    assert_eq!(fence.load("A", &["--time", "200ms"]).code(), 0);
+    assert_eq!(fence.load("B", &["--time", "200ms"]).code(), 0);
+    drop(daemon);
+}

@@ -1,0 +1,250 @@
+//! What is served: a TOML file, read into a value in which everything fits.
+
+mod build;
+mod nbd;
+mod scheduler;
+mod spec;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use thiserror::Error;
+use virtbench_fence::ConfigError;
+
+pub use build::Built;
+pub use nbd::{NbdTable, TlsTable};
+pub use scheduler::SchedulerName;
+pub use spec::{DeviceSpec, Size};
+
+/// A configuration file.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// The large device.
+    pub slow: Option<DeviceTable>,
+    /// The flash one.
+    pub fast: Option<DeviceTable>,
+    /// How the fast device caches the slow one, where both are given.
+    #[serde(default)]
+    pub cache: CacheTable,
+    /// Who is served when.
+    #[serde(default)]
+    pub scheduler: SchedulerTable,
+    /// What bounds the daemon.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The NBD server, if there is to be one.
+    pub nbd: Option<NbdTable>,
+    /// Where figures are to be had over HTTP: a loopback address with its port.
+    pub metrics: Option<std::net::SocketAddr>,
+    /// The virtual disks.
+    #[serde(rename = "disk")]
+    pub disks: Vec<DiskTable>,
+}
+
+/// `[slow]` and `[fast]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceTable {
+    /// What it is.
+    pub device: DeviceSpec,
+    /// I/Os that it has at once at most, where the scheduler does not decide that by batches.
+    #[serde(default = "default_depth")]
+    pub depth: u32,
+}
+
+const fn default_depth() -> u32 {
+    32
+}
+
+/// `[cache]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CacheTable {
+    /// Blocks of 4 KiB of each partition that are kept free.
+    pub free_target: u32,
+    /// With so few blocks free, requests wait.
+    pub low_watermark: u32,
+    /// Blocks of memory for fills, partial writes and write-backs of each partition.
+    pub scratch_blocks: u32,
+}
+
+impl Default for CacheTable {
+    fn default() -> Self {
+        Self { free_target: 512, low_watermark: 16, scratch_blocks: 256 }
+    }
+}
+
+/// `[scheduler]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SchedulerTable {
+    /// A variant of paper 5's Table 1, one of its peers, or our own.
+    pub name: SchedulerName,
+    /// Length of a time slot, milliseconds.
+    pub slot_ms: f64,
+    /// Slots of the rotation that belong to nobody yet.
+    pub spare_slots: u32,
+    /// I/Os in a batch at most.
+    pub max_batch: u32,
+    /// Predicted service times.
+    pub predict: PredictTable,
+}
+
+impl Default for SchedulerTable {
+    fn default() -> Self {
+        Self {
+            name: SchedulerName::VirtualFence,
+            slot_ms: 20.0,
+            spare_slots: 0,
+            max_batch: 100,
+            predict: PredictTable::default(),
+        }
+    }
+}
+
+/// `[scheduler.predict]`: what `fence calibrate` finds. The defaults are a 7200 rpm disk and paper 5's SSD.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PredictTable {
+    /// Corners of the slow device's access time over distance: bytes and milliseconds.
+    pub slow_knots: Vec<(u64, f64)>,
+    /// A flush of the slow device, milliseconds.
+    pub slow_flush_ms: f64,
+    /// A batch on the fast device, microseconds.
+    pub fast_base_us: f64,
+    /// Each I/O of it, microseconds.
+    pub fast_per_io_us: f64,
+}
+
+impl Default for PredictTable {
+    fn default() -> Self {
+        Self {
+            slow_knots: vec![(0, 4.2), (1 << 30, 6.5), (16 << 30, 10.5), (160_000_000_000, 26.0)],
+            slow_flush_ms: 0.0,
+            fast_base_us: 0.0,
+            fast_per_io_us: 396.0,
+        }
+    }
+}
+
+/// `[limits]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Requests of one disk under way at most.
+    pub requests_per_disk: usize,
+    /// The longest request that is handled in one piece.
+    pub max_request: Size,
+    /// How long to look for work before sleeping, microseconds.
+    pub spin_us: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 0 }
+    }
+}
+
+/// `[[disk]]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DiskTable {
+    /// Its name, and with the label of the device its identity.
+    pub name: String,
+    /// Its size, a multiple of 4 KiB.
+    pub size: Size,
+    /// Its part of the cache; none with one cache for all.
+    pub cache: Option<Size>,
+    /// Its time slots in a rotation.
+    #[serde(default = "one")]
+    pub slots: u32,
+    /// Its share of both devices' time under `paced`, above 0 up to 1; equal parts where no disk says.
+    pub share: Option<f64>,
+    /// Under `token-bucket`: I/Os a second.
+    pub iops: Option<u64>,
+    /// Under `token-bucket`: bytes a second.
+    pub bytes_per_s: Option<Size>,
+    /// Under `mclock`: I/Os a second that it gets at least.
+    pub reservation_iops: Option<u64>,
+    /// Under `mclock`: I/Os a second that it gets at most.
+    pub limit_iops: Option<u64>,
+    /// Under `mclock` and `fair-queue`: its part of what is left.
+    pub weight: Option<u64>,
+    /// Where it is served over vhost-user-blk.
+    pub socket: Option<PathBuf>,
+    /// Queues of that device.
+    #[serde(default = "default_queues")]
+    pub queues: u16,
+    /// What it is called over NBD.
+    pub export: Option<String>,
+    /// Clients may not write.
+    #[serde(default)]
+    pub read_only: bool,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn default_queues() -> u16 {
+    4
+}
+
+/// A configuration that cannot be used.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("{path}: {source}", path = path.display())]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is not TOML, or says what nobody knows; with line and column.
+    #[error("{path}: {source}", path = path.display())]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where and what.
+        source: Box<toml::de::Error>,
+    },
+    /// A value does not fit with others.
+    #[error("{path}: {message}", path = path.display())]
+    Value {
+        /// Which.
+        path: PathBuf,
+        /// The key, what is wrong with it, and what to do.
+        message: String,
+    },
+    /// The fence refuses the whole.
+    #[error("{path}: {source}", path = path.display())]
+    Fence {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: ConfigError,
+    },
+}
+
+impl Config {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// It is unreadable, no TOML, has unknown keys, or values that cannot be.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let text = fs::read_to_string(path)
+            .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
+        let config: Self = toml::from_str(&text)
+            .map_err(|source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
+        config.check().map_err(|message| LoadError::Value { path: path.to_owned(), message })?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+#[path = "config_tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! How devices and sizes are written.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use virtbench_units::parse_bytes;
+
+/// A number of bytes, written as a number or as `"10 GiB"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size in bytes, such as 1073741824 or \"1 GiB\"")
+            }
+
+            fn visit_i64<E: Error>(self, value: i64) -> Result<Size, E> {
+                u64::try_from(value).map(Size).map_err(|_| E::invalid_value(Unexpected::Signed(value), &self))
+            }
+
+            fn visit_str<E: Error>(self, value: &str) -> Result<Size, E> {
+                parse_bytes(value).map(Size).map_err(E::custom)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// A physical device, as the configuration names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DeviceSpec {
+    /// `file:PATH`: a file, a block device or a loop device.
+    File(PathBuf),
+    /// `hdd:PATH[?option=value&...]`: a hard disk's behaviour over a file.
+    Hdd {
+        /// The file that has the data.
+        path: PathBuf,
+        /// Options of the model, as `rpm=7200`.
+        options: Vec<(String, String)>,
+    },
+    /// `ssd:PATH[?option=value&...]`: a solid-state drive's behaviour over a file.
+    Ssd {
+        /// The file that has the data.
+        path: PathBuf,
+        /// Options of the model, as `profile=spec`.
+        options: Vec<(String, String)>,
+    },
+    /// `null:SIZE`: nothing, at once.
+    Null {
+        /// Its size in bytes.
+        size_bytes: u64,
+    },
+}
+
+impl DeviceSpec {
+    /// The file behind it, if there is one.
+    #[must_use]
+    pub const fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::File(path) | Self::Hdd { path, .. } | Self::Ssd { path, .. } => Some(path),
+            Self::Null { .. } => None,
+        }
+    }
+}
+
+impl FromStr for DeviceSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, rest) = text.split_once(':').ok_or_else(|| unknown(text))?;
+        if rest.is_empty() {
+            return Err(format!("{text:?}: nothing follows {kind}:"));
+        }
+        match kind {
+            "file" => Ok(Self::File(rest.into())),
+            "null" => parse_bytes(rest)
+                .map(|size_bytes| Self::Null { size_bytes })
+                .map_err(|error| format!("{text:?}: {error}")),
+            "hdd" => options(rest).map(|(path, options)| Self::Hdd { path, options }),
+            "ssd" => options(rest).map(|(path, options)| Self::Ssd { path, options }),
+            _ => Err(unknown(text)),
+        }
+    }
+}
+
+fn unknown(text: &str) -> String {
+    format!("{text:?} is no device: use file:PATH, hdd:PATH?rpm=7200, ssd:PATH or null:SIZE")
+}
+
+fn options(text: &str) -> Result<(PathBuf, Vec<(String, String)>), String> {
+    let (path, query) = text.split_once('?').unwrap_or((text, ""));
+    let option = |pair: &str| match pair.split_once('=') {
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => Err(format!("{pair:?} is no option: write name=value")),
+    };
+    let options = query.split('&').filter(|pair| !pair.is_empty()).map(option).collect::<Result<_, _>>()?;
+    Ok((path.into(), options))
+}
+
+impl fmt::Display for DeviceSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Hdd { path, .. } => write!(f, "hdd:{}", path.display()),
+            Self::Ssd { path, .. } => write!(f, "ssd:{}", path.display()),
+            Self::Null { size_bytes } => write!(f, "null:{size_bytes}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for DeviceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(Error::custom)
+    }
+}

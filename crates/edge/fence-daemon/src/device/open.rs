@@ -1,0 +1,141 @@
+//! From a device's name in the configuration to a backend.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{AtFlags, FlockOperation, StatxFlags};
+use thiserror::Error;
+use virtbench_fence::Device;
+
+use super::{Backend, Facts, FileBackend, NullBackend};
+use crate::config::DeviceSpec;
+
+/// How long the lock of a daemon that is ending is waited for.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Why a device cannot be used.
+#[derive(Debug, Error)]
+pub enum DeviceError {
+    /// It is not there, or not ours to use.
+    #[error("{path}: {action}: {source}", path = path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What failed.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another fence, or the same twice.
+    #[error("{path} is in use by another daemon: stop that one, or name another device", path = path.display())]
+    InUse {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Neither a file nor a block device.
+    #[error("{path} is neither a file nor a block device", path = path.display())]
+    Kind {
+        /// Which.
+        path: PathBuf,
+    },
+    /// Not built yet.
+    #[error("{0}: emulated devices are not built into this daemon yet: use file:PATH")]
+    Emulated(String),
+}
+
+/// A device that is open and locked.
+pub struct Opened {
+    /// What carries out I/O.
+    pub backend: Box<dyn Backend>,
+    /// The file, for what is read and written before serving begins; none for a device without one.
+    pub file: Option<File>,
+}
+
+/// Opens and locks the device that `spec` names. The lock lasts as long as the files returned.
+///
+/// # Errors
+/// It is not there, cannot be opened for direct I/O, or is in use.
+pub fn open(device: Device, spec: &DeviceSpec) -> Result<Opened, DeviceError> {
+    match spec {
+        DeviceSpec::Null { size_bytes } => {
+            Ok(Opened { backend: Box::new(NullBackend::new(*size_bytes)), file: None })
+        }
+        DeviceSpec::File(path) => {
+            let (file, facts) = open_file(path)?;
+            let own = file.try_clone().map_err(|source| DeviceError::Io {
+                path: path.clone(),
+                action: "cannot share the descriptor",
+                source,
+            })?;
+            Ok(Opened { backend: Box::new(FileBackend::new(device, file, facts)), file: Some(own) })
+        }
+        DeviceSpec::Hdd { .. } | DeviceSpec::Ssd { .. } => Err(DeviceError::Emulated(spec.to_string())),
+    }
+}
+
+/// Opens a file or block device for direct I/O, locks it and finds out what it is.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
+    let fails = |action| {
+        let path = path.to_owned();
+        move |source: io::Error| DeviceError::Io { path, action, source }
+    };
+    let kind = std::fs::metadata(path).map_err(fails("cannot be used"))?.file_type();
+    if !kind.is_file() && !kind.is_block_device() {
+        return Err(DeviceError::Kind { path: path.to_owned() });
+    }
+    // O_EXCL on a block device keeps out mounts and other users of the kernel's.
+    let exclusive = if kind.is_block_device() { libc::O_EXCL } else { 0 };
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | exclusive)
+        .open(path)
+        .map_err(|source| match source.raw_os_error() {
+            Some(libc::EBUSY) => DeviceError::InUse { path: path.to_owned() },
+            _ => DeviceError::Io { path: path.to_owned(), action: "cannot be opened for direct I/O", source },
+        })?;
+    lock(&file, path)?;
+    let size_bytes = size_of(&file).map_err(fails("has no size"))?;
+    let facts = alignment(&file).map_err(fails("cannot be examined"))?;
+    Ok((file, Facts { size_bytes, ..facts }))
+}
+
+/// What a daemon that was killed had under way keeps its lock until the device is done with it: then nothing of it can
+/// arrive any more behind what comes now.
+fn lock(file: &File, path: &Path) -> Result<(), DeviceError> {
+    let until = Instant::now() + LOCK_LIMIT;
+    loop {
+        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(()),
+            Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => return Err(DeviceError::InUse { path: path.to_owned() }),
+            Err(error) => {
+                let (action, source) = ("cannot be locked", error.into());
+                return Err(DeviceError::Io { path: path.to_owned(), action, source });
+            }
+        }
+    }
+}
+
+fn size_of(file: &File) -> io::Result<u64> {
+    use std::io::Seek;
+    let mut file = file;
+    file.seek(io::SeekFrom::End(0))
+}
+
+/// What direct I/O wants, as far as the kernel says (6.1 on); a page's worth of caution otherwise.
+fn alignment(file: &File) -> io::Result<Facts> {
+    let known = rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN)?;
+    let (block_bytes, memory_alignment) = match (known.stx_dio_offset_align, known.stx_dio_mem_align) {
+        (0, _) | (_, 0) => (4096, 4096),
+        (offset, memory) => (offset.max(512), memory),
+    };
+    Ok(Facts { size_bytes: 0, block_bytes, memory_alignment })
+}

@@ -1,0 +1,186 @@
+//! The seam to clients: a [`FrontEnd`] hands requests in and is told when they are done.
+//!
+//! Front ends live in the scheduler's thread, on its ring, so that no request changes threads. One is told when a
+//! descriptor that it watches is ready, is asked at every turn whether shared memory has something new, and hands
+//! requests in through its [`Host`]. Nothing here may block, and whatever a client sends harms that client alone.
+
+pub mod listen;
+pub mod nbd;
+pub mod vhost_user;
+
+use std::any::Any;
+use std::os::fd::BorrowedFd;
+use std::rc::Rc;
+
+use virtbench_fence::{DiskId, IoError, Time};
+
+use crate::memory::{Buffer, Pool, Segment};
+use crate::ring::{Interest, Ring, WatchId, Watcher};
+use crate::runtime::{Core, Full};
+
+/// What a client asks for. Ranges are the client's, of a virtual disk, in bytes, and of any length: longer requests
+/// than the fence takes are handed to it in parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Fill the memory.
+    Read,
+    /// Store the memory; with `fua`, completed only when it is stable.
+    Write {
+        /// Stable before it is completed.
+        fua: bool,
+    },
+    /// Make all writes stable that were completed before this was handed in. Offset and length are ignored.
+    Flush,
+    /// The range is no longer needed.
+    Discard,
+    /// Store zeroes; no memory goes with it.
+    WriteZeroes {
+        /// Stable before it is completed.
+        fua: bool,
+    },
+}
+
+/// A request of a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// The front end's name for it, given back in [`Done`].
+    pub tag: u64,
+    /// Which virtual disk.
+    pub disk: DiskId,
+    /// What to do.
+    pub action: Action,
+    /// Where on the virtual disk, a multiple of 512.
+    pub offset_bytes: u64,
+    /// How much, a multiple of 512.
+    pub len_bytes: u64,
+}
+
+/// The memory of a request: as long as the request, or none.
+#[derive(Debug)]
+pub enum Memory {
+    /// None: a flush, a discard, zeroes.
+    None,
+    /// A buffer of the daemon's own ([`Host::buffer`]), of which the first `len_bytes` of the request are used. It comes
+    /// back in [`Done`].
+    Owned(Buffer),
+    /// Pieces of a client's memory.
+    Shared {
+        /// The pieces; take the list from [`Host::segments`], it goes back there by itself.
+        segments: Vec<Segment>,
+        /// What keeps them mapped; dropped when the request is done.
+        keep: Rc<dyn Any>,
+    },
+}
+
+/// A request that is done.
+#[derive(Debug)]
+pub struct Done {
+    /// The front end's name for it.
+    pub tag: u64,
+    /// How it went. After a failed write any part may be stored.
+    pub result: Result<(), IoError>,
+    /// The buffer of [`Memory::Owned`]; give it back ([`Host::give`]) when it is used up.
+    pub buffer: Option<Buffer>,
+}
+
+/// How clients reach virtual disks.
+pub trait FrontEnd {
+    /// Begins to watch its descriptors.
+    fn start(&mut self, host: &mut Host<'_>);
+
+    /// A watched descriptor is ready. It will be told again while it remains so and is watched: take a bounded amount
+    /// of work each time, and watch for [`Interest::NONE`] what cannot be served now.
+    fn ready(&mut self, token: u64, host: &mut Host<'_>);
+
+    /// Looks for requests that come without notification, in shared memory. Returns how many were handed in.
+    fn poll(&mut self, _host: &mut Host<'_>) -> usize {
+        0
+    }
+
+    /// A request is done. Answers may be put together until [`settle`](Self::settle).
+    fn completed(&mut self, done: Done, host: &mut Host<'_>);
+
+    /// The end of a turn: tell clients what was completed, take up what found no room.
+    fn settle(&mut self, _host: &mut Host<'_>) {}
+
+    /// The thread is about to wait: ask clients for notifications. True if there is something to do after all.
+    fn before_sleep(&mut self, _host: &mut Host<'_>) -> bool {
+        false
+    }
+
+    /// When [`on_timer`](Self::on_timer) wants to be called, for clients that say nothing.
+    fn next_deadline(&self) -> Option<Time> {
+        None
+    }
+
+    /// A deadline may have passed.
+    fn on_timer(&mut self, _host: &mut Host<'_>) {}
+
+    /// The daemon is about to end: requests under way are completed after this, and no new ones are taken.
+    fn stop(&mut self, _host: &mut Host<'_>) {}
+}
+
+/// What a front end may do.
+pub struct Host<'a> {
+    pub(crate) front_end: usize,
+    pub(crate) core: &'a mut Core,
+    pub(crate) ring: &'a mut Ring,
+}
+
+impl Host<'_> {
+    /// The time of this turn.
+    #[must_use]
+    pub const fn now(&self) -> Time {
+        self.core.now
+    }
+
+    /// Hands a request in; it will be [completed](FrontEnd::completed), never at once from within this call.
+    ///
+    /// # Errors
+    /// The disk has as many requests under way as it may: nothing was taken, try again after a completion.
+    #[inline]
+    pub fn submit(&mut self, request: Request, memory: Memory) -> Result<(), Full> {
+        self.core.submit(self.front_end, request, memory)
+    }
+
+    /// How many more requests of a disk would be taken now.
+    #[must_use]
+    pub fn room(&self, disk: DiskId) -> usize {
+        self.core.room(disk)
+    }
+
+    /// An empty list for [`Memory::Shared`].
+    pub fn segments(&mut self) -> Vec<Segment> {
+        self.core.spare_lists.pop().unwrap_or_default()
+    }
+
+    /// A buffer of at least `len` bytes for [`Memory::Owned`]; its contents are whatever they are.
+    pub fn buffer(&mut self, len: usize) -> Buffer {
+        self.core.pool.take(len)
+    }
+
+    /// Gives a buffer back.
+    pub fn give(&mut self, buffer: Buffer) {
+        self.core.pool.give(buffer);
+    }
+
+    /// The pool itself, for a front end that keeps buffers of its own.
+    pub const fn pool(&mut self) -> &mut Pool {
+        &mut self.core.pool
+    }
+
+    /// Watches a descriptor, which stays open until it is forgotten.
+    pub fn watch(&mut self, fd: BorrowedFd<'_>, interest: Interest, token: u64) -> WatchId {
+        self.ring.watch(fd, interest, Watcher { front_end: self.front_end, token })
+    }
+
+    /// Changes what a watch is for.
+    pub fn set_interest(&mut self, watch: WatchId, interest: Interest) {
+        self.ring.set_interest(watch, interest);
+    }
+
+    /// Ends a watch; do it before the descriptor is closed.
+    pub fn forget(&mut self, watch: WatchId) {
+        self.ring.forget(watch);
+    }
+}

@@ -1,0 +1,265 @@
+//! NBD: each export is a virtual disk, each connection a client of one.
+//!
+//! What is said and understood is `virtbench_nbd`'s; here bytes and buffers move. Payload is received into the buffer
+//! from which the device writes, and sent from the one into which it has read. All that is ready for a client leaves
+//! with one system call.
+
+mod budget;
+mod client;
+mod listener;
+mod setup;
+mod stream;
+mod tls;
+
+use std::os::fd::AsFd;
+
+use virtbench_fence::{DiskId, Time};
+use virtbench_nbd::server::{Export, ServerConfig};
+
+use self::budget::Budget;
+use self::client::Client;
+use self::stream::Stream;
+use super::{Done, FrontEnd, Host};
+use crate::ring::{Interest, WatchId};
+
+pub use listener::{Listen, Listener, NbdListenError};
+pub use setup::{NbdSetupError, from_config, served};
+pub use tls::{TlsError, TlsFiles, TlsServer};
+
+/// Bytes received ahead of knowing what they are: the requests of a deep queue, or a few with their payload.
+const STAGING_BYTES: usize = 256 << 10;
+/// Clients admitted in one turn.
+const MOST_ACCEPTED: usize = 16;
+/// How long a listener rests when the process has no descriptor left, in nanoseconds.
+const REST_NS: u64 = 100_000_000;
+/// Tokens of listeners begin here, beyond those of clients.
+const LISTENERS: u64 = 1 << 32;
+
+/// An export and the disk that it is.
+#[derive(Debug, Clone)]
+pub struct NbdDisk {
+    /// The disk.
+    pub disk: DiskId,
+    /// What clients see of it.
+    pub export: Export,
+}
+
+/// What the front end is made of.
+pub struct NbdParts {
+    /// What is served.
+    pub disks: Vec<NbdDisk>,
+    /// Where.
+    pub listeners: Vec<Listener>,
+    /// Bounds of a connection, and whether TLS is wanted.
+    pub server: ServerConfig,
+    /// What TLS needs, if it is offered.
+    pub tls: Option<TlsServer>,
+    /// Connections at once at most.
+    pub max_connections: usize,
+    /// Payload of all connections together at most, in bytes; beyond, requests fail with NBD_ENOMEM.
+    pub max_memory_bytes: u64,
+}
+
+/// What all clients share.
+struct Shared {
+    exports: Vec<Export>,
+    disks: Vec<DiskId>,
+    server: ServerConfig,
+    tls: Option<TlsServer>,
+    memory: Budget,
+    staging: Box<[u8]>,
+}
+
+/// A place for a client, used again.
+#[derive(Default)]
+struct Place {
+    client: Option<Client>,
+    /// Told apart from earlier clients at the same place.
+    serial: u32,
+}
+
+/// The NBD front end.
+pub struct NbdFrontEnd {
+    shared: Shared,
+    listeners: Vec<(Listener, Option<WatchId>)>,
+    places: Vec<Place>,
+    /// Places of clients with something to send, to hand in or to look at.
+    touched: Vec<usize>,
+    /// Places of clients that may have said more than their sockets tell.
+    hungry: Vec<usize>,
+    resting_until: Option<Time>,
+    is_stopping: bool,
+}
+
+/// A request's name: the client's serial, its place, its slot.
+fn tag(serial: u32, place: usize, slot: u32) -> u64 {
+    u64::from(serial) << 32 | (place as u64 & 0xffff) << 16 | u64::from(slot & 0xffff)
+}
+
+#[allow(clippy::cast_possible_truncation)] // the parts that `tag` joined
+fn untag(tag: u64) -> (u32, usize, u32) {
+    ((tag >> 32) as u32, (tag >> 16) as usize & 0xffff, tag as u32 & 0xffff)
+}
+
+impl NbdFrontEnd {
+    /// Serves these disks at these listeners.
+    #[must_use]
+    pub fn new(parts: NbdParts) -> Self {
+        let NbdParts { disks, listeners, mut server, tls, max_connections, max_memory_bytes } = parts;
+        server.limits.max_requests = server.limits.max_requests.clamp(1, 0xffff);
+        let (disks, exports) = disks.into_iter().map(|disk| (disk.disk, disk.export)).unzip();
+        let staging = vec![0; STAGING_BYTES].into_boxed_slice();
+        Self {
+            shared: Shared { exports, disks, server, tls, memory: Budget::new(max_memory_bytes), staging },
+            listeners: listeners.into_iter().map(|listener| (listener, None)).collect(),
+            places: (0..max_connections.clamp(1, 0xffff)).map(|_| Place::default()).collect(),
+            touched: Vec::new(),
+            hungry: Vec::new(),
+            resting_until: None,
+            is_stopping: false,
+        }
+    }
+
+    fn accept(&mut self, index: usize, host: &mut Host<'_>) {
+        for _ in 0..MOST_ACCEPTED {
+            let socket = match self.listeners[index].0.accept() {
+                Ok(Some(socket)) => socket,
+                Ok(None) => return,
+                // Nothing that waiting a little would make worse: it is asked for again.
+                Err(_) => return self.rest(host),
+            };
+            // Without a place the client finds the connection closed, rather than wait for ever.
+            let Some(place) = self.places.iter().position(|place| place.client.is_none()) else { continue };
+            let serial = self.places[place].serial.wrapping_add(1);
+            self.places[place].serial = serial;
+            let watch = host.watch(socket.as_fd(), Interest::READ, place as u64);
+            let client = Client::new(Stream::plain(socket), watch, &self.shared.server, host.now());
+            self.places[place].client = Some(client);
+            self.touched.push(place);
+        }
+    }
+
+    /// Stops listening for a moment.
+    fn rest(&mut self, host: &mut Host<'_>) {
+        self.resting_until = Some(host.now().after(REST_NS));
+        for watch in self.listeners.iter().filter_map(|(_, watch)| *watch) {
+            host.set_interest(watch, Interest::NONE);
+        }
+    }
+
+    /// Does something with a client, which is gone if that fails.
+    fn with(
+        &mut self,
+        place: usize,
+        host: &mut Host<'_>,
+        act: impl FnOnce(&mut Client, u64, &mut Shared, &mut Host<'_>) -> Result<(), client::Gone>,
+    ) {
+        let Some(Place { client: slot @ Some(_), serial }) = self.places.get_mut(place) else { return };
+        let Some(client) = slot else { return };
+        let base = tag(*serial, place, 0);
+        match act(client, base, &mut self.shared, host) {
+            Ok(()) => self.touched.push(place),
+            Err(client::Gone) => {
+                if let Some(client) = slot.take() {
+                    client.close(&mut self.shared.memory, host);
+                }
+            }
+        }
+    }
+}
+
+impl FrontEnd for NbdFrontEnd {
+    fn start(&mut self, host: &mut Host<'_>) {
+        for (token, (listener, watch)) in (LISTENERS..).zip(&mut self.listeners) {
+            *watch = Some(host.watch(listener.as_fd(), Interest::READ, token));
+        }
+    }
+
+    fn ready(&mut self, token: u64, host: &mut Host<'_>) {
+        match token.checked_sub(LISTENERS).and_then(|index| usize::try_from(index).ok()) {
+            Some(index) if index < self.listeners.len() && !self.is_stopping => self.accept(index, host),
+            Some(_) => {}
+            None => {
+                let place = usize::try_from(token).unwrap_or(usize::MAX);
+                self.with(place, host, Client::receive);
+            }
+        }
+    }
+
+    fn completed(&mut self, done: Done, host: &mut Host<'_>) {
+        let (serial, place, slot) = untag(done.tag);
+        if self.places.get(place).is_none_or(|place| place.client.is_none() || place.serial != serial) {
+            // The client has left; its request was finished all the same.
+            if let Some(buffer) = done.buffer {
+                self.shared.memory.give(buffer, host);
+            }
+            return;
+        }
+        self.with(place, host, |client, base, shared, host| {
+            client.completed(slot, base, done, &mut shared.memory, host);
+            Ok(())
+        });
+    }
+
+    fn settle(&mut self, host: &mut Host<'_>) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for place in &touched {
+            self.with(*place, host, Client::settle);
+        }
+        // Whoever could not hand everything in is looked at again in the next turn.
+        self.touched.clear();
+        for place in touched {
+            match &self.places[place].client {
+                Some(client) if client.is_waiting_for_room() => self.touched.push(place),
+                Some(client) if client.has_more() => self.hungry.push(place),
+                _ => {}
+            }
+        }
+    }
+
+    fn poll(&mut self, host: &mut Host<'_>) -> usize {
+        let hungry = std::mem::take(&mut self.hungry);
+        for place in &hungry {
+            self.with(*place, host, Client::receive);
+        }
+        hungry.len()
+    }
+
+    fn before_sleep(&mut self, _host: &mut Host<'_>) -> bool {
+        !self.hungry.is_empty()
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        let clients = self.places.iter().filter_map(|place| place.client.as_ref()?.next_deadline());
+        clients.chain(self.resting_until).min()
+    }
+
+    fn on_timer(&mut self, host: &mut Host<'_>) {
+        if self.resting_until.is_some_and(|until| until <= host.now()) {
+            self.resting_until = None;
+            for watch in self.listeners.iter().filter_map(|(_, watch)| *watch) {
+                host.set_interest(watch, Interest::READ);
+            }
+        }
+        for place in 0..self.places.len() {
+            self.with(place, host, |client, _, _, host| client.on_timer(host.now()));
+        }
+    }
+
+    fn stop(&mut self, host: &mut Host<'_>) {
+        self.is_stopping = true;
+        for (listener, watch) in self.listeners.drain(..) {
+            if let Some(watch) = watch {
+                host.forget(watch);
+            }
+            drop(listener);
+        }
+        for place in &mut self.places {
+            if let Some(client) = &mut place.client {
+                client.shut_down();
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! A client's memory: what of it is mapped here, under which addresses.
+
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use vm_memory::mmap::{GuestRegionMmap, MmapRegion};
+use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
+
+use super::wire::WireError;
+
+/// Regions that a client may share.
+pub const MOST_REGIONS: usize = 64;
+/// tmpfs, on which memfds are, and hugetlbfs (`linux/magic.h`): file systems of the kernel's own, whose pages come at
+/// once. A page fault on another kind could wait for ever, for a file server of the client's.
+const TMPFS: i64 = 0x0102_1994;
+const HUGETLBFS: i64 = 0x958_458f6;
+
+/// Mapped memory, by guest-physical address.
+pub type Map = GuestMemoryMmap<()>;
+
+#[derive(Debug, Clone)]
+struct Region {
+    mapped: Arc<GuestRegionMmap<()>>,
+    base: u64,
+    len: u64,
+    /// Where the client itself has it.
+    user: u64,
+}
+
+/// All that a client has shared.
+#[derive(Debug, Clone)]
+pub struct ClientMemory {
+    regions: Vec<Region>,
+    map: Rc<Map>,
+}
+
+/// Where a region is, as messages say it: guest-physical address, length, the client's own address, offset in the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Guest-physical address.
+    pub base: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// The client's own address.
+    pub user: u64,
+    /// Offset in the file.
+    pub offset: u64,
+}
+
+impl ClientMemory {
+    /// None.
+    pub fn new() -> Self {
+        Self { regions: Vec::new(), map: Rc::new(Map::new()) }
+    }
+
+    /// The mapped memory. Whoever holds it keeps it mapped.
+    pub const fn map(&self) -> &Rc<Map> {
+        &self.map
+    }
+
+    /// Replaces everything.
+    ///
+    /// # Errors
+    /// A region cannot be; nothing has changed.
+    pub fn replace(&mut self, regions: Vec<(Place, OwnedFd)>) -> Result<(), WireError> {
+        let mut new = Self::new();
+        for (place, fd) in regions {
+            new.regions.push(Region::map(place, fd)?);
+        }
+        new.rebuild()?;
+        *self = new;
+        Ok(())
+    }
+
+    /// Adds a region.
+    ///
+    /// # Errors
+    /// It cannot be; nothing has changed.
+    pub fn add(&mut self, place: Place, fd: OwnedFd) -> Result<(), WireError> {
+        let mut new = self.clone();
+        new.regions.push(Region::map(place, fd)?);
+        new.rebuild()?;
+        *self = new;
+        Ok(())
+    }
+
+    /// Takes a region away; what is under way in it keeps it mapped.
+    ///
+    /// # Errors
+    /// There is no such region.
+    pub fn remove(&mut self, place: Place) -> Result<(), WireError> {
+        let is =
+            |region: &Region| (region.base, region.len, region.user) == (place.base, place.len, place.user);
+        let at = self.regions.iter().position(is).ok_or(WireError::Malformed("no such region"))?;
+        self.regions.remove(at);
+        self.rebuild()
+    }
+
+    fn rebuild(&mut self) -> Result<(), WireError> {
+        if self.regions.len() > MOST_REGIONS {
+            return Err(WireError::Malformed("too many regions of memory"));
+        }
+        self.regions.sort_by_key(|region| region.base);
+        let mapped: Vec<_> = self.regions.iter().map(|region| Arc::clone(&region.mapped)).collect();
+        self.map = match mapped.is_empty() {
+            true => Rc::new(Map::new()),
+            false => Rc::new(
+                Map::from_arc_regions(mapped)
+                    .map_err(|_| WireError::Malformed("regions of memory overlap"))?,
+            ),
+        };
+        Ok(())
+    }
+
+    /// From an address of the client's own, as rings are given, to a guest-physical one.
+    pub fn translate(&self, user: u64) -> Result<GuestAddress, WireError> {
+        let find = |region: &Region| {
+            let into = user.checked_sub(region.user).filter(|into| *into < region.len)?;
+            Some(GuestAddress(region.base + into))
+        };
+        self.regions.iter().find_map(find).ok_or(WireError::Malformed("an address outside shared memory"))
+    }
+}
+
+impl Region {
+    fn map(place: Place, fd: OwnedFd) -> Result<Self, WireError> {
+        let Place { base, len, user, offset } = place;
+        let cannot = |_| WireError::Malformed("memory that cannot be mapped");
+        let kind = rustix::fs::fstatfs(fd.as_fd()).map_err(WireError::Socket)?.f_type;
+        if ![TMPFS, HUGETLBFS].contains(&kind) {
+            return Err(WireError::Malformed("memory that is neither memfd, tmpfs nor hugetlbfs"));
+        }
+        let stat = rustix::fs::fstat(fd.as_fd()).map_err(WireError::Socket)?;
+        let end = offset.checked_add(len);
+        let inside = end.is_some_and(|end| i64::try_from(end).is_ok_and(|end| end <= stat.st_size));
+        let wraps = base.checked_add(len).is_none() || user.checked_add(len).is_none();
+        if len == 0 || wraps || !inside {
+            return Err(WireError::Malformed("memory that is not there"));
+        }
+        let size = usize::try_from(len).map_err(|_| WireError::Malformed("memory that cannot be mapped"))?;
+        let mapping = MmapRegion::from_file(FileOffset::new(File::from(fd), offset), size).map_err(cannot)?;
+        let mapped = GuestRegionMmap::new(mapping, GuestAddress(base))
+            .ok_or(WireError::Malformed("memory that is not there"))?;
+        Ok(Self { mapped: Arc::new(mapped), base, len, user })
+    }
+}

@@ -1,0 +1,409 @@
+//! vhost-user-blk: a guest's rings in shared memory, a virtual disk for each socket.
+//!
+//! One client at a time. It may go and come back, and finds what it had asked for done again if this server has
+//! changed meanwhile. What it sends is distrusted: a ring that says what cannot be is stopped, a connection that makes no
+//! sense is closed, and nobody else notices.
+
+mod blk;
+mod chain;
+mod inflight;
+mod memory;
+mod session;
+mod vring;
+mod wire;
+
+use std::os::fd::AsFd;
+use std::rc::Rc;
+
+use virtbench_fence::{DiskId, Time};
+
+use self::blk::{Device, Parsed, Status, What};
+use self::chain::{Chain, Violation};
+use self::memory::Map;
+use self::session::{After, Session};
+use self::vring::indirect;
+use self::wire::WireError;
+use super::listen::Listener;
+use super::{Done, FrontEnd, Host, Memory, Request};
+use crate::journal::Journal;
+use crate::ring::{Interest, WatchId};
+
+const LISTENER: u64 = 0;
+const CONNECTION: u64 = 1;
+/// The first of the rings' kicks.
+const KICKS: u64 = 2;
+/// Messages taken in one turn at most.
+const MOST_MESSAGES: usize = 16;
+/// Heads taken from a ring in one turn at most.
+const MOST_HEADS: usize = 128;
+/// A client that says nothing for so long after it has connected is sent away.
+const SILENCE_NS: u64 = 10_000_000_000;
+
+/// A request of the client's that is under way.
+struct Taken {
+    /// Of which connection.
+    connection: u64,
+    ring: u16,
+    head: u16,
+    status: *mut u8,
+    written: u32,
+    /// What `status` is in.
+    _map: Rc<Map>,
+}
+
+/// One virtual disk, served at one socket.
+pub struct VhostUserBlk {
+    disk: DiskId,
+    device: Device,
+    listener: Listener,
+    listening: Option<WatchId>,
+    session: Option<Session>,
+    /// Number of the present connection, or the last.
+    connection: u64,
+    /// When the client is sent away unless it says something.
+    silent_until: Option<Time>,
+    taken: Vec<Option<Taken>>,
+    free: Vec<u32>,
+    /// Requests under way of connections that are over. Until they are done nobody else is let in: they could
+    /// overtake what comes next.
+    orphans: usize,
+    /// Clients were asked to tell us of new requests.
+    listens: bool,
+    stopping: bool,
+    chain: Chain,
+    heads: Vec<u16>,
+    journal: Journal,
+}
+
+/// What a [`VhostUserBlk`] serves.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// Which virtual disk.
+    pub disk: DiskId,
+    /// Its name, for the guest and for log lines.
+    pub name: String,
+    /// Its size in bytes.
+    pub size_bytes: u64,
+    /// What requests are multiples of, in bytes.
+    pub block_bytes: u32,
+    /// Rings.
+    pub queues: u16,
+    /// Writes are refused.
+    pub read_only: bool,
+}
+
+impl VhostUserBlk {
+    /// Serves a disk at a socket.
+    #[must_use]
+    pub fn new(listener: Listener, served: Served) -> Self {
+        let Served { disk, name, size_bytes, block_bytes, queues, read_only } = served;
+        Self {
+            disk,
+            journal: Journal::new(format!("disk {name}")),
+            device: Device { size_bytes, block_bytes, queues, read_only, id: name },
+            listener,
+            listening: None,
+            session: None,
+            connection: 0,
+            silent_until: None,
+            taken: Vec::new(),
+            free: Vec::new(),
+            orphans: 0,
+            listens: false,
+            stopping: false,
+            chain: Chain::default(),
+            heads: Vec::new(),
+        }
+    }
+
+    fn accept(&mut self, host: &mut Host<'_>) {
+        let client = match self.listener.accept() {
+            Ok(None) => return,
+            Ok(Some(client)) => client,
+            Err(error) => return self.journal.note(format_args!("a client cannot be accepted: {error}")),
+        };
+        if self.session.is_some() {
+            return self.journal.note("a second client was sent away: there is one already");
+        }
+        self.connection += 1;
+        let watch = host.watch(client.as_fd(), Interest::READ, CONNECTION);
+        self.session = Some(Session::new(client, watch, self.device.queues));
+        self.silent_until = Some(host.now().after(SILENCE_NS));
+    }
+
+    fn close(&mut self, host: &mut Host<'_>, why: &WireError) {
+        let Some(session) = self.session.take() else { return };
+        self.silent_until = None;
+        host.forget(session.watch);
+        for watch in session.rings.iter().filter_map(|ring| ring.kick.as_ref().and_then(|kick| kick.1)) {
+            host.forget(watch);
+        }
+        self.orphans = self.taken.len() - self.free.len();
+        if self.orphans > 0 {
+            self.listen_for(host, Interest::NONE);
+        }
+        if !matches!(why, WireError::Closed) {
+            self.journal.note(format_args!("the connection was closed: {why}"));
+        }
+    }
+
+    fn listen_for(&self, host: &mut Host<'_>, interest: Interest) {
+        if let Some(watch) = self.listening {
+            host.set_interest(watch, interest);
+        }
+    }
+
+    /// Does what messages say. An error ends the connection.
+    fn converse(&mut self, host: &mut Host<'_>) -> Result<(), WireError> {
+        for _ in 0..MOST_MESSAGES {
+            let Some(session) = &mut self.session else { return Ok(()) };
+            if session.stopping.is_some() {
+                return Ok(());
+            }
+            let Some(message) = session.receive()? else { return Ok(()) };
+            self.silent_until = None;
+            match session.handle(message, &self.device)? {
+                After::Nothing => {}
+                After::Kick(number) => {
+                    let ring = &mut session.rings[usize::from(number)];
+                    if let Some((kick, watch)) = &mut ring.kick {
+                        *watch = Some(host.watch(kick.as_fd(), Interest::READ, KICKS + u64::from(number)));
+                    }
+                }
+                After::Stopping(number) => {
+                    let ring = &mut session.rings[usize::from(number)];
+                    if let Some((_, Some(watch))) = ring.kick.take() {
+                        host.forget(watch);
+                    }
+                    ring.enable(false);
+                    host.set_interest(session.watch, Interest::NONE);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Answers a client that waits for a ring to have nothing under way.
+    fn finish_stopping(&mut self, host: &mut Host<'_>) -> Result<(), WireError> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        if let Some(number) = session.stopping
+            && session.rings[usize::from(number)].taken == 0
+        {
+            session.stopped_at(number)?;
+            host.set_interest(session.watch, Interest::READ);
+        }
+        Ok(())
+    }
+
+    /// Takes requests from one ring. Gives how many.
+    #[inline]
+    fn serve(&mut self, number: usize, host: &mut Host<'_>) -> usize {
+        let Some(session) = &mut self.session else { return 0 };
+        if !session.rings[number].is_running() {
+            return 0;
+        }
+        let map = Rc::clone(session.memory.map());
+        let most = host.room(self.disk).min(MOST_HEADS);
+        let mut heads = std::mem::take(&mut self.heads);
+        heads.clear();
+        let inflight = session.inflight.as_ref();
+        let mut done = 0;
+        let mut found = session.rings[number].take(&map, inflight, most, &mut heads);
+        if found.is_ok() {
+            for &head in &heads {
+                if let Err(violation) = self.begin(number, head, &map, host) {
+                    found = Err(violation);
+                    break;
+                }
+                done += 1;
+            }
+        }
+        let lost = heads.len() - done;
+        self.heads = heads;
+        if let Err(violation) = found {
+            self.fail(number, lost, violation);
+        }
+        done
+    }
+
+    fn fail(&mut self, number: usize, lost: usize, violation: Violation) {
+        if let Some(ring) = self.session.as_mut().and_then(|session| session.rings.get_mut(number)) {
+            let told = !ring.is_sound();
+            ring.fail(lost);
+            if told {
+                return;
+            }
+            self.journal.note(format_args!("ring {number} was stopped: {violation}"));
+        }
+    }
+
+    /// Takes one request in hand.
+    #[inline]
+    fn begin(
+        &mut self,
+        number: usize,
+        head: u16,
+        map: &Rc<Map>,
+        host: &mut Host<'_>,
+    ) -> Result<(), Violation> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        let table = session.rings[number].table();
+        self.chain.walk(map, table, head, indirect(session.features))?;
+        let mut segments = host.segments();
+        let Parsed { what, status, written } =
+            self.device.parse(&self.chain, session.features, &mut segments)?;
+        let ring = u16::try_from(number).unwrap_or(u16::MAX);
+        let taken = Taken { connection: self.connection, ring, head, status, written, _map: Rc::clone(map) };
+        let (action, offset_bytes, len_bytes) = match what {
+            What::Do { action, offset_bytes, len_bytes } => (action, offset_bytes, len_bytes),
+            What::Answer(status) => return self.answer(&taken, status),
+        };
+        let memory = if segments.is_empty() {
+            Memory::None
+        } else {
+            Memory::Shared { segments, keep: Rc::clone(map) as Rc<dyn std::any::Any> }
+        };
+        let tag = self.keep(taken);
+        let request = Request { tag: tag.into(), disk: self.disk, action, offset_bytes, len_bytes };
+        if host.submit(request, memory).is_err()
+            && let Some(taken) = self.release(tag)
+        {
+            return self.answer(&taken, Status::IoError);
+        }
+        Ok(())
+    }
+
+    /// Gives a request back to its ring.
+    #[inline]
+    fn answer(&mut self, taken: &Taken, status: Status) -> Result<(), Violation> {
+        let Some(session) = &mut self.session else { return Ok(()) };
+        // SAFETY: a byte of the memory that `_map` keeps mapped.
+        unsafe { taken.status.write_volatile(status as u8) };
+        let written = if status == Status::Ok { taken.written } else { 1 };
+        // The ring lies where it does now, which need not be where the request was found.
+        let map = Rc::clone(session.memory.map());
+        let inflight = session.inflight.as_ref();
+        session.rings[usize::from(taken.ring)].give(&map, inflight, taken.head, written)
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // bounded by the requests of a disk
+    fn keep(&mut self, taken: Taken) -> u32 {
+        if let Some(place) = self.free.pop() {
+            self.taken[place as usize] = Some(taken);
+            return place;
+        }
+        self.taken.push(Some(taken));
+        self.taken.len() as u32 - 1
+    }
+
+    fn release(&mut self, tag: u32) -> Option<Taken> {
+        let taken = self.taken.get_mut(tag as usize)?.take()?;
+        self.free.push(tag);
+        Some(taken)
+    }
+
+    /// Something for each running ring; what goes wrong stops that ring.
+    fn each_ring(&mut self, mut act: impl FnMut(&mut vring::Vring, &Map) -> Result<(), Violation>) {
+        let rings = self.session.as_ref().map_or(0, |session| session.rings.len());
+        for number in 0..rings {
+            let Some(session) = &mut self.session else { return };
+            let ring = &mut session.rings[number];
+            if !ring.is_sound() {
+                continue;
+            }
+            if let Err(violation) = act(ring, session.memory.map()) {
+                self.fail(number, 0, violation);
+            }
+        }
+    }
+}
+
+impl FrontEnd for VhostUserBlk {
+    fn start(&mut self, host: &mut Host<'_>) {
+        self.listening = Some(host.watch(self.listener.socket().as_fd(), Interest::READ, LISTENER));
+    }
+
+    fn ready(&mut self, token: u64, host: &mut Host<'_>) {
+        match token {
+            LISTENER => self.accept(host),
+            CONNECTION => {
+                if let Err(why) = self.converse(host) {
+                    self.close(host, &why);
+                }
+            }
+            kick => {
+                let number = usize::try_from(kick - KICKS).unwrap_or(usize::MAX);
+                let ring = self.session.as_ref().and_then(|session| session.rings.get(number));
+                if let Some((kick, _)) = ring.and_then(|ring| ring.kick.as_ref()) {
+                    let mut count = [0; 8];
+                    let _ = rustix::io::read(kick, &mut count);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn poll(&mut self, host: &mut Host<'_>) -> usize {
+        if self.stopping {
+            return 0;
+        }
+        if std::mem::take(&mut self.listens) {
+            self.each_ring(vring::Vring::look);
+        }
+        let rings = self.session.as_ref().map_or(0, |session| session.rings.len());
+        (0..rings).map(|number| self.serve(number, host)).sum()
+    }
+
+    #[inline]
+    fn completed(&mut self, done: Done, host: &mut Host<'_>) {
+        let tag = u32::try_from(done.tag).unwrap_or(u32::MAX);
+        let Some(taken) = self.release(tag) else { return };
+        if taken.connection != self.connection || self.session.is_none() {
+            self.orphans = self.orphans.saturating_sub(1);
+            if self.orphans == 0 {
+                self.listen_for(host, Interest::READ);
+            }
+            return;
+        }
+        let status = if done.result.is_ok() { Status::Ok } else { Status::IoError };
+        if let Err(violation) = self.answer(&taken, status) {
+            self.fail(usize::from(taken.ring), 0, violation);
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, host: &mut Host<'_>) {
+        self.each_ring(vring::Vring::tell);
+        if let Err(why) = self.finish_stopping(host) {
+            self.close(host, &why);
+        }
+    }
+
+    fn before_sleep(&mut self, host: &mut Host<'_>) -> bool {
+        if self.stopping || host.room(self.disk) == 0 {
+            return false;
+        }
+        self.listens = true;
+        let mut more = false;
+        self.each_ring(|ring, map| {
+            more |= ring.is_running() && ring.listen(map)? && ring.has_room();
+            Ok(())
+        });
+        more
+    }
+
+    fn next_deadline(&self) -> Option<Time> {
+        self.silent_until
+    }
+
+    fn on_timer(&mut self, host: &mut Host<'_>) {
+        if self.silent_until.is_some_and(|until| until <= host.now()) {
+            self.close(host, &WireError::Malformed("it said nothing"));
+        }
+    }
+
+    fn stop(&mut self, host: &mut Host<'_>) {
+        self.stopping = true;
+        self.listen_for(host, Interest::NONE);
+    }
+}

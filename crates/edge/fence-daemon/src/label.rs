@@ -1,0 +1,218 @@
+//! The label of the device that virtual disks live on: whose bytes are whose, so that a configuration that was changed
+//! cannot give one disk's data to another.
+//!
+//! It is text behind a short header, in the device's first 64 KiB.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use virtbench_fence::DiskConfig;
+
+use crate::config::Config;
+use crate::memory::Buffer;
+
+const MAGIC: &[u8; 8] = b"vbfence\x01";
+const BYTES: usize = 64 << 10;
+const HEADER_BYTES: usize = 16;
+
+/// Which device this is, and how it is divided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Label {
+    /// Identity, new with every format.
+    pub uuid: [u8; 16],
+    /// Partitions.
+    #[serde(rename = "disk")]
+    pub disks: Vec<Partition>,
+}
+
+/// One virtual disk's place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Partition {
+    /// Its name.
+    pub name: String,
+    /// Where it begins.
+    pub offset_bytes: u64,
+    /// Its size.
+    pub size_bytes: u64,
+}
+
+/// Why a device may not be used as it is.
+#[derive(Debug, Error)]
+pub enum LabelError {
+    /// It was never formatted, or something else has overwritten it.
+    #[error("{device} has no label of a fence: format it first (virtbench fence format)")]
+    None {
+        /// Which.
+        device: String,
+    },
+    /// There is data.
+    #[error("{device} has data of something else: --force formats it all the same and gives that up")]
+    Foreign {
+        /// Which.
+        device: String,
+    },
+    /// It is divided in another way.
+    #[error("{device}: {change}: configure it as it was, or format anew and give up what is on it")]
+    Changed {
+        /// Which.
+        device: String,
+        /// How.
+        change: String,
+    },
+    /// The cache has what the disks have not.
+    #[error(
+        "{device}: the cache holds blocks that are not yet on it: serve it once and stop, or --force gives them up"
+    )]
+    Dirty {
+        /// Which.
+        device: String,
+    },
+    /// It cannot be read or written.
+    #[error("{device}: {action}: {source}")]
+    Io {
+        /// Which.
+        device: String,
+        /// What failed.
+        action: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Reads `len` bytes at `offset` of a device opened for direct I/O; lengths are whole blocks.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_at(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
+    let mut buffer = Buffer::zeroed(len);
+    file.read_exact_at(&mut buffer, offset)?;
+    Ok(buffer)
+}
+
+/// Writes whole blocks.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    let mut buffer = Buffer::zeroed(bytes.len());
+    buffer.copy_from_slice(bytes);
+    file.write_all_at(&buffer, offset)
+}
+
+impl Label {
+    /// A new label for what is configured.
+    #[must_use]
+    pub fn new(config: &Config, uuid: [u8; 16]) -> Self {
+        let place = |(disk, placed): (&crate::config::DiskTable, DiskConfig)| Partition {
+            name: disk.name.clone(),
+            offset_bytes: placed.offset_bytes,
+            size_bytes: placed.size_bytes,
+        };
+        Self { uuid, disks: config.disks.iter().zip(config.place(&uuid)).map(place).collect() }
+    }
+
+    /// The label of a device, if it has one.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    pub fn read(file: &File, device: &str) -> Result<Option<Self>, LabelError> {
+        let bytes = read_at(file, 0, BYTES).map_err(|source| LabelError::Io {
+            device: device.to_owned(),
+            action: "reading the label",
+            source,
+        })?;
+        Ok(Self::decode(&bytes))
+    }
+
+    /// Makes it the device's.
+    ///
+    /// # Errors
+    /// The device cannot be written.
+    pub fn write(&self, file: &File, device: &str) -> Result<(), LabelError> {
+        write_at(file, 0, &self.encode()).map_err(|source| LabelError::Io {
+            device: device.to_owned(),
+            action: "writing the label",
+            source,
+        })
+    }
+
+    /// Whether the beginning of a device is empty.
+    ///
+    /// # Errors
+    /// The device cannot be read.
+    pub fn is_empty(file: &File, device: &str) -> Result<bool, LabelError> {
+        let bytes = read_at(file, 0, BYTES).map_err(|source| LabelError::Io {
+            device: device.to_owned(),
+            action: "reading its beginning",
+            source,
+        })?;
+        Ok(bytes.iter().all(|byte| *byte == 0))
+    }
+
+    /// Whether the device is divided as configured.
+    ///
+    /// # Errors
+    /// What has changed.
+    pub fn check(&self, config: &Config, device: &str) -> Result<(), LabelError> {
+        let wanted = Self::new(config, self.uuid);
+        let of = |label: &Self, place: usize| match label.disks.get(place) {
+            Some(disk) => format!("{} of {} bytes at {}", disk.name, disk.size_bytes, disk.offset_bytes),
+            None => "none".to_owned(),
+        };
+        let count = self.disks.len().max(wanted.disks.len());
+        match (0..count).find(|&place| self.disks.get(place) != wanted.disks.get(place)) {
+            None => Ok(()),
+            Some(place) => Err(LabelError::Changed {
+                device: device.to_owned(),
+                change: format!("disk {place} was {}, configured is {}", of(self, place), of(&wanted, place)),
+            }),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let text = toml::to_string(self).unwrap_or_default();
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(u32::try_from(text.len()).unwrap_or(0).to_le_bytes());
+        bytes.extend(crc32c::crc32c(text.as_bytes()).to_le_bytes());
+        bytes.extend(text.as_bytes());
+        bytes.resize(BYTES, 0);
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let word = |at: usize| bytes.get(at..at + 4)?.try_into().ok().map(u32::from_le_bytes);
+        if bytes.get(..8)? != MAGIC {
+            return None;
+        }
+        let len = word(8)? as usize;
+        let text = bytes.get(HEADER_BYTES..HEADER_BYTES.checked_add(len)?)?;
+        if crc32c::crc32c(text) != word(12)? {
+            return None;
+        }
+        toml::from_str(std::str::from_utf8(text).ok()?).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn label() -> Label {
+        let disk = |name: &str, offset_bytes| Partition { name: name.into(), offset_bytes, size_bytes: 4096 };
+        Label { uuid: [7; 16], disks: vec![disk("a", 1 << 20), disk("b", 2 << 20)] }
+    }
+
+    #[test]
+    fn a_label_is_read_as_it_was_written_or_not_at_all() {
+        let mut bytes = label().encode();
+        assert_eq!(Label::decode(&bytes), Some(label()));
+        assert_eq!(Label::decode(&bytes[..10]), None);
+        bytes[20] ^= 1;
+        assert_eq!(Label::decode(&bytes), None);
+        bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
+        assert_eq!(Label::decode(&bytes), None);
+    }
+}

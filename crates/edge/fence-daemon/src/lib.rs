@@ -1,0 +1,23 @@
+//! The fence's daemon: virtual disks for real guests, over real devices.
+//!
+//! ```text
+//!  guests --- vhost-user-blk, NBD --- FrontEnd --submit--> Core (fence, requests, flights) --start--> Backend
+//!                                        ^                   |    ^                                     |
+//!                                        +-----completed-----+    +---------------finished--------------+
+//!                                     all on one thread, waiting on one Ring
+//! ```
+//!
+//! The same core as the simulator's decides everything; this crate carries data and time.
+
+pub mod config;
+pub mod device;
+pub mod frontend;
+mod journal;
+pub mod label;
+pub mod memory;
+pub mod metrics;
+pub mod ring;
+pub mod runtime;
+mod serve;
+
+pub use serve::{Daemon, ServeError, format};

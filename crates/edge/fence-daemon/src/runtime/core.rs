@@ -1,0 +1,206 @@
+//! The fence with what it needs to act: requests on one side, device I/Os on the other.
+
+use std::sync::Arc;
+
+use thiserror::Error;
+use virtbench_fence::{BufferId, Completion, DeviceIo, DiskId, Effect, Fence, IoError, RequestId, Time};
+
+use super::flight::{Flights, Sources};
+use super::requests::{Part, Pending, Table};
+use crate::device::{Backend, Facts, Finished, Io};
+use crate::frontend::{Done, Memory, Request};
+use crate::memory::{Pool, Segment};
+use crate::metrics::Figures;
+use crate::ring::Ring;
+
+/// The slow and the fast device, where they are there.
+pub(super) type Devices = [Option<Box<dyn Backend>>; 2];
+
+/// A disk has as many requests under way as it may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("the disk has as many requests under way as it may")]
+pub struct Full;
+
+/// The state that front ends reach through their [`Host`](crate::frontend::Host).
+pub struct Core {
+    pub(crate) now: Time,
+    pub(crate) pool: Pool,
+    pub(crate) spare_lists: Vec<Vec<Segment>>,
+    fence: Fence,
+    requests: Table,
+    max_request_bytes: u32,
+    flights: Flights,
+    figures: Arc<Figures>,
+    /// Device I/Os that could not even be started.
+    refused: Vec<Finished>,
+    /// Completed, for front ends to be told.
+    done: Vec<(usize, Done)>,
+}
+
+impl Core {
+    pub(super) fn new(
+        fence: Fence,
+        disks: usize,
+        most_per_disk: usize,
+        max_request_bytes: u32,
+        facts: [Facts; 2],
+        figures: Arc<Figures>,
+    ) -> Self {
+        let flights = Flights::new(fence.scratch_blocks(), max_request_bytes as usize, facts);
+        Self {
+            now: Time::ZERO,
+            pool: Pool::default(),
+            spare_lists: Vec::new(),
+            fence,
+            requests: Table::new(disks, most_per_disk),
+            max_request_bytes,
+            flights,
+            figures,
+            refused: Vec::new(),
+            done: Vec::new(),
+        }
+    }
+
+    pub(crate) fn room(&self, disk: DiskId) -> usize {
+        self.requests.room(disk)
+    }
+
+    /// Writes down how everything stands, for whoever reads the figures.
+    pub(super) fn publish(&self) {
+        self.figures.stand(self.requests.per_disk(), self.fence.cache_counts());
+    }
+
+    /// Requests under way.
+    pub(super) const fn pending(&self) -> usize {
+        self.requests.len()
+    }
+
+    pub(super) fn next_deadline(&self) -> Option<Time> {
+        self.fence.next_deadline()
+    }
+
+    pub(super) fn on_timer(&mut self) {
+        self.fence.on_timer(self.now);
+    }
+
+    #[inline]
+    pub(crate) fn submit(&mut self, front_end: usize, request: Request, memory: Memory) -> Result<(), Full> {
+        if self.requests.room(request.disk) == 0 {
+            return Err(Full);
+        }
+        let index = self.requests.insert(Pending::new(front_end, request, memory, self.now));
+        self.hand_over(index);
+        Ok(())
+    }
+
+    /// Hands as much of a request to the fence as it may have at once.
+    #[inline]
+    fn hand_over(&mut self, index: u32) {
+        while let Some(pending) = self.requests.get_mut(index)
+            && let Some(part) = pending.next_part(self.max_request_bytes)
+        {
+            let (disk, offset) = (pending.request.disk, pending.request.offset_bytes);
+            self.submit_part(index, disk, offset, part);
+        }
+    }
+
+    #[inline]
+    fn submit_part(&mut self, index: u32, disk: DiskId, offset_bytes: u64, part: Part) {
+        let request = virtbench_fence::Request {
+            id: RequestId(index.into()),
+            disk,
+            op: part.op,
+            offset_bytes: offset_bytes.saturating_add(part.at_bytes),
+            len_bytes: part.len_bytes,
+            // The request, and where in its memory the part begins.
+            buffer: BufferId(part.at_bytes << 32 | u64::from(index)),
+        };
+        self.fence.submit(self.now, request);
+    }
+
+    /// Carries out what the fence wants; devices may be finished with some of it at once. False if it wants nothing.
+    #[inline]
+    pub(super) fn carry_out(&mut self, devices: &mut Devices, ring: &mut Ring) -> bool {
+        let mut any = false;
+        while let Some(effect) = self.fence.poll_effect() {
+            any = true;
+            match effect {
+                Effect::Dispatch(io) => self.dispatch(io, devices, ring),
+                Effect::Copy { from, to, len_bytes } => {
+                    let sources = Sources { fence: &self.fence, requests: &self.requests };
+                    self.flights.copy(&sources, from, to, len_bytes);
+                }
+                Effect::Complete { request, result } => self.answered(request, result),
+            }
+        }
+        any
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // what `submit` made of an index
+    fn answered(&mut self, request: RequestId, result: Result<(), IoError>) {
+        let index = request.0 as u32;
+        let Some(pending) = self.requests.get_mut(index) else { return };
+        if pending.answered(result) {
+            if let Some(pending) = self.requests.remove(index) {
+                let front_end = pending.front_end;
+                let (request, response_ns) = (pending.request, self.now.since(pending.begun));
+                let (done, list) = pending.finish();
+                let well = done.result.is_ok();
+                self.figures.completed(
+                    request.disk.index(),
+                    request.action,
+                    request.len_bytes,
+                    response_ns,
+                    well,
+                );
+                self.done.push((front_end, done));
+                if let Some(mut list) = list {
+                    list.clear();
+                    self.spare_lists.push(list);
+                }
+            }
+            return;
+        }
+        if let Some(part) = pending.closing_flush() {
+            let disk = pending.request.disk;
+            self.submit_part(index, disk, 0, part);
+        } else {
+            self.hand_over(index);
+        }
+    }
+
+    /// Completions for front ends, the oldest first.
+    pub(super) const fn done(&mut self) -> &mut Vec<(usize, Done)> {
+        &mut self.done
+    }
+
+    #[inline]
+    fn dispatch(&mut self, io: DeviceIo, devices: &mut Devices, ring: &mut Ring) {
+        let sources = Sources { fence: &self.fence, requests: &self.requests };
+        let segments = self.flights.begin(&sources, &mut self.pool, io);
+        let slot = io.id.slot();
+        match (&mut devices[io.device.index()], segments) {
+            (Some(backend), Some(segments)) => {
+                let DeviceIo { op, offset_bytes, len_bytes, .. } = io;
+                backend.start(self.now, &Io { slot, op, offset_bytes, len_bytes, segments }, ring);
+            }
+            // A device that is not there, or memory that has gone: the fence hears of it as of any failure.
+            _ => self.refused.push(Finished { slot, result: Err(IoError::Device(libc::ENXIO)) }),
+        }
+    }
+
+    /// A device's I/O is over.
+    #[inline]
+    pub(super) fn finished(&mut self, finished: Finished) {
+        let sources = Sources { fence: &self.fence, requests: &self.requests };
+        let Some((io, data_crc)) = self.flights.end(&sources, &mut self.pool, finished) else { return };
+        let completion = Completion { io, result: finished.result, data_crc };
+        let known = self.fence.on_device(self.now, completion);
+        debug_assert!(known.is_ok(), "the flights and the fence disagree: {known:?}");
+    }
+
+    /// The next I/O that could not be started.
+    pub(super) fn refused(&mut self) -> Option<Finished> {
+        self.refused.pop()
+    }
+}

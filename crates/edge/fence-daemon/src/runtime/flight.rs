@@ -1,0 +1,224 @@
+//! Device I/Os in flight: the memory of each, and what is copied and summed on the way.
+//!
+//! Data goes straight between a guest's memory and a device, except where its checksum counts: what is summed must be
+//! what is stored, and a guest may change its memory at any time. Such blocks go through memory of our own, as does
+//! what is not aligned for the device, and what the core itself writes.
+
+use virtbench_fence::{BufferId, Data, DeviceIo, DeviceOp, Fence, IoId};
+
+use super::requests::Table;
+use crate::device::{Facts, Finished};
+use crate::frontend::{Action, Memory};
+use crate::memory::{self, Buffer, Pool, Segment};
+
+const SCRATCH_BYTES: usize = 4096;
+/// Pieces of one I/O that the kernel takes (`UIO_MAXIOV`).
+const MOST_PIECES: usize = 1024;
+
+/// Where the memory that the core names is found.
+pub(super) struct Sources<'a> {
+    pub(super) fence: &'a Fence,
+    pub(super) requests: &'a Table,
+}
+
+#[derive(Debug, Default)]
+struct Flight {
+    io: Option<DeviceIo>,
+    segments: Vec<Segment>,
+    /// Memory of our own in place of what the I/O names.
+    bounce: Option<Buffer>,
+    /// Of what is being written.
+    crc: u32,
+}
+
+/// All of them, by slot.
+#[derive(Debug)]
+pub(super) struct Flights {
+    flights: Vec<Flight>,
+    facts: [Facts; 2],
+    scratch: Buffer,
+    scratch_blocks: usize,
+    zeroes: Buffer,
+    /// A list used by copies.
+    list: Vec<Segment>,
+}
+
+impl Flights {
+    pub(super) fn new(scratch_blocks: usize, max_request_bytes: usize, facts: [Facts; 2]) -> Self {
+        Self {
+            flights: Vec::new(),
+            facts,
+            scratch: Buffer::zeroed(scratch_blocks * SCRATCH_BYTES),
+            scratch_blocks,
+            zeroes: Buffer::zeroed(max_request_bytes),
+            list: Vec::new(),
+        }
+    }
+
+    /// Takes an I/O in. Gives its memory, in the form that its device wants; `None` if there is no such memory.
+    #[inline]
+    pub(super) fn begin(
+        &mut self,
+        sources: &Sources<'_>,
+        pool: &mut Pool,
+        io: DeviceIo,
+    ) -> Option<&[Segment]> {
+        let index = io.id.slot() as usize;
+        if self.flights.len() <= index {
+            self.flights.resize_with(index + 1, Flight::default);
+        }
+        let mut flight = std::mem::take(&mut self.flights[index]);
+        flight.io = Some(io);
+        flight.segments.clear();
+        let found = self.prepare(sources, pool, &io, &mut flight);
+        self.flights[index] = flight;
+        found.then(|| self.flights[index].segments.as_slice())
+    }
+
+    fn prepare(&self, sources: &Sources<'_>, pool: &mut Pool, io: &DeviceIo, flight: &mut Flight) -> bool {
+        let len = io.len_bytes as usize;
+        let writes = io.op == DeviceOp::Write;
+        if io.data == Data::Core {
+            let Some(bytes) = sources.fence.bytes(io.id) else { return false };
+            let mut bounce = pool.take(len);
+            bounce[..len].copy_from_slice(bytes);
+            bounce_with(flight, bounce, len);
+            return bytes.len() == len;
+        }
+        if !self.locate(sources, io.data, len, &mut flight.segments) {
+            return false;
+        }
+        let foreign = matches!(io.data, Data::Guest { .. });
+        if foreign && (io.wants_crc || !self.fits(io.device.index(), &flight.segments)) {
+            let mut bounce = pool.take(len);
+            if writes {
+                memory::gather(&flight.segments, &mut bounce[..len]);
+            }
+            bounce_with(flight, bounce, len);
+        }
+        if io.wants_crc && writes {
+            flight.crc = self.crc(io, flight);
+        }
+        true
+    }
+
+    /// Whether a device takes memory as it is.
+    #[inline]
+    fn fits(&self, device: usize, segments: &[Segment]) -> bool {
+        let Facts { block_bytes, memory_alignment, .. } = self.facts[device];
+        let (block, memory) = (block_bytes as usize - 1, memory_alignment as usize - 1);
+        let one = |segment: &Segment| segment.base() as usize & memory == 0 && segment.len() & block == 0;
+        segments.len() <= MOST_PIECES && segments.iter().all(one)
+    }
+
+    /// Appends the pieces that hold `len` bytes of `data`; false if there are not so many.
+    #[inline]
+    fn locate(&self, sources: &Sources<'_>, data: Data, len: usize, out: &mut Vec<Segment>) -> bool {
+        match data {
+            Data::None => true,
+            Data::Core => false,
+            Data::Scratch { block, at_bytes } => {
+                let block = block as usize;
+                let at = block * SCRATCH_BYTES + at_bytes as usize;
+                let inside = block < self.scratch_blocks && at_bytes as usize + len <= SCRATCH_BYTES;
+                inside && memory::slice(&[self.scratch.segment()], at, len, out)
+            }
+            Data::Guest { buffer, at_bytes } => {
+                let (index, base) = name(buffer);
+                let Some(pending) = sources.requests.get(index) else { return false };
+                let at = base + at_bytes as usize;
+                match &pending.memory {
+                    Memory::Shared { segments, .. } => memory::slice(segments, at, len, out),
+                    Memory::Owned(buffer) => memory::slice(&[buffer.segment()], at, len, out),
+                    // From the beginning: one place is as good as another.
+                    Memory::None => {
+                        let zeroes = matches!(pending.request.action, Action::WriteZeroes { .. });
+                        zeroes && memory::slice(&[self.zeroes.segment()], 0, len, out)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Copies at once.
+    pub(super) fn copy(&mut self, sources: &Sources<'_>, from: Data, to: Data, len_bytes: u32) {
+        let len = len_bytes as usize;
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        match (from, to) {
+            (from, Data::Scratch { block, at_bytes }) => {
+                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
+                if self.locate(sources, from, len, &mut list)
+                    && let Some(to) = self.scratch.get_mut(at..at + len)
+                {
+                    memory::gather(&list, to);
+                }
+            }
+            (Data::Scratch { block, at_bytes }, to) => {
+                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
+                if self.locate(sources, to, len, &mut list)
+                    && let Some(from) = self.scratch.get(at..at + len)
+                {
+                    memory::scatter(from, &list);
+                }
+            }
+            _ => debug_assert!(false, "the core copies to or from scratch: {from:?} {to:?}"),
+        }
+        self.list = list;
+    }
+
+    /// An I/O is over: its name, and the checksum of its data if it wants one. `None` if there was none in that slot.
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        sources: &Sources<'_>,
+        pool: &mut Pool,
+        finished: Finished,
+    ) -> Option<(IoId, u32)> {
+        let index = finished.slot as usize;
+        let io = self.flights.get_mut(index)?.io.take()?;
+        let reads = io.op == DeviceOp::Read;
+        let mut crc = self.flights[index].crc;
+        if io.wants_crc && reads {
+            crc = self.crc(&io, &self.flights[index]);
+        }
+        if let Some(bounce) = self.flights[index].bounce.take() {
+            if reads && finished.result.is_ok() {
+                let mut list = std::mem::take(&mut self.list);
+                list.clear();
+                if self.locate(sources, io.data, io.len_bytes as usize, &mut list) {
+                    memory::scatter(&bounce[..io.len_bytes as usize], &list);
+                }
+                self.list = list;
+            }
+            pool.give(bounce);
+        }
+        Some((io.id, crc))
+    }
+
+    /// Of memory that is ours: bounced, or scratch.
+    fn crc(&self, io: &DeviceIo, flight: &Flight) -> u32 {
+        let len = io.len_bytes as usize;
+        match (&flight.bounce, io.data) {
+            (Some(bounce), _) => crc32c::crc32c(&bounce[..len]),
+            (None, Data::Scratch { block, at_bytes }) => {
+                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
+                self.scratch.get(at..at + len).map_or(0, crc32c::crc32c)
+            }
+            _ => 0,
+        }
+    }
+}
+
+/// Replaces the memory of a flight.
+fn bounce_with(flight: &mut Flight, bounce: Buffer, len: usize) {
+    flight.segments.clear();
+    memory::slice(&[bounce.segment()], 0, len, &mut flight.segments);
+    flight.bounce = Some(bounce);
+}
+
+/// The request behind a buffer's name, and where in its memory the part begins.
+#[allow(clippy::cast_possible_truncation)] // halves of a word
+const fn name(buffer: BufferId) -> (u32, usize) {
+    (buffer.0 as u32, (buffer.0 >> 32) as usize)
+}

@@ -1,0 +1,130 @@
+//! A daemon in a thread of the test's own.
+
+#![allow(dead_code, clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use virtbench_engine::{Control, Target};
+use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::runtime::Stopper;
+use virtbench_fence_daemon::{Daemon as Serving, ServeError, format};
+use virtbench_record::LoadOutcome;
+use virtbench_workload::{AccessSpec, LoadSpec};
+
+/// Size of each disk, in bytes.
+pub const DISK_BYTES: u64 = 32 << 20;
+
+/// Two disks, `alpha` and `beta`, and `frozen`, which is read-only; on a file, everything at once.
+pub struct Daemon {
+    pub folder: TempDir,
+    pub socket: PathBuf,
+    stopper: Stopper,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Daemon {
+    /// With these lines more in `[nbd]`.
+    pub fn serve(nbd: &str) -> Self {
+        Self::try_serve(nbd).unwrap()
+    }
+
+    pub fn try_serve(nbd: &str) -> Result<Self, ServeError> {
+        // Beside the build rather than in /tmp, which may be a tmpfs without direct I/O.
+        Self::in_folder(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), nbd)
+    }
+
+    pub fn in_folder(folder: TempDir, nbd: &str) -> Result<Self, ServeError> {
+        let (image, socket) = (folder.path().join("image"), folder.path().join("nbd"));
+        let is_new = !image.exists();
+        if is_new {
+            std::fs::File::create(&image).unwrap().set_len(4 * DISK_BYTES).unwrap();
+        }
+        let listen = if nbd.contains("listen") { String::new() } else { listen(&socket) };
+        let disk = |name: &str, more: &str| {
+            std::format!("[[disk]]\nname = \"{name}\"\nexport = \"{name}\"\nsize = {DISK_BYTES}\n{more}\n")
+        };
+        let text = std::format!(
+            "[slow]\ndevice = \"file:{}\"\n[scheduler]\nname = \"pass-through\"\n[nbd]\n{listen}{nbd}\n{}{}{}",
+            image.display(),
+            disk("alpha", ""),
+            disk("beta", ""),
+            disk("frozen", "read_only = true"),
+        );
+        let path = folder.path().join("fence.toml");
+        std::fs::write(&path, text).unwrap();
+        let config = Config::load(&path).unwrap();
+        if is_new {
+            format(&config, false).unwrap();
+        }
+        let stopper = Stopper::new().unwrap();
+        let (ready, started) = mpsc::channel();
+        let ours = stopper.clone();
+        let thread = std::thread::spawn(move || match Serving::start(&config, ours) {
+            Ok(daemon) => {
+                ready.send(Ok(())).unwrap();
+                daemon.run().unwrap();
+            }
+            Err(error) => ready.send(Err(error)).unwrap(),
+        });
+        started.recv_timeout(Duration::from_secs(30)).unwrap()?;
+        Ok(Self { folder, socket, stopper, thread: Some(thread) })
+    }
+
+    pub fn uri(&self, export: &str) -> String {
+        std::format!("nbd+unix:///{export}?socket={}", self.socket.display())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(thread) = self.thread.take() {
+            let ended = thread.join();
+            assert!(std::thread::panicking() || ended.is_ok(), "the daemon panicked");
+        }
+    }
+}
+
+pub fn listen(socket: &Path) -> String {
+    std::format!("listen = \"unix:{}\"\n", socket.display())
+}
+
+/// Runs somebody else's program for a minute at most; it must be there.
+pub fn run(program: &str, package: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args(["60", program]).args(arguments);
+    let output = command.output().unwrap();
+    assert!(
+        output.status.code() != Some(127),
+        "{program}: install it with `apt-get install {package}`, or run `make setup-test`"
+    );
+    output
+}
+
+/// As [`run`]; it must succeed. Returns what it printed.
+pub fn success(program: &str, package: &str, arguments: &[&str]) -> String {
+    let output = run(program, package, arguments);
+    let text = [&output.stdout[..], &output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(output.status.success(), "{program} {arguments:?}: {}: {text}", output.status);
+    text
+}
+
+/// A short load.
+pub fn load(access: AccessSpec, region_bytes: u64) -> LoadSpec {
+    let short = LoadSpec::new(access, region_bytes);
+    LoadSpec { outstanding: 8, ramp_ns: 0, time_ns: 300_000_000, interval_ns: 100_000_000, seed: 5, ..short }
+}
+
+pub fn apply(spec: &LoadSpec, target: &Target) -> LoadOutcome {
+    virtbench_engine::run(spec, target, &Control::new(spec.workers), 0, |_| ()).unwrap()
+}

@@ -1,0 +1,264 @@
+//! Clients that misbehave, and others beside them that do not.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
+
+use std::fs;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use vhost::vhost_user::{Frontend, VhostUserFrontend, VhostUserProtocolFeatures};
+use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
+use virtbench_fence_daemon::Daemon;
+use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::runtime::Stopper;
+use virtio_queue::desc::split::Descriptor;
+use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, MmapRegion};
+use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const MEMORY_BYTES: usize = 1 << 20;
+const SIZE: u16 = 8;
+const AVAILABLE: u64 = 0x1000;
+const USED: u64 = 0x2000;
+const HEADER: u64 = 0x3000;
+const DATA: u64 = 0x4000;
+const STATUS: u64 = 0x8000;
+const NEXT: u16 = 1;
+const WRITE: u16 = 2;
+const INDIRECT: u16 = 4;
+
+struct Served {
+    folder: tempfile::TempDir,
+    stopper: Stopper,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Served {
+    /// Disks `a` and `b` over nothing.
+    fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = |name: &str| {
+            let socket = folder.path().join(name);
+            format!(
+                "[[disk]]\nname = '{name}'\nsize = '1 MiB'\nsocket = '{}'\nqueues = 1\n",
+                socket.display()
+            )
+        };
+        let head = "[slow]\ndevice = 'null:8 MiB'\n[scheduler]\nname = 'pass-through'\n";
+        let path = folder.path().join("fence.toml");
+        fs::write(&path, format!("{head}{}{}", disk("a"), disk("b"))).unwrap();
+        let stopper = Stopper::new().unwrap();
+        let (config, stop) = (Config::load(&path).unwrap(), stopper.clone());
+        let (up, is_up) = mpsc::channel();
+        let thread = thread::spawn(move || {
+            let daemon = Daemon::start(&config, stop).unwrap();
+            up.send(()).unwrap();
+            daemon.run().unwrap();
+        });
+        is_up.recv_timeout(LIMIT).unwrap();
+        Self { folder, stopper, thread: Some(thread) }
+    }
+
+    fn socket(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        assert!(self.thread.take().unwrap().join().is_ok() || thread::panicking());
+    }
+}
+
+/// A driver with one ring in a memory of its own.
+struct Client {
+    _frontend: Frontend,
+    map: GuestMemoryMmap<()>,
+    kick: EventFd,
+    err: EventFd,
+    available: u16,
+}
+
+fn memfd() -> File {
+    let file = tempfile::tempfile_in("/dev/shm").unwrap();
+    file.set_len(MEMORY_BYTES as u64).unwrap();
+    file
+}
+
+impl Client {
+    fn connect(socket: &Path) -> Self {
+        let begun = Instant::now();
+        loop {
+            match Self::attempt(socket) {
+                Ok(client) => return client,
+                // The one before has not been seen off yet.
+                Err(error) => assert!(begun.elapsed() < LIMIT, "{error}"),
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn attempt(socket: &Path) -> Result<Self, Box<dyn std::error::Error>> {
+        let mut frontend = Frontend::connect(socket, 1)?;
+        frontend.set_owner()?;
+        frontend.set_features(frontend.get_features()?)?;
+        let protocol = frontend.get_protocol_features()?;
+        frontend.set_protocol_features(protocol & VhostUserProtocolFeatures::CONFIG)?;
+        let file = memfd();
+        let region = MmapRegion::<()>::from_file(FileOffset::new(file.try_clone()?, 0), MEMORY_BYTES)?;
+        let base = region.as_ptr() as u64;
+        let region = vm_memory::GuestRegionMmap::new(region, GuestAddress(0)).unwrap();
+        let map = GuestMemoryMmap::from_regions(vec![region])?;
+        frontend.set_mem_table(&[VhostUserMemoryRegionInfo {
+            guest_phys_addr: 0,
+            memory_size: MEMORY_BYTES as u64,
+            userspace_addr: base,
+            mmap_offset: 0,
+            mmap_handle: file.as_raw_fd(),
+        }])?;
+        let (kick, call, err) =
+            (EventFd::new(EFD_NONBLOCK)?, EventFd::new(EFD_NONBLOCK)?, EventFd::new(EFD_NONBLOCK)?);
+        frontend.set_vring_num(0, SIZE)?;
+        frontend.set_vring_base(0, 0)?;
+        frontend.set_vring_addr(
+            0,
+            &VringConfigData {
+                queue_max_size: SIZE,
+                queue_size: SIZE,
+                flags: 0,
+                desc_table_addr: base,
+                used_ring_addr: base + USED,
+                avail_ring_addr: base + AVAILABLE,
+                log_addr: None,
+            },
+        )?;
+        frontend.set_vring_err(0, &err)?;
+        frontend.set_vring_call(0, &call)?;
+        frontend.set_vring_kick(0, &kick)?;
+        frontend.set_vring_enable(0, true)?;
+        Ok(Self { _frontend: frontend, map, kick, err, available: 0 })
+    }
+
+    fn describe(&self, at: u64, table: &[(u64, u32, u16, u16)]) {
+        for (place, (address, len, flags, next)) in table.iter().enumerate() {
+            let descriptor = Descriptor::new(*address, *len, *flags, *next);
+            self.map.write_obj(descriptor, GuestAddress(at + place as u64 * 16)).unwrap();
+        }
+    }
+
+    /// Makes a head available, and `more` that are not there.
+    fn offer(&mut self, head: u16, more: u16) {
+        let place = u64::from(self.available % SIZE);
+        self.map.write_obj(head, GuestAddress(AVAILABLE + 4 + place * 2)).unwrap();
+        self.available = self.available.wrapping_add(1 + more);
+        self.map.store(self.available, GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
+        self.kick.write(1).unwrap();
+    }
+
+    fn used(&self) -> u16 {
+        self.map.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap()
+    }
+
+    /// A request of this type and its status.
+    fn ask(&mut self, kind: u32, sector: u64) -> u8 {
+        self.map.write_obj(kind, GuestAddress(HEADER)).unwrap();
+        self.map.write_obj(sector, GuestAddress(HEADER + 8)).unwrap();
+        self.map.write_obj(0xffu8, GuestAddress(STATUS)).unwrap();
+        let data = if kind == 1 { 0 } else { WRITE };
+        self.describe(0, &[(HEADER, 16, NEXT, 1), (DATA, 4096, NEXT | data, 2), (STATUS, 1, WRITE, 0)]);
+        let before = self.used();
+        self.offer(0, 0);
+        let begun = Instant::now();
+        while self.used() == before {
+            assert!(begun.elapsed() < LIMIT, "no answer");
+            thread::yield_now();
+        }
+        self.map.read_obj(GuestAddress(STATUS)).unwrap()
+    }
+
+    fn is_told_of_an_error(&self) {
+        let begun = Instant::now();
+        while self.err.read().is_err() {
+            assert!(begun.elapsed() < LIMIT, "the ring goes on");
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+#[test]
+fn a_driver_is_answered_and_told_what_cannot_be() {
+    let served = Served::start();
+    let mut client = Client::connect(&served.socket("a"));
+    assert_eq!(client.ask(0, 0), 0, "a read");
+    assert_eq!(client.ask(1, 2040), 0, "a write at the end");
+    assert_eq!(client.ask(0, 2048), 1, "a read beyond the end");
+    assert_eq!(client.ask(0, u64::MAX), 1, "a sector beyond all numbers");
+    assert_eq!(client.ask(8, 0), 0, "its name");
+    assert_eq!(client.map.read_obj::<u8>(GuestAddress(DATA)).unwrap(), b'a');
+    assert_eq!(client.ask(99, 0), 2, "an unknown request");
+}
+
+#[test]
+fn a_ring_that_cannot_be_is_stopped_and_nobody_else_notices() {
+    let served = Served::start();
+    let mut honest = Client::connect(&served.socket("b"));
+    type Table = &'static [(u64, u32, u16, u16)];
+    let cases: &[(&str, Table, u16, u16)] = &[
+        ("a circle", &[(HEADER, 16, NEXT, 1), (HEADER, 16, NEXT, 0)], 0, 0),
+        ("memory that is not shared", &[(1 << 40, 16, NEXT, 1), (STATUS, 1, WRITE, 0)], 0, 0),
+        ("memory across the end", &[(MEMORY_BYTES as u64 - 8, 16, 0, 0)], 0, 0),
+        ("a length of 4 GiB", &[(HEADER, u32::MAX, 0, 0)], 0, 0),
+        ("no status", &[(HEADER, 16, 0, 0)], 0, 0),
+        ("a head outside the table", &[], 200, 0),
+        ("a next outside the table", &[(HEADER, 16, NEXT, 99)], 0, 0),
+        ("more than the ring holds", &[(HEADER, 16, 0, 0)], 0, 40),
+        ("a table in itself", &[(0, 16, INDIRECT, 0)], 0, 0),
+        ("a status before the header", &[(STATUS, 1, WRITE | NEXT, 1), (HEADER, 16, 0, 0)], 0, 0),
+    ];
+    for (what, table, head, more) in cases {
+        let mut hostile = Client::connect(&served.socket("a"));
+        hostile.describe(0, table);
+        hostile.offer(*head, *more);
+        hostile.is_told_of_an_error();
+        assert_eq!(hostile.used(), 0, "{what}");
+        // It goes on knocking.
+        hostile.offer(*head, *more);
+        assert_eq!(honest.ask(0, 0), 0, "beside {what}");
+    }
+    assert_eq!(Client::connect(&served.socket("a")).ask(0, 0), 0, "the next client of that disk");
+}
+
+#[test]
+fn kicks_without_end_leave_others_their_answers() {
+    let served = Served::start();
+    let hostile = Client::connect(&served.socket("a"));
+    let mut honest = Client::connect(&served.socket("b"));
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                let _ = hostile.kick.write(1);
+            }
+        });
+        for _ in 0..200 {
+            assert_eq!(honest.ask(0, 0), 0);
+        }
+        ended.store(true, Ordering::Relaxed);
+    });
+}
+
+#[test]
+fn a_client_that_goes_in_the_middle_leaves_room_for_the_next() {
+    let served = Served::start();
+    for _ in 0..50 {
+        let mut client = Client::connect(&served.socket("a"));
+        client.describe(0, &[(HEADER, 16, NEXT, 1), (DATA, 4096, NEXT | WRITE, 2), (STATUS, 1, WRITE, 0)]);
+        client.offer(0, 0);
+    }
+    assert_eq!(Client::connect(&served.socket("a")).ask(0, 0), 0);
+}

@@ -1,0 +1,5 @@
+//! What the tests share.
+
+pub mod invent;
+pub mod memory_server;
+pub mod speech;

@@ -138,13 +138,14 @@ pub struct Limits {
     pub requests_per_disk: usize,
     /// The longest request that is handled in one piece.
     pub max_request: Size,
-    /// How long to look for work before sleeping, microseconds.
+    /// How long to look for work before sleeping, microseconds. Over a device that does nothing 20 doubled the IOPS at
+    /// depth 32: waking costs more than a request does.
     pub spin_us: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 0 }
+        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20 }
     }
 }
 

@@ -24,12 +24,14 @@ const MOST_ZERO_SECTORS: u32 = 1 << 16;
 const HEADER_BYTES: usize = 16;
 const RANGE_BYTES: usize = 16;
 const ID_BYTES: usize = 20;
+const ID_WRITTEN: u32 = 1 + 20;
 const SECTOR_BYTES: u64 = 512;
 /// The only flag of a range: zeroed blocks may be discarded.
 const MAY_UNMAP: u32 = 1;
 
 /// Answers of the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(clippy::cast_possible_truncation)] // constants below 3
 #[repr(u8)]
 pub enum Status {
     /// Done.
@@ -135,7 +137,7 @@ impl Device {
                 let len = self.id.len().min(ID_BYTES);
                 id[..len].copy_from_slice(&self.id.as_bytes()[..len]);
                 memory::scatter(&id, writable);
-                Ok(Parsed { what: What::Answer(Status::Ok), status, written: 1 + ID_BYTES as u32 })
+                Ok(Parsed { what: What::Answer(Status::Ok), status, written: ID_WRITTEN })
             }
             VIRTIO_BLK_T_DISCARD | VIRTIO_BLK_T_WRITE_ZEROES => {
                 let zero = kind == VIRTIO_BLK_T_WRITE_ZEROES;

@@ -23,14 +23,36 @@ fn available_in(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
+/// Operations that a disk has completed since boot, reads and writes; nothing where the kernel does not say.
+pub(crate) fn disk_operations(name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/sys/block/{name}/stat")).ok()?;
+    let count = |place: usize| text.split_whitespace().nth(place)?.parse::<u64>().ok();
+    Some(count(0)? + count(4)?)
+}
+
+/// What all processors did since boot, in nanoseconds: user code, and system code with interrupts;
+/// nothing where the kernel does not say.
+pub(crate) fn cpu_ns() -> Option<[u64; 2]> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let sum = |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
+    let ns = tick_ns()?;
+    Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
+}
+
+/// Length of a tick of the kernel's accounts.
+fn tick_ns() -> Option<u64> {
+    // SAFETY: sysconf reads a constant of the system and has no memory effects.
+    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    Some(1_000_000_000 / per_second)
+}
+
 /// Time that a hypervisor took from all processors since boot, in nanoseconds; nothing where the
 /// kernel does not say.
 pub(crate) fn steal_ns() -> Option<u64> {
-    // SAFETY: sysconf reads a constant of the system and has no memory effects.
-    let ticks_per_second =
-        u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
     let ticks = stolen_ticks(&fs::read_to_string("/proc/stat").ok()?)?;
-    ticks.checked_mul(1_000_000_000 / ticks_per_second)
+    ticks.checked_mul(tick_ns()?)
 }
 
 fn stolen_ticks(stat: &str) -> Option<u64> {

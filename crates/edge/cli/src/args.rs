@@ -1,6 +1,7 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+pub mod costs;
 mod deviation;
 pub mod fence;
 mod job;
@@ -13,6 +14,7 @@ mod sets;
 mod spec;
 mod study;
 pub mod surface;
+pub mod there;
 mod trace;
 pub mod workload;
 mod workload_file;
@@ -31,6 +33,7 @@ pub use sets::{NeighboursArgs, PinArg, SetsArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
+pub use workload_file::read_workload;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -59,6 +62,8 @@ pub enum Command {
     Analyse(analyse::AnalyseArgs),
     /// Characterise what an application does to its storage
     Profile(Box<profile::ProfileArgs>),
+    /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively
+    Costs(Box<costs::CostsArgs>),
     /// Predict how an application will do in a VM, from its profile
     Predict(Box<predict::PredictArgs>),
     /// Give each virtual machine the same storage performance, alone or in company

@@ -7,6 +7,7 @@
 
 mod figures;
 mod host_use;
+mod costs;
 mod model_load;
 mod outcome;
 mod point;
@@ -21,6 +22,7 @@ pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
+pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError};
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
 pub use point::{
@@ -38,7 +40,7 @@ pub use together::{
     MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
 };
 pub use verification::{Damage, DamagedBlock, Verification};
-pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
+pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

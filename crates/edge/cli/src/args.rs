@@ -7,6 +7,7 @@ pub mod fence;
 mod job;
 mod load_args;
 pub mod predict;
+pub mod predictions;
 pub mod profile;
 pub mod repeat;
 pub mod saturate;
@@ -95,6 +96,8 @@ pub enum StudyCommand {
     Neighbours(Box<NeighboursArgs>),
     /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
     Deviation(Box<DeviationArgs>),
+    /// Are predictions right? Applications profiled, predicted, and then run in a VM
+    Predictions(Box<predictions::PredictionsArgs>),
 }
 
 /// `virtbench report`

@@ -24,6 +24,7 @@ pub mod queueing;
 pub mod ratio;
 mod sampling;
 mod scaling;
+pub mod trials;
 
 use thiserror::Error;
 use virtbench_record::{Capacity, Costs, ModelRuns, Profile};

@@ -9,12 +9,11 @@ fn cost(part: CostPart, reference_ns: f64, factor: f64) -> Cost {
 
 fn host() -> HostFacts {
     let disk = DiskFacts {
-        filesystem: None,
+        filesystem: String::new(),
         device: None,
+        rotational: None,
         scheduler: None,
         write_cache: None,
-        rotational: None,
-        physical_block_bytes: None,
     };
     HostFacts {
         kernel: String::new(),

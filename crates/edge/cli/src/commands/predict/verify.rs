@@ -78,7 +78,7 @@ pub fn verify(
 }
 
 /// The workload of a command line of virtbench's own, which the agent runs without a second program.
-fn own_workload(command: &[String]) -> Option<WorkloadSpec> {
+pub fn own_workload(command: &[String]) -> Option<WorkloadSpec> {
     let name = Path::new(command.first()?).file_name()?.to_str()?;
     if name != "virtbench" || command.get(1)? != "workload" {
         return None;

@@ -106,11 +106,17 @@ impl Body for Program {
         let seconds = elapsed_ns as f64 / 1e9;
         sheet.sample("elapsed", "s", Better::Lower, seconds);
         if let (Some(before), Some(after)) = (disk_before, disk) {
-            sheet.sample("disk operations", "operations/s", Better::Higher, (after - before) as f64 / seconds);
+            sheet.sample(
+                "disk operations",
+                "operations/s",
+                Better::Higher,
+                (after - before) as f64 / seconds,
+            );
         }
         if let (Some(before), Some(after)) = (cpu_before, cpu) {
             for (name, mode) in [("machine user", 0), ("machine system", 1)] {
-                let percent = 100.0 * after[mode].saturating_sub(before[mode]) as f64 / elapsed_ns.max(1) as f64;
+                let percent =
+                    100.0 * after[mode].saturating_sub(before[mode]) as f64 / elapsed_ns.max(1) as f64;
                 sheet.sample(name, "%", Better::Neither, percent);
             }
         }

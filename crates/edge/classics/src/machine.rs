@@ -36,7 +36,8 @@ pub(crate) fn cpu_ns() -> Option<[u64; 2]> {
     let stat = fs::read_to_string("/proc/stat").ok()?;
     let line = stat.lines().next()?.strip_prefix("cpu ")?;
     let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
-    let sum = |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
+    let sum =
+        |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
     let ns = tick_ns()?;
     Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
 }

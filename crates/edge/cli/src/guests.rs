@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_lab::{
-    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel,
-    KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
+    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 

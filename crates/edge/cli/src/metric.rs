@@ -47,7 +47,11 @@ impl Metric {
             Self::Output(pattern) => {
                 let found = pattern.captures_iter(output).last().and_then(|found| found.get(1));
                 let found = found.ok_or_else(|| {
-                    format!("nothing in its output matches {:?}; it ended with: {}", pattern.as_str(), end(output))
+                    format!(
+                        "nothing in its output matches {:?}; it ended with: {}",
+                        pattern.as_str(),
+                        end(output)
+                    )
                 })?;
                 let value = found.as_str().parse();
                 (name(pattern.as_str()), value.map_err(|_| format!("{:?} is no number", found.as_str()))?)

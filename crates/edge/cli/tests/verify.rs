@@ -54,9 +54,10 @@ fn an_application_is_predicted_run_in_a_guest_and_the_error_published() {
     fs::create_dir(&begin).unwrap();
     fs::copy(folder.path().join("begin"), begin.join("begin")).unwrap();
     let (begin, here) = (begin.display().to_string(), folder.path().display().to_string());
-    let [dd, sleep, cat] = ["dd", "sleep", "cat"].map(|name| which(name));
+    let [dd, sleep, cat] = ["dd", "sleep", "cat"].map(which);
     let page = folder.path().join("page.html").display().to_string();
-    let common = ["predict", "--profile", &profile, "--costs", &costs, "--target-dir", &here, "--size", "64MiB"];
+    let common =
+        ["predict", "--profile", &profile, "--costs", &costs, "--target-dir", &here, "--size", "64MiB"];
     let tried = ["--verify", "--memory", "512MiB", "--with", &dd, "--with", &sleep, "--with", &cat];
     let rest = ["--disk-from", &begin, "--json", "--html", &page];
     let found = run(&[&common[..], &tried, &rest].concat());
@@ -71,7 +72,12 @@ fn an_application_is_predicted_run_in_a_guest_and_the_error_published() {
     let page = fs::read_to_string(&page).unwrap();
     assert!(page.contains("in fact") && page.contains("% off"), "the page does not show the error");
     // Nothing is left of the disk.
-    assert!(!fs::read_dir(folder.path()).unwrap().flatten().any(|file| file.path().extension().is_some_and(|e| e == "img")));
+    assert!(
+        !fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .any(|file| file.path().extension().is_some_and(|e| e == "img"))
+    );
 
     // A bad end in the guest, such as a program that was not taken along, is no figure.
     let bad = run(&[&common[..], &["--verify", "--memory", "512MiB"]].concat());
@@ -103,15 +109,21 @@ fn what_cannot_be_tried_is_said() {
         (vec!["--profile", &profile, "--costs", &wrong], 2, "0 ns is no time"),
         (vec!["--profile", &profile, "--costs", &costs, "--to", "vm:nvme"], 7, "not of nvme"),
         (vec!["--profile", &none, "--costs", &costs, "--verify"], 2, "no command"),
-        (vec!["--profile", &profile, "--costs", &costs, "--verify", "--with", "/nonexistent"], 3, "/nonexistent"),
+        (
+            vec!["--profile", &profile, "--costs", &costs, "--verify", "--with", "/nonexistent"],
+            3,
+            "/nonexistent",
+        ),
         (vec!["--profile", &profile, "--method", "scaling"], 2, "--costs"),
     ] {
         let finished = run(&[&["predict"], &arguments[..]].concat());
         assert!(finished.code() == code && finished.stderr.contains(said), "{said}: {finished:?}");
     }
-    let (_, refused) = self::profile(folder.path(), "x.json", &["--metric", "no group"], &["sh", "-c", SCRIPT]);
+    let (_, refused) =
+        self::profile(folder.path(), "x.json", &["--metric", "no group"], &["sh", "-c", SCRIPT]);
     assert!(refused.code() == 2 && refused.stderr.contains("one group"), "{refused:?}");
-    let (_, silent) = self::profile(folder.path(), "x.json", &["--metric", "tps ([0-9]+)"], &["sh", "-c", SCRIPT]);
+    let (_, silent) =
+        self::profile(folder.path(), "x.json", &["--metric", "tps ([0-9]+)"], &["sh", "-c", SCRIPT]);
     assert!(silent.code() == 3 && silent.stderr.contains("rate 12.5"), "{silent:?}");
 }
 

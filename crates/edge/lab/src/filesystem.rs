@@ -159,8 +159,7 @@ pub fn make_filesystem_with(
         let said = "only ext4 can be filled when it is made: leave out --filesystem".to_owned();
         return Err(FilesystemError::Refused { program, path: path.to_owned(), said });
     }
-    let filled: Vec<&OsStr> =
-        from.map_or_else(Vec::new, |folder| vec![OsStr::new("-d"), folder.as_os_str()]);
+    let filled: Vec<&OsStr> = from.map_or_else(Vec::new, |folder| vec![OsStr::new("-d"), folder.as_os_str()]);
     // Where Debian keeps them is not on every user's path.
     let paths = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let mut child = Command::new(program)

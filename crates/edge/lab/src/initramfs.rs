@@ -109,8 +109,7 @@ mod tests {
     #[test]
     fn the_archive_holds_init_and_modules_in_order() {
         let directory = tempfile::tempdir().unwrap();
-        let carried =
-            CarriedFile { path: "/usr/bin/x".into(), executable: true, contents: b"X".to_vec() };
+        let carried = CarriedFile { path: "/usr/bin/x".into(), executable: true, contents: b"X".to_vec() };
         let archive = build(&kernel(directory.path()), b"agent", &["b"], &[carried]).unwrap();
         let mut rest = archive.as_slice();
         let mut found = Vec::new();

@@ -42,8 +42,11 @@ pub enum LuggageError {
         missing: String,
     },
     /// It is too much.
-    #[error("more than {MOST_FILES} files or {} would go into the guest's memory: name fewer with --with, or put \
-        data on its disk with --disk-from", format_bytes(MOST_BYTES))]
+    #[error(
+        "more than {MOST_FILES} files or {} would go into the guest's memory: name fewer with --with, or put \
+        data on its disk with --disk-from",
+        format_bytes(MOST_BYTES)
+    )]
     TooMuch,
 }
 
@@ -193,8 +196,7 @@ fn libraries(loader: &Path, path: &Path) -> Result<Vec<PathBuf>, LuggageError> {
         .output()
         .map_err(|source| LuggageError::Unreadable { path: loader.to_owned(), source })?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let missing: Vec<&str> =
-        text.lines().filter(|line| line.contains("not found")).map(str::trim).collect();
+    let missing: Vec<&str> = text.lines().filter(|line| line.contains("not found")).map(str::trim).collect();
     if !missing.is_empty() {
         return Err(LuggageError::Libraries { path: path.to_owned(), missing: missing.join(", ") });
     }
@@ -236,7 +238,9 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        for (name, with, said) in [("no-such-program", None, "search path"), ("sh", Some("/nonexistent"), "/nonexistent")] {
+        for (name, with, said) in
+            [("no-such-program", None, "search path"), ("sh", Some("/nonexistent"), "/nonexistent")]
+        {
             let with: Vec<PathBuf> = with.map(PathBuf::from).into_iter().collect();
             assert!(pack(name, &with).unwrap_err().to_string().contains(said));
         }
@@ -244,7 +248,8 @@ mod tests {
 
     #[test]
     fn the_loader_s_list_is_read() {
-        let text = "\tlinux-vdso.so.1 (0x7ffc)\n\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n\t/lib64/ld.so.2 (0x7f)\n";
+        let text =
+            "\tlinux-vdso.so.1 (0x7ffc)\n\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n\t/lib64/ld.so.2 (0x7f)\n";
         assert_eq!(listed(text), [PathBuf::from("/lib/libc.so.6"), PathBuf::from("/lib64/ld.so.2")]);
     }
 

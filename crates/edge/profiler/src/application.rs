@@ -69,7 +69,9 @@ impl Application {
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)
             .map_err(|error| ApplicationError::Watch(error.into()))?;
         let mut prepared = Command::new(&program);
-        prepared.args(command.get(1..).unwrap_or_default()).stdout(output.unwrap_or_else(|| Stdio::from(stderr)));
+        prepared
+            .args(command.get(1..).unwrap_or_default())
+            .stdout(output.unwrap_or_else(|| Stdio::from(stderr)));
         // SAFETY: between fork and exec only async-signal-safe calls are made: one prctl.
         unsafe {
             prepared

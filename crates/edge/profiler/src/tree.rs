@@ -45,6 +45,12 @@ pub(crate) fn kernel_thread_ticks() -> u64 {
     kernels.map(|stat| stat.utime + stat.stime).sum()
 }
 
+/// Processor time that the kernel's own threads have used since boot, in seconds.
+#[must_use]
+pub fn kernel_threads_s() -> f64 {
+    kernel_thread_ticks() as f64 / procfs::ticks_per_second() as f64
+}
+
 /// The tree under a process, as it is now.
 #[derive(Debug)]
 pub(crate) struct Tree {
@@ -114,15 +120,13 @@ impl Tree {
         for process in self.processes() {
             let Ok(stat) = process.stat() else { continue };
             // Of one that has ended only root may read the I/O accounts: what was read last stands for them.
-            let io = process.io().ok().map(|io| {
-                Accounts {
-                    read_bytes: io.read_bytes,
-                    written_bytes: io.write_bytes.saturating_sub(io.cancelled_write_bytes),
-                    read_calls: io.syscr,
-                    write_calls: io.syscw,
-                    copied_bytes: io.rchar.saturating_add(io.wchar),
-                    ..Accounts::default()
-                }
+            let io = process.io().ok().map(|io| Accounts {
+                read_bytes: io.read_bytes,
+                written_bytes: io.write_bytes.saturating_sub(io.cancelled_write_bytes),
+                read_calls: io.syscr,
+                write_calls: io.syscw,
+                copied_bytes: io.rchar.saturating_add(io.wchar),
+                ..Accounts::default()
             });
             let before = self.seen.get(&(stat.pid, stat.starttime));
             let io = io.or_else(|| before.copied());

@@ -5,9 +5,9 @@
 //! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod costs;
 mod figures;
 mod host_use;
-mod costs;
 mod model_load;
 mod outcome;
 mod point;
@@ -18,11 +18,11 @@ mod together;
 mod verification;
 mod workload;
 
+pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
-pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError};
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
 pub use point::{

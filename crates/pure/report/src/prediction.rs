@@ -63,8 +63,11 @@ impl PredictionPage<'_> {
 #[must_use]
 pub fn prediction_html(page: &PredictionPage<'_>, version: &str) -> String {
     let title = format!("Prediction for {}", page.to);
-    let figure =
-        page.prediction.breakdown.as_ref().map(|sides| figures::breakdown([page.from, page.to], sides, measured(page, sides)));
+    let figure = page
+        .prediction
+        .breakdown
+        .as_ref()
+        .map(|sides| figures::breakdown([page.from, page.to], sides, measured(page, sides)));
     let drawn: Vec<_> = figure.into_iter().collect();
     let content = html! {
         (opening(&title, &page.profile.name, &page.takeaway(), &key_figures(page)))

@@ -24,17 +24,16 @@ pub fn trials_takeaway(trials: &[Trial]) -> Takeaway {
         cases.len(),
         mean_absolute_error_percent(trials)
     );
-    let details = held
-        .iter()
-        .filter(|(confidence, _)| [0.5, 0.8, 0.95].contains(confidence))
-        .map(|(confidence, share)| {
+    let details = held.iter().filter(|(confidence, _)| [0.5, 0.8, 0.95].contains(confidence)).map(
+        |(confidence, share)| {
             format!(
                 "Intervals stated at {:.0} % held the truth in {:.0} % of {} trials.",
                 100.0 * confidence,
                 100.0 * share,
                 trials.len()
             )
-        });
+        },
+    );
     Takeaway { headline, details: details.collect(), cautions: Vec::new() }
 }
 
@@ -104,7 +103,8 @@ fn calibration(trials: &[Trial]) -> Markup {
 fn scatter(trials: &[Trial]) -> Markup {
     let share = |trial: &Trial, value: f64| (value / trial.reference).max(1e-6).ln();
     let ends = trials.iter().flat_map(|trial| [share(trial, trial.truth), share(trial, trial.predicted)]);
-    let (low, high) = ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
+    let (low, high) =
+        ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
     if trials.is_empty() {
         return html! { p { "There is no trial yet." } };
     }

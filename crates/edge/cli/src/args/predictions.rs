@@ -39,6 +39,9 @@ pub struct PredictionsArgs {
     /// What work costs [default: DIR/costs.json, measured if it is not there]
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
+    /// Predict again from the kept profiles, with the costs at hand, and run nothing
+    #[arg(long)]
+    pub again: bool,
     /// Virtual processors of the VM
     #[arg(long, value_name = "N", default_value = "2")]
     pub vcpus: u32,

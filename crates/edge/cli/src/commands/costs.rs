@@ -19,6 +19,8 @@ use crate::there::There;
 const SUITES: [&str; 2] = ["cpu:threads=1,kernel=300ms,runs=1", "system:kernel=400ms,runs=2"];
 /// Bytes of a copying piece.
 const COPY_BYTES: f64 = 65_536.0;
+/// Less than this is no wait, but the grain of the kernel's accounts.
+const LEAST_WAIT_NS: f64 = 1_000.0;
 /// The largest file of costs, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -106,12 +108,20 @@ fn pieces(reference: &[WorkloadOutcome; 2], subject: &[WorkloadOutcome; 2]) -> V
                 cost(name, CostPart::Copy, both(1, &|outcome| mean(outcome, name).map(|ns| ns / COPY_BYTES)))
             }
             SystemPart::Wait => {
-                let waited = |outcome: &WorkloadOutcome| Some(mean(outcome, name)? - mean(outcome, &cpu)?);
+                let waited = |outcome: &WorkloadOutcome| {
+                    Some((mean(outcome, name)? - mean(outcome, &cpu)?).max(LEAST_WAIT_NS))
+                };
                 cost(name, CostPart::Wait, both(1, &waited))
             }
         }
     });
-    user.chain(system).collect()
+    // What the kernel does for a flushed write, its own threads included, is kernel code like any other.
+    let flushed = SystemKernel::ALL.into_iter().filter(|kernel| kernel.part() == SystemPart::Wait);
+    let code = flushed.filter_map(|kernel| {
+        let name = format!("{} cpu", kernel.name());
+        cost(&name, CostPart::System, both(1, &|outcome| mean(outcome, &name)))
+    });
+    user.chain(system).chain(code).collect()
 }
 
 fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {

@@ -33,7 +33,8 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     let mut prediction = predicted(args, &profile, runs.as_ref(), costs.as_ref(), sides.as_ref())?;
     if let Some(sides) = &sides {
         prediction.cautions.extend(sides.cautions.iter().cloned());
-        let alternatives = alternatives(args, &profile, runs.as_ref(), costs.as_ref(), sides, prediction.capacity());
+        let alternatives =
+            alternatives(args, &profile, runs.as_ref(), costs.as_ref(), sides, prediction.capacity());
         prediction.what_if.extend(alternatives);
         prediction.what_if.sort_by(|a, b| b.capacity.total_cmp(&a.capacity));
     }
@@ -92,7 +93,9 @@ fn costs_cautions(
         said.push(format!("{what}; they are used all the same."));
     }
     if costs.accelerator == "tcg" {
-        said.push("The costs are those of TCG, software emulation: this predicts TCG, not virtualization.".into());
+        said.push(
+            "The costs are those of TCG, software emulation: this predicts TCG, not virtualization.".into(),
+        );
     }
     Ok(said)
 }

@@ -89,11 +89,7 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
 }
 
 /// Profiles a command, whose capacity is read from `metric`.
-pub fn profile_command(
-    command: &[String],
-    metric: Option<&str>,
-    limits: Limits,
-) -> Result<Profile, Failure> {
+pub fn profile_command(command: &[String], metric: Option<&str>, limits: Limits) -> Result<Profile, Failure> {
     let wrong = |why: String| Failure::message(Kind::Usage, format!("--metric: {why}"));
     let parsed = metric.map(Metric::parse).transpose().map_err(wrong)?;
     let (reader, writer) = io::pipe()?;
@@ -169,7 +165,9 @@ pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
     row(out, "CPU, user", &profile.cpu_user_percent, percent)?;
     row(out, "CPU, system", &profile.cpu_system_percent, percent)?;
     row(out, "CPU, kernel's threads", &profile.cpu_kernel_threads_percent, percent)?;
-    row(out, "copied by system calls", &profile.copied_bytes_per_second, |bytes| format!("{:.2} MB/s", bytes / 1e6))?;
+    row(out, "copied by system calls", &profile.copied_bytes_per_second, |bytes| {
+        format!("{:.2} MB/s", bytes / 1e6)
+    })?;
     row(out, "processors", &profile.processors, count)?;
     row(out, "sizes", &profile.sizes, |sizes| format!("{} of them", sizes.len()))?;
     for size in profile.sizes.value().into_iter().flatten() {

@@ -7,9 +7,9 @@ use super::latency::{latency_interval, latency_model};
 use super::matching::Matching;
 use super::queueing::{Fitted, Reference, Response, Subject};
 use super::ratio::Projection;
+use super::sampling::interval;
 use super::sampling::span;
 use super::scaling::Scaling;
-use super::sampling::interval;
 use super::{ComputeCost, Inputs, PredictError, Prediction, PredictionMethod, Rounding, Surface};
 use crate::interval::Span;
 
@@ -39,9 +39,7 @@ pub fn predict(inputs: &Inputs<'_>) -> Result<Prediction, PredictError> {
         PredictionMethod::Scaling => by_scaling(inputs, why)?,
         PredictionMethod::Queueing => by_queueing(inputs, projection.as_ref(), why)?,
     };
-    if let (Some(matching), Some(projection), true) =
-        (&matching, &projection, uses_surface(method))
-    {
+    if let (Some(matching), Some(projection), true) = (&matching, &projection, uses_surface(method)) {
         prediction.beyond = matching.beyond(inputs.profile, projection.sizes());
     }
     prediction.cautions.extend(cautions(inputs, method, matching.as_ref()));
@@ -159,7 +157,9 @@ fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
     let drawn = span(&found.draws, crate::interval::CONFIDENCE);
     let mut prediction = started(inputs, PredictionMethod::Scaling, why, found.ratio, drawn);
     if inputs.profile.workers.value().is_none() {
-        prediction.cautions.push("How many workers there are is not known; one is assumed (profile --workers).".into());
+        prediction
+            .cautions
+            .push("How many workers there are is not known; one is assumed (profile --workers).".into());
     }
     of_scaling(&mut prediction, found);
     Ok(prediction)

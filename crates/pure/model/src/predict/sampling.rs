@@ -42,11 +42,7 @@ pub(super) fn interval(
 }
 
 /// What `draw` gives, ascending; draws without a value are passed over.
-pub(super) fn draws(
-    samples: usize,
-    seed: u64,
-    mut draw: impl FnMut(&mut Sample) -> Option<f64>,
-) -> Vec<f64> {
+pub(super) fn draws(samples: usize, seed: u64, mut draw: impl FnMut(&mut Sample) -> Option<f64>) -> Vec<f64> {
     let mut sample = Sample { random: Random::new(seed), normal: Normal::new(0.0, 1.0).ok() };
     let mut values: Vec<f64> =
         (0..samples).filter_map(|_| draw(&mut sample)).filter(|value| value.is_finite()).collect();

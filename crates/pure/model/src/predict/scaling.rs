@@ -3,7 +3,8 @@
 //! Paper 1 (section 5.3) adds what virtualization costs to computing and takes system code and I/O from
 //! a model load. Where an application works through the page cache it has no I/O of its own that a load
 //! could stand for: it spends user time (U), time in kernel code (S), time in which the kernel copies bytes
-//! for it (B), and waits (W) until something is stable. What each of these takes longer on the subject is
+//! for it (B), and waits (W) until something is stable. While it waits the kernel's own threads compute for it
+//! (journal, write-back); that part of the waiting is kernel code. What each of these takes longer on the subject is
 //! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to any
 //! application.
 //!
@@ -66,6 +67,8 @@ pub(super) struct Scaling {
     system_s: f64,
     copy_s: f64,
     threads_s: f64,
+    /// Of the time of the kernel's threads, what the application waits for.
+    awaited_s: f64,
     wait_s: f64,
     customers: u32,
     processors: [f64; 2],
@@ -93,7 +96,8 @@ impl Scaling {
         let user_s = share(profile.cpu_user_percent.value())?;
         let all_system_s = share(profile.cpu_system_percent.value())?;
         let copies = costs.costs.iter().filter(|cost| cost.part == CostPart::Copy);
-        let byte_ns = copies.clone().map(|cost| cost.reference_ns).sum::<f64>() / copies.count().max(1) as f64;
+        let byte_ns =
+            copies.clone().map(|cost| cost.reference_ns).sum::<f64>() / copies.count().max(1) as f64;
         let copied = profile.copied_bytes_per_second.value().copied().unwrap_or(0.0);
         let copy_s = (copied * byte_ns / 1e9).min(all_system_s);
         let busy_s = user_s + all_system_s;
@@ -112,11 +116,15 @@ impl Scaling {
             system_s: all_system_s - copy_s,
             copy_s,
             threads_s: share(profile.cpu_kernel_threads_percent.value()).unwrap_or(0.0),
+            awaited_s: 0.0,
             wait_s: 0.0,
             customers,
             processors: [processors, f64::from(vcpus.unwrap_or(costs.vcpus))],
         };
-        scaling.wait_s = scaling.fit_wait();
+        let wait_s = scaling.fit_wait();
+        // Whoever waits for a journal waits while the kernel's threads compute.
+        scaling.awaited_s = scaling.threads_s.min(wait_s);
+        scaling.wait_s = wait_s - scaling.awaited_s;
         Some(scaling)
     }
 
@@ -135,7 +143,7 @@ impl Scaling {
     }
 
     fn busy(&self, [user, system, copy]: [f64; 3]) -> f64 {
-        self.user_s * user + self.system_s * system + self.copy_s * copy
+        self.user_s * user + (self.system_s + self.awaited_s) * system + self.copy_s * copy
     }
 
     fn solve(&self, busy_s: f64, wait_s: f64, processors: f64) -> Solved {
@@ -151,7 +159,7 @@ impl Scaling {
         let busy_s = self.busy([user, system, copy]);
         let there = self.solve(busy_s, self.wait_s * wait, self.processors[1]).per_second;
         let here = self.solve(self.busy([1.0; 3]), self.wait_s, self.processors[0]).per_second;
-        let most = self.processors[1] / (busy_s + self.threads_s * system).max(1e-12);
+        let most = self.processors[1] / (busy_s + (self.threads_s - self.awaited_s) * system).max(1e-12);
         (there / here).min(most)
     }
 
@@ -164,11 +172,10 @@ impl Scaling {
             let [user, system, copy, wait] = self.factors.map(|factor| factor.drawn(sample));
             Some(self.ratio(&Factors { user, system, copy, wait }))
         });
-        let plain = [self.user_s, self.system_s + self.copy_s, self.wait_s];
+        let plain = [self.user_s, self.system_s + self.awaited_s + self.copy_s, self.wait_s];
         let computing = self.busy([factors.user, factors.system, factors.copy]);
         let ms = |seconds: f64| seconds * 1e3;
-        let residence =
-            self.solve(computing, self.wait_s * factors.wait, self.processors[1]).residence_s[0];
+        let residence = self.solve(computing, self.wait_s * factors.wait, self.processors[1]).residence_s[0];
         let queue = (residence - computing).max(0.0);
         let of = |[user, system, wait]: [f64; 3], added: f64, queue: f64| {
             Breakdown::of([
@@ -185,7 +192,9 @@ impl Scaling {
             ratio,
             draws,
             breakdown: [of(plain, 0.0, 0.0), of(there, added, queue)],
-            busy: (ratio * (computing + self.threads_s * factors.system) / self.processors[1]).min(1.0),
+            busy: (ratio * (computing + (self.threads_s - self.awaited_s) * factors.system)
+                / self.processors[1])
+                .min(1.0),
             factors,
         }
     }

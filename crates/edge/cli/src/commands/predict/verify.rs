@@ -51,7 +51,8 @@ pub fn verify(
     };
     if profile.metric.is_none() && profile.capacity.is_some() {
         return Err(usage(
-            "--verify: the profile does not say what its capacity is read from: make one with --metric".into(),
+            "--verify: the profile does not say what its capacity is read from: make one with --metric"
+                .into(),
         ));
     }
     let mut machine = There::boot(there, vcpus, &carried, args.disk_from.as_deref())?;
@@ -66,13 +67,16 @@ pub fn verify(
         return Err(Failure::message(Kind::Measured, message));
     }
     let mean = |name: &str| outcome.metric(name).map(|metric| metric.mean);
-    let machine_percent = mean("machine user").zip(mean("machine system")).map(|(user, system)| [user, system]);
+    let machine_percent =
+        mean("machine user").zip(mean("machine system")).map(|(user, system)| [user, system]);
     let value = if is_command {
-        let Capacity { value, .. } = metric.of(&outcome).map_err(|why| Failure::message(Kind::Measured, why))?;
+        let Capacity { value, .. } =
+            metric.of(&outcome).map_err(|why| Failure::message(Kind::Measured, why))?;
         value
     } else {
         let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
-        throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput in the VM"))?
+        throughput
+            .ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput in the VM"))?
     };
     Ok(Verified { capacity: value, machine_percent })
 }

@@ -9,9 +9,10 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Deserialize;
 use virtbench_lab::host_facts;
+use virtbench_model::Prediction;
 use virtbench_model::predict::trials::Trial;
 use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
-use virtbench_profiler::Limits;
+use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
     Band, Capacity, Costs, Figure, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
@@ -62,6 +63,18 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     let out = fs::canonicalize(&args.out)?;
     let costs = costs_of(args, &out)?;
     let mut trials = read_trials(&out.join("trials.jsonl"))?;
+    if args.again {
+        for trial in &mut trials {
+            let kept = out.join("profiles").join(format!("{}-{}.json", trial.case, trial.trial));
+            let again = predicted(args, &profile::read(&kept)?, trial.trial, &costs)?;
+            *trial = Trial {
+                machine_percent: trial.machine_percent,
+                reference_percent: trial.reference_percent,
+                ..Trial::new(&trial.case, trial.trial, &again, trial.truth)
+            };
+        }
+        return finish(&out, &trials, &costs, &cases);
+    }
     for trial in 1..=args.trials {
         for case in &cases.case {
             if interrupt::requested() {
@@ -75,7 +88,12 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
                 Ok(done) => {
                     eprintln!(
                         "{} {trial}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
-                        done.case, done.reference, done.predicted, done.truth, done.capacity_name, done.error_percent()
+                        done.case,
+                        done.reference,
+                        done.predicted,
+                        done.truth,
+                        done.capacity_name,
+                        done.error_percent()
                     );
                     append(&out.join("trials.jsonl"), &done)?;
                     trials.push(done);
@@ -124,19 +142,8 @@ fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Pat
     fs::create_dir_all(&profiles)?;
     let kept = serde_json::to_string_pretty(&profile)? + "\n";
     fs::write(profiles.join(format!("{}-{trial}.json", case.name)), kept)?;
-    let inputs = Inputs {
-        profile: &profile,
-        surface: None,
-        runs: None,
-        costs: Some(costs),
-        compute: None,
-        subject_processors: Some(args.vcpus),
-        method: Some(PredictionMethod::Scaling),
-        rounding: Rounding::Exact,
-        seed: u64::from(trial),
-    };
-    let prediction = predict(&inputs).map_err(|error| Failure::new(Kind::Other, error))?;
     // Before anything is known of the truth.
+    let prediction = predicted(args, &profile, trial, costs)?;
     let verify_args = VerifyArgs { verify: true, with: case.with.clone(), disk_from: Some(prepared) };
     let mut there = args.there.clone();
     there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.to_owned()));
@@ -151,14 +158,36 @@ fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Pat
     })
 }
 
+fn predicted(
+    args: &PredictionsArgs,
+    profile: &Profile,
+    trial: u32,
+    costs: &Costs,
+) -> Result<Prediction, Failure> {
+    let inputs = Inputs {
+        profile,
+        surface: None,
+        runs: None,
+        costs: Some(costs),
+        compute: None,
+        subject_processors: Some(args.vcpus),
+        method: Some(PredictionMethod::Scaling),
+        rounding: Rounding::Exact,
+        seed: u64::from(trial),
+    };
+    predict(&inputs).map_err(|error| Failure::new(Kind::Other, error))
+}
+
 /// The application on this host: a command from outside, a workload of our own by the same agent that runs
 /// it in the VM.
 fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     if let Some(spec) = own_workload(&case.command) {
         let mut machine = There::native(work.to_owned())?;
+        let before_s = kernel_threads_s();
         let measured = machine.run(spec);
+        let threads_s = kernel_threads_s() - before_s;
         machine.end();
-        return own_profile(case, measured?.outcome);
+        return own_profile(case, measured?.outcome, threads_s);
     }
     let before = std::env::current_dir()?;
     std::env::set_current_dir(work)?;
@@ -172,18 +201,23 @@ fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
 }
 
 /// What the agent's own accounts say of a workload.
-fn own_profile(case: &Case, outcome: WorkloadOutcome) -> Result<Profile, Failure> {
+fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<Profile, Failure> {
     let seconds = outcome.elapsed_ns as f64 / 1e9;
     let percent = |mode: usize| {
-        Figure::known(outcome.own_cpu_ns[mode] as f64 / outcome.elapsed_ns as f64 * 100.0, Source::ProcessStat)
+        Figure::known(
+            outcome.own_cpu_ns[mode] as f64 / outcome.elapsed_ns as f64 * 100.0,
+            Source::ProcessStat,
+        )
     };
     let no = || Figure::unavailable("the agent's accounts do not say");
     let (user, system) = (percent(0), percent(1));
     let copied = Figure::known(outcome.bytes as f64 / seconds, Source::Derived);
     let elapsed_ns = outcome.elapsed_ns;
     let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
-    let value = throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput"))?;
-    let processors = std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
+    let value =
+        throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput"))?;
+    let processors =
+        std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(1));
     let profile = Profile {
         profile_format: PROFILE_FORMAT,
         name: case.command.join(" "),
@@ -204,7 +238,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome) -> Result<Profile, Failure
         think_ns: no(),
         cpu_user_percent: user,
         cpu_system_percent: system,
-        cpu_kernel_threads_percent: no(),
+        cpu_kernel_threads_percent: Figure::known(100.0 * threads_s / seconds, Source::ProcessStat),
         copied_bytes_per_second: copied,
         processors: Figure::known(processors, Source::ProcessStat),
         command: case.command.clone(),
@@ -248,7 +282,9 @@ fn finish(out: &Path, trials: &[Trial], costs: &Costs, cases: &Cases) -> Outcome
     );
     let mut cautions = Vec::new();
     if costs.accelerator == "tcg" {
-        cautions.push("The VM ran under TCG, software emulation: this says nothing of virtualization.".to_owned());
+        cautions.push(
+            "The VM ran under TCG, software emulation: this says nothing of virtualization.".to_owned(),
+        );
     }
     let missing: Vec<&str> = cases
         .case
@@ -267,5 +303,9 @@ fn finish(out: &Path, trials: &[Trial], costs: &Costs, cases: &Cases) -> Outcome
         writeln!(stdout, "{sentence}")?;
     }
     writeln!(stdout, "{}", out.join("report.html").display())?;
-    if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, format!("no trial of {}", missing.join(", ")))) }
+    if missing.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::message(Kind::Measured, format!("no trial of {}", missing.join(", "))))
+    }
 }

@@ -203,10 +203,10 @@ pub struct Profile {
     pub cpu_system_percent: Figure<f64>,
     /// CPU use of the kernel's own threads meanwhile (journal, write-back), whomever they worked for, in
     /// percent of one processor.
-    #[serde(default = "Figure::not_recorded")]
+    #[serde(default = "Figure::<f64>::not_recorded")]
     pub cpu_kernel_threads_percent: Figure<f64>,
     /// Bytes per second that its system calls copied, from and to files in memory too.
-    #[serde(default = "Figure::not_recorded")]
+    #[serde(default = "Figure::<f64>::not_recorded")]
     pub copied_bytes_per_second: Figure<f64>,
     /// Processors it could use.
     pub processors: Figure<u32>,

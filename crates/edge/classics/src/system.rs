@@ -13,7 +13,7 @@ use virtbench_record::Better;
 use virtbench_workload::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::body::{Body, ClassicError, Place, Watch};
-use crate::machine::cpu_ns;
+use crate::machine::kernel_threads_ns;
 use crate::mount::{Mount, folder};
 use crate::sheet::Sheet;
 
@@ -129,7 +129,7 @@ impl Body for System {
 
     fn round(&mut self, watch: &Watch<'_>, sheet: &mut Sheet) -> Result<(), ClassicError> {
         for kernel in SystemKernel::ALL {
-            let machine_before = cpu_ns();
+            let threads_before = kernel_threads_ns();
             let (operations, elapsed_ns, own_ns) = self.repeat(kernel, watch).map_err(|source| {
                 ClassicError::resource(format!("the kernel's {}", kernel.name()), source)
             })?;
@@ -139,12 +139,10 @@ impl Body for System {
             watch.count(operations, 0);
             let each = |ns: u64| ns as f64 / operations as f64;
             sheet.sample(kernel.name(), "ns", Better::Lower, each(elapsed_ns));
-            // The journal's threads work for whoever waits for them, so the whole machine's time counts there.
-            let machine_ns = machine_before
-                .zip(cpu_ns())
-                .map(|(before, after)| after.iter().sum::<u64>().saturating_sub(before.iter().sum()));
+            // The journal's threads work for whoever waits for them, so that their time counts there.
             let waits = kernel.part() == SystemPart::Wait;
-            let cpu_ns = machine_ns.filter(|_| waits).map_or(own_ns, |machine_ns| machine_ns.max(own_ns));
+            let threads_ns = if waits { kernel_threads_ns().saturating_sub(threads_before) } else { 0 };
+            let cpu_ns = own_ns + threads_ns;
             sheet.sample(&format!("{} cpu", kernel.name()), "ns", Better::Lower, each(cpu_ns));
         }
         Ok(())

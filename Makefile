@@ -4,13 +4,14 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz lint build install setup setup-study setup-test setup-bench clean
+.PHONY: help study test soak bench profile fuzz lint build install setup setup-study setup-test setup-bench setup-predictions check-predictions clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
 	@echo "make soak     a million random histories of the fence, with crashes"
 	@echo "make bench    set up and reproduce every figure the documents quote"
+	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy, documentation, licences"
@@ -34,6 +35,9 @@ bench: setup-bench build
 profile: setup-bench build
 	$(CARGO) run --release --locked -p virtbench-bench -- profile > target/profile.txt
 	mv target/profile.txt docs/profile.txt
+
+check-predictions: setup-predictions build
+	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --out out/predictions
 
 lint: setup-study
 	$(CARGO) fmt --check
@@ -60,6 +64,8 @@ setup-study:
 	scripts/setup.sh study
 setup-test:
 	scripts/setup.sh test
+setup-predictions:
+	scripts/setup.sh predictions
 setup-bench:
 	scripts/setup.sh bench
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Brings a Debian machine to where virtbench can be built, run (study), tested (test) or compared
-# with other tools (bench). Running it again changes nothing.
+# Brings a Debian machine to where virtbench can be built, run (study), tested (test), compared with
+# other tools (bench), or held against real applications (predictions). Running it again changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,8 +9,9 @@ packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86
 case $purpose in
   study) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl) ;;
+  predictions) packages+=(coreutils dbench postgresql sqlite3 util-linux) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, test or bench" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, test, bench or predictions" >&2; exit 2 ;;
 esac
 
 as_root() {

@@ -31,7 +31,8 @@ const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
-    "usage: bench [profile | fence [CASE] | serve [ROUNDS] | serve-nbd [ROUNDS] | [files] [ROUNDS]]";
+    "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | serve [ROUNDS] | serve-nbd [ROUNDS] |
+     [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
     match run() {

@@ -6,7 +6,7 @@ use virtbench_units::LatencyRecorder;
 use virtbench_workload::files::{FileLoad, FileSpec};
 
 use crate::body::{Body, ClassicError, Place, Watch};
-use crate::mount::Mount;
+use crate::mount::{Mount, folder};
 use crate::sheet::Sheet;
 
 /// A load on files in a folder, or on a disk of our own.
@@ -25,18 +25,8 @@ impl Files {
         place: Option<&Place>,
         notes: &mut Vec<String>,
     ) -> Result<Self, ClassicError> {
-        let (mount, directory, reach) = match place {
-            None => {
-                return Err(ClassicError::Storage("a load on files needs a directory: give --dir".into()));
-            }
-            Some(Place::Path(path)) => (None, path.clone(), Reach::OwnFiles),
-            Some(Place::Disk(device)) => {
-                let (mount, kind) = Mount::of(device)?;
-                notes.push(format!("on {kind}, made for this on a disk of its own"));
-                let path = mount.path().to_owned();
-                (Some(mount), path, Reach::Machine)
-            }
-        };
+        let (mount, directory) = folder(place, notes)?;
+        let reach = if mount.is_some() { Reach::Machine } else { Reach::OwnFiles };
         let run = FileRun::prepare(spec, seed, &directory, reach, &|| false)?;
         notes.extend(run.notes());
         Ok(Self { run, _mount: mount, seed })

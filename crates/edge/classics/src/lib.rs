@@ -12,6 +12,7 @@
 mod ballast;
 mod body;
 mod caches;
+mod command;
 mod cpu;
 mod crew;
 mod files;
@@ -22,6 +23,7 @@ mod prepare;
 mod run;
 mod series;
 mod sheet;
+mod system;
 
 pub use body::{Body, ClassicError, Place, Watch};
 pub use prepare::{Prepared, prepare};

@@ -23,14 +23,55 @@ fn available_in(meminfo: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
+/// Operations that a disk has completed since boot, reads and writes; nothing where the kernel does not say.
+pub(crate) fn disk_operations(name: &str) -> Option<u64> {
+    let text = fs::read_to_string(format!("/sys/block/{name}/stat")).ok()?;
+    let count = |place: usize| text.split_whitespace().nth(place)?.parse::<u64>().ok();
+    Some(count(0)? + count(4)?)
+}
+
+/// What all processors did since boot, in nanoseconds: user code, and system code with interrupts;
+/// nothing where the kernel does not say.
+pub(crate) fn cpu_ns() -> Option<[u64; 2]> {
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+    let sum =
+        |places: &[usize]| places.iter().map(|place| ticks.get(*place).copied().unwrap_or(0)).sum::<u64>();
+    let ns = tick_ns()?;
+    Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
+}
+
+/// Processor time of the kernel's own threads since boot, in nanoseconds.
+pub(crate) fn kernel_threads_ns() -> u64 {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let ticks =
+        processes.filter_map(|process| thread_ticks(&fs::read_to_string(process.path().join("stat")).ok()?));
+    ticks.sum::<u64>() * tick_ns().unwrap_or(0)
+}
+
+/// Ticks of a kernel thread, from its `stat`; nothing for other processes.
+fn thread_ticks(stat: &str) -> Option<u64> {
+    /// `PF_KTHREAD`.
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+    // The name, in brackets, may hold anything.
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+    let field = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    (field(6)? & KERNEL_THREAD != 0).then_some(field(11)? + field(12)?)
+}
+
+/// Length of a tick of the kernel's accounts.
+fn tick_ns() -> Option<u64> {
+    // SAFETY: sysconf reads a constant of the system and has no memory effects.
+    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
+    Some(1_000_000_000 / per_second)
+}
+
 /// Time that a hypervisor took from all processors since boot, in nanoseconds; nothing where the
 /// kernel does not say.
 pub(crate) fn steal_ns() -> Option<u64> {
-    // SAFETY: sysconf reads a constant of the system and has no memory effects.
-    let ticks_per_second =
-        u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
     let ticks = stolen_ticks(&fs::read_to_string("/proc/stat").ok()?)?;
-    ticks.checked_mul(1_000_000_000 / ticks_per_second)
+    ticks.checked_mul(tick_ns()?)
 }
 
 fn stolen_ticks(stat: &str) -> Option<u64> {
@@ -45,6 +86,9 @@ mod tests {
     fn the_kernels_tables_are_read() {
         assert_eq!(available_in("MemTotal:  9 kB\nMemAvailable:     1234 kB\n"), Some(1_263_616));
         assert_eq!(stolen_ticks("cpu  1 2 3 4 5 6 7 88 9 10\ncpu0 1\n"), Some(88));
+        let stat = "9 (jbd2/vda-8) x) S 2 0 0 0 -1 2129984 0 0 0 0 3 40 0 0 20 0 1 0 7 0 0";
+        assert_eq!(thread_ticks(stat), Some(43));
+        assert_eq!(thread_ticks(&stat.replace("2129984", "4194304")), None);
         assert_eq!((available_in(""), stolen_ticks("")), (None, None));
         assert!(available_memory_bytes().is_some() && steal_ns().is_some());
     }

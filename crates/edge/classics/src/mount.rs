@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-use crate::body::ClassicError;
+use crate::body::{ClassicError, Place};
 
 /// Where it is mounted; nothing else runs where a disk is ours.
 const WHERE: &str = "/mnt";
@@ -48,6 +48,23 @@ impl Drop for Mount {
         if unmount(&self.0, UnmountFlags::empty()).is_err() {
             // A thread that still waits for the disk keeps it busy; it goes when that one does.
             let _ = unmount(&self.0, UnmountFlags::DETACH);
+        }
+    }
+}
+
+/// The folder of a workload's storage; a disk of our own is mounted for it, which `notes` is told.
+pub(crate) fn folder(
+    place: Option<&Place>,
+    notes: &mut Vec<String>,
+) -> Result<(Option<Mount>, PathBuf), ClassicError> {
+    match place {
+        None => Err(ClassicError::Storage("this workload needs a directory: give --dir".into())),
+        Some(Place::Path(path)) => Ok((None, path.clone())),
+        Some(Place::Disk(device)) => {
+            let (mount, kind) = Mount::of(device)?;
+            notes.push(format!("on {kind}, made for this on a disk of its own"));
+            let path = mount.path().to_owned();
+            Ok((Some(mount), path))
         }
     }
 }

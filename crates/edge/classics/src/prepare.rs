@@ -5,9 +5,11 @@ use virtbench_workload::{Workload, WorkloadSpec};
 
 use crate::ballast;
 use crate::body::{Body, ClassicError, Place};
+use crate::command::Program;
 use crate::cpu::Cpu;
 use crate::files::Files;
 use crate::memory::Memory;
+use crate::system::System;
 
 /// A workload with everything it needs.
 pub struct Prepared {
@@ -37,6 +39,8 @@ pub fn prepare(spec: &WorkloadSpec, place: Option<&Place>) -> Result<Prepared, C
         Workload::Memory(memory) => Box::new(Memory::new(memory, &mut notes)?),
         Workload::Cpu(cpu) => Box::new(Cpu::new(cpu)?),
         Workload::Files(files) => Box::new(Files::new(files, spec.seed, place, &mut notes)?),
+        Workload::System(system) => Box::new(System::new(system, place, &mut notes)?),
+        Workload::Command(command) => Box::new(Program::new(command, place, &mut notes)?),
     };
     Ok(Prepared { spec: spec.clone(), body, notes, _ballast: ballast })
 }

@@ -76,6 +76,7 @@ impl Prepared {
             threads: self.body.threads(),
             own_cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(cpu_before[mode])),
             steal_ns: steal_before.zip(steal_ns()).map(|(before, after)| after.saturating_sub(before)),
+            command: sheet.take_command(),
             intervals,
             spec: self.spec.recorded(),
             notes,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Better, Metric};
+use virtbench_record::{Better, CommandEnd, Metric};
 use virtbench_units::LatencyRecorder;
 
 /// Figures of all runs so far.
@@ -12,6 +12,7 @@ pub struct Sheet {
     error_kinds: BTreeMap<String, u64>,
     latency: LatencyRecorder,
     notes: Vec<String>,
+    command: Option<CommandEnd>,
 }
 
 #[derive(Debug)]
@@ -60,6 +61,15 @@ impl Sheet {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+
+    /// How a command ended; the last run's is kept.
+    pub(crate) fn command(&mut self, end: CommandEnd) {
+        self.command = Some(end);
+    }
+
+    pub(crate) fn take_command(&mut self) -> Option<CommandEnd> {
+        self.command.take()
     }
 
     pub(crate) fn metrics(&self) -> Vec<Metric> {

@@ -1,11 +1,13 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+pub mod costs;
 mod deviation;
 pub mod fence;
 mod job;
 mod load_args;
 pub mod predict;
+pub mod predictions;
 pub mod profile;
 pub mod repeat;
 pub mod saturate;
@@ -13,6 +15,7 @@ mod sets;
 mod spec;
 mod study;
 pub mod surface;
+pub mod there;
 mod trace;
 pub mod workload;
 mod workload_file;
@@ -31,6 +34,7 @@ pub use sets::{NeighboursArgs, PinArg, SetsArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
+pub use workload_file::read_workload;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -59,6 +63,8 @@ pub enum Command {
     Analyse(analyse::AnalyseArgs),
     /// Characterise what an application does to its storage
     Profile(Box<profile::ProfileArgs>),
+    /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively
+    Costs(Box<costs::CostsArgs>),
     /// Predict how an application will do in a VM, from its profile
     Predict(Box<predict::PredictArgs>),
     /// Give each virtual machine the same storage performance, alone or in company
@@ -90,6 +96,8 @@ pub enum StudyCommand {
     Neighbours(Box<NeighboursArgs>),
     /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
     Deviation(Box<DeviationArgs>),
+    /// Are predictions right? Applications profiled, predicted, and then run in a VM
+    Predictions(Box<predictions::PredictionsArgs>),
 }
 
 /// `virtbench report`

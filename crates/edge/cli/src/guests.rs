@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_lab::{
-    Accelerator, Adapter, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage, GuestKernel,
-    KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
+    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
@@ -31,6 +31,16 @@ impl Lab {
         adapters: &[&'static Adapter],
         filesystems: &[Filesystem],
     ) -> Result<Self, Failure> {
+        Self::carrying(args, adapters, filesystems, &[])
+    }
+
+    /// The same for guests that have these files as well.
+    pub fn carrying(
+        args: &GuestArgs,
+        adapters: &[&'static Adapter],
+        filesystems: &[Filesystem],
+        carried: &[CarriedFile],
+    ) -> Result<Self, Failure> {
         let missing = |error: LabError| Failure::new(Kind::Environment, error);
         let qemu = Qemu::find().map_err(|error| missing(error.into()))?;
         let kernel = find_kernel(args.kernel.as_deref()).map_err(|error| missing(error.into()))?;
@@ -38,7 +48,7 @@ impl Lab {
         for adapter in adapters {
             qemu.check_adapter(adapter).map_err(|error| missing(error.into()))?;
             // Each guest gets the drivers of its own adapter, and no others.
-            let image = GuestImage::with_filesystems(&kernel, &[adapter], filesystems);
+            let image = GuestImage::carrying(&kernel, &[adapter], filesystems, carried);
             let image = image.map_err(|error| missing(error.into()))?;
             images.insert(adapter.name, image);
         }

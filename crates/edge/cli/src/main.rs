@@ -7,7 +7,9 @@ mod exit;
 mod guests;
 mod interrupt;
 mod live;
+mod metric;
 mod progress;
+mod there;
 mod watched;
 
 use std::process::ExitCode;
@@ -26,6 +28,7 @@ fn main() -> ExitCode {
         Command::Study(study) => commands::study::execute(&study),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
         Command::Profile(profile) => commands::profile::execute(&profile),
+        Command::Costs(costs) => commands::costs::execute(&costs),
         Command::Predict(predict) => commands::predict::execute(&predict),
         Command::Fence(fence) => commands::fence::execute(&fence),
         Command::Report(report) => commands::report::execute(&report),

@@ -1,5 +1,6 @@
 //! File systems on a guest's disk, made by the host.
 
+use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -132,6 +133,19 @@ impl Filesystem {
 /// # Errors
 /// The disk is too small or cannot be written, or the file system's program is missing or refuses.
 pub fn make_filesystem(path: &Path, size_bytes: u64, filesystem: Filesystem) -> Result<(), FilesystemError> {
+    make_filesystem_with(path, size_bytes, filesystem, None)
+}
+
+/// The same with a copy of everything in the folder `from`, with its owners and modes (ext4 only).
+///
+/// # Errors
+/// As for [`make_filesystem`], or a file system that cannot be filled without being mounted.
+pub fn make_filesystem_with(
+    path: &Path,
+    size_bytes: u64,
+    filesystem: Filesystem,
+    from: Option<&Path>,
+) -> Result<(), FilesystemError> {
     let least_bytes = filesystem.least_bytes();
     if size_bytes < least_bytes {
         let (path, name) = (path.to_owned(), filesystem.name());
@@ -141,11 +155,17 @@ pub fn make_filesystem(path: &Path, size_bytes: u64, filesystem: Filesystem) -> 
     let file = OpenOptions::new().write(true).create(true).truncate(true).open(path).map_err(disk)?;
     file.set_len(size_bytes).map_err(disk)?;
     let (program, package, arguments) = filesystem.program();
+    if from.is_some() && filesystem != Filesystem::Ext4 {
+        let said = "only ext4 can be filled when it is made: leave out --filesystem".to_owned();
+        return Err(FilesystemError::Refused { program, path: path.to_owned(), said });
+    }
+    let filled: Vec<&OsStr> = from.map_or_else(Vec::new, |folder| vec![OsStr::new("-d"), folder.as_os_str()]);
     // Where Debian keeps them is not on every user's path.
     let paths = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
     let mut child = Command::new(program)
         .env("PATH", paths)
         .args(arguments)
+        .args(filled)
         .arg(path)
         .stdin(Stdio::null())
         .stdout(Stdio::null())

@@ -10,6 +10,7 @@ use crate::adapters::Adapter;
 use crate::filesystem::Filesystem;
 use crate::initramfs;
 use crate::kernel::{GuestKernel, KernelError};
+use crate::luggage::CarriedFile;
 use crate::memory_file::MemoryFile;
 use crate::modules::ModuleError;
 use crate::vmlinux::bootable;
@@ -63,7 +64,20 @@ impl GuestImage {
         adapters: &[&Adapter],
         filesystems: &[Filesystem],
     ) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, filesystems, AGENT)
+        Self::build(kernel, adapters, filesystems, AGENT, &[])
+    }
+
+    /// The same for guests that have these files as well, in memory.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn carrying(
+        kernel: &GuestKernel,
+        adapters: &[&Adapter],
+        filesystems: &[Filesystem],
+        carried: &[CarriedFile],
+    ) -> Result<Self, ImageError> {
+        Self::build(kernel, adapters, filesystems, AGENT, carried)
     }
 
     /// The same with another init than the agent, for tests of guests that misbehave.
@@ -71,7 +85,7 @@ impl GuestImage {
     /// # Errors
     /// As for [`new`](Self::new).
     pub fn with_init(kernel: &GuestKernel, adapters: &[&Adapter], init: &[u8]) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, &[], init)
+        Self::build(kernel, adapters, &[], init, &[])
     }
 
     fn build(
@@ -79,11 +93,12 @@ impl GuestImage {
         adapters: &[&Adapter],
         filesystems: &[Filesystem],
         init: &[u8],
+        carried: &[CarriedFile],
     ) -> Result<Self, ImageError> {
         let drivers = adapters.iter().flat_map(|adapter| adapter.modules).copied();
         let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules()).copied();
         let modules: Vec<&str> = BASE_MODULES.into_iter().chain(drivers).chain(filesystems).collect();
-        let archive = initramfs::build(kernel, init, &modules)?;
+        let archive = initramfs::build(kernel, init, &modules, carried)?;
         Ok(Self {
             kernel: bootable(kernel)?,
             initramfs_bytes: archive.len() as u64,

@@ -1,12 +1,15 @@
 //! The guest's whole user space: the agent as init, its modules, and the order to load them in.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use cpio::newc::{Builder, trailer};
 use virtbench_agent::MODULE_LIST;
 
 use crate::kernel::GuestKernel;
+use crate::luggage::CarriedFile;
 use crate::modules::{ModuleError, ModuleIndex};
 use crate::unpack::unpack;
 
@@ -17,11 +20,16 @@ const PROGRAM: u32 = 0o100_755;
 const PLAIN: u32 = 0o100_644;
 
 /// Builds the archive (newc, not packed: unpacking it would cost an emulated guest more than reading
-/// it) with `agent` as init and `modules` with all they depend on.
+/// it) with `agent` as init, `modules` with all they depend on, and `carried` under their own names.
 ///
 /// # Errors
 /// The kernel lacks a module, or a file cannot be read.
-pub(crate) fn build(kernel: &GuestKernel, agent: &[u8], modules: &[&str]) -> Result<Vec<u8>, ModuleError> {
+pub(crate) fn build(
+    kernel: &GuestKernel,
+    agent: &[u8],
+    modules: &[&str],
+    carried: &[CarriedFile],
+) -> Result<Vec<u8>, ModuleError> {
     let order = ModuleIndex::read(&kernel.modules)?.load_order(modules)?;
     let mut contents = Vec::with_capacity(order.len());
     let mut list = String::new();
@@ -41,8 +49,23 @@ pub(crate) fn build(kernel: &GuestKernel, agent: &[u8], modules: &[&str]) -> Res
         .and_then(|()| archive.add(MODULE_LIST.trim_start_matches('/'), PLAIN, list.as_bytes()))
         .and_then(|()| archive.add("modules", DIRECTORY, b""))
         .and_then(|()| contents.iter().try_for_each(|(name, bytes)| archive.add(name, PLAIN, bytes)))
+        .and_then(|()| carry(&mut archive, carried))
         .and_then(|()| archive.finish());
     filled.map_err(|source| ModuleError::Unreadable { path: kernel.modules.clone(), source })
+}
+
+/// Adds files and, before them, the folders that they are in: the kernel makes none by itself.
+fn carry(archive: &mut Archive, carried: &[CarriedFile]) -> io::Result<()> {
+    fn name(path: &Path) -> String {
+        path.to_string_lossy().trim_start_matches('/').to_owned()
+    }
+    let folders: BTreeSet<&Path> = carried.iter().flat_map(|file| file.path.ancestors().skip(1)).collect();
+    for folder in folders.into_iter().map(name).filter(|name| !name.is_empty()) {
+        archive.add(&folder, DIRECTORY, b"")?;
+    }
+    carried.iter().try_for_each(|file| {
+        archive.add(&name(&file.path), if file.executable { PROGRAM } else { PLAIN }, &file.contents)
+    })
 }
 
 #[derive(Default)]
@@ -86,7 +109,8 @@ mod tests {
     #[test]
     fn the_archive_holds_init_and_modules_in_order() {
         let directory = tempfile::tempdir().unwrap();
-        let archive = build(&kernel(directory.path()), b"agent", &["b"]).unwrap();
+        let carried = CarriedFile { path: "/usr/bin/x".into(), executable: true, contents: b"X".to_vec() };
+        let archive = build(&kernel(directory.path()), b"agent", &["b"], &[carried]).unwrap();
         let mut rest = archive.as_slice();
         let mut found = Vec::new();
         loop {
@@ -109,6 +133,9 @@ mod tests {
                 entry("modules", DIRECTORY, ""),
                 entry("modules/a-x.ko", PLAIN, "A"),
                 entry("modules/b.ko", PLAIN, "B"),
+                entry("usr", DIRECTORY, ""),
+                entry("usr/bin", DIRECTORY, ""),
+                entry("usr/bin/x", PROGRAM, "X"),
             ]
         );
     }
@@ -118,6 +145,6 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let kernel = kernel(directory.path());
         fs::remove_file(directory.path().join("k/a-x.ko")).unwrap();
-        assert!(build(&kernel, b"agent", &["b"]).unwrap_err().to_string().contains("a-x.ko"));
+        assert!(build(&kernel, b"agent", &["b"], &[]).unwrap_err().to_string().contains("a-x.ko"));
     }
 }

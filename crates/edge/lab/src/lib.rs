@@ -25,6 +25,7 @@ mod image;
 mod initramfs;
 mod kernel;
 mod loop_device;
+mod luggage;
 mod machine;
 mod measure;
 mod memory_file;
@@ -53,7 +54,7 @@ pub use console::Console;
 pub use disk::disk_facts;
 pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
-pub use filesystem::{Filesystem, FilesystemError, make_filesystem};
+pub use filesystem::{Filesystem, FilesystemError, make_filesystem, make_filesystem_with};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
 pub use host::{available_memory_bytes, host_facts};
@@ -61,6 +62,7 @@ pub use host_cpu::CpuSample;
 pub use image::{AGENT, GuestImage, ImageError};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use loop_device::{LoopDevice, LoopError};
+pub use luggage::{CarriedFile, LuggageError, pack};
 pub use machine::{Environment, Machine};
 pub use measure::{
     Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,

@@ -58,18 +58,20 @@ pub enum Application {
 }
 
 impl Application {
-    /// Starts a command. What it prints goes to stderr: stdout is for the profile. Processes of it that
+    /// Starts a command. What it prints goes to `output`, or to stderr: stdout is for the profile. Processes of it that
     /// lose their parent become children of this one, so that none is lost sight of.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &[String]) -> Result<Self, ApplicationError> {
+    pub fn start(command: &[String], output: Option<Stdio>) -> Result<Self, ApplicationError> {
         let program = command.first().cloned().unwrap_or_default();
         set_child_subreaper(Some(getpid())).map_err(|error| ApplicationError::Watch(error.into()))?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)
             .map_err(|error| ApplicationError::Watch(error.into()))?;
         let mut prepared = Command::new(&program);
-        prepared.args(command.get(1..).unwrap_or_default()).stdout(Stdio::from(stderr));
+        prepared
+            .args(command.get(1..).unwrap_or_default())
+            .stdout(output.unwrap_or_else(|| Stdio::from(stderr)));
         // SAFETY: between fork and exec only async-signal-safe calls are made: one prctl.
         unsafe {
             prepared
@@ -107,6 +109,15 @@ impl Application {
     pub fn command(&self) -> &[String] {
         match self {
             Self::Started { command, .. } | Self::Running { command, .. } => command,
+        }
+    }
+
+    /// The command that was started here; nothing of a process that was found running.
+    #[must_use]
+    pub fn started(&self) -> &[String] {
+        match self {
+            Self::Started { command, .. } => command,
+            Self::Running { .. } => &[],
         }
     }
 

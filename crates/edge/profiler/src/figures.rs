@@ -21,6 +21,8 @@ pub(crate) struct Seen {
     pub accounts: Accounts,
     /// Whole disks that moved anything, whoever asked for it.
     pub disks: BTreeMap<String, DiskCounters>,
+    /// Ticks of the kernel's own threads meanwhile.
+    pub kernel_ticks: u64,
     /// The block layer's events, or why there are none.
     pub events: Result<Summary, String>,
     pub issuing_threads: u32,
@@ -68,10 +70,17 @@ fn started(seen: &Seen, why: &str) -> Profile {
         think_ns: Figure::unavailable(why),
         cpu_user_percent: Figure::known(percent(seen.accounts.user_ticks), Source::ProcessStat),
         cpu_system_percent: Figure::known(percent(seen.accounts.system_ticks), Source::ProcessStat),
+        cpu_kernel_threads_percent: Figure::known(percent(seen.kernel_ticks), Source::ProcessStat),
+        copied_bytes_per_second: Figure::known(
+            seen.accounts.copied_bytes as f64 / seconds,
+            Source::ProcessIo,
+        ),
         processors: processors.map_or_else(
             |error| Figure::unavailable(error.to_string()),
             |count| Figure::known(count, Source::ProcessStat),
         ),
+        command: Vec::new(),
+        metric: None,
         notes: Vec::new(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use procfs::process::{Process, all_processes};
+use procfs::process::{Process, StatFlags, all_processes};
 
 /// Accounts of a whole tree, since each of its processes began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -15,6 +15,8 @@ pub(crate) struct Accounts {
     pub read_calls: u64,
     /// System calls that write.
     pub write_calls: u64,
+    /// Bytes that those copied.
+    pub copied_bytes: u64,
     /// Ticks in user mode.
     pub user_ticks: u64,
     /// Ticks in kernel mode.
@@ -29,10 +31,24 @@ impl Accounts {
             written_bytes: self.written_bytes.saturating_sub(earlier.written_bytes),
             read_calls: self.read_calls.saturating_sub(earlier.read_calls),
             write_calls: self.write_calls.saturating_sub(earlier.write_calls),
+            copied_bytes: self.copied_bytes.saturating_sub(earlier.copied_bytes),
             user_ticks: self.user_ticks.saturating_sub(earlier.user_ticks),
             system_ticks: self.system_ticks.saturating_sub(earlier.system_ticks),
         }
     }
+}
+
+/// Ticks that the kernel's own threads have used since boot.
+pub(crate) fn kernel_thread_ticks() -> u64 {
+    let stats = all_processes().into_iter().flatten().flatten().filter_map(|process| process.stat().ok());
+    let kernels = stats.filter(|stat| stat.flags().is_ok_and(|flags| flags.contains(StatFlags::PF_KTHREAD)));
+    kernels.map(|stat| stat.utime + stat.stime).sum()
+}
+
+/// Processor time that the kernel's own threads have used since boot, in seconds.
+#[must_use]
+pub fn kernel_threads_s() -> f64 {
+    kernel_thread_ticks() as f64 / procfs::ticks_per_second() as f64
 }
 
 /// The tree under a process, as it is now.
@@ -104,22 +120,22 @@ impl Tree {
         for process in self.processes() {
             let Ok(stat) = process.stat() else { continue };
             // Of one that has ended only root may read the I/O accounts: what was read last stands for them.
-            let io = process.io().ok().map(|io| {
-                (io.read_bytes, io.write_bytes.saturating_sub(io.cancelled_write_bytes), io.syscr, io.syscw)
+            let io = process.io().ok().map(|io| Accounts {
+                read_bytes: io.read_bytes,
+                written_bytes: io.write_bytes.saturating_sub(io.cancelled_write_bytes),
+                read_calls: io.syscr,
+                write_calls: io.syscw,
+                copied_bytes: io.rchar.saturating_add(io.wchar),
+                ..Accounts::default()
             });
             let before = self.seen.get(&(stat.pid, stat.starttime));
-            let io =
-                io.or_else(|| before.map(|a| (a.read_bytes, a.written_bytes, a.read_calls, a.write_calls)));
+            let io = io.or_else(|| before.copied());
             self.hidden += usize::from(io.is_none());
-            let (read_bytes, written_bytes, read_calls, write_calls) = io.unwrap_or_default();
             let with_children = |own: u64, children: i64| own + u64::try_from(children).unwrap_or(0);
             let accounts = Accounts {
-                read_bytes,
-                written_bytes,
-                read_calls,
-                write_calls,
                 user_ticks: with_children(stat.utime, stat.cutime),
                 system_ticks: with_children(stat.stime, stat.cstime),
+                ..io.unwrap_or_default()
             };
             now.insert((stat.pid, stat.starttime), accounts);
         }
@@ -132,6 +148,7 @@ impl Tree {
             written_bytes: sum(|a| a.written_bytes),
             read_calls: sum(|a| a.read_calls),
             write_calls: sum(|a| a.write_calls),
+            copied_bytes: sum(|a| a.copied_bytes),
             user_ticks: sum(|a| a.user_ticks),
             system_ticks: sum(|a| a.system_ticks),
         }

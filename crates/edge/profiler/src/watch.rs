@@ -16,7 +16,7 @@ use crate::block_stat::{self, Devices, DiskCounters};
 use crate::event::parse_line;
 use crate::figures::{Seen, figures};
 use crate::tracefs::Tracing;
-use crate::tree::{Accounts, Tree};
+use crate::tree::{Accounts, Tree, kernel_thread_ticks};
 
 /// Between two looks at the events.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -112,11 +112,18 @@ struct Moment {
     at_s: f64,
     accounts: Accounts,
     disks: std::collections::BTreeMap<String, DiskCounters>,
+    kernel_ticks: u64,
 }
 
 impl Moment {
     fn now(tree: &mut Tree) -> Self {
-        Self { at_s: monotonic_s(), accounts: tree.sample(), disks: block_stat::disks(), at: Instant::now() }
+        Self {
+            at_s: monotonic_s(),
+            accounts: tree.sample(),
+            disks: block_stat::disks(),
+            kernel_ticks: kernel_thread_ticks(),
+            at: Instant::now(),
+        }
     }
 }
 
@@ -142,6 +149,7 @@ pub fn profile(
     };
     let application = start()?;
     let name = application.command().join(" ");
+    let command = application.started().to_vec();
     let mut tree = application.tree();
     let mut analysis = Analysis::default();
     analysis.include([application.process_id()]);
@@ -158,6 +166,7 @@ pub fn profile(
     let seen = seen(name, &watched, &tree, tracing.map(|_| analysis.finish()));
     let calls = seen.accounts.read_calls + seen.accounts.write_calls;
     let mut profile = figures(&seen);
+    profile.command = command;
     if !profile.io_per_second.value().is_some_and(|rate| *rate > 0.0) {
         if seen.hidden_processes > 0 {
             return Err(ProfilerError::Hidden { name: seen.name });
@@ -266,6 +275,7 @@ fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, St
         elapsed: last.at.saturating_duration_since(first.at),
         accounts: last.accounts.since(first.accounts),
         disks: moved.collect(),
+        kernel_ticks: last.kernel_ticks.saturating_sub(first.kernel_ticks),
         events,
         issuing_threads: watched.workers,
         hidden_processes: tree.hidden,

@@ -123,6 +123,8 @@ struct UserProfile {
     think_ms: Option<f64>,
     cpu_user_percent: Option<f64>,
     cpu_system_percent: Option<f64>,
+    cpu_kernel_threads_percent: Option<f64>,
+    copied_bytes_per_second: Option<f64>,
     processors: Option<u32>,
     capacity: Option<f64>,
     capacity_name: Option<String>,
@@ -158,7 +160,11 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
         think_ns: given(milliseconds(user.think_ms)),
         cpu_user_percent: given(user.cpu_user_percent),
         cpu_system_percent: given(user.cpu_system_percent),
+        cpu_kernel_threads_percent: given(user.cpu_kernel_threads_percent),
+        copied_bytes_per_second: given(user.copied_bytes_per_second),
         processors: given(user.processors),
+        command: Vec::new(),
+        metric: None,
         notes: Vec::new(),
     })
 }

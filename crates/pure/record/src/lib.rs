@@ -5,6 +5,7 @@
 //! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod costs;
 mod figures;
 mod host_use;
 mod model_load;
@@ -17,6 +18,7 @@ mod together;
 mod verification;
 mod workload;
 
+pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
@@ -38,7 +40,7 @@ pub use together::{
     MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
 };
 pub use verification::{Damage, DamagedBlock, Verification};
-pub use workload::{Better, JobOutcome, Metric, WorkloadOutcome, idle_percent};
+pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 
 /// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

@@ -86,6 +86,10 @@ impl<T> Figure<T> {
         Self::Unavailable { unavailable: why.into() }
     }
 
+    fn not_recorded() -> Self {
+        Self::unavailable("the profile was made by an earlier virtbench")
+    }
+
     /// Its value, if it is known.
     pub fn value(&self) -> Option<&T> {
         match self {
@@ -197,8 +201,21 @@ pub struct Profile {
     pub cpu_user_percent: Figure<f64>,
     /// CPU use in kernel mode, in percent of one processor.
     pub cpu_system_percent: Figure<f64>,
+    /// CPU use of the kernel's own threads meanwhile (journal, write-back), whomever they worked for, in
+    /// percent of one processor.
+    #[serde(default = "Figure::<f64>::not_recorded")]
+    pub cpu_kernel_threads_percent: Figure<f64>,
+    /// Bytes per second that its system calls copied, from and to files in memory too.
+    #[serde(default = "Figure::<f64>::not_recorded")]
+    pub copied_bytes_per_second: Figure<f64>,
     /// Processors it could use.
     pub processors: Figure<u32>,
+    /// Its command with its arguments, where virtbench started it.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// What its capacity was read from: `elapsed`, `io`, or a regular expression over its output.
+    #[serde(default)]
+    pub metric: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }
@@ -295,6 +312,8 @@ impl Profile {
             ("think_ns", &self.think_ns),
             ("cpu_user_percent", &self.cpu_user_percent),
             ("cpu_system_percent", &self.cpu_system_percent),
+            ("cpu_kernel_threads_percent", &self.cpu_kernel_threads_percent),
+            ("copied_bytes_per_second", &self.copied_bytes_per_second),
         ];
         for (name, figure) in numbers {
             if let Some(value) = figure.value().filter(|value| !(value.is_finite() && **value >= 0.0)) {

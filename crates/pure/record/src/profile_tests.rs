@@ -28,7 +28,11 @@ fn mail_server() -> Profile {
         think_ns: known(50e6),
         cpu_user_percent: known(280.0),
         cpu_system_percent: known(120.0),
+        cpu_kernel_threads_percent: Figure::unavailable("not published"),
+        copied_bytes_per_second: Figure::unavailable("not published"),
         processors: known(4),
+        command: Vec::new(),
+        metric: None,
         notes: Vec::new(),
     }
 }

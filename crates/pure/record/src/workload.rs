@@ -55,6 +55,37 @@ impl Metric {
     }
 }
 
+/// How a command ended, and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CommandEnd {
+    /// Its exit code; null where a signal ended it.
+    pub exit_code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it was ended because its time was over.
+    pub timed_out: bool,
+    /// What it printed last, on either stream.
+    pub output: String,
+    /// How much it printed in all, in bytes.
+    pub output_bytes: u64,
+}
+
+impl CommandEnd {
+    /// How it ended, in words, where it did not end well.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        if self.timed_out {
+            return Some("was ended by its time limit".into());
+        }
+        match (self.exit_code, self.signal) {
+            (Some(0), _) => None,
+            (Some(code), _) => Some(format!("ended with exit code {code}")),
+            (None, signal) => Some(format!("ended by signal {}", signal.unwrap_or(0))),
+        }
+    }
+}
+
 /// The outcome of one classic workload on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -88,6 +119,9 @@ pub struct WorkloadOutcome {
     /// Time that a hypervisor took from the measuring machine's processors, all summed, in
     /// nanoseconds; null where it does not say.
     pub steal_ns: Option<u64>,
+    /// How a command ended, where the workload is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<CommandEnd>,
     /// The series. Its intervals count from the moment for which the start was agreed upon, so that
     /// those of machines that were started together can be laid side by side.
     pub intervals: Vec<Interval>,
@@ -179,7 +213,9 @@ impl JobOutcome {
                     Some(workload.operations as f64 / (workload.elapsed_ns as f64 / 1e9))
                 }
                 Workload::Files(_) => None,
-                Workload::Memory(_) | Workload::Cpu(_) => workload.metrics.first().map(|metric| metric.mean),
+                Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) | Workload::Command(_) => {
+                    workload.metrics.first().map(|metric| metric.mean)
+                }
             },
         }
     }

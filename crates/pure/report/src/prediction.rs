@@ -63,8 +63,11 @@ impl PredictionPage<'_> {
 #[must_use]
 pub fn prediction_html(page: &PredictionPage<'_>, version: &str) -> String {
     let title = format!("Prediction for {}", page.to);
-    let figure =
-        page.prediction.breakdown.as_ref().map(|sides| figures::breakdown([page.from, page.to], sides));
+    let figure = page
+        .prediction
+        .breakdown
+        .as_ref()
+        .map(|sides| figures::breakdown([page.from, page.to], sides, measured(page, sides)));
     let drawn: Vec<_> = figure.into_iter().collect();
     let content = html! {
         (opening(&title, &page.profile.name, &page.takeaway(), &key_figures(page)))
@@ -83,6 +86,12 @@ pub fn prediction_html(page: &PredictionPage<'_>, version: &str) -> String {
     document(&title, version, &content, drawn.iter())
 }
 
+/// What the same work took in fact, in ms: by the capacity there, in the units of the breakdown.
+fn measured(page: &PredictionPage<'_>, sides: &[Breakdown; 2]) -> Option<f64> {
+    let actual = page.actual_capacity.filter(|actual| *actual > 0.0)?;
+    Some(sides[0].total_ms() * page.prediction.reference.value / actual)
+}
+
 fn key_figures(page: &PredictionPage<'_>) -> Markup {
     let prediction = page.prediction;
     html! {
@@ -91,6 +100,9 @@ fn key_figures(page: &PredictionPage<'_>) -> Markup {
                 @if let Some(span) = prediction.capacity_interval() { small { (significant(span.low)) " to " (significant(span.high)) } } } }
             div { dt { "of " (page.from) } dd { span { (ratio(prediction.ratio)) }
                 @if let Some(span) = prediction.interval { small { (ratio_span(span)) } } } }
+            @if let (Some(actual), Some(error)) = (page.actual_capacity, page.error_percent()) {
+                div { dt { "in fact" } dd { span { (significant(actual)) } small { (format!("{error:.1} % off")) } } }
+            }
             div { dt { "method" } dd { span { (prediction.method.name()) } } }
         }
     }

@@ -31,7 +31,11 @@ fn profile() -> Profile {
         think_ns: no(),
         cpu_user_percent: no(),
         cpu_system_percent: no(),
+        cpu_kernel_threads_percent: no(),
+        copied_bytes_per_second: no(),
         processors: Figure::unavailable("not seen"),
+        command: Vec::new(),
+        metric: None,
         notes: vec![HOSTILE.into()],
     }
 }
@@ -43,6 +47,7 @@ fn prediction() -> Prediction {
         reference: Capacity { name: HOSTILE.into(), value: 200.0 },
         ratio: 0.5,
         interval: Some(Span { low: 0.4, high: 0.6 }),
+        draws: Vec::new(),
         breakdown: Some([
             Breakdown(vec![(Part::User, 3.0), (Part::Disk, 7.0)]),
             Breakdown(vec![(Part::User, 3.0), (Part::Virtualization, 1.0), (Part::Disk, 16.0)]),

@@ -18,8 +18,8 @@ mod stream;
 pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement, parse_mix_line};
 pub use arrivals::ArrivalTimes;
 pub use classic::{
-    CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, Workload, WorkloadError, WorkloadSpec,
-    WorkloadSyntaxError, parse_workload, with_options,
+    CommandSpec, CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart,
+    SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, parse_workload, with_options,
 };
 pub use job::{JobError, JobSpec};
 pub use load::{

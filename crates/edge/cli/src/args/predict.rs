@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use virtbench_model::predict::PredictionMethod;
 
+use super::there::{ThereArgs, VerifyArgs};
+
 /// How to predict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MethodArg {
@@ -14,6 +16,8 @@ pub enum MethodArg {
     Ratio,
     /// Latencies of a model load on both sides, added up (paper 1, section 5)
     Latency,
+    /// Each part of the application's time by what it costs in the VM (`virtbench costs`)
+    Scaling,
     /// A closed queueing network of processors and disk
     Queueing,
 }
@@ -25,6 +29,7 @@ impl MethodArg {
             Self::Auto => None,
             Self::Ratio => Some(PredictionMethod::Ratio),
             Self::Latency => Some(PredictionMethod::Latency),
+            Self::Scaling => Some(PredictionMethod::Scaling),
             Self::Queueing => Some(PredictionMethod::Queueing),
         }
     }
@@ -42,6 +47,7 @@ configuration, such as vm:nvme or vm:virtio-blk,iothread=on.
 Examples:
   virtbench predict --profile db.json --surface run
   virtbench predict --profile db.json --surface run --surface adapters --to vm:nvme --html prediction.html
+  virtbench predict --profile db.json --costs costs.json --verify
   virtbench predict --profile docs/data/paper1-mailserver.toml --model docs/data/paper1-thar-vm.toml --as-published")]
 pub struct PredictArgs {
     /// The application: a profile of `virtbench profile --out`, or figures in TOML
@@ -59,6 +65,9 @@ pub struct PredictArgs {
     /// Results of a model load on both sides
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
+    /// What pieces of work cost on both sides: the file of `virtbench costs --out`
+    #[arg(long, value_name = "FILE")]
+    pub costs: Option<PathBuf>,
     /// How to predict
     #[arg(long, value_enum, default_value = "auto")]
     pub method: MethodArg,
@@ -68,7 +77,7 @@ pub struct PredictArgs {
     /// Time of the same computation there as a multiple of that here, where the processors differ
     #[arg(long, value_name = "FACTOR", requires = "cpu_overhead", default_value = "1")]
     pub time_factor: f64,
-    /// Processors of the VM [default: those of the surface's VM]
+    /// Processors of the VM [default: those of the surface's VM, or of the costs']
     #[arg(long, value_name = "N")]
     pub vcpus: Option<u32>,
     /// Use a surface of another host than the profile, or of another adapter than --to names
@@ -83,6 +92,12 @@ pub struct PredictArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub json: bool,
+    /// Trying it
+    #[command(flatten)]
+    pub verify: VerifyArgs,
+    /// The VM
+    #[command(flatten)]
+    pub there: ThereArgs,
 }
 
 /// User's and system's, as shares.

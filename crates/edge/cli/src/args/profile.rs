@@ -17,6 +17,7 @@ A file for --from is a profile that --out wrote, or figures in TOML, such as doc
 
 Examples:
   virtbench profile --time 30s --out db.json -- pgbench -c 8 -T 60 bench
+  virtbench profile --metric 'tps = ([0-9.]+)' --workers 8 --out db.json -- pgbench -c 8 -T 60 bench
   virtbench profile --pid 4242 --time 1m
   virtbench profile --from docs/data/paper1-mailserver.toml --json")]
 #[command(group(ArgGroup::new("whom").args(["command", "pid", "from"]).required(true)))]
@@ -36,6 +37,13 @@ pub struct ProfileArgs {
     /// Do without the block layer's events
     #[arg(long)]
     pub no_trace: bool,
+    /// Read its throughput from this: elapsed (runs an hour), io (its I/O rate), or a regular expression
+    /// with one group over what it prints on stdout, such as 'tps = ([0-9.]+)'; the last match counts
+    #[arg(long, value_name = "elapsed|io|REGEX", requires = "command", conflicts_with = "capacity")]
+    pub metric: Option<String>,
+    /// How many workers it has: clients, threads that each wait for what they ask for
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub workers: Option<u32>,
     /// The application's capacity as it reports it, such as 850 transactions per second
     #[arg(long, value_name = "NUMBER")]
     pub capacity: Option<f64>,

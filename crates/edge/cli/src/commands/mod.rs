@@ -2,6 +2,7 @@
 
 pub mod analyse;
 pub mod completions;
+pub mod costs;
 pub mod doctor;
 pub mod fence;
 pub mod grid;

@@ -3,6 +3,7 @@
 mod json;
 mod sides;
 mod text;
+pub mod verify;
 
 use std::fs;
 use std::io::{self, Write};
@@ -12,11 +13,11 @@ use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_model_runs};
 use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surface, WhatIf, predict};
 use virtbench_model::{Prediction, compare};
-use virtbench_record::{ModelRuns, Profile};
+use virtbench_record::{Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
 
 use crate::args::predict::PredictArgs;
-use crate::commands::profile;
+use crate::commands::{costs, profile};
 use crate::exit::{Failure, Kind, Outcome};
 use sides::{REFERENCE, SUBJECT, Sides};
 
@@ -27,20 +28,36 @@ const SEED: u64 = 2_003;
 pub fn execute(args: &PredictArgs) -> Outcome {
     let profile = profile::read(&args.profile)?;
     let runs = args.model.as_deref().map(read_runs).transpose()?;
+    let costs = args.costs.as_deref().map(costs::read).transpose()?;
     let sides = (!args.surface.is_empty()).then(|| Sides::open(args, &profile)).transpose()?;
-    let mut prediction = predicted(args, &profile, runs.as_ref(), sides.as_ref())?;
+    let mut prediction = predicted(args, &profile, runs.as_ref(), costs.as_ref(), sides.as_ref())?;
     if let Some(sides) = &sides {
         prediction.cautions.extend(sides.cautions.iter().cloned());
-        let alternatives = alternatives(args, &profile, runs.as_ref(), sides, prediction.capacity());
+        let alternatives =
+            alternatives(args, &profile, runs.as_ref(), costs.as_ref(), sides, prediction.capacity());
         prediction.what_if.extend(alternatives);
         prediction.what_if.sort_by(|a, b| b.capacity.total_cmp(&a.capacity));
     }
+    prediction.cautions.extend(costs_cautions(args, &profile, costs.as_ref())?);
+    let verified = if args.verify.verify {
+        let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
+        let verified = verify::verify(&profile, &args.there, &args.verify, vcpus)?;
+        if let Some([user, system]) = verified.machine_percent {
+            prediction.cautions.push(format!(
+                "While it ran the VM spent {user:.0} % of one processor in user code and {system:.0} % in its kernel."
+            ));
+        }
+        Some(verified)
+    } else {
+        None
+    };
+    let known = runs.as_ref().and_then(|runs| runs.actual_capacity);
     let page = PredictionPage {
         prediction: &prediction,
         profile: &profile,
         from: &args.from,
         to: &args.to,
-        actual_capacity: runs.as_ref().and_then(|runs| runs.actual_capacity),
+        actual_capacity: verified.as_ref().map(|verified| verified.capacity).or(known),
     };
     if let Some(path) = &args.html {
         fs::write(path, prediction_html(&page, env!("CARGO_PKG_VERSION")))
@@ -56,6 +73,33 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     Ok(())
 }
 
+/// Whether the costs are of the profile's host and of the VM that is asked about.
+fn costs_cautions(
+    args: &PredictArgs,
+    profile: &Profile,
+    costs: Option<&Costs>,
+) -> Result<Vec<String>, Failure> {
+    let Some(costs) = costs else { return Ok(Vec::new()) };
+    let mut said = Vec::new();
+    let of_host = profile.host.as_ref().and_then(|host| sides::difference(host, &costs.host));
+    let of_adapter = args.to.strip_prefix("vm:").filter(|adapter| *adapter != costs.adapter);
+    let host = of_host.map(|why| format!("the costs are of another host than the profile ({why})"));
+    let adapter = of_adapter.map(|to| format!("the costs are those of {}, not of {to}", costs.adapter));
+    for what in host.into_iter().chain(adapter) {
+        if !args.allow_other {
+            let message = format!("{what}: measure them there, or give --allow-other");
+            return Err(Failure::message(Kind::Folder, message));
+        }
+        said.push(format!("{what}; they are used all the same."));
+    }
+    if costs.accelerator == "tcg" {
+        said.push(
+            "The costs are those of TCG, software emulation: this predicts TCG, not virtualization.".into(),
+        );
+    }
+    Ok(said)
+}
+
 fn read_runs(path: &Path) -> Result<ModelRuns, Failure> {
     let bytes = profile::read_bytes(path, MAX_PROFILE_BYTES)?;
     read_model_runs(&bytes)
@@ -66,6 +110,7 @@ fn predicted(
     args: &PredictArgs,
     profile: &Profile,
     runs: Option<&ModelRuns>,
+    costs: Option<&Costs>,
     sides: Option<&Sides>,
 ) -> Result<Prediction, Failure> {
     let comparison = sides.map(|sides| compare(&sides.records, REFERENCE, SUBJECT, SEED));
@@ -82,6 +127,7 @@ fn predicted(
         profile,
         surface,
         runs,
+        costs,
         compute,
         subject_processors: args.vcpus.or_else(|| sides.and_then(|sides| sides.vcpus)),
         method: args.method.method(),
@@ -99,11 +145,12 @@ fn alternatives(
     args: &PredictArgs,
     profile: &Profile,
     runs: Option<&ModelRuns>,
+    costs: Option<&Costs>,
     sides: &Sides,
     capacity: f64,
 ) -> Vec<WhatIf> {
     let others = sides.other_subjects().into_iter().filter_map(|(name, other)| {
-        let predicted = predicted(args, profile, runs, Some(&other)).ok()?;
+        let predicted = predicted(args, profile, runs, costs, Some(&other)).ok()?;
         let found = WhatIf { change: format!("--to vm:{name}"), capacity: predicted.capacity() };
         (found.capacity > capacity * 1.005).then_some(found)
     });

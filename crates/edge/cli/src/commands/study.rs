@@ -5,6 +5,7 @@ mod common;
 mod deviation;
 mod native_vs_vm;
 mod neighbours;
+mod predictions;
 mod sets;
 mod sets_course;
 mod sets_summary;
@@ -19,5 +20,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Adapters(args) => adapters::execute(args),
         StudyCommand::Neighbours(args) => neighbours::execute(args),
         StudyCommand::Deviation(args) => deviation::execute(args),
+        StudyCommand::Predictions(args) => predictions::execute(args),
     }
 }

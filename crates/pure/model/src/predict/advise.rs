@@ -5,6 +5,7 @@ use virtbench_record::ModelRuns;
 use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
+use super::scaling::Scaled;
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 
 /// A change that helps less than this share is not worth a line.
@@ -79,6 +80,24 @@ fn growth([before, after]: &[Breakdown; 2]) -> (Part, f64) {
     let was = |part| before.0.iter().find(|(known, _)| *known == part).map_or(0.0, |(_, ms)| *ms);
     let grown = after.0.iter().map(|(part, ms)| (*part, ms - was(*part)));
     grown.max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((Part::Disk, 0.0))
+}
+
+/// Completes a prediction by the parts of the work.
+pub(super) fn of_scaling(prediction: &mut Prediction, found: Scaled) {
+    let Scaled { draws, breakdown, busy, factors, .. } = found;
+    let (part, ms) = growth(&breakdown);
+    prediction.bottleneck = format!(
+        "processors {:.0} % busy; {} grows most, by {ms:.0} ms a second of work; the VM takes {:.1} times as long \
+         for user code, {:.1} for kernel code, {:.1} for copying, {:.1} for waiting",
+        100.0 * busy,
+        part.name(),
+        factors.user,
+        factors.system,
+        factors.copy,
+        factors.wait
+    );
+    prediction.draws = draws;
+    prediction.breakdown = Some(breakdown);
 }
 
 /// Completes a prediction by the network.

@@ -2,12 +2,14 @@
 
 use virtbench_record::{Figure, Profile, Source};
 
-use super::advise::{of_latency, of_queueing, of_ratio};
+use super::advise::{of_latency, of_queueing, of_ratio, of_scaling};
 use super::latency::{latency_interval, latency_model};
 use super::matching::Matching;
 use super::queueing::{Fitted, Reference, Response, Subject};
 use super::ratio::Projection;
 use super::sampling::interval;
+use super::sampling::span;
+use super::scaling::Scaling;
 use super::{ComputeCost, Inputs, PredictError, Prediction, PredictionMethod, Rounding, Surface};
 use crate::interval::Span;
 
@@ -34,11 +36,10 @@ pub fn predict(inputs: &Inputs<'_>) -> Result<Prediction, PredictError> {
     let mut prediction = match method {
         PredictionMethod::Ratio => by_ratio(inputs, projection.as_ref(), why)?,
         PredictionMethod::Latency => by_latency(inputs, why)?,
+        PredictionMethod::Scaling => by_scaling(inputs, why)?,
         PredictionMethod::Queueing => by_queueing(inputs, projection.as_ref(), why)?,
     };
-    if let (Some(matching), Some(projection), true) =
-        (&matching, &projection, method != PredictionMethod::Latency)
-    {
+    if let (Some(matching), Some(projection), true) = (&matching, &projection, uses_surface(method)) {
         prediction.beyond = matching.beyond(inputs.profile, projection.sizes());
     }
     prediction.cautions.extend(cautions(inputs, method, matching.as_ref()));
@@ -49,9 +50,13 @@ fn choose(
     inputs: &Inputs<'_>,
     projection: Option<&Projection<'_>>,
 ) -> Result<(PredictionMethod, String), PredictError> {
-    use PredictionMethod::{Latency, Queueing, Ratio};
+    use PredictionMethod::{Latency, Queueing, Ratio, Scaling};
     if let Some(method) = inputs.method {
         return Ok((method, "it was asked for".into()));
+    }
+    if inputs.costs.is_some() {
+        let why = "what user code, kernel code, copying and waiting cost was measured on both machines";
+        return Ok((Scaling, why.into()));
     }
     let profile = inputs.profile;
     let possible = profile.concurrency().is_some() && projection.is_some();
@@ -136,6 +141,27 @@ fn by_latency(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
         100.0 * ASSUMED_HALF_WIDTH
     ));
     of_latency(&mut prediction, runs, &found);
+    Ok(prediction)
+}
+
+/// Whether a method reads the surface.
+fn uses_surface(method: PredictionMethod) -> bool {
+    matches!(method, PredictionMethod::Ratio | PredictionMethod::Queueing)
+}
+
+fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
+    let needs = |what| PredictError::Needs { method: "scaling", what };
+    let costs = inputs.costs.ok_or(needs("what work costs on both machines (--costs)"))?;
+    let scaling = Scaling::new(inputs.profile, costs, inputs.subject_processors);
+    let found = scaling.ok_or(needs("the application's CPU use, user and system"))?.predict(inputs.seed);
+    let drawn = span(&found.draws, crate::interval::CONFIDENCE);
+    let mut prediction = started(inputs, PredictionMethod::Scaling, why, found.ratio, drawn);
+    if inputs.profile.workers.value().is_none() {
+        prediction
+            .cautions
+            .push("How many workers there are is not known; one is assumed (profile --workers).".into());
+    }
+    of_scaling(&mut prediction, found);
     Ok(prediction)
 }
 
@@ -235,6 +261,7 @@ fn started(
         reference: inputs.profile.capacity(),
         ratio,
         interval,
+        draws: Vec::new(),
         breakdown: None,
         bottleneck: String::new(),
         what_if: Vec::new(),
@@ -247,7 +274,7 @@ fn started(
 fn cautions(inputs: &Inputs<'_>, method: PredictionMethod, matching: Option<&Matching>) -> Vec<String> {
     let mut said = Vec::new();
     let profile = inputs.profile;
-    if method != PredictionMethod::Latency {
+    if uses_surface(method) {
         let random = profile.random_band();
         if !random.is_exact() {
             said.push(format!(

@@ -1,11 +1,13 @@
 //! How an application will do elsewhere, from what it does here (paper 1, sections 4 and 5).
 //!
-//! Three methods, each asking for more than the one before:
+//! Four methods, each asking for more than the one before:
 //!
 //! - [`ratio`]: the subject's throughput over the reference's in the matching part of a measured
 //!   surface. Right where the application waits for its disk and for nothing else.
 //! - [`latency`]: T = C + S + L of a model load that was run on both machines. Right where every
 //!   worker waits for each of its operations, and the disk is not near saturation.
+//! - `scaling`: user code, kernel code, copying and waiting, each times what it was measured to take longer
+//!   on the subject. Right where the application works through the page cache.
 //! - [`queueing`]: a closed network of waiting elsewhere, processors and disk. Where operations
 //!   overlap or a station is near saturation the sum of latencies no longer holds, because latencies
 //!   then depend on the rate that is to be predicted.
@@ -21,9 +23,11 @@ pub mod mva;
 pub mod queueing;
 pub mod ratio;
 mod sampling;
+mod scaling;
+pub mod trials;
 
 use thiserror::Error;
-use virtbench_record::{Capacity, ModelRuns, Profile};
+use virtbench_record::{Capacity, Costs, ModelRuns, Profile};
 
 use crate::interval::Span;
 use crate::surface::Comparison;
@@ -32,13 +36,15 @@ pub use choose::predict;
 pub use latency::Rounding;
 pub use matching::Beyond;
 
-/// Which of the three.
+/// Which of the four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PredictionMethod {
     /// Paper 1, section 4.
     Ratio,
     /// Paper 1, section 5.
     Latency,
+    /// Paper 1, section 5, with the parts of computing told apart.
+    Scaling,
     /// A closed queueing network.
     Queueing,
 }
@@ -50,6 +56,7 @@ impl PredictionMethod {
         match self {
             Self::Ratio => "ratio",
             Self::Latency => "latency",
+            Self::Scaling => "scaling",
             Self::Queueing => "queueing",
         }
     }
@@ -84,6 +91,8 @@ pub struct Inputs<'a> {
     pub surface: Option<Surface<'a>>,
     /// What a model load did on both machines, if it was run.
     pub runs: Option<&'a ModelRuns>,
+    /// What pieces of work cost on both machines, if that was measured.
+    pub costs: Option<&'a Costs>,
     /// What computing costs on the subject; nothing where that was not measured.
     pub compute: Option<ComputeCost>,
     /// Processors of the subject, if known.
@@ -170,7 +179,10 @@ pub struct Prediction {
     pub ratio: f64,
     /// Its 95 % interval, from what is known of the inputs' errors; none where nothing is.
     pub interval: Option<Span>,
-    /// Time of an operation on the reference and on the subject, where it could be told.
+    /// Draws of the ratio from what is known of the inputs' errors, ascending, where the method keeps them.
+    pub draws: Vec<f64>,
+    /// Time of an operation (of a second's work, by the scaling method) on the reference and on the subject,
+    /// where it could be told.
     pub breakdown: Option<[Breakdown; 2]>,
     /// What limits the application on the subject, in words.
     pub bottleneck: String,
@@ -195,6 +207,12 @@ impl Prediction {
     #[must_use]
     pub fn capacity_interval(&self) -> Option<Span> {
         self.interval.map(|span| span.map(|ratio| ratio * self.reference.value))
+    }
+
+    /// The interval that is to hold the truth with this confidence (a share), where draws were kept.
+    #[must_use]
+    pub fn capacity_interval_at(&self, confidence: f64) -> Option<Span> {
+        sampling::span(&self.draws, confidence).map(|span| span.map(|ratio| ratio * self.reference.value))
     }
 }
 

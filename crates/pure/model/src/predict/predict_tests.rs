@@ -101,7 +101,7 @@ fn the_breakdown_of_a_transaction_is_that_of_the_paper() {
     assert!(span.low < 0.818 && span.high > 0.818 && span.high - span.low < 0.1, "{span:?}");
 }
 
-fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
+pub(super) fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
     let known = |value| Figure::known(value, Source::User);
     let no = || Figure::unavailable("not given");
     let sizes: Vec<SizeShare> =
@@ -126,7 +126,11 @@ fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
         think_ns: no(),
         cpu_user_percent: no(),
         cpu_system_percent: no(),
+        cpu_kernel_threads_percent: no(),
+        copied_bytes_per_second: no(),
         processors: Figure::unavailable("not given"),
+        command: Vec::new(),
+        metric: None,
         notes: Vec::new(),
     }
 }
@@ -161,6 +165,7 @@ fn inputs<'a>(
         profile,
         surface: comparison.map(|comparison| Surface { comparison, outstanding: 16 }),
         runs,
+        costs: None,
         compute: None,
         subject_processors: None,
         method: None,

@@ -32,17 +32,29 @@ impl Sample {
 pub(super) fn interval(
     samples: usize,
     seed: u64,
-    mut draw: impl FnMut(&mut Sample) -> Option<f64>,
+    draw: impl FnMut(&mut Sample) -> Option<f64>,
 ) -> Option<Span> {
+    let values = draws(samples, seed, draw);
+    if values.len() * 2 < samples {
+        return None;
+    }
+    span(&values, CONFIDENCE)
+}
+
+/// What `draw` gives, ascending; draws without a value are passed over.
+pub(super) fn draws(samples: usize, seed: u64, mut draw: impl FnMut(&mut Sample) -> Option<f64>) -> Vec<f64> {
     let mut sample = Sample { random: Random::new(seed), normal: Normal::new(0.0, 1.0).ok() };
     let mut values: Vec<f64> =
         (0..samples).filter_map(|_| draw(&mut sample)).filter(|value| value.is_finite()).collect();
-    if values.len() * 2 < samples || values.is_empty() {
-        return None;
-    }
     values.sort_unstable_by(f64::total_cmp);
-    let tail = (1.0 - CONFIDENCE) / 2.0;
-    Some(Span { low: quantile(&values, tail), high: quantile(&values, 1.0 - tail) })
+    values
+}
+
+/// The middle `confidence` of draws that are in ascending order; none of none.
+pub(super) fn span(sorted: &[f64], confidence: f64) -> Option<Span> {
+    let tail = (1.0 - confidence) / 2.0;
+    let ends = || Span { low: quantile(sorted, tail), high: quantile(sorted, 1.0 - tail) };
+    (!sorted.is_empty()).then(ends)
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // 0 to len - 1

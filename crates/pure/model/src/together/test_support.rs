@@ -117,6 +117,7 @@ pub(super) fn workload(samples: &[f64]) -> JobOutcome {
         threads: 1,
         own_cpu_ns: [0, 0],
         steal_ns: Some(100_000_000),
+        command: None,
         intervals: Vec::new(),
         spec: WorkloadSpec::new(Workload::Memory(MemorySpec::default())),
         notes: Vec::new(),

@@ -21,8 +21,8 @@ const PARTS: [(Part, usize); 7] = [
     (Part::Disk, 0),
 ];
 
-/// The figure: a bar for each side.
-pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2]) -> Figure {
+/// The figure: a bar for each side, and one for what was measured where the prediction was tried.
+pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2], measured_ms: Option<f64>) -> Figure {
     let mut traces = Traces::new();
     for (part, index) in PARTS {
         let of =
@@ -45,6 +45,18 @@ pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2]) -> Figure {
                 .hover_info(HOVER),
         );
     }
+    let in_fact = format!("{}, in fact", names[1]);
+    if let Some(ms) = measured_ms {
+        traces.push(
+            Bar::new(vec![ms], vec![in_fact.clone()])
+                .name("measured, not told apart")
+                .orientation(Orientation::Horizontal)
+                .marker(plotly::common::Marker::new().color(palette(6).0))
+                .hover_text_array(vec![format!("{in_fact}: <b>{} ms</b>", significant(ms))])
+                .hover_info(HOVER),
+        );
+    }
+    let categories = measured_ms.map(|_| in_fact.as_str()).into_iter().chain([names[1], names[0]]);
     let layout = layout()
         .bar_mode(BarMode::Stack)
         .x_axis(axis("ms an operation").range_mode(RangeMode::ToZero))
@@ -53,7 +65,7 @@ pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2]) -> Figure {
                 .show_grid(false)
                 .type_(AxisType::Category)
                 .category_order(CategoryOrder::Array)
-                .category_array(vec![names[1], names[0]]),
+                .category_array(categories.map(str::to_owned).collect::<Vec<_>>()),
         )
         .height(260);
     Figure {

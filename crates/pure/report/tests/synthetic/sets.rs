@@ -145,6 +145,7 @@ fn outcome(rate: f64, vm: u64) -> WorkloadOutcome {
         threads: 1,
         own_cpu_ns: [1, 1],
         steal_ns: Some(0),
+        command: None,
         intervals: (0..10).map(interval).collect(),
         spec: WorkloadSpec::new(Workload::Memory(MemorySpec::default())),
         notes: Vec::new(),

@@ -4,17 +4,21 @@
 //! A [`WorkloadSpec`] is what every workload has in common, its [`Workload`] what only one has. Both
 //! have a notation for command lines, `memory:threads=2,runs=5`, read by [`parse_workload`].
 
+mod command;
 mod cpu;
 mod memory;
 mod notation;
+mod system;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::{format_bytes, format_duration_ns};
 
+pub use command::CommandSpec;
 pub use cpu::{CpuKernel, CpuSpec};
 pub use memory::{MemoryKernel, MemorySpec, Stores};
 pub use notation::{WorkloadSyntaxError, parse_workload, with_options};
+pub use system::{SystemKernel, SystemPart, SystemSpec};
 
 use crate::files::{FileLoadError, FileSpec};
 
@@ -38,6 +42,10 @@ pub enum Workload {
     Cpu(CpuSpec),
     /// Files in a folder (paper 4, section 5; paper 5, section 4.3; paper 1, section 4).
     Files(FileSpec),
+    /// What the kernel does for applications, piece by piece (paper 1, section 5.3: V of system code).
+    System(SystemSpec),
+    /// Somebody else's program. It has no notation: a command line says it.
+    Command(CommandSpec),
 }
 
 impl Workload {
@@ -48,6 +56,8 @@ impl Workload {
             Self::Memory(_) => "memory",
             Self::Cpu(_) => "cpu",
             Self::Files(files) => files.load.name(),
+            Self::System(_) => "system",
+            Self::Command(_) => "command",
         }
     }
 
@@ -56,7 +66,7 @@ impl Workload {
     pub fn needs_storage(&self) -> bool {
         match self {
             Self::Memory(_) | Self::Cpu(_) => false,
-            Self::Files(_) => true,
+            Self::Files(_) | Self::System(_) | Self::Command(_) => true,
         }
     }
 
@@ -67,6 +77,8 @@ impl Workload {
             Self::Memory(memory) => Some(memory.run_ns()),
             Self::Cpu(cpu) => Some(cpu.kernel_ns.saturating_mul(cpu.kernels.len() as u64)),
             Self::Files(files) => files.is_timed().then_some(files.run_ns),
+            Self::System(system) => Some(system.kernel_ns.saturating_mul(SystemKernel::ALL.len() as u64)),
+            Self::Command(_) => None,
         }
     }
 
@@ -77,6 +89,7 @@ impl Workload {
             Self::Memory(memory) => memory.threads,
             Self::Cpu(cpu) => cpu.threads,
             Self::Files(files) => files.load.threads(),
+            Self::System(_) | Self::Command(_) => 1,
         }
     }
 }
@@ -163,6 +176,8 @@ impl WorkloadSpec {
             Workload::Memory(memory) => memory.validate(),
             Workload::Cpu(cpu) => cpu.validate(),
             Workload::Files(files) => Ok(files.validate()?),
+            Workload::System(system) => system.validate(),
+            Workload::Command(command) => command.validate(),
         }
     }
 }

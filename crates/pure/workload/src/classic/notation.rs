@@ -7,7 +7,7 @@ use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_durat
 
 use crate::files::FileSpec;
 
-use super::{CpuKernel, CpuSpec, MemorySpec, Stores, Workload, WorkloadError, WorkloadSpec};
+use super::{CpuKernel, CpuSpec, MemorySpec, Stores, SystemSpec, Workload, WorkloadError, WorkloadSpec};
 
 /// A text that is no workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -44,7 +44,7 @@ pub enum WorkloadSyntaxError {
 }
 
 fn names() -> String {
-    ["memory", "cpu"].into_iter().chain(FileSpec::NAMES).collect::<Vec<_>>().join(", ")
+    ["memory", "cpu", "system"].into_iter().chain(FileSpec::NAMES).collect::<Vec<_>>().join(", ")
 }
 
 /// Keys that every workload has.
@@ -60,6 +60,7 @@ pub fn parse_workload(text: &str) -> Result<WorkloadSpec, WorkloadSyntaxError> {
     let workload = match name.trim() {
         "memory" => Workload::Memory(MemorySpec::default()),
         "cpu" => Workload::Cpu(CpuSpec::default()),
+        "system" => Workload::System(SystemSpec::default()),
         name => {
             let files = FileSpec::named(name).map(Workload::Files);
             files.ok_or_else(|| WorkloadSyntaxError::Name { name: name.to_owned() })?
@@ -88,6 +89,8 @@ fn set(spec: &mut WorkloadSpec, key: &str, value: &str) -> Result<(), WorkloadSy
         Workload::Memory(memory) => (MEMORY.to_owned(), set_memory(memory, key, value)),
         Workload::Cpu(cpu) => (CPU.to_owned(), set_cpu(cpu, key, value)),
         Workload::Files(files) => (files.keys(), files.set(key, value)),
+        Workload::System(system) => (SYSTEM.to_owned(), set_system(system, key, value)),
+        Workload::Command(_) => (String::new(), None),
     };
     let done = own.or_else(|| set_common(spec, key, value)).ok_or_else(|| WorkloadSyntaxError::Key {
         workload,
@@ -129,6 +132,12 @@ fn set_cpu(spec: &mut CpuSpec, key: &str, value: &str) -> Set {
     })
 }
 
+const SYSTEM: &str = "kernel";
+
+fn set_system(spec: &mut SystemSpec, key: &str, value: &str) -> Set {
+    (key == SYSTEM).then(|| put(&mut spec.kernel_ns, parse_duration_ns(value)))
+}
+
 fn set_common(spec: &mut WorkloadSpec, key: &str, value: &str) -> Set {
     Some(match key {
         "runs" => put(&mut spec.runs, value.parse()),
@@ -165,6 +174,8 @@ impl fmt::Display for WorkloadSpec {
             Workload::Memory(memory) => memory_options(memory),
             Workload::Cpu(cpu) => cpu_options(cpu),
             Workload::Files(files) => files.options(),
+            Workload::System(system) => system_options(system),
+            Workload::Command(_) => Vec::new(),
         };
         let mut option = |key: &'static str, differs: bool, value: String| {
             if differs {
@@ -210,6 +221,11 @@ fn cpu_options(spec: &CpuSpec) -> Vec<(&'static str, String)> {
         ("kernels", spec.kernels != usual.kernels, kernels.join("+")),
     ];
     kept(all)
+}
+
+fn system_options(spec: &SystemSpec) -> Vec<(&'static str, String)> {
+    let differs = *spec != SystemSpec::default();
+    kept([(SYSTEM, differs, format_duration_ns(spec.kernel_ns))])
 }
 
 fn kept<const N: usize>(options: [(&'static str, bool, String); N]) -> Vec<(&'static str, String)> {

@@ -166,7 +166,7 @@ fn described(run: &LoadedRun, name: &str) -> String {
 }
 
 /// Which facts tell two hosts apart, the first of them in words.
-fn difference(a: &HostFacts, b: &HostFacts) -> Option<String> {
+pub fn difference(a: &HostFacts, b: &HostFacts) -> Option<String> {
     let apart = |what: &str, a: &str, b: &str| (a != b).then(|| format!("{what}: {a} against {b}"));
     apart("processor", &a.cpu, &b.cpu)
         .or_else(|| apart("processors", &a.processors.to_string(), &b.processors.to_string()))

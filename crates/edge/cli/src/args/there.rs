@@ -1,0 +1,62 @@
+//! A VM in which workloads on files and commands are run.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+use super::{AcceleratorArg, GuestArgs};
+
+/// What the VM is made of.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "The VM that it is run in")]
+pub struct ThereArgs {
+    /// Memory of the VM
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// Size of its disk
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
+    pub size: u64,
+    /// Adapter of its disk
+    #[arg(long, value_name = "ADAPTER", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
+    pub adapter: String,
+    /// File system on its disk
+    #[arg(long, value_name = "ext4|xfs", default_value = "ext4")]
+    pub filesystem: String,
+    /// Folder for its disk; the storage under it is what is measured [default: the current one]
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+    /// Kernel of the VM, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// What executes the VM's instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+    /// How long it may take there
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration_ns)]
+    pub limit: u64,
+}
+
+impl ThereArgs {
+    /// The guest, with so many processors.
+    pub fn guest(&self, vcpus: u32) -> GuestArgs {
+        GuestArgs { vcpus, memory: self.memory, kernel: self.kernel.clone(), accelerator: self.accelerator }
+    }
+}
+
+/// `predict --verify`
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Trying it")]
+pub struct VerifyArgs {
+    /// Run the application in the VM, and say how far the prediction was off. The profile knows the command
+    /// and what to read its throughput from (profile --metric)
+    #[arg(long)]
+    pub verify: bool,
+    /// A file or folder that the command needs in the VM, under the same name; its program and shared
+    /// libraries are found without; may be repeated
+    #[arg(long, value_name = "PATH", requires = "verify")]
+    pub with: Vec<PathBuf>,
+    /// Begin with a copy of this folder's files on the VM's disk, where the command is run
+    #[arg(long, value_name = "DIR", requires = "verify")]
+    pub disk_from: Option<PathBuf>,
+}

@@ -1,0 +1,135 @@
+//! `virtbench costs`: what pieces of work cost natively and in a VM.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use virtbench_lab::host_facts;
+use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, WorkloadOutcome};
+use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, parse_workload};
+
+use crate::args::costs::CostsArgs;
+use crate::args::there::ThereArgs;
+use crate::commands::profile::read_bytes;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::there::There;
+
+/// The two suites. Kernels run for so long that those of a slow guest are repeated often enough.
+const SUITES: [&str; 2] = ["cpu:threads=1,kernel=300ms,runs=1", "system:kernel=400ms,runs=2"];
+/// Bytes of a copying piece.
+const COPY_BYTES: f64 = 65_536.0;
+/// Less than this is no wait, but the grain of the kernel's accounts.
+const LEAST_WAIT_NS: f64 = 1_000.0;
+/// The largest file of costs, in bytes.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Measures and shows them.
+pub fn execute(args: &CostsArgs) -> Outcome {
+    let costs = measure(&args.there, args.vcpus)?;
+    if let Some(path) = &args.out {
+        write(path, &costs)?;
+    }
+    let mut out = io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &costs)?;
+        writeln!(out)?;
+    } else {
+        table(&mut out, &costs)?;
+    }
+    Ok(())
+}
+
+/// Writes them as JSON.
+pub fn write(path: &Path, costs: &Costs) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(costs)? + "\n";
+    Ok(fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?)
+}
+
+/// Reads what [`write`] has written.
+pub fn read(path: &Path) -> Result<Costs, Failure> {
+    let wrong = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
+    let bytes = read_bytes(path, MOST_BYTES)?;
+    let costs: Costs = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    costs.check().map_err(|error| wrong(error.to_string()))?;
+    Ok(costs)
+}
+
+/// Runs both suites natively and in a VM.
+pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Costs, Failure> {
+    let here = std::env::current_dir().context("cannot find the current folder")?;
+    let folder = there.target_dir.clone().unwrap_or(here);
+    let mut native = There::native(folder.clone())?;
+    let reference = suites(&mut native)?;
+    native.end();
+    let mut vm = There::boot(there, vcpus, &[], None)?;
+    let accelerator = vm.accelerator().unwrap_or_default();
+    let subject = suites(&mut vm);
+    vm.end();
+    let costs = Costs {
+        costs_format: COSTS_FORMAT,
+        host: host_facts(&folder),
+        adapter: there.adapter.clone(),
+        accelerator,
+        vcpus,
+        costs: pieces(&reference, &subject?),
+    };
+    costs.check().map_err(|error| Failure::new(Kind::Measured, error))?;
+    Ok(costs)
+}
+
+fn suites(machine: &mut There) -> Result<[WorkloadOutcome; 2], Failure> {
+    let mut run = |text: &str| -> Result<WorkloadOutcome, Failure> {
+        let spec: WorkloadSpec = parse_workload(text).map_err(|error| Failure::new(Kind::Other, error))?;
+        Ok(machine.run(spec)?.outcome)
+    };
+    Ok([run(SUITES[0])?, run(SUITES[1])?])
+}
+
+/// Piece by piece the times on both sides; one that a side did not finish is left out.
+fn pieces(reference: &[WorkloadOutcome; 2], subject: &[WorkloadOutcome; 2]) -> Vec<Cost> {
+    let mean = |outcome: &WorkloadOutcome, name: &str| outcome.metric(name).map(|metric| metric.mean);
+    let both = |suite: usize, time: &dyn Fn(&WorkloadOutcome) -> Option<f64>| {
+        time(&reference[suite]).zip(time(&subject[suite]))
+    };
+    let cost = |name: &str, part, times: Option<(f64, f64)>| {
+        times.map(|(reference_ns, subject_ns)| Cost { name: name.to_owned(), part, reference_ns, subject_ns })
+    };
+    let user = CpuKernel::ALL.into_iter().filter_map(|kernel| {
+        let name = kernel.name();
+        cost(name, CostPart::User, both(0, &|outcome| mean(outcome, name).map(|rate| 60e9 / rate)))
+    });
+    let system = SystemKernel::ALL.into_iter().filter_map(|kernel| {
+        let name = kernel.name();
+        let cpu = format!("{name} cpu");
+        match kernel.part() {
+            SystemPart::Code => cost(name, CostPart::System, both(1, &|outcome| mean(outcome, name))),
+            SystemPart::Copy => {
+                cost(name, CostPart::Copy, both(1, &|outcome| mean(outcome, name).map(|ns| ns / COPY_BYTES)))
+            }
+            SystemPart::Wait => {
+                let waited = |outcome: &WorkloadOutcome| {
+                    Some((mean(outcome, name)? - mean(outcome, &cpu)?).max(LEAST_WAIT_NS))
+                };
+                cost(name, CostPart::Wait, both(1, &waited))
+            }
+        }
+    });
+    // What the kernel does for a flushed write, its own threads included, is kernel code like any other.
+    let flushed = SystemKernel::ALL.into_iter().filter(|kernel| kernel.part() == SystemPart::Wait);
+    let code = flushed.filter_map(|kernel| {
+        let name = format!("{} cpu", kernel.name());
+        cost(&name, CostPart::System, both(1, &|outcome| mean(outcome, &name)))
+    });
+    user.chain(system).chain(code).collect()
+}
+
+fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
+    writeln!(out, "{:<14}{:<8}{:>14}{:>14}{:>9}", "", "part", "native, ns", "vm, ns", "factor")?;
+    for Cost { name, part, reference_ns, subject_ns } in &costs.costs {
+        let part = format!("{part:?}").to_lowercase();
+        let factor = subject_ns / reference_ns;
+        writeln!(out, "{name:<14}{part:<8}{reference_ns:>14.2}{subject_ns:>14.2}{factor:>9.2}")?;
+    }
+    writeln!(out, "{}, {} vCPUs, {}", costs.accelerator, costs.vcpus, costs.adapter)
+}

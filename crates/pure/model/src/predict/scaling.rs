@@ -1,0 +1,205 @@
+//! The latency model with its parts told apart: T_V = U F_U + S F_S + B F_B + W F_W.
+//!
+//! Paper 1 (section 5.3) adds what virtualization costs to computing and takes system code and I/O from
+//! a model load. Where an application works through the page cache it has no I/O of its own that a load
+//! could stand for: it spends user time (U), time in kernel code (S), time in which the kernel copies bytes
+//! for it (B), and waits (W) until something is stable. While it waits the kernel's own threads compute for it
+//! (journal, write-back); that part of the waiting is kernel code. What each of these takes longer on the subject is
+//! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to any
+//! application.
+//!
+//! Several workers share processors. On the reference the waiting is what a closed network of that many
+//! customers needs to be as fast as the application; on the subject the network has the subject's times.
+
+use virtbench_record::{Cost, CostPart, Costs, Profile};
+
+use super::mva::{Network, Solved, Station, solve};
+use super::sampling::{SAMPLES, Sample, draws};
+use super::{Breakdown, Part};
+
+/// Steps of a bisection.
+const STEPS: u32 = 40;
+
+/// How many times as long a part of the work takes on the subject.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Factor {
+    /// Logarithm of the geometric mean over its pieces.
+    ln: f64,
+    /// Standard deviation of the logarithms: how far another piece of the kind may be from it.
+    deviation: f64,
+}
+
+impl Factor {
+    fn of(costs: &Costs, part: CostPart) -> Option<Self> {
+        let ln = |cost: &Cost| (cost.subject_ns / cost.reference_ns).ln();
+        let values: Vec<f64> = costs.costs.iter().filter(|cost| cost.part == part).map(ln).collect();
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
+        (!values.is_empty()).then_some(Self { ln: mean, deviation })
+    }
+
+    fn drawn(self, sample: &mut Sample) -> f64 {
+        (self.ln + self.deviation * sample.normal()).exp()
+    }
+
+    fn mean(self) -> f64 {
+        self.ln.exp()
+    }
+}
+
+/// Factors of all parts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Factors {
+    pub user: f64,
+    pub system: f64,
+    pub copy: f64,
+    pub wait: f64,
+}
+
+/// An application as a network whose times are known by part.
+#[derive(Debug, Clone)]
+pub(super) struct Scaling {
+    factors: [Factor; 4],
+    /// Seconds of each in a second of the application's work on the reference.
+    user_s: f64,
+    system_s: f64,
+    copy_s: f64,
+    threads_s: f64,
+    /// Of the time of the kernel's threads, what the application waits for.
+    awaited_s: f64,
+    wait_s: f64,
+    customers: u32,
+    processors: [f64; 2],
+}
+
+/// What comes of it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Scaled {
+    /// Subject's rate as a share of the reference's.
+    pub ratio: f64,
+    /// Draws of it, ascending.
+    pub draws: Vec<f64>,
+    /// Where the time goes, of a second of work on the reference.
+    pub breakdown: [Breakdown; 2],
+    /// Share of the subject's processors that is busy.
+    pub busy: f64,
+    /// The factors.
+    pub factors: Factors,
+}
+
+impl Scaling {
+    /// `None` where the profile does not know the application's CPU use, or the costs lack a part.
+    pub(super) fn new(profile: &Profile, costs: &Costs, vcpus: Option<u32>) -> Option<Self> {
+        let share = |percent: Option<&f64>| percent.map(|percent| percent / 100.0);
+        let user_s = share(profile.cpu_user_percent.value())?;
+        let all_system_s = share(profile.cpu_system_percent.value())?;
+        let copies = costs.costs.iter().filter(|cost| cost.part == CostPart::Copy);
+        let byte_ns =
+            copies.clone().map(|cost| cost.reference_ns).sum::<f64>() / copies.count().max(1) as f64;
+        let copied = profile.copied_bytes_per_second.value().copied().unwrap_or(0.0);
+        let copy_s = (copied * byte_ns / 1e9).min(all_system_s);
+        let busy_s = user_s + all_system_s;
+        let processors = f64::from(*profile.processors.value().unwrap_or(&1)).max(busy_s);
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
+        let least = busy_s.ceil().clamp(1.0, 65_536.0) as u32;
+        let customers = profile.workers.value().copied().unwrap_or(1).max(least);
+        let mut scaling = Self {
+            factors: [
+                Factor::of(costs, CostPart::User)?,
+                Factor::of(costs, CostPart::System)?,
+                Factor::of(costs, CostPart::Copy)?,
+                Factor::of(costs, CostPart::Wait)?,
+            ],
+            user_s,
+            system_s: all_system_s - copy_s,
+            copy_s,
+            threads_s: share(profile.cpu_kernel_threads_percent.value()).unwrap_or(0.0),
+            awaited_s: 0.0,
+            wait_s: 0.0,
+            customers,
+            processors: [processors, f64::from(vcpus.unwrap_or(costs.vcpus))],
+        };
+        let wait_s = scaling.fit_wait();
+        // Whoever waits for a journal waits while the kernel's threads compute.
+        scaling.awaited_s = scaling.threads_s.min(wait_s);
+        scaling.wait_s = wait_s - scaling.awaited_s;
+        Some(scaling)
+    }
+
+    /// Waiting, with which the reference does a second of work in a second; 0 where it is slower without.
+    fn fit_wait(&self) -> f64 {
+        let rate = |wait_s| self.solve(self.busy([1.0; 3]), wait_s, self.processors[0]).per_second;
+        if rate(0.0) <= 1.0 {
+            return 0.0;
+        }
+        let (mut low, mut high) = (0.0, f64::from(self.customers));
+        for _ in 0..STEPS {
+            let middle = f64::midpoint(low, high);
+            if rate(middle) > 1.0 { low = middle } else { high = middle }
+        }
+        f64::midpoint(low, high)
+    }
+
+    fn busy(&self, [user, system, copy]: [f64; 3]) -> f64 {
+        self.user_s * user + (self.system_s + self.awaited_s) * system + self.copy_s * copy
+    }
+
+    fn solve(&self, busy_s: f64, wait_s: f64, processors: f64) -> Solved {
+        let servers = processors.min(f64::from(self.customers));
+        let stations = vec![Station { demand_s: busy_s, servers }];
+        solve(&Network { customers: self.customers, think_s: wait_s, stations })
+    }
+
+    /// The subject's rate as a share of the reference's: what the network does there over what it does
+    /// here, and no more than the processors allow with the kernel's own threads counted in.
+    fn ratio(&self, factors: &Factors) -> f64 {
+        let Factors { user, system, copy, wait } = *factors;
+        let busy_s = self.busy([user, system, copy]);
+        let there = self.solve(busy_s, self.wait_s * wait, self.processors[1]).per_second;
+        let here = self.solve(self.busy([1.0; 3]), self.wait_s, self.processors[0]).per_second;
+        let most = self.processors[1] / (busy_s + (self.threads_s - self.awaited_s) * system).max(1e-12);
+        (there / here).min(most)
+    }
+
+    pub(super) fn predict(&self, seed: u64) -> Scaled {
+        let [user, system, copy, wait] = self.factors;
+        let factors =
+            Factors { user: user.mean(), system: system.mean(), copy: copy.mean(), wait: wait.mean() };
+        let ratio = self.ratio(&factors);
+        let draws = draws(SAMPLES, seed, |sample| {
+            let [user, system, copy, wait] = self.factors.map(|factor| factor.drawn(sample));
+            Some(self.ratio(&Factors { user, system, copy, wait }))
+        });
+        let plain = [self.user_s, self.system_s + self.awaited_s + self.copy_s, self.wait_s];
+        let computing = self.busy([factors.user, factors.system, factors.copy]);
+        let ms = |seconds: f64| seconds * 1e3;
+        let residence = self.solve(computing, self.wait_s * factors.wait, self.processors[1]).residence_s[0];
+        let queue = (residence - computing).max(0.0);
+        let of = |[user, system, wait]: [f64; 3], added: f64, queue: f64| {
+            Breakdown::of([
+                (Part::User, ms(user)),
+                (Part::System, ms(system)),
+                (Part::Virtualization, ms(added)),
+                (Part::SystemIo, ms(queue)),
+                (Part::Disk, ms(wait)),
+            ])
+        };
+        let added = (computing - plain[0] - plain[1]).max(0.0);
+        let there = [plain[0], plain[1], plain[2] * factors.wait];
+        Scaled {
+            ratio,
+            draws,
+            breakdown: [of(plain, 0.0, 0.0), of(there, added, queue)],
+            busy: (ratio * (computing + (self.threads_s - self.awaited_s) * factors.system)
+                / self.processors[1])
+                .min(1.0),
+            factors,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "scaling_tests.rs"]
+mod tests;

@@ -1,0 +1,97 @@
+use virtbench_record::{DiskFacts, Figure, HostFacts, Source};
+
+use super::super::tests::profile;
+use super::*;
+
+fn cost(part: CostPart, reference_ns: f64, factor: f64) -> Cost {
+    Cost { name: format!("{part:?}"), part, reference_ns, subject_ns: reference_ns * factor }
+}
+
+fn host() -> HostFacts {
+    let disk = DiskFacts {
+        filesystem: String::new(),
+        device: None,
+        rotational: None,
+        scheduler: None,
+        write_cache: None,
+    };
+    HostFacts {
+        kernel: String::new(),
+        distribution: String::new(),
+        cpu: String::new(),
+        processors: 2,
+        memory_bytes: 1 << 30,
+        hypervisor: None,
+        disk,
+    }
+}
+
+fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
+    use CostPart::{Copy, System, User, Wait};
+    Costs {
+        costs_format: 1,
+        host: host(),
+        adapter: "virtio-blk".into(),
+        accelerator: "tcg".into(),
+        vcpus: 2,
+        costs: vec![
+            cost(User, 100.0, user),
+            cost(System, 100.0, system),
+            cost(Copy, 0.1, copy),
+            cost(Wait, 1e5, wait),
+        ],
+    }
+}
+
+fn application(user: f64, system: f64, copied: f64, workers: u32) -> Profile {
+    let known = |value| Figure::known(value, Source::User);
+    Profile {
+        cpu_user_percent: known(user),
+        cpu_system_percent: known(system),
+        copied_bytes_per_second: known(copied),
+        workers: Figure::known(workers, Source::User),
+        processors: Figure::known(2, Source::User),
+        ..profile(100.0, &[(4096.0, 100.0)])
+    }
+}
+
+fn ratio(profile: &Profile, costs: &Costs) -> f64 {
+    Scaling::new(profile, costs, None).unwrap().predict(1).ratio
+}
+
+#[test]
+fn a_single_worker_takes_the_sum_of_its_parts() {
+    // 0.2 s of user code, 0.3 of kernel code of which 0.1 copies 1 GB, 0.5 of waiting.
+    let profile = application(20.0, 30.0, 1e9, 1);
+    let expected = 1.0 / (0.2 * 2.0 + 0.2 * 5.0 + 0.1 * 30.0 + 0.5 * 3.0);
+    let found = ratio(&profile, &costs(2.0, 5.0, 30.0, 3.0));
+    assert!((found / expected - 1.0).abs() < 1e-6, "{found} {expected}");
+    assert!((ratio(&profile, &costs(1.0, 1.0, 1.0, 1.0)) - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn workers_share_the_subject_s_processors() {
+    // Four that wait natively and compute 0.4 s in a second: in the VM that is 8 s for two processors.
+    let profile = application(40.0, 0.0, 0.0, 4);
+    let found = ratio(&profile, &costs(20.0, 1.0, 1.0, 1.0));
+    assert!((0.2..=0.25).contains(&found), "{found}");
+    // The kernel's threads need processors too.
+    let busy = Profile { cpu_kernel_threads_percent: Figure::known(40.0, Source::User), ..profile };
+    let found = ratio(&busy, &costs(20.0, 20.0, 1.0, 1.0));
+    assert!((0.11..=0.1251).contains(&found), "{found}");
+}
+
+#[test]
+fn pieces_that_differ_widen_the_interval_and_it_nests() {
+    let mut unsure = costs(10.0, 5.0, 5.0, 2.0);
+    unsure.costs.push(cost(CostPart::User, 50.0, 20.0));
+    let profile = application(90.0, 0.0, 0.0, 1);
+    let sure = Scaling::new(&profile, &costs(10.0, 5.0, 5.0, 2.0), None).unwrap().predict(1);
+    let drawn = Scaling::new(&profile, &unsure, None).unwrap().predict(1);
+    let width = |scaled: &Scaled| scaled.draws[scaled.draws.len() - 1] / scaled.draws[0];
+    assert!(width(&sure) < 1.001 && width(&drawn) > 2.0);
+    assert!(
+        Scaling::new(&Profile { cpu_user_percent: Figure::unavailable("x"), ..profile }, &unsure, None)
+            .is_none()
+    );
+}

@@ -1,0 +1,176 @@
+//! Predictions held against what happened: how far off they were, and whether intervals hold the truth as
+//! often as they say.
+
+use serde::{Deserialize, Serialize};
+
+use super::Prediction;
+
+/// Confidences at which intervals are held against the truth, as shares.
+pub const CONFIDENCES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+
+/// One prediction and what happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// The application.
+    pub case: String,
+    /// Which of its trials, from 1.
+    pub trial: u32,
+    /// What its capacity counts.
+    pub capacity_name: String,
+    /// Its capacity on the reference.
+    pub reference: f64,
+    /// What was predicted for the subject.
+    pub predicted: f64,
+    /// What it did there.
+    pub truth: f64,
+    /// The interval at each of [`CONFIDENCES`].
+    pub intervals: Vec<[f64; 2]>,
+    /// What was said to limit it there.
+    pub bottleneck: String,
+    /// The subject's processors while it ran, user and system code, in percent of one, where that was seen.
+    #[serde(default)]
+    pub machine_percent: Option<[f64; 2]>,
+    /// The application's CPU use on the reference, user and system code, in percent of one processor.
+    #[serde(default)]
+    pub reference_percent: Option<[f64; 2]>,
+}
+
+impl Trial {
+    /// A prediction beside what happened.
+    #[must_use]
+    pub fn new(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Self {
+        let interval = |confidence: &f64| {
+            let span = prediction.capacity_interval_at(*confidence);
+            span.map_or([prediction.capacity(); 2], |span| [span.low, span.high])
+        };
+        Self {
+            case: case.to_owned(),
+            trial,
+            capacity_name: prediction.reference.name.clone(),
+            reference: prediction.reference.value,
+            predicted: prediction.capacity(),
+            truth,
+            intervals: CONFIDENCES.iter().map(interval).collect(),
+            bottleneck: prediction.bottleneck.clone(),
+            machine_percent: None,
+            reference_percent: None,
+        }
+    }
+
+    /// How far the prediction was off, in percent of the truth; above zero where too much was predicted.
+    #[must_use]
+    pub fn error_percent(&self) -> f64 {
+        100.0 * (self.predicted / self.truth - 1.0)
+    }
+
+    /// Whether the interval of this number among [`CONFIDENCES`] held the truth.
+    #[must_use]
+    pub fn holds(&self, index: usize) -> bool {
+        self.intervals.get(index).is_some_and(|[low, high]| (*low..=*high).contains(&self.truth))
+    }
+}
+
+/// A case over its trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseResult<'a> {
+    /// Its trials, one at least.
+    pub trials: Vec<&'a Trial>,
+}
+
+impl CaseResult<'_> {
+    fn mean(&self, of: impl Fn(&Trial) -> f64) -> f64 {
+        self.trials.iter().map(|trial| of(trial)).sum::<f64>() / self.trials.len() as f64
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.trials.first().map_or("", |trial| &trial.case)
+    }
+
+    /// Mean capacities: on the reference, predicted, and in fact.
+    #[must_use]
+    pub fn capacities(&self) -> [f64; 3] {
+        [self.mean(|t| t.reference), self.mean(|t| t.predicted), self.mean(|t| t.truth)]
+    }
+
+    /// Mean of the errors, signs kept, in percent.
+    #[must_use]
+    pub fn error_percent(&self) -> f64 {
+        self.mean(Trial::error_percent)
+    }
+
+    /// Mean of the errors' sizes, in percent.
+    #[must_use]
+    pub fn absolute_error_percent(&self) -> f64 {
+        self.mean(|trial| trial.error_percent().abs())
+    }
+}
+
+/// The trials by case, in the order in which cases first came.
+#[must_use]
+pub fn by_case(trials: &[Trial]) -> Vec<CaseResult<'_>> {
+    let mut cases: Vec<CaseResult<'_>> = Vec::new();
+    for trial in trials {
+        match cases.iter_mut().find(|case| case.name() == trial.case) {
+            Some(case) => case.trials.push(trial),
+            None => cases.push(CaseResult { trials: vec![trial] }),
+        }
+    }
+    cases
+}
+
+/// Mean over the cases of how far predictions were off, in percent; 0 without any.
+#[must_use]
+pub fn mean_absolute_error_percent(trials: &[Trial]) -> f64 {
+    let cases = by_case(trials);
+    cases.iter().map(CaseResult::absolute_error_percent).sum::<f64>() / cases.len().max(1) as f64
+}
+
+/// At each stated confidence the share of trials whose interval held the truth.
+#[must_use]
+pub fn coverage(trials: &[Trial]) -> Vec<(f64, f64)> {
+    let share = |index: usize| {
+        trials.iter().filter(|trial| trial.holds(index)).count() as f64 / trials.len().max(1) as f64
+    };
+    CONFIDENCES.iter().enumerate().map(|(index, confidence)| (*confidence, share(index))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trial(case: &str, predicted: f64, truth: f64) -> Trial {
+        let interval = |confidence: &f64| [predicted * (1.0 - confidence), predicted * (1.0 + confidence)];
+        Trial {
+            case: case.into(),
+            trial: 1,
+            capacity_name: "x".into(),
+            reference: 100.0,
+            predicted,
+            truth,
+            intervals: CONFIDENCES.iter().map(interval).collect(),
+            bottleneck: String::new(),
+            machine_percent: None,
+            reference_percent: None,
+        }
+    }
+
+    #[test]
+    fn every_case_counts_once_however_many_trials_it_has() {
+        let trials = [trial("a", 110.0, 100.0), trial("a", 90.0, 100.0), trial("b", 150.0, 100.0)];
+        let cases = by_case(&trials);
+        assert_eq!(cases.len(), 2);
+        assert!(cases[0].error_percent().abs() < 1e-9);
+        assert!((cases[0].absolute_error_percent() - 10.0).abs() < 1e-9);
+        assert!((mean_absolute_error_percent(&trials) - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn coverage_counts_the_truths_inside() {
+        // Off by 65 %: outside at 50 and 60, inside from 70 on.
+        let trials = [trial("a", 100.0, 165.0), trial("b", 100.0, 101.0)];
+        let shares: Vec<f64> = coverage(&trials).iter().map(|(_, share)| *share).collect();
+        assert_eq!(shares, [0.5, 0.5, 1.0, 1.0, 1.0, 1.0]);
+    }
+}

@@ -1,0 +1,96 @@
+//! What the same work costs on two machines, piece by piece: user code, kernel code, copying, waiting.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::provenance::HostFacts;
+
+/// Version of the format.
+pub const COSTS_FORMAT: u32 = 1;
+
+/// What a piece of work is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CostPart {
+    /// User code.
+    User,
+    /// Kernel code that moves little data.
+    System,
+    /// Moving bytes between the kernel and an application; times are those of one byte.
+    Copy,
+    /// Waiting until the disk has made something stable; processor time is left out.
+    Wait,
+}
+
+/// The time of one piece of work on both machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Cost {
+    /// Its name.
+    pub name: String,
+    /// What it is made of.
+    pub part: CostPart,
+    /// Its time on the reference, in nanoseconds.
+    pub reference_ns: f64,
+    /// Its time on the subject, in nanoseconds.
+    pub subject_ns: f64,
+}
+
+/// What work costs on two machines.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Costs {
+    /// Version of the format, [`COSTS_FORMAT`].
+    pub costs_format: u32,
+    /// The host of both, or of the reference.
+    pub host: HostFacts,
+    /// The subject's adapter.
+    pub adapter: String,
+    /// What executes the subject's instructions.
+    pub accelerator: String,
+    /// Its processors.
+    pub vcpus: u32,
+    /// The pieces.
+    pub costs: Vec<Cost>,
+}
+
+/// Costs that cannot be.
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{name}: {why}")]
+pub struct CostsError {
+    /// What is wrong.
+    pub name: String,
+    /// Why.
+    pub why: String,
+}
+
+impl Costs {
+    /// Whether times can be so.
+    ///
+    /// # Errors
+    /// The first that cannot.
+    pub fn check(&self) -> Result<(), CostsError> {
+        let refuse = |name: &str, why: String| Err(CostsError { name: name.to_owned(), why });
+        if self.costs_format > COSTS_FORMAT {
+            let found = self.costs_format;
+            return refuse("costs_format", format!("{found}, this version reads up to {COSTS_FORMAT}"));
+        }
+        if self.vcpus == 0 {
+            return refuse("vcpus", "there must be one".into());
+        }
+        for cost in &self.costs {
+            for time_ns in [cost.reference_ns, cost.subject_ns] {
+                if !(time_ns.is_finite() && time_ns > 0.0) {
+                    return refuse(&cost.name, format!("{time_ns} ns is no time"));
+                }
+            }
+        }
+        for part in [CostPart::User, CostPart::System, CostPart::Copy, CostPart::Wait] {
+            if !self.costs.iter().any(|cost| cost.part == part) {
+                return refuse("costs", format!("none is of {part:?}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -80,6 +80,9 @@ fn an_application_is_predicted_run_in_a_guest_and_the_error_published() {
     );
 
     // A bad end in the guest, such as a program that was not taken along, is no figure.
+    let mut without: Value = text;
+    without["command"] = json!([dd, "if=begin", "of=again"]);
+    fs::write(&profile, without.to_string()).unwrap();
     let bad = run(&[&common[..], &["--verify", "--memory", "512MiB"]].concat());
     assert!(bad.code() == 5 && bad.stderr.contains("in the VM"), "{bad:?}");
 }

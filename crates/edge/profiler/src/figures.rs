@@ -147,12 +147,18 @@ fn own_times(profile: &mut Profile, summary: &Summary, seconds: f64) {
     };
     profile.workers = Figure::known(summary.workers.clamp(1, MAX_WORKERS), Source::Tracefs);
     profile.outstanding_mean = Figure::known(summary.busy_s / seconds, Source::Tracefs);
+    // What was seen starts and ends in the middle of operations, and some overlap: Little's law says how
+    // long an operation of a worker that waits for each can take and pause.
+    let cycle_s = f64::from(summary.workers.max(1)) * seconds / summary.own.operations() as f64;
+    let overlaps = summary.response_s.is_some_and(|response_s| response_s > cycle_s);
     profile.outstanding_peak_per_worker = summary.depth_per_worker.map_or_else(
         || Figure::unavailable("no completion was seen"),
-        |depth| Figure::known(depth, Source::Tracefs),
+        |depth| Figure::known(depth.max(1 + u32::from(overlaps)), Source::Tracefs),
     );
+    let left_s = (cycle_s - summary.response_s.unwrap_or(0.0)).max(0.0);
+    let think_s = summary.think_s.map(|think_s| think_s.min(left_s));
     profile.latency_ns = known(summary.response_s.map(|s| s * 1e9), "no completion was seen");
-    profile.think_ns = known(summary.think_s.map(|s| s * 1e9), "no worker was ever without I/O under way");
+    profile.think_ns = known(think_s.map(|s| s * 1e9), "no worker was ever without I/O under way");
 }
 
 /// Bytes that went into the page cache to be written later.

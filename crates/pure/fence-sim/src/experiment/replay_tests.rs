@@ -1,6 +1,6 @@
 use super::*;
 use crate::calibrate::calibrate;
-use crate::experiment::{Sharing, Store};
+use crate::experiment::{Pacing, Sharing, Store};
 
 fn op(time_ms: u64, offset: u64, len: u32) -> TraceOp {
     TraceOp { time_ns: time_ms * 1_000_000, offset, len, action: TraceAction::Read, line: 1 }
@@ -22,12 +22,12 @@ fn predictors() -> Predictors {
 }
 
 #[test]
-fn a_light_trace_is_disturbed_by_a_heavy_one_without_a_fence_and_hardly_behind_slots() {
+fn a_light_trace_is_disturbed_by_a_heavy_one_without_a_fence_and_hardly_by_virtual_devices() {
     let replays = Replays::new(&[reads(4, 1), reads(90, 2)], Pace::Speed(1.0)).unwrap();
     let predictors = predictors();
     let of = |system: System| replays.measure(&system, &settings(), &predictors).unwrap();
     let without = of(System::new(Store::Hdd, Sharing::Fifo));
-    let behind = of(System::new(Store::Hdd, Sharing::Slots(20.0)));
+    let behind = of(System::new(Store::Hdd, Sharing::Paced(Pacing::CHOSEN)));
     assert_eq!((without[0].requests, without[1].requests), (40, 900));
     assert!(without[0].figures.response_deviation.mean > 25.0, "{:?}", without[0]);
     assert!(

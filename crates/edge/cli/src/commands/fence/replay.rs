@@ -14,11 +14,21 @@ use virtbench_workload::TraceOp;
 
 use super::beyond::Value;
 use super::evaluate::{calibrated, finished, threads};
-use super::{explain, parallel, table};
+use super::{parallel, table};
 use crate::args::fence::SimulateArgs;
 use crate::commands::load::trace::read_file;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
+
+/// What must be known before the figures are used.
+const CAUTIONS: [&str; 4] = [
+    "Disks are models with data-sheet figures: ratios, not absolute times, compare.",
+    "Requests are due when they were recorded. A real application slows down when its disk does, so that a disk out of \
+     breath looks worse here.",
+    "Caches begin empty and hold half of the blocks that a machine touches on average; flushes and trims cost nothing.",
+    "Virtual devices hold finished answers back until they are due, and keep their promise only as long as the devices \
+     keep up.",
+];
 
 /// Replays on each system and prints what the machines met.
 pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
@@ -190,7 +200,7 @@ impl Found<'_> {
                  value with its 95 % interval.",
                 self.pace, self.settings.seed, self.settings.replications
             )],
-            cautions: explain::CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
+            cautions: CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
             figures: vec![FenceFigure {
                 name: "traces".to_owned(),
                 title: "Recorded machines on every way of storing".to_owned(),

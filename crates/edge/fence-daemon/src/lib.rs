@@ -9,6 +9,7 @@
 //!
 //! The same core as the simulator's decides everything; this crate carries data and time.
 
+pub mod admin;
 pub mod config;
 pub mod device;
 pub mod frontend;

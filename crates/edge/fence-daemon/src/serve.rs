@@ -122,7 +122,7 @@ fn random_uuid() -> Result<[u8; 16], ServeError> {
     }
 }
 
-const fn system(action: &'static str, source: io::Error) -> ServeError {
+pub(crate) const fn system(action: &'static str, source: io::Error) -> ServeError {
     ServeError::System { action, source }
 }
 
@@ -172,17 +172,17 @@ fn is_dirty(fence: &FenceConfig, file: &File, name: &str) -> Result<bool, ServeE
     ))
 }
 
-fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
+pub(crate) fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
     read_at(file, 0, SUPERBLOCKS_BYTES)
         .map(|buffer| buffer.to_vec())
         .map_err(|source| unreadable(name, source).into())
 }
 
-fn unreadable(name: &str, source: io::Error) -> LabelError {
+pub(crate) fn unreadable(name: &str, source: io::Error) -> LabelError {
     LabelError::Io { device: name.to_owned(), action: "reading the cache's metadata", source }
 }
 
-fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), ServeError> {
+pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), ServeError> {
     let superblocks = superblocks(file, name)?;
     let layout =
         layout(&superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
@@ -228,7 +228,7 @@ impl Daemon {
                 label.uuid
             }
         };
-        let fence = devices.fence(config, &uuid, [0; 16])?;
+        let fence = devices.fence(&config.calibrated(&uuid)?, &uuid, [0; 16])?;
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;

@@ -21,6 +21,10 @@ pub enum FenceCommand {
     Serve(ServeArgs),
     /// Show what a running daemon counts
     Status(StatusArgs),
+    /// Show what is on the devices of a fence that is not served, and check the cache
+    Inspect(InspectArgs),
+    /// Measure the service times of a fence's devices, for the scheduler to predict by
+    Calibrate(CalibrateArgs),
 }
 
 /// `virtbench fence simulate`
@@ -191,4 +195,53 @@ pub struct StatusArgs {
     /// Print the OpenMetrics text itself
     #[arg(long)]
     pub raw: bool,
+}
+
+/// `virtbench fence inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is written. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
+in exit code 3.
+
+Examples:
+  virtbench fence inspect fence.toml
+  virtbench fence inspect fence.toml --data --json | jq '.cache.partitions[].dirty'")]
+pub struct InspectArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Read every block that the cache holds and compare checksums
+    #[arg(long)]
+    pub data: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench fence calibrate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Random batches of 1 to 100 blocks with a random mix of reads and writes (paper 5, section 6.3); half of them are held \
+out, and the errors are those of predicting them. Blocks are written with what they contain. The devices must have been \
+prepared by `fence format` and not be served.
+
+`fence serve` predicts by the file when the configuration names it:
+  [scheduler.predict]
+  file = \"fence.predict.toml\"")]
+pub struct CalibrateArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// How long each device is measured, a hundred batches at least
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Write what was found here [default: what the configuration names, or CONFIG with .predict.toml]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Seed of places, sizes and kinds
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
 }

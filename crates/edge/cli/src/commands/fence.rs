@@ -1,8 +1,10 @@
 //! `virtbench fence`
 
 mod beyond;
+mod calibrate;
 mod evaluate;
 mod explain;
+mod inspect;
 mod page;
 mod parallel;
 mod plan;
@@ -23,6 +25,8 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Plan(args) => plan::execute(args),
         FenceCommand::Format(args) => serve::format(args),
         FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Calibrate(args) => calibrate::execute(args),
+        FenceCommand::Inspect(args) => inspect::execute(args),
         FenceCommand::Status(args) => status::execute(args),
     }
 }

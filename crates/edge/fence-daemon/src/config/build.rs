@@ -165,6 +165,15 @@ impl Config {
         self.disks.iter().map(&mut place).collect()
     }
 
+    /// Data blocks of each partition of the cache.
+    #[must_use]
+    pub fn cache_blocks(&self, home: Built) -> Vec<u32> {
+        match home {
+            Built::Cached { shared } => self.partitions(shared).blocks().to_vec(),
+            Built::Slow | Built::Fast => Vec::new(),
+        }
+    }
+
     fn partitions(&self, shared: bool) -> CachePartitions {
         let blocks = |bytes: u64| u32::try_from(bytes / BLOCK_BYTES).unwrap_or(u32::MAX);
         let each = self.disks.iter().map(|disk| disk.cache.map_or(0, |size| size.0));

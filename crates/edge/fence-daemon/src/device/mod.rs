@@ -6,7 +6,7 @@ mod open;
 
 pub use file::FileBackend;
 pub use null::NullBackend;
-pub use open::{DeviceError, Opened, open};
+pub use open::{DeviceError, Opened, open, open_read_only};
 
 use virtbench_fence::{DeviceOp, IoError, Time};
 

@@ -16,12 +16,14 @@ mod blocks;
 mod commit;
 mod config;
 mod evict;
+mod inspect;
 mod lists;
 mod metadata;
 mod recovery;
 mod table;
 
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
+pub use inspect::{Fault, Inspection, LiveBlock, PartitionState, inspect};
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
 pub use recovery::{Image, RecoveryError, Write, format, layout};

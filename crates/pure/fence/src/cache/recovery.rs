@@ -71,7 +71,7 @@ pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
     newest(superblocks).map(|found| Layout::new(&found.partitions))
 }
 
-fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
+pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
     let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
     copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)
 }
@@ -140,16 +140,16 @@ fn check(
 }
 
 /// What a partition's log says.
-struct Log {
-    table: Table,
+pub(super) struct Log {
+    pub(super) table: Table,
     /// Blocks whose last entry retires them, but is not known to be stable.
     retire_again: Vec<u32>,
     /// Blocks that hold an older version.
     superseded: Vec<u32>,
     /// Live blocks whose entry is not known to be stable.
     pending: Vec<u32>,
-    next_generation: u64,
-    end: End,
+    pub(super) next_generation: u64,
+    pub(super) end: End,
 }
 
 /// The newest entry of a data block so far.
@@ -160,7 +160,7 @@ struct Newest {
 }
 
 impl Log {
-    fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
+    pub(super) fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
         let end = End::find(Identity::of(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
@@ -247,12 +247,12 @@ impl Log {
 }
 
 /// How far the log goes.
-struct End {
+pub(super) struct End {
     /// The log block behind the last whole commit.
-    head: u32,
+    pub(super) head: u32,
     /// Number of that commit, and the highest number seen.
-    stable: u64,
-    newest: u64,
+    pub(super) stable: u64,
+    pub(super) newest: u64,
     /// Of each log block, whether it is part of a whole commit.
     whole: Vec<bool>,
 }

@@ -29,11 +29,11 @@ pub fn format(args: &FormatArgs) -> Outcome {
     virtbench_fence_daemon::format(&load(&args.config)?, args.force).map_err(failure)
 }
 
-fn load(path: &Path) -> Result<Config, Failure> {
+pub(super) fn load(path: &Path) -> Result<Config, Failure> {
     Config::load(path).map_err(|error| failure(error.into()))
 }
 
-fn failure(error: ServeError) -> Failure {
+pub(super) fn failure(error: ServeError) -> Failure {
     let kind = match &error {
         ServeError::Load(_) | ServeError::Config(_) => Kind::Usage,
         ServeError::Device(_) | ServeError::Label(_) | ServeError::Cache { .. } | ServeError::Listen(_) => {

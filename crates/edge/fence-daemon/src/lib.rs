@@ -11,8 +11,10 @@
 
 pub mod admin;
 pub mod config;
+mod confine;
 pub mod device;
 pub mod frontend;
+mod guard;
 mod journal;
 pub mod label;
 pub mod memory;
@@ -21,4 +23,5 @@ pub mod ring;
 pub mod runtime;
 mod serve;
 
+pub use confine::{ConfineError, confine};
 pub use serve::{Daemon, ServeError, format};

@@ -82,6 +82,12 @@ pub fn scatter(mut from: &[u8], segments: &[Segment]) {
     }
 }
 
+/// Makes a piece zeroes.
+pub fn zero(segment: &Segment) {
+    // SAFETY: the segment is mapped (`Segment::new`).
+    unsafe { segment.base().write_bytes(0, segment.len()) };
+}
+
 /// Memory of our own, aligned for direct I/O. It does not move when the value does.
 #[derive(Debug)]
 pub struct Buffer {

@@ -146,11 +146,13 @@ pub struct Limits {
     /// How long to look for work before sleeping, microseconds. Over a device that does nothing 20 doubled the IOPS at
     /// depth 32: waking costs more than a request does.
     pub spin_us: u64,
+    /// Once it serves, the daemon may ask of the kernel what serving takes and nothing else.
+    pub confine: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20 }
+        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20, confine: true }
     }
 }
 

@@ -177,9 +177,13 @@ impl Core {
     #[inline]
     fn dispatch(&mut self, io: DeviceIo, devices: &mut Devices, ring: &mut Ring) {
         let sources = Sources { fence: &self.fence, requests: &self.requests };
-        let segments = self.flights.begin(&sources, &mut self.pool, io);
         let slot = io.id.slot();
-        match (&mut devices[io.device.index()], segments) {
+        let backend = devices[io.device.index()].as_mut();
+        let found = self.flights.begin(&sources, &mut self.pool, io);
+        if found && backend.as_ref().is_some_and(|backend| backend.leaves_memory()) {
+            self.flights.blank(slot);
+        }
+        match (backend, found.then(|| self.flights.segments(slot))) {
             (Some(backend), Some(segments)) => {
                 let DeviceIo { op, offset_bytes, len_bytes, .. } = io;
                 backend.start(self.now, &Io { slot, op, offset_bytes, len_bytes, segments }, ring);

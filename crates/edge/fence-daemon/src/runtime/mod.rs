@@ -115,14 +115,25 @@ impl Runtime {
         })
     }
 
+    /// Lets front ends begin to listen: once, before the first [`turn`](Self::turn). [`run`](Self::run) does it itself.
+    pub fn begin(&mut self) {
+        self.ring.watch(self.stopper.event.as_fd(), Interest::READ, STOP);
+        self.tell_time();
+        self.each(|front_end, host| front_end.start(host));
+    }
+
+    /// Requests under way.
+    #[must_use]
+    pub const fn pending(&self) -> usize {
+        self.core.pending()
+    }
+
     /// Serves until it is told to stop.
     ///
     /// # Errors
     /// The ring fails, which nothing mends.
     pub fn run(mut self) -> io::Result<()> {
-        self.ring.watch(self.stopper.event.as_fd(), Interest::READ, STOP);
-        self.tell_time();
-        self.each(|front_end, host| front_end.start(host));
+        self.begin();
         let mut busy_at = Instant::now();
         while !self.stopper.is_set() {
             if self.turn()? {
@@ -139,8 +150,11 @@ impl Runtime {
         self.drain()
     }
 
-    /// Takes what has come and hands out what is ready. False if nothing has come.
-    fn turn(&mut self) -> io::Result<bool> {
+    /// Takes what has come and hands out what is ready, without waiting. False if nothing has come.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn turn(&mut self) -> io::Result<bool> {
         self.ring.submit()?;
         self.tell_time();
         if self.core.now.since(self.published) > PUBLISH_NS {

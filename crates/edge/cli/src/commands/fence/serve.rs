@@ -5,7 +5,7 @@ use std::path::Path;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 use virtbench_fence_daemon::runtime::Stopper;
-use virtbench_fence_daemon::{Daemon, ServeError};
+use virtbench_fence_daemon::{Daemon, ServeError, confine};
 
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -20,6 +20,9 @@ pub fn execute(args: &ServeArgs) -> Outcome {
     interrupt::on_request(move || stop.stop());
     for line in &daemon.served {
         eprintln!("virtbench fence: {line}");
+    }
+    if config.limits.confine {
+        confine().map_err(|error| Failure::new(Kind::Environment, error))?;
     }
     daemon.run().map_err(failure)
 }

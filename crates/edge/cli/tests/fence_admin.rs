@@ -110,3 +110,36 @@ fn devices_are_calibrated_without_changing_them_and_served_by_what_was_found() {
     fs::copy(fence.path("found.toml"), other.path("found.toml")).unwrap();
     refused(&other.command("serve", &[]), 2, "measured on other devices");
 }
+
+#[test]
+fn a_disk_is_resized_and_slots_are_given_with_the_configuration() {
+    let fence = dirty();
+    let daemon = fence.serve();
+    refused(&fence.command("resize", &["a", "--size", "20MiB"]), 3, "in use by another daemon");
+    assert_eq!(daemon.stop().code(), 0);
+    refused(&fence.command("resize", &["a", "--size", "12MiB"]), 2, "--force");
+    refused(&fence.command("resize", &["a", "--size", "50MiB"]), 3, "the largest free one has");
+    refused(&fence.command("resize", &["c", "--size", "50MiB"]), 2, "there is no disk c");
+    refused(&fence.command("resize", &["a", "--cache", "70MiB"]), 2, "make it smaller");
+    let text = || fs::read_to_string(fence.path("fence.toml")).unwrap();
+    let before = text();
+    let done = fence.command("resize", &["a", "--size", "20MiB", "--cache", "6MiB"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    assert!(done.stderr.contains("written from the cache") && done.stderr.contains("copied"), "{done:?}");
+    let expected = before.replacen("16 MiB", "20 MiB", 1).replacen("4 MiB", "6 MiB", 1);
+    assert_eq!(text(), expected);
+    let found = fence.command("inspect", &["--json"]);
+    assert_eq!(found.code(), 0, "{found:?}");
+    assert_eq!(found.json()["home"]["disks"][0]["offset_bytes"], 33 << 20);
+    let daemon = fence.serve();
+    assert_eq!(fence.load("A", &["--verify-only", "--size", "1MiB"]).code(), 0);
+    assert_eq!(fence.load("A", &["--verify", "--size", "20MiB", "--time", "300ms"]).code(), 0);
+    drop(daemon);
+
+    let slots = ["--slots", "a=2", "--spare", "1", "--slot-ms", "10"];
+    assert_eq!(fence.command("reslot", &slots).code(), 0);
+    assert!(text().contains("slots = 2") && text().contains("spare_slots = 1"), "{}", text());
+    refused(&fence.command("reslot", &["--slots", "c=2"]), 2, "no [[disk]] c");
+    refused(&fence.command("reslot", &[]), 2, "nothing to change");
+    drop(fence.serve());
+}

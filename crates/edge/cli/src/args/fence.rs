@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_fence_sim::experiment::{Figure, Saturating};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_bytes, parse_duration_ns};
 
 /// What to do with a fence.
 #[derive(Debug, Subcommand)]
@@ -25,6 +25,10 @@ pub enum FenceCommand {
     Inspect(InspectArgs),
     /// Measure the service times of a fence's devices, for the scheduler to predict by
     Calibrate(CalibrateArgs),
+    /// Give a virtual disk another size or another part of the cache, without losing data
+    Resize(ResizeArgs),
+    /// Change who has how many time slots
+    Reslot(ReslotArgs),
 }
 
 /// `virtbench fence simulate`
@@ -244,4 +248,63 @@ pub struct CalibrateArgs {
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
+}
+
+/// `virtbench fence resize`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The fence must not be served. A disk grows where it is if there is room, else it is copied to a free piece of its device; \
+new room holds zeroes. When the cache is divided anew, what it alone has is written to the disks first. Devices change \
+first, the configuration last; the same command again completes what was interrupted, by a crash as well.
+
+Examples:
+  virtbench fence resize fence.toml web --size 20GiB
+  virtbench fence resize fence.toml web --cache 2GiB")]
+pub struct ResizeArgs {
+    /// The configuration, as for `fence serve`; it is changed too
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The disk's name
+    #[arg(value_name = "DISK")]
+    pub disk: String,
+    /// Its new size
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "cache")]
+    pub size: Option<u64>,
+    /// Its new part of the cache
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub cache: Option<u64>,
+    /// Give up the end of a disk that becomes smaller
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `virtbench fence reslot`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The configuration is checked and changed; a daemon goes by it when it is started again, which its guests wait for.
+
+Examples:
+  virtbench fence reslot fence.toml --slots web=2 --slots mail=1 --spare 1
+  virtbench fence reslot fence.toml --slot-ms 10")]
+pub struct ReslotArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Time slots of a disk; may be repeated
+    #[arg(long, value_name = "DISK=N", value_parser = named::<u32>)]
+    pub slots: Vec<(String, u32)>,
+    /// Share of a disk under the scheduler `paced`; may be repeated
+    #[arg(long, value_name = "DISK=SHARE", value_parser = named::<f64>)]
+    pub share: Vec<(String, f64)>,
+    /// Slots that belong to nobody
+    #[arg(long, value_name = "N")]
+    pub spare: Option<u32>,
+    /// Length of a slot, milliseconds
+    #[arg(long, value_name = "MS")]
+    pub slot_ms: Option<f64>,
+}
+
+fn named<T: std::str::FromStr>(text: &str) -> Result<(String, T), String> {
+    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))
 }

@@ -9,6 +9,7 @@ mod page;
 mod parallel;
 mod plan;
 mod reasons;
+mod resize;
 mod serve;
 mod settings;
 mod simulate;
@@ -25,6 +26,8 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Plan(args) => plan::execute(args),
         FenceCommand::Format(args) => serve::format(args),
         FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Resize(args) => resize::execute(args),
+        FenceCommand::Reslot(args) => resize::reslot(args),
         FenceCommand::Calibrate(args) => calibrate::execute(args),
         FenceCommand::Inspect(args) => inspect::execute(args),
         FenceCommand::Status(args) => status::execute(args),

@@ -30,6 +30,10 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
+    pub fn id(&self) -> u32 {
+        self.child.as_ref().unwrap().id()
+    }
+
     pub fn kill(mut self) {
         let mut child = self.child.take().unwrap();
         child.kill().unwrap();

@@ -2,7 +2,12 @@
 
 mod bench;
 mod calibrate;
+mod edit;
 mod inspect;
+mod resize;
+mod room;
 
 pub use calibrate::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
+pub use edit::{DiskEdit, EditError, RotationEdit, edit};
 pub use inspect::{CacheFacts, HomeFacts, Inspected, PartitionFacts, inspect};
+pub use resize::{Change, ResizeError, Step, resize};

@@ -86,6 +86,23 @@ pub fn format(config: &Config, cache: &CacheConfig) -> Vec<Write> {
     vec![superblock(0), superblock(1)]
 }
 
+/// The superblock that makes a cache that of `config`, which has other sizes of disks or partitions: one write, before
+/// which the cache is the old one and after which it is the new. With the identity that the cache has, its blocks are
+/// kept, and its partitions must be as they were; with another, given in `cache`, it is empty, and everything in it must be
+/// on the slow device already.
+///
+/// # Errors
+/// There is no cache, or blocks would be kept that no longer lie where they did.
+pub fn resized(config: &Config, cache: &CacheConfig, superblocks: &[u8]) -> Result<Write, RecoveryError> {
+    let found = newest(superblocks)?;
+    let partitions = cache.partitions.blocks();
+    if cache.uuid == found.uuid && found.partitions != partitions {
+        return Err(RecoveryError::NeedsFormat);
+    }
+    let next = Superblock::new(found.sequence + 1, cache.uuid, &config.disks, partitions);
+    Ok(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() })
+}
+
 /// The partitions as the image has them, and the superblock that says so.
 pub(crate) fn recover(
     config: &Config,

@@ -100,7 +100,7 @@ fn a_full_device_fails_writes_and_other_disks_go_on() {
         .args(["-c", script, env!("CARGO_BIN_EXE_virtbench"), config.to_str().unwrap()])
         .spawn()
         .unwrap();
-    wait_for("the socket", || UnixStream::connect(fence.path("A")).ok().map(drop));
+    wait_for("the sockets", || UnixStream::connect(fence.path("B")).ok().map(drop));
     let write = ["--verify", "--read", "50", "--time", "300ms"];
     let full = fence.load("B", &write);
     assert_eq!(full.code(), 5, "{full:?}");

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
 use thiserror::Error;
 
 /// Why the filter could not be put in place.
@@ -81,6 +84,10 @@ const ALLOWED: &[i64] = &[
     libc::SYS_rt_sigprocmask,
     libc::SYS_rt_sigreturn,
     libc::SYS_sigaltstack,
+    // Of threads that are about to begin when the filter comes.
+    libc::SYS_rseq,
+    libc::SYS_set_robust_list,
+    libc::SYS_sched_getaffinity,
     libc::SYS_restart_syscall,
     libc::SYS_tgkill,
     libc::SYS_exit,
@@ -92,7 +99,11 @@ const ALLOWED: &[i64] = &[
 /// # Errors
 /// The kernel or the processor does not know filters.
 pub fn confine() -> Result<(), ConfineError> {
-    let rules: BTreeMap<i64, Vec<_>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
+    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|&call| (call, Vec::new())).collect();
+    // Of all the controls there are: whether a socket waits.
+    let (width, equal) = (SeccompCmpArgLen::Dword, SeccompCmpOp::Eq);
+    let nonblocking = SeccompCondition::new(1, width, equal, libc::FIONBIO)?;
+    rules.insert(libc::SYS_ioctl, vec![SeccompRule::new(vec![nonblocking])?]);
     let refuse = SeccompAction::Errno(libc::EPERM.unsigned_abs());
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let filter = SeccompFilter::new(rules, refuse, SeccompAction::Allow, arch)?;

@@ -34,6 +34,8 @@ const USER: u64 = 0x7000_0000_0000;
 const RING: u16 = 8;
 const AVAILABLE: u64 = 0x1000;
 const USED: u64 = 0x2000;
+/// What a client does at most.
+const MOST_OPS: usize = 24;
 /// Turns after which the loop must have come to rest.
 const MOST_TURNS: usize = 10_000;
 
@@ -266,9 +268,9 @@ pub fn play(bytes: &[u8]) {
     WORLD.with_borrow_mut(|world| {
         let world = world.get_or_insert_with(World::new);
         let memory = world.memory.try_clone().unwrap();
-        // As new: nothing of the client before is left in it.
-        memory.set_len(0).unwrap();
+        // As new where rings, tables and headers are: nothing of the client before is left in it.
         memory.set_len(MEMORY_BYTES).unwrap();
+        memory.write_all_at(&[0; 0x4000], 0).unwrap();
         let (kick, call) = (world.kick.try_clone().unwrap(), world.call.try_clone().unwrap());
         let strange = world.strange.try_clone().unwrap();
         let mut client = Client {
@@ -280,7 +282,7 @@ pub fn play(bytes: &[u8]) {
             available: 0,
         };
         let mut source = Source(bytes.iter());
-        for _ in 0..64 {
+        for _ in 0..MOST_OPS {
             let Some(op) = source.0.next() else { break };
             match op % 16 {
                 0 | 1 => client.set_up(&mut source),

@@ -118,6 +118,11 @@ impl Fence {
         run(&[&["fence", what, self.path("fence.toml").to_str().unwrap()], more].concat())
     }
 
+    /// No daemon, to stand in for one.
+    pub fn none(&self) -> Daemon {
+        Daemon { child: None }
+    }
+
     /// A daemon whose sockets are there.
     pub fn serve(&self) -> Daemon {
         let config = self.path("fence.toml");

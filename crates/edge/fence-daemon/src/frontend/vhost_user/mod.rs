@@ -117,6 +117,13 @@ impl VhostUserBlk {
     }
 
     fn accept(&mut self, host: &mut Host<'_>) {
+        // The one before may have gone without our having heard of it.
+        if let Err(why) = self.converse(host) {
+            self.close(host, &why);
+        }
+        if self.orphans > 0 {
+            return;
+        }
         let client = match self.listener.accept() {
             Ok(None) => return,
             Ok(Some(client)) => client,

@@ -47,6 +47,7 @@ cache = "16 MiB"
 socket = "A"
 export = "a"
 queues = 2
+write_through = true
 "#;
 
 fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
@@ -78,8 +79,7 @@ fn survives(filesystem: Filesystem) {
     let mut daemon = fence.serve();
     let adapter = find_adapter("vhost-user-blk").unwrap();
     let image = or_mend(GuestImage::with_filesystems(&or_mend(find_kernel(None)), &[adapter], &[filesystem]));
-    let disk =
-        GuestDisk { server: Some(fence.path("A")), ..GuestDisk::new(adapter, fence.path("none")) };
+    let disk = GuestDisk { server: Some(fence.path("A")), ..GuestDisk::new(adapter, fence.path("none")) };
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
     let config = GuestConfig { boot_limit: Duration::from_secs(180), ..GuestConfig::new(Accelerator::Tcg) };
     let mut vm = Vm::new("fence", or_mend(Qemu::find()), image, facts, config, disk);

@@ -38,7 +38,9 @@ fn a_load_over_vhost_user_arrives_verified_and_at_its_place() {
 fn a_cached_disk_survives_kills_under_a_verified_load() {
     let fence = Fence::formatted(CACHED);
     let mut random = 88_172_645_463_325_252_u64;
-    for round in 0..10 {
+    // `make soak` does it more often.
+    let kills = std::env::var("VIRTBENCH_KILLS").map_or(10, |kills| kills.parse().expect("VIRTBENCH_KILLS"));
+    for round in 0..kills {
         let daemon = fence.serve();
         let write =
             ["--verify", "--read", "30", "--outstanding", "16", "--flush-every", "25", "--time", "60s"];

@@ -59,7 +59,9 @@ pub enum LabelError {
         device: String,
     },
     /// It is divided in another way.
-    #[error("{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it")]
+    #[error(
+        "{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it"
+    )]
     Changed {
         /// Which.
         device: String,

@@ -19,6 +19,7 @@ use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Label, LabelError, read_at, write_at};
+use crate::memory::Buffer;
 use crate::metrics::{self, Figures};
 use crate::runtime::{Parts, Runtime, Stopper};
 
@@ -193,7 +194,7 @@ pub(crate) fn unreadable(name: &str, source: io::Error) -> LabelError {
     LabelError::Io { device: name.to_owned(), action: "reading the cache's metadata", source }
 }
 
-pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), ServeError> {
+pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Buffer>), ServeError> {
     let superblocks = superblocks(file, name)?;
     let layout =
         layout(&superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
@@ -202,7 +203,7 @@ pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), 
         let len = partition.log_blocks as usize * 4096;
         let log =
             read_at(file, partition.log_offset_bytes, len).map_err(|source| unreadable(name, source))?;
-        logs.push(log.to_vec());
+        logs.push(log);
     }
     Ok((superblocks, logs))
 }
@@ -250,7 +251,7 @@ impl Daemon {
         let (front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         let parts = Parts {
             fence,
-            disks: config.disks.len(),
+            write_through: config.disks.iter().map(|disk| disk.write_through).collect(),
             devices: devices.opened.map(|opened| opened.map(|opened| opened.backend)),
             front_ends,
             requests_per_disk: config.limits.requests_per_disk,

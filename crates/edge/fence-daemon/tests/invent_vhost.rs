@@ -75,7 +75,7 @@ impl World {
         let front_end = VhostUserBlk::new(Listener::bind(&socket).unwrap(), served);
         let parts = Parts {
             fence: fence.unwrap(),
-            disks: 1,
+            write_through: vec![false],
             devices: [Some(Box::new(NullBackend::new(DISK_BYTES)) as Box<dyn Backend>), None],
             front_ends: vec![Box::new(front_end) as Box<dyn FrontEnd>],
             requests_per_disk: 16,

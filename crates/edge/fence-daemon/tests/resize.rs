@@ -81,6 +81,16 @@ fn pattern(seed: usize) -> Vec<u8> {
 }
 
 #[test]
+fn what_was_answered_survives_a_stop_without_a_flush() {
+    let world = World::new();
+    let (a, back) = (world.path("a"), world.path("back"));
+    fs::write(&a, pattern(1)).unwrap();
+    world.served(|uri| drop(success("nbdcopy", "libnbd-bin", &[&a, &uri("a")])));
+    world.served(|uri| drop(success("nbdcopy", "libnbd-bin", &[&uri("a"), &back])));
+    assert!(fs::read(&back).unwrap() == pattern(1));
+}
+
+#[test]
 fn a_resize_that_is_cut_off_anywhere_is_completed_and_loses_nothing() {
     let mut steps = Vec::new();
     for stop_after in 1.. {
@@ -131,5 +141,8 @@ fn a_resize_that_is_cut_off_anywhere_is_completed_and_loses_nothing() {
             break;
         }
     }
-    assert!(matches!(steps[..], [Step::WrittenBack(1..), Step::Moved, Step::Zeroed, Step::Cache, Step::Label]), "{steps:?}");
+    assert!(
+        matches!(steps[..], [Step::WrittenBack(1..), Step::Moved, Step::Zeroed, Step::Cache, Step::Label]),
+        "{steps:?}"
+    );
 }

@@ -9,6 +9,7 @@ mod page;
 mod parallel;
 mod plan;
 mod reasons;
+mod replay;
 mod resize;
 mod serve;
 mod settings;

@@ -164,10 +164,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("fence.toml");
         fs::write(&path, TEXT).unwrap();
-        let a = DiskEdit { disk: "a".into(), size_bytes: Some(3 << 20), slots: Some(2), ..DiskEdit::default() };
+        let a =
+            DiskEdit { disk: "a".into(), size_bytes: Some(3 << 20), slots: Some(2), ..DiskEdit::default() };
         let rotation = RotationEdit { spare_slots: Some(1), ..RotationEdit::default() };
         let config = edit(&path, &[a], rotation).unwrap();
-        assert_eq!((config.disks[0].slots, config.disks[0].size.0, config.scheduler.spare_slots), (2, 3 << 20, 1));
+        assert_eq!(
+            (config.disks[0].slots, config.disks[0].size.0, config.scheduler.spare_slots),
+            (2, 3 << 20, 1)
+        );
         let expected = TEXT
             .replace("'1 MiB' # small\nsocket = '/a'\n", "\"3 MiB\" # small\nsocket = '/a'\nslots = 2\n")
             .replace("name = 'HDD+NWC'\n", "name = 'HDD+NWC'\nspare_slots = 1\n");

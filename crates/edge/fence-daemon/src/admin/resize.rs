@@ -130,7 +130,9 @@ pub fn resize(
     let new = change.apply(config)?;
     let devices = Devices::open(config)?;
     let Some((file, device)) = devices.file(devices.home_index()) else {
-        return Err(ResizeError::Value("a disk on null: has no size to keep: change the configuration".into()));
+        return Err(ResizeError::Value(
+            "a disk on null: has no size to keep: change the configuration".into(),
+        ));
     };
     let label = Label::read(file, device)?.ok_or_else(|| LabelError::None { device: device.to_owned() })?;
     // The label may have changed already, by the same command.
@@ -218,7 +220,8 @@ impl Held<'_> {
             return Err(ResizeError::Damaged { device: name.to_owned(), fault: fault.to_string() });
         }
         let ours = self.label.place(self.new);
-        let known = found.disks.len() == ours.len() && found.disks.iter().zip(&ours).all(|(a, b)| a.0 == b.uuid);
+        let known =
+            found.disks.len() == ours.len() && found.disks.iter().zip(&ours).all(|(a, b)| a.0 == b.uuid);
         let dirty: u32 = found.partitions.iter().map(|partition| partition.dirty).sum();
         if !known && dirty > 0 {
             let fault = "the cache is of other disks, and has what they have not".to_owned();

@@ -23,8 +23,13 @@ pub(super) fn place(label: &Label, config: &Config, capacity_bytes: u64) -> Resu
             continue;
         };
         let size_bytes = wanted.size.0;
-        let others: Vec<&Partition> =
-            placed.disks.iter().enumerate().filter(|(other, _)| *other != index).map(|(_, disk)| disk).collect();
+        let others: Vec<&Partition> = placed
+            .disks
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != index)
+            .map(|(_, disk)| disk)
+            .collect();
         let own = &placed.disks[index];
         let needs = size_bytes.next_multiple_of(ALIGN_BYTES);
         let end = |from: u64| {
@@ -41,12 +46,14 @@ pub(super) fn place(label: &Label, config: &Config, capacity_bytes: u64) -> Resu
             let mut begins: Vec<u64> = begins.chain([LABEL_BYTES]).collect();
             begins.sort_unstable();
             let taken = |from: u64| {
-                placed.disks.iter().any(|disk| {
-                    (disk.offset_bytes..disk.offset_bytes + disk.size_bytes).contains(&from)
-                })
+                placed
+                    .disks
+                    .iter()
+                    .any(|disk| (disk.offset_bytes..disk.offset_bytes + disk.size_bytes).contains(&from))
             };
             let room = |from: u64| {
-                let after = placed.disks.iter().map(|disk| disk.offset_bytes).filter(|&offset| offset >= from);
+                let after =
+                    placed.disks.iter().map(|disk| disk.offset_bytes).filter(|&offset| offset >= from);
                 after.min().unwrap_or(capacity_bytes)
             };
             let free: Vec<u64> = begins.into_iter().filter(|&from| !taken(from)).collect();
@@ -70,7 +77,8 @@ mod tests {
             format!("[[disk]]\nname = '{name}'\nsize = '{size} MiB'\nsocket = '/{name}'\n")
         };
         let disks: String = ["a", "b", "c"].into_iter().zip(sizes).map(disk).collect();
-        toml::from_str(&format!("[slow]\ndevice = 'null:1 GiB'\n[scheduler]\nname = 'fifo'\n{disks}")).unwrap()
+        toml::from_str(&format!("[slow]\ndevice = 'null:1 GiB'\n[scheduler]\nname = 'fifo'\n{disks}"))
+            .unwrap()
     }
 
     fn resized(sizes: [u64; 3], capacity_mib: u64) -> Result<[u64; 3], Room> {

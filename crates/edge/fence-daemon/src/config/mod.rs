@@ -188,6 +188,10 @@ pub struct DiskTable {
     pub queues: u16,
     /// What it is called over NBD.
     pub export: Option<String>,
+    /// A write is stable before it is answered. Without it a guest that goes on after its daemon was killed may read older
+    /// data where it has not flushed, which its file system does not expect; a daemon that is stopped loses nothing.
+    #[serde(default)]
+    pub write_through: bool,
     /// Clients may not write.
     #[serde(default)]
     pub read_only: bool,

@@ -37,8 +37,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct Parts {
     /// The core.
     pub fence: Fence,
-    /// Virtual disks that it serves.
-    pub disks: usize,
+    /// For each virtual disk that it serves, whether every write is stable before it is answered.
+    pub write_through: Vec<bool>,
     /// The slow and the fast device, where they are there.
     pub devices: [Option<Box<dyn Backend>>; 2],
     /// How clients get in.
@@ -100,10 +100,18 @@ impl Runtime {
     pub fn new(parts: Parts, stopper: Stopper) -> io::Result<Self> {
         let none = Facts { size_bytes: 0, block_bytes: 512, memory_alignment: 1 };
         let facts = [0, 1].map(|device: usize| parts.devices[device].as_ref().map_or(none, |d| d.facts()));
-        let Parts { fence, disks, devices, front_ends, requests_per_disk, max_request_bytes, spin, figures } =
-            parts;
+        let Parts {
+            fence,
+            write_through,
+            devices,
+            front_ends,
+            requests_per_disk,
+            max_request_bytes,
+            spin,
+            figures,
+        } = parts;
         Ok(Self {
-            core: Core::new(fence, disks, requests_per_disk, max_request_bytes, facts, figures),
+            core: Core::new(fence, write_through, requests_per_disk, max_request_bytes, facts, figures),
             ring: Ring::new(RING_ENTRIES)?,
             devices,
             front_ends,
@@ -289,19 +297,29 @@ impl Runtime {
         any
     }
 
-    /// No new requests; those under way are finished, for a limited time.
+    /// No new requests; those under way are finished, for a limited time, and made stable: clients that go on with the
+    /// next daemon find whatever was answered.
     fn drain(mut self) -> io::Result<()> {
         self.each(|front_end, host| front_end.stop(host));
         let until = Instant::now() + DRAIN;
+        self.finish(until)?;
+        if self.core.pending() == 0 {
+            self.core.flush_all();
+            self.finish(until)?;
+        }
+        if self.core.pending() > 0 {
+            // The kernel may still write to memory of ours: it must not be used for anything else until the process ends.
+            std::mem::forget(self);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, until: Instant) -> io::Result<()> {
         while self.core.pending() > 0 && Instant::now() < until {
             if !self.turn()? {
                 let limit = self.until_deadline().unwrap_or(DRAIN).min(DRAIN);
                 self.ring.wait(Some(limit))?;
             }
-        }
-        if self.core.pending() > 0 {
-            // The kernel may still write to memory of ours: it must not be used for anything else until the process ends.
-            std::mem::forget(self);
         }
         Ok(())
     }

@@ -174,7 +174,7 @@ impl Faults {
 ///
 /// # Errors
 /// There is no cache, or less was read than its layout says.
-pub fn inspect(image: &Image<'_>) -> Result<Inspection, RecoveryError> {
+pub fn inspect<L: AsRef<[u8]>>(image: &Image<'_, L>) -> Result<Inspection, RecoveryError> {
     let found = newest(image.superblocks)?;
     let mut faults = Faults::default();
     let mut copies = image.superblocks.chunks_exact(4096).map(Superblock::decode);
@@ -188,7 +188,7 @@ pub fn inspect(image: &Image<'_>) -> Result<Inspection, RecoveryError> {
     let layout = Layout::new(&found.partitions);
     let (mut partitions, mut tables) = (Vec::new(), Vec::new());
     for (index, place) in layout.partitions.iter().enumerate() {
-        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?;
+        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?.as_ref();
         if bytes.len() as u64 != u64::from(place.log_blocks) * BLOCK_BYTES {
             return Err(RecoveryError::Truncated);
         }

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, Superblock};
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, PartitionLayout, Superblock};
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;
@@ -18,11 +18,11 @@ pub struct Write {
 
 /// What was read from the fast device.
 #[derive(Debug, Clone, Copy)]
-pub struct Image<'a> {
+pub struct Image<'a, L = Vec<u8>> {
     /// The first 8192 bytes.
     pub superblocks: &'a [u8],
     /// The log of each partition, at the place and of the length that [`Layout`] says.
-    pub logs: &'a [Vec<u8>],
+    pub logs: &'a [L],
 }
 
 /// Why a cache cannot be started.
@@ -104,16 +104,16 @@ pub fn resized(config: &Config, cache: &CacheConfig, superblocks: &[u8]) -> Resu
 }
 
 /// The partitions as the image has them, and the superblock that says so.
-pub(crate) fn recover(
+pub(crate) fn recover<L: AsRef<[u8]>>(
     config: &Config,
     cache: &CacheConfig,
-    image: &Image<'_>,
+    image: &Image<'_, L>,
 ) -> Result<(Vec<Partition>, Write), RecoveryError> {
     let found = newest(image.superblocks)?;
     let layout = Layout::new(&found.partitions);
     let mut logs = Vec::new();
     for (index, partition) in layout.partitions.iter().enumerate() {
-        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?;
+        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?.as_ref();
         if bytes.len() as u64 != u64::from(partition.log_blocks) * 4096 {
             return Err(RecoveryError::Truncated);
         }
@@ -121,10 +121,14 @@ pub(crate) fn recover(
     }
     check(config, cache, &found, &logs)?;
     let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
-    let mut partitions = Partition::all(config, &cache);
-    for (partition, log) in partitions.iter_mut().zip(logs) {
-        partition.resume(log);
-    }
+    // Tables are large: each is made once.
+    let resumed = |((id, place), log): ((u32, &PartitionLayout), Log)| {
+        let Log { table, retire_again, superseded, pending, next_generation, end } = log;
+        let mut partition = Partition::new(config, &cache, id, *place, table);
+        partition.resume(Found { retire_again, superseded, pending, next_generation, end });
+        partition
+    };
+    let partitions = (0..).zip(&layout.partitions).zip(logs).map(resumed).collect();
     let next = Superblock { sequence: found.sequence + 1, ..found };
     Ok((partitions, Write { offset_bytes: next.offset_bytes(), bytes: next.encode() }))
 }
@@ -314,9 +318,17 @@ fn cut_off<'a>(headers: impl Iterator<Item = &'a LogHeader>) -> Vec<(u64, u64)> 
     disjoint
 }
 
+/// The same without the table.
+struct Found {
+    retire_again: Vec<u32>,
+    superseded: Vec<u32>,
+    pending: Vec<u32>,
+    next_generation: u64,
+    end: End,
+}
+
 impl Partition {
-    fn resume(&mut self, log: Log) {
-        self.table = log.table;
+    fn resume(&mut self, log: Found) {
         self.next_generation = log.next_generation;
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);

@@ -5,7 +5,7 @@ use virtbench_fence_daemon::admin::{
 };
 
 use super::serve::{failure, load};
-use crate::args::fence::{ReslotArgs, ResizeArgs};
+use crate::args::fence::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 
@@ -59,7 +59,9 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
 fn say(step: Step) {
     match step {
         Step::WrittenBack(0) | Step::Label => {}
-        Step::WrittenBack(blocks) => eprintln!("virtbench fence: {blocks} blocks written from the cache to the disks"),
+        Step::WrittenBack(blocks) => {
+            eprintln!("virtbench fence: {blocks} blocks written from the cache to the disks")
+        }
         Step::Moved => eprintln!("virtbench fence: the disk was copied to where there is room"),
         Step::Zeroed => eprintln!("virtbench fence: new room zeroed"),
         Step::Cache => eprintln!("virtbench fence: the cache goes by the new sizes"),

@@ -12,6 +12,9 @@ use crate::serve::{ServeError, image, unreadable};
 
 /// Blocks of data that are read at once.
 const WINDOW_BLOCKS: u32 = 256;
+/// Bytes of a block, in memory.
+#[allow(clippy::cast_possible_truncation)] // 4096
+const BLOCK: usize = BLOCK_BYTES as usize;
 /// Damaged blocks that are told one by one; more are counted.
 const MOST_DAMAGED: usize = 100;
 
@@ -201,12 +204,12 @@ fn check_data(
     let mut damaged = 0;
     while let Some(first) = live.peek().copied() {
         let blocks = (inspection.partitions[partition].blocks - first.block).min(WINDOW_BLOCKS);
-        let window = read_at(file, first.fast_offset_bytes, blocks as usize * BLOCK_BYTES as usize)
+        let window = read_at(file, first.fast_offset_bytes, blocks as usize * BLOCK)
             .map_err(|source| unreadable(device, source))?;
         while let Some(one) = live.next_if(|one| one.block - first.block < blocks) {
             checked += 1;
-            let at = (one.block - first.block) as usize * BLOCK_BYTES as usize;
-            if crc32c::crc32c(&window[at..at + BLOCK_BYTES as usize]) == one.data_crc {
+            let at = (one.block - first.block) as usize * BLOCK;
+            if crc32c::crc32c(&window[at..at + BLOCK]) == one.data_crc {
                 continue;
             }
             damaged += 1;

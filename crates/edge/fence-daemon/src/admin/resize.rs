@@ -21,6 +21,9 @@ use crate::serve::{Devices, ServeError, carry_out, image, random_uuid};
 
 /// Bytes that are copied or zeroed at once.
 const PIECE_BYTES: u64 = 1 << 20;
+/// Bytes of a block of the cache, in memory.
+#[allow(clippy::cast_possible_truncation)] // 4096
+const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// What is to be changed of one disk.
 #[derive(Debug, Clone)]
@@ -235,7 +238,7 @@ impl Held<'_> {
         let mut written = 0;
         let dirty = (0..found.partitions.len()).flat_map(|partition| found.live(partition));
         for block in dirty.filter(|block| block.dirty) {
-            let data = read_at(self.fast, block.fast_offset_bytes, BLOCK_BYTES as usize)
+            let data = read_at(self.fast, block.fast_offset_bytes, BLOCK)
                 .map_err(|source| io(name, "reading the cache", source))?;
             if crc32c::crc32c(&data) != block.data_crc {
                 let fault = format!("block {} is damaged", block.block);

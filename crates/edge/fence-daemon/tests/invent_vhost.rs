@@ -235,7 +235,7 @@ impl Client<'_> {
         let len = u32::from(source.half()) << 4;
         let into = if matches!(kind, 1 | 11 | 13) { 0 } else { 2 };
         let head = u16::from(source.byte() % 6);
-        if source.byte() % 2 == 0 {
+        if source.byte().is_multiple_of(2) {
             self.descriptor(u64::from(head) * 16, 0x3000, 16, 1, head + 1);
             self.descriptor(u64::from(head + 1) * 16, 0x4000, len, 1 | into, head + 2);
             self.descriptor(u64::from(head + 2) * 16, 0x3800, 1, 2, 0);
@@ -304,7 +304,7 @@ pub fn play(bytes: &[u8]) {
                     client.write(at, &bytes);
                 }
                 12 => drop(rustix::io::write(&kick, &1u64.to_ne_bytes())),
-                13 if source.byte() % 4 == 0 => memory.set_len(u64::from(source.byte()) << 8).unwrap(),
+                13 if source.byte().is_multiple_of(4) => memory.set_len(u64::from(source.byte()) << 8).unwrap(),
                 14 => client.halves(11, u32::from(source.byte() % 3), 0),
                 _ => world.rest(),
             }

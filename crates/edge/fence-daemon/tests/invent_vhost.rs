@@ -304,7 +304,9 @@ pub fn play(bytes: &[u8]) {
                     client.write(at, &bytes);
                 }
                 12 => drop(rustix::io::write(&kick, &1u64.to_ne_bytes())),
-                13 if source.byte().is_multiple_of(4) => memory.set_len(u64::from(source.byte()) << 8).unwrap(),
+                13 if source.byte().is_multiple_of(4) => {
+                    memory.set_len(u64::from(source.byte()) << 8).unwrap()
+                }
                 14 => client.halves(11, u32::from(source.byte() % 3), 0),
                 _ => world.rest(),
             }

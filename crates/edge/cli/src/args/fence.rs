@@ -184,6 +184,9 @@ The configuration is TOML. Devices are file:PATH (a file, block or loop device) 
   slots = 2
   socket = \"/run/virtbench/web.sock\"
 
+Stopping the daemon loses nothing. Behind a cache, a guest that runs on after its daemon was killed may read older data \
+where it has not flushed, unless its [[disk]] has write_through = true: each write is then stable before it is answered.
+
 QEMU attaches a disk with memory that is shared:
   -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
   -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c")]

@@ -1,6 +1,7 @@
 //! What is served: a TOML file, read into a value in which everything fits.
 
 mod build;
+mod emulated;
 mod nbd;
 mod scheduler;
 mod spec;
@@ -14,6 +15,7 @@ use thiserror::Error;
 use virtbench_fence::ConfigError;
 
 pub use build::Built;
+pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
 pub use scheduler::SchedulerName;
 pub use spec::{DeviceSpec, Size};

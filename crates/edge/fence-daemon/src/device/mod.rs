@@ -1,9 +1,11 @@
 //! The seam to physical devices: a [`Backend`] carries out the fence's device I/Os.
 
+mod emulated;
 mod file;
 mod null;
 mod open;
 
+pub use emulated::EmulatedBackend;
 pub use file::FileBackend;
 pub use null::NullBackend;
 pub use open::{DeviceError, Opened, open};

@@ -25,7 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("classics", &["engine", "files", "record", "units", "workload"]),
     ("agent", &["classics", "engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
-    ("study", &["lab", "engine", "model", "record", "units", "workload"]),
+    ("study", &["engine", "fence-daemon", "fence-sim", "lab", "model", "record", "units", "workload"]),
     ("profiler", &["record"]),
     ("bench", &["fence", "fence-sim", "lab", "record", "units", "workload"]),
     (

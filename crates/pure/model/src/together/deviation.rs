@@ -82,7 +82,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 set.role == SetRole::Saturation
                     && set.members.iter().any(|member| member.workload == workload)
             })?;
-            let rates = by_repetition(records, &set.name, 0, JobOutcome::throughput);
+            let rates = summed(records, &set.name, set.members.len());
             mean_interval(&rates.into_values().collect::<Vec<f64>>(), seed)
         })
         .collect();
@@ -130,6 +130,18 @@ fn by_repetition(records: &[SetRecord], set: &str, position: usize, figure: Figu
             Some((record.repetition, value))
         })
         .collect()
+}
+
+/// What all members of a set did a second, in the repetitions in which each has a figure.
+fn summed(records: &[SetRecord], set: &str, members: usize) -> ByRepetition {
+    let all: Vec<ByRepetition> =
+        (0..members).map(|position| by_repetition(records, set, position, JobOutcome::throughput)).collect();
+    let Some((first, others)) = all.split_first() else { return ByRepetition::new() };
+    let sum = |(repetition, rate): (&u32, &f64)| {
+        let rest: Option<f64> = others.iter().map(|other| other.get(repetition).copied()).sum();
+        Some((*repetition, rate + rest?))
+    };
+    first.iter().filter_map(sum).collect()
 }
 
 /// A member's figures where it ran alone: the same VM, workload and share.

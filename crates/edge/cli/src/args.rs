@@ -27,7 +27,7 @@ use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
 
-pub use deviation::DeviationArgs;
+pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use job::NamedJob;
 pub use load_args::{ApplyArgs, LoadOptions};
 pub use sets::{NeighboursArgs, PinArg, SetsArgs};

@@ -19,5 +19,6 @@ pub mod metrics;
 pub mod ring;
 pub mod runtime;
 mod serve;
+pub mod twin;
 
 pub use serve::{Daemon, ServeError, format};

@@ -117,7 +117,7 @@ pub fn measure_sets(
         }
         let set = &plan.sets[step.set];
         on_event(SetEvent::Measuring { done: before + index, set });
-        let jobs = jobs_of(set, &plan, jobs, folder, seed.wrapping_add(u64::from(step.repetition)))?;
+        let jobs = jobs_of(set, &plan, jobs, folder.records(), seed, step.repetition)?;
         let record = sitting.measure(set, step.repetition, &jobs, folder, stop, on_event)?;
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
@@ -129,13 +129,15 @@ pub fn measure_sets(
 }
 
 /// What each member of a set is to do, its rate worked out from what its saturation was found to be.
-fn jobs_of(
+pub(crate) fn jobs_of(
     set: &SetPlan,
     plan: &TogetherPlan,
     jobs: &[JobSpec],
-    folder: &RunFolder<SetRecord>,
+    records: &[SetRecord],
     seed: u64,
+    repetition: u32,
 ) -> Result<Vec<JobSpec>, StudyError> {
+    let seed = seed.wrapping_add(u64::from(repetition));
     let members = set.members.iter().enumerate();
     members
         .map(|(index, member)| {
@@ -144,7 +146,7 @@ fn jobs_of(
             let job = with_seed(job, seed.wrapping_add(1_000 * index as u64));
             let Some(percent) = member.share_percent else { return Ok(job) };
             let workload = &plan.workloads[member.workload];
-            let most = saturation(plan, folder.records(), member.workload)
+            let most = saturation(plan, records, member.workload)
                 .ok_or_else(|| StudyError::NoSaturation { workload: workload.clone() })?;
             at_share(job, most, percent).ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
         })

@@ -40,19 +40,14 @@ impl Places {
         let failed = |source| FenceError::File { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
-        let each = size_bytes.next_multiple_of(MIB);
-        let all = MIB + each * disks as u64;
-        let cache = cache_bytes(options, size_bytes) * disks as u64;
-        // The log and the superblocks take a few percent.
-        let cached = 16 * MIB + cache + cache / 8;
         let place = |name: &str, size_bytes: u64, medium| Place {
             path: folder.join(format!("virtbench-{run_name}-{name}.img")),
-            size_bytes: size_bytes.next_multiple_of(MIB),
+            size_bytes,
             medium,
         };
-        let slow = options.scheduler.needs_slow().then(|| place("slow", all, options.slow));
-        let fast_bytes = if slow.is_some() { cached } else { all };
-        let fast = options.fast.map(|medium| place("fast", fast_bytes, medium));
+        let sizes = sizes(options, disks, size_bytes);
+        let slow = options.scheduler.needs_slow().then(|| place("slow", sizes[0], options.slow));
+        let fast = options.fast.map(|medium| place("fast", sizes[1], medium));
         Ok(Self { devices: [slow, fast], nbd: sockets.join("nbd.sock"), sockets: sockets.to_owned() })
     }
 
@@ -71,6 +66,16 @@ impl Places {
         let plain = HddModel::default();
         HddModel { capacity_bytes: size_bytes.unwrap_or(plain.capacity_bytes), ..plain }
     }
+}
+
+/// How large the slow and the fast device are for so many disks, in bytes; a model's disk is as large as its file.
+pub(super) fn sizes(options: &FenceOptions, disks: usize, size_bytes: u64) -> [u64; 2] {
+    let all = MIB + size_bytes.next_multiple_of(MIB) * disks as u64;
+    let cache = cache_bytes(options, size_bytes) * disks as u64;
+    // The log and the superblocks take a few percent.
+    let cached = 16 * MIB + cache + cache / 8;
+    let fast = if options.scheduler.needs_slow() { cached } else { all };
+    [all, fast.next_multiple_of(MIB)]
 }
 
 /// Each disk's part of the cache, whole blocks, and what a partition keeps free on top.

@@ -8,10 +8,12 @@ mod device_file;
 mod options;
 mod served;
 mod systems;
+mod twin;
 mod warm;
 
 pub use options::{FenceOptions, Medium};
 pub use systems::System;
+pub use twin::{Simulated, SimulationError, simulate};
 
 use std::fs;
 use std::io;

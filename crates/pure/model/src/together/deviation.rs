@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{JobOutcome, Provenance, SetRecord, SetRole, TogetherPlan};
+use virtbench_record::{JobOutcome, Provenance, SetPlan, SetRecord, SetRole, TogetherPlan};
 
 use super::overload::{Overload, overload};
 use crate::interval::{Estimate, mean_interval};
@@ -97,6 +97,14 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 (0..set.members.len()).map(|position| figure(position, of)).collect()
             };
             let (throughputs, responses) = (all(JobOutcome::throughput), all(JobOutcome::response_ns));
+            // Those that were to run alone as well.
+            let lone = |both: &[(ByRepetition, ByRepetition)]| -> Vec<(ByRepetition, ByRepetition)> {
+                let members = set.members.iter().zip(both);
+                members
+                    .filter(|(member, _)| alone_set(plan, member).is_some())
+                    .map(|(_, both)| both.clone())
+                    .collect()
+            };
             let vms = set.members.iter().enumerate().map(|(position, member)| DisturbedVm {
                 vm: member.vm.clone(),
                 workload: member.workload,
@@ -108,8 +116,8 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
             DisturbedSet {
                 name: set.name.clone(),
                 vms: vms.collect(),
-                expected_throughput: expected(&throughputs, seed),
-                expected_response: expected(&responses, seed),
+                expected_throughput: expected(&lone(&throughputs), seed),
+                expected_response: expected(&lone(&responses), seed),
                 overload: overload(provenance, &of_set),
                 without_figures: of_set
                     .iter()
@@ -151,9 +159,12 @@ fn alone_of(
     member: &virtbench_record::MemberPlan,
     figure: Figure,
 ) -> ByRepetition {
-    let alone =
-        plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member));
-    alone.map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
+    alone_set(plan, member).map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
+}
+
+/// The set in which a member runs alone.
+fn alone_set<'a>(plan: &'a TogetherPlan, member: &virtbench_record::MemberPlan) -> Option<&'a SetPlan> {
+    plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member))
 }
 
 fn deltas((alone, beside): &(ByRepetition, ByRepetition)) -> ByRepetition {

@@ -45,9 +45,7 @@ impl SetStudy<'_> {
         let setup = Setup::parse(&format!("{}@{}", self.args.adapter, self.args.backing))
             .map_err(|error| Failure::new(Kind::Usage, error))?;
         check_tools(&setup)?;
-        for job in &mut self.jobs {
-            fit(&mut job.spec, self.time_ns, self.ramp_ns)?;
-        }
+        self.fit_jobs()?;
         let vms = self.vms();
         self.check_memory(vms.len())?;
         let filesystem = self.filesystem()?;
@@ -59,6 +57,16 @@ impl SetStudy<'_> {
         drop(folder);
         report(&out)?;
         measured
+    }
+
+    fn fit_jobs(&mut self) -> Outcome {
+        self.jobs.iter_mut().try_for_each(|job| fit(&mut job.spec, self.time_ns, self.ramp_ns))
+    }
+
+    /// What the VMs are given to do, before each gets its seed and rate.
+    pub fn jobs_as_given(mut self) -> Result<Vec<JobSpec>, Failure> {
+        self.fit_jobs()?;
+        Ok(self.jobs.iter().map(|job| sized(&job.spec, self.args.size)).collect())
     }
 
     /// The names of all VMs, in order.

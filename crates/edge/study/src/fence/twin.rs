@@ -1,0 +1,138 @@
+//! What the simulator says of a study on emulated devices: the same configuration, loads and moments.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use virtbench_fence_daemon::config::{Config, LoadError};
+use virtbench_fence_daemon::twin::{TwinError, world};
+use virtbench_fence_sim::client::{Client, open_client};
+use virtbench_fence_sim::{Span, World, WorldError};
+use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole};
+use virtbench_units::LatencySummary;
+use virtbench_workload::{JobSpec, LoadSpec};
+
+use super::configuration::sizes;
+use crate::Backing;
+use crate::points::StudyError;
+use crate::sets::jobs_of;
+use crate::setup::{Setup, SetupError};
+
+/// Reads of each cached block before anything counts, on average: the guests' caches were filled as often.
+const TIMES: f64 = 3.0;
+
+/// Figures of one machine in one set, in virtual time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Simulated {
+    /// The set.
+    pub set: String,
+    /// The machine.
+    pub vm: String,
+    /// Operations a second.
+    pub per_second: f64,
+    /// Response times, nanoseconds; nothing where nothing completed.
+    pub response_ns: Option<LatencySummary>,
+}
+
+/// A study that cannot be simulated.
+#[derive(Debug, Error)]
+pub enum SimulationError {
+    /// Its disks are not the fence's.
+    #[error("{0} is no disk of the fence: only those can be simulated")]
+    Backing(String),
+    /// QEMU takes part.
+    #[error("QEMU's throttling is not simulated")]
+    Throttled,
+    /// Its load has no rate, several workers, or pauses.
+    #[error("{0} is no load with one worker and a rate: only such are simulated")]
+    Load(String),
+    /// Its disks were named otherwise.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
+    /// The configuration in its folder.
+    #[error(transparent)]
+    Config(#[from] LoadError),
+    /// The models.
+    #[error(transparent)]
+    Twin(#[from] TwinError),
+    /// The world.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// Its rates.
+    #[error(transparent)]
+    Study(#[from] StudyError),
+}
+
+/// Simulates the sets in which machines run at shares of a saturation, with the rates that were measured at.
+///
+/// # Errors
+/// There is no model of something.
+pub fn simulate(
+    folder: &Path,
+    provenance: &Provenance,
+    records: &[SetRecord],
+    jobs: &[JobSpec],
+) -> Result<Vec<Simulated>, SimulationError> {
+    let Some(plan) = &provenance.together else { return Ok(Vec::new()) };
+    let Backing::Fence(options) = Setup::parse(&plan.disk)?.backing else {
+        return Err(SimulationError::Backing(plan.disk.clone()));
+    };
+    if options.throttled {
+        return Err(SimulationError::Throttled);
+    }
+    let config = Config::load(&folder.join(PathBuf::from("fence.toml")))?;
+    let seed = provenance.plan.seed;
+    let size_bytes = provenance.plan.size_bytes;
+    let sizes = sizes(&options, config.disks.len(), size_bytes);
+    let loads_of = |set: &SetPlan| -> Result<Vec<LoadSpec>, SimulationError> {
+        let all = jobs_of(set, plan, jobs, records, seed, 0)?;
+        let load = |job| match job {
+            JobSpec::Load(load) => Ok(load),
+            JobSpec::Workload(_) => Err(SimulationError::Load(plan.workloads.join(", "))),
+        };
+        all.into_iter().map(load).collect()
+    };
+    // Everybody takes part in filling the caches, as beforehand in the guests' disks.
+    let everybody = plan.sets.iter().find(|set| set.role == SetRole::Together);
+    let Some(everybody) = everybody else { return Ok(Vec::new()) };
+    let fillers = loads_of(everybody)?;
+    let warm_up_ns = warm_up_ns(&fillers, if options.is_cached() { size_bytes / 4096 } else { 0 });
+    let mut found = Vec::new();
+    for set in plan.sets.iter().filter(|set| set.role != SetRole::Saturation) {
+        let loads = loads_of(set)?;
+        let client = |disk: &virtbench_fence_daemon::config::DiskTable| {
+            let place = set.members.iter().position(|member| member.vm == disk.name);
+            let filler = everybody.members.iter().position(|member| member.vm == disk.name);
+            let client = match (place.map(|place| &loads[place]), filler.map(|place| &fillers[place])) {
+                (Some(load), _) => open_client(load, warm_up_ns),
+                (None, Some(filler)) => {
+                    open_client(&LoadSpec { ramp_ns: 0, time_ns: 0, ..filler.clone() }, warm_up_ns)
+                }
+                (None, None) => Some(Client::Off),
+            };
+            client.ok_or_else(|| SimulationError::Load(plan.workloads.join(", ")))
+        };
+        let clients = config.disks.iter().map(client).collect::<Result<Vec<_>, _>>()?;
+        let Some(first) = loads.first() else { continue };
+        let span = Span { warm_up_ns: warm_up_ns.saturating_add(first.ramp_ns), measure_ns: first.time_ns };
+        let outcome = World::new(world(&config, sizes, clients, span, seed)?)?.run()?;
+        found.extend(set.members.iter().filter_map(|member| {
+            let place = config.disks.iter().position(|disk| disk.name == member.vm)?;
+            let figures = outcome.vms.get(place)?;
+            Some(Simulated {
+                set: set.name.clone(),
+                vm: member.vm.clone(),
+                per_second: figures.per_second(),
+                response_ns: figures.summary(),
+            })
+        }));
+    }
+    Ok(found)
+}
+
+/// How long the slowest load takes to read so many blocks often enough.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+fn warm_up_ns(loads: &[LoadSpec], blocks: u64) -> u64 {
+    let rates = loads.iter().filter_map(|load| load.rate).map(|rate| rate.per_second);
+    let least = rates.fold(f64::INFINITY, f64::min);
+    if least.is_finite() && least > 0.0 { (TIMES * blocks as f64 / least * 1e9) as u64 } else { 0 }
+}

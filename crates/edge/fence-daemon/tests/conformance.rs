@@ -49,7 +49,7 @@ fn load(seed: u64, per_second: f64) -> LoadSpec {
 type Figures = Vec<(f64, LatencySummary)>;
 
 fn simulated(config: &Config, loads: &[LoadSpec]) -> Figures {
-    let clients: Vec<Client> = loads.iter().map(|load| open_client(load, 0).unwrap()).collect();
+    let clients: Vec<Client> = loads.iter().map(|load| open_client(load, 0, 1.0).unwrap()).collect();
     let span = Span { warm_up_ns: loads[0].ramp_ns, measure_ns: loads[0].time_ns };
     let outcome =
         World::new(twin::world(config, [DEVICE_BYTES; 2], clients, span, 1).unwrap()).unwrap().run().unwrap();

@@ -12,7 +12,7 @@ use virtbench_lab::{
 
 use crate::backing::Backing;
 use crate::disk::{DiskError, StudyDisk};
-use crate::fence::{FenceDisks, FenceError};
+use crate::fence::{FenceDisks, FenceError, FenceRequest};
 use crate::setup::Setup;
 
 /// Files that cannot be had.
@@ -103,18 +103,18 @@ impl Images {
             on_progress(&format!("making the disk of {setup}"), done, setups.len() as u64);
             if let Backing::Fence(options) = &setup.backing {
                 let (run_name, names) = (format!("{run_name}-{index}"), ["disk".to_owned()]);
-                let fence = FenceDisks::prepare(
+                let request = FenceRequest {
                     folder,
-                    &run_name,
+                    run_name: &run_name,
                     setup,
                     options,
-                    &names,
+                    names: &names,
                     size_bytes,
                     contents,
-                    None,
-                    stop,
-                    on_progress,
-                )?;
+                    warm: None,
+                    configuration: None,
+                };
+                let fence = FenceDisks::prepare(&request, stop, on_progress)?;
                 images.disks.extend(fence.disks().iter().map(|disk| (disk.clone(), size_bytes)));
                 images.fences.push(fence);
                 continue;

@@ -27,18 +27,18 @@ impl Lab {
         let names = ["vm1".to_owned(), "vm2".to_owned()];
         let stop = AtomicBool::new(false);
         let toml = self.folder.path().join("fence.toml");
-        FenceDisks::prepare(
-            self.folder.path(),
-            "test",
-            &setup,
-            &options,
-            &names,
+        let request = FenceRequest {
+            folder: self.folder.path(),
+            run_name: "test",
+            setup: &setup,
+            options: &options,
+            names: &names,
             size_bytes,
             contents,
-            Some(&toml),
-            &stop,
-            &mut |_, _, _| {},
-        )
+            warm: None,
+            configuration: Some(&toml),
+        };
+        FenceDisks::prepare(&request, &stop, &mut |_, _, _| {})
     }
 }
 

@@ -26,6 +26,7 @@ use virtbench_engine::{EngineError, TargetError};
 use virtbench_fence_daemon::ServeError;
 use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{FilesystemError, GuestDisk, Transport};
+use virtbench_workload::AccessSpec;
 
 use crate::images::Contents;
 use crate::setup::Setup;
@@ -77,26 +78,41 @@ pub struct FenceDisks {
     _devices: [Option<DeviceFile>; 2],
 }
 
+/// What disks are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct FenceRequest<'a> {
+    /// Where the devices' files go.
+    pub folder: &'a Path,
+    /// Of which run, for the files' names.
+    pub run_name: &'a str,
+    /// The guests' adapter.
+    pub setup: &'a Setup,
+    /// The daemon's devices and scheduler.
+    pub options: &'a FenceOptions,
+    /// A disk for each.
+    pub names: &'a [String],
+    /// Size of each, in bytes.
+    pub size_bytes: u64,
+    /// What is on them.
+    pub contents: Contents,
+    /// With which accesses caches are filled, where the disks are to be written; random reads without.
+    pub warm: Option<&'a AccessSpec>,
+    /// Where the daemon's configuration is kept for the reader.
+    pub configuration: Option<&'a Path>,
+}
+
 impl FenceDisks {
-    /// Serves a disk of `size_bytes` for each of `names`, in the configuration that `setup` asks for. Its TOML goes to
-    /// `configuration`, if that is given. Caches are filled, where the disks are to be written rather than to have a
-    /// file system.
+    /// Serves the disks that are wanted. Caches are filled where the disks are to be written rather than to have a file
+    /// system. `on_progress` is told what is being made, what is done, and what that is of.
     ///
     /// # Errors
     /// Files, sockets or the daemon cannot be had, or `stop` was set.
-    #[allow(clippy::too_many_arguments, reason = "each is another matter")]
     pub fn prepare(
-        folder: &Path,
-        run_name: &str,
-        setup: &Setup,
-        options: &FenceOptions,
-        names: &[String],
-        size_bytes: u64,
-        contents: Contents,
-        configuration: Option<&Path>,
+        request: &FenceRequest<'_>,
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, FenceError> {
+        let FenceRequest { folder, run_name, setup, options, names, size_bytes, contents, .. } = *request;
         let sockets = tempfile::Builder::new().prefix("virtbench-fence-").tempdir();
         let sockets = sockets.map_err(|source| FenceError::File { path: std::env::temp_dir(), source })?;
         let places = Places::new(folder, run_name, sockets.path(), options, names.len(), size_bytes)?;
@@ -106,7 +122,7 @@ impl FenceDisks {
             *device = Some(DeviceFile::make(place, stop, on_progress)?);
         }
         let written = text(options, &places, names, size_bytes);
-        if let Some(path) = configuration {
+        if let Some(path) = request.configuration {
             fs::write(path, &written).map_err(|source| FenceError::File { path: path.to_owned(), source })?;
         }
         let config = read(&sockets, &written)?;
@@ -118,7 +134,7 @@ impl FenceDisks {
         }
         if options.is_cached() && contents == Contents::Written {
             let served = Served::start(read(&sockets, &warming(options, &places, names, size_bytes))?)?;
-            warm::fill(&places.nbd, names, options, size_bytes, stop, on_progress)?;
+            warm::fill(request, &places.nbd, stop, on_progress)?;
             drop(served);
         }
         let served = Served::start(config)?;

@@ -1,11 +1,11 @@
 //! What the simulator says of a study on emulated devices: the same configuration, loads and moments.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thiserror::Error;
-use virtbench_fence_daemon::config::{Config, LoadError};
+use virtbench_fence_daemon::config::{Config, DiskTable, LoadError};
 use virtbench_fence_daemon::twin::{TwinError, world};
-use virtbench_fence_sim::client::{Client, open_client};
+use virtbench_fence_sim::client::open_client;
 use virtbench_fence_sim::{Span, World, WorldError};
 use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole};
 use virtbench_units::LatencySummary;
@@ -17,8 +17,10 @@ use crate::points::StudyError;
 use crate::sets::jobs_of;
 use crate::setup::{Setup, SetupError};
 
-/// Reads of each cached block before anything counts, on average: the guests' caches were filled as often.
+/// Accesses of each cached block before anything counts, on average: the guests' caches were filled as often.
 const TIMES: f64 = 3.0;
+/// At so many a second of each disk, which the slowest system keeps up with while its caches are still cold.
+const FILLING_RATE: f64 = 2.0;
 
 /// Figures of one machine in one set, in virtual time.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,6 +68,7 @@ pub enum SimulationError {
 ///
 /// # Errors
 /// There is no model of something.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 pub fn simulate(
     folder: &Path,
     provenance: &Provenance,
@@ -79,7 +82,7 @@ pub fn simulate(
     if options.throttled {
         return Err(SimulationError::Throttled);
     }
-    let config = Config::load(&folder.join(PathBuf::from("fence.toml")))?;
+    let config = Config::load(&folder.join("fence.toml"))?;
     let seed = provenance.plan.seed;
     let size_bytes = provenance.plan.size_bytes;
     let sizes = sizes(&options, config.disks.len(), size_bytes);
@@ -91,28 +94,22 @@ pub fn simulate(
         };
         all.into_iter().map(load).collect()
     };
-    // Everybody takes part in filling the caches, as beforehand in the guests' disks.
-    let everybody = plan.sets.iter().find(|set| set.role == SetRole::Together);
-    let Some(everybody) = everybody else { return Ok(Vec::new()) };
-    let fillers = loads_of(everybody)?;
-    let warm_up_ns = warm_up_ns(&fillers, if options.is_cached() { size_bytes / 4096 } else { 0 });
+    let blocks =
+        if options.is_cached() { size_bytes / 4096 * u64::from(options.cache_percent) / 100 } else { 0 };
+    let warm_up_ns = (TIMES * blocks as f64 / FILLING_RATE * 1e9) as u64;
     let mut found = Vec::new();
     for set in plan.sets.iter().filter(|set| set.role != SetRole::Saturation) {
         let loads = loads_of(set)?;
-        let client = |disk: &virtbench_fence_daemon::config::DiskTable| {
+        let Some(first) = loads.first() else { continue };
+        let client = |disk: &DiskTable| {
             let place = set.members.iter().position(|member| member.vm == disk.name);
-            let filler = everybody.members.iter().position(|member| member.vm == disk.name);
-            let client = match (place.map(|place| &loads[place]), filler.map(|place| &fillers[place])) {
-                (Some(load), _) => open_client(load, warm_up_ns),
-                (None, Some(filler)) => {
-                    open_client(&LoadSpec { ramp_ns: 0, time_ns: 0, ..filler.clone() }, warm_up_ns)
-                }
-                (None, None) => Some(Client::Off),
-            };
-            client.ok_or_else(|| SimulationError::Load(plan.workloads.join(", ")))
+            // Everybody takes part in filling the caches, as beforehand in the guests' disks.
+            let nothing = LoadSpec { ramp_ns: 0, time_ns: 0, ..first.clone() };
+            let load = place.map_or(&nothing, |place| &loads[place]);
+            open_client(load, warm_up_ns, FILLING_RATE)
+                .ok_or_else(|| SimulationError::Load(plan.workloads.join(", ")))
         };
         let clients = config.disks.iter().map(client).collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = loads.first() else { continue };
         let span = Span { warm_up_ns: warm_up_ns.saturating_add(first.ramp_ns), measure_ns: first.time_ns };
         let outcome = World::new(world(&config, sizes, clients, span, seed)?)?.run()?;
         found.extend(set.members.iter().filter_map(|member| {
@@ -127,12 +124,4 @@ pub fn simulate(
         }));
     }
     Ok(found)
-}
-
-/// How long the slowest load takes to read so many blocks often enough.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
-fn warm_up_ns(loads: &[LoadSpec], blocks: u64) -> u64 {
-    let rates = loads.iter().filter_map(|load| load.rate).map(|rate| rate.per_second);
-    let least = rates.fold(f64::INFINITY, f64::min);
-    if least.is_finite() && least > 0.0 { (TIMES * blocks as f64 / least * 1e9) as u64 } else { 0 }
 }

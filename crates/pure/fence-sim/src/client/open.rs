@@ -1,6 +1,6 @@
 //! An open-loop load as the engine applies it, operation by operation.
 
-use virtbench_workload::{ArrivalTimes, Direction, LoadSpec, Pace, Step, Stream, TraceAction, TraceOp};
+use virtbench_workload::{ArrivalTimes, Direction, LoadSpec, Pace, Rate, Step, Stream, TraceAction, TraceOp};
 
 use super::Client;
 
@@ -27,10 +27,12 @@ pub fn open_loop(load: &LoadSpec, length_ns: u64) -> Option<Vec<TraceOp>> {
     }
 }
 
-/// A client that applies such a load after `warm_up_ns` of the same kind of load, drawn from another seed.
+/// A client that applies such a load after `warm_up_ns` of the same accesses at `warm_up_rate` a second, drawn from another
+/// seed.
 #[must_use]
-pub fn open_client(load: &LoadSpec, warm_up_ns: u64) -> Option<Client> {
-    let mut ops = open_loop(&LoadSpec { seed: !load.seed, ..load.clone() }, warm_up_ns)?;
+pub fn open_client(load: &LoadSpec, warm_up_ns: u64, warm_up_rate: f64) -> Option<Client> {
+    let rate = Some(Rate { per_second: warm_up_rate, ..load.rate? });
+    let mut ops = open_loop(&LoadSpec { seed: !load.seed, rate, ..load.clone() }, warm_up_ns)?;
     let length_ns = load.ramp_ns.saturating_add(load.time_ns);
     ops.extend(
         open_loop(load, length_ns)?
@@ -43,7 +45,7 @@ pub fn open_client(load: &LoadSpec, warm_up_ns: u64) -> Option<Client> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use virtbench_workload::{AccessLine, AccessSpec, Arrivals, Rate};
+    use virtbench_workload::{AccessLine, AccessSpec, Arrivals};
 
     #[test]
     fn a_load_arrives_at_its_rate_and_one_without_has_no_operations() {

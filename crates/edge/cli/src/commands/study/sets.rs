@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use virtbench_lab::{Environment, Filesystem, GuestDisk, LoopDevice, find_qemu_img, find_storage_daemon};
 use virtbench_record::{Plan, RunKind, SetPlan, SetRecord, TogetherPlan};
 use virtbench_study::{
-    Backing, Contents, FenceDisks, Images, ImagesError, RunFolder, SetEvent, Setup, measure_sets,
-    schedule_sets,
+    Backing, Contents, FenceDisks, FenceRequest, Images, ImagesError, RunFolder, SetEvent, Setup,
+    measure_sets, schedule_sets,
 };
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
@@ -227,18 +227,22 @@ impl SetStudy<'_> {
         let made = if let Backing::Fence(options) = &setup.backing {
             // One daemon for all: that is what they share.
             let written = out.join("fence.toml");
-            let fence = FenceDisks::prepare(
-                target_dir,
-                &run,
+            let access = self.jobs.iter().find_map(|job| match &job.spec {
+                JobSpec::Load(load) => Some(&load.access),
+                JobSpec::Workload(_) => None,
+            });
+            let request = FenceRequest {
+                folder: target_dir,
+                run_name: &run,
                 setup,
                 options,
-                vms,
+                names: vms,
                 size_bytes,
                 contents,
-                Some(&written),
-                stop,
-                &mut |what, done, total| show(what, done, total),
-            );
+                warm: access,
+                configuration: Some(&written),
+            };
+            let fence = FenceDisks::prepare(&request, stop, &mut |what, done, total| show(what, done, total));
             fence.map_err(ImagesError::from).map(Disks::of_fence)
         } else {
             Images::check_room(target_dir, &run, vms.len(), setup, size_bytes)?;

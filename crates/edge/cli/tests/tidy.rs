@@ -19,7 +19,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fence", &["units"]),
     ("fence-sim", &["fence", "workload", "model", "units"]),
     ("nbd", &["units"]),
-    ("fence-daemon", &["fence", "fence-sim", "nbd", "units"]),
+    ("fence-daemon", &["fence", "fence-sim", "nbd", "units", "workload"]),
     ("engine", &["nbd", "units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["engine", "files", "record", "units", "workload"]),

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_fence::ConfigError;
+use virtbench_workload::FaultSpec;
 
 pub use build::Built;
 pub use emulated::{Emulated, EmulatedKind};
@@ -55,6 +56,8 @@ pub struct DeviceTable {
     /// I/Os that it has at once at most, where the scheduler does not decide that by batches.
     #[serde(default = "default_depth")]
     pub depth: u32,
+    /// Faults that its I/Os suffer, to see how failures look: `eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%`.
+    pub fault: Option<FaultSpec>,
 }
 
 const fn default_depth() -> u32 {
@@ -186,6 +189,8 @@ pub struct DiskTable {
     /// Clients may not write.
     #[serde(default)]
     pub read_only: bool,
+    /// Faults that its I/Os suffer on either device, and no other disk's.
+    pub fault: Option<FaultSpec>,
 }
 
 const fn one() -> u32 {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::time::Duration;
 
-use virtbench_fence::Device;
+use virtbench_fence::{Device, DiskId};
 use virtbench_units::Random;
 
 use super::super::{Opened, open};
@@ -75,7 +75,7 @@ impl Bench {
                 let slot = u32::try_from(next).unwrap();
                 self.backend.start(
                     now,
-                    &Io { slot, op, offset_bytes, len_bytes, segments: &segments },
+                    &Io { slot, disk: DiskId(0), op, offset_bytes, len_bytes, segments: &segments },
                     &mut self.ring,
                 );
                 self.under_way += usize::from(moves || sync);
@@ -182,10 +182,18 @@ fn what_the_file_has_not_done_is_not_over_and_holds_up_what_follows() {
     let memory = Buffer::zeroed(8192);
     let segments = [memory.segment()];
     for slot in 0..2u32 {
-        let io = Io { slot, op: DeviceOp::Read, offset_bytes: 0, len_bytes: 8192, segments: &segments };
+        let io = Io {
+            slot,
+            disk: DiskId(0),
+            op: DeviceOp::Read,
+            offset_bytes: 0,
+            len_bytes: 8192,
+            segments: &segments,
+        };
         bench.backend.start(Time::ZERO, &io, &mut bench.ring);
     }
-    let flush = Io { slot: 2, op: DeviceOp::Flush, offset_bytes: 0, len_bytes: 0, segments: &[] };
+    let flush =
+        Io { slot: 2, disk: DiskId(0), op: DeviceOp::Flush, offset_bytes: 0, len_bytes: 0, segments: &[] };
     bench.backend.start(Time::ZERO, &flush, &mut bench.ring);
     let late = Time::from_ns(1_000_000_000);
     bench.backend.on_timer(late, &mut bench.ring);

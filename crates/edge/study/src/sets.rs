@@ -21,6 +21,8 @@ use crate::share::{at_share, saturation};
 const MAX_ATTEMPTS: u32 = 3;
 /// Guests that may be lost in one sitting: more than bad luck explains.
 const MAX_LOST: usize = 10;
+/// Between the seeds of one set and those of the next.
+const SET_SEEDS: u64 = 1_000_000;
 /// Making a workload's files takes longer than opening a disk, the more so with neighbours.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
 
@@ -137,7 +139,9 @@ pub(crate) fn jobs_of(
     seed: u64,
     repetition: u32,
 ) -> Result<Vec<JobSpec>, StudyError> {
-    let seed = seed.wrapping_add(u64::from(repetition));
+    // Each set makes accesses of its own: what an earlier one read would be found in caches by the next.
+    let place = plan.sets.iter().position(|one| one.name == set.name).unwrap_or(0) as u64;
+    let seed = seed.wrapping_add(u64::from(repetition)).wrapping_add(place.wrapping_mul(SET_SEEDS));
     let members = set.members.iter().enumerate();
     members
         .map(|(index, member)| {

@@ -60,15 +60,15 @@ impl Places {
         self.devices.iter().flatten().next().map_or(&self.sockets, |place| &place.path)
     }
 
-    /// The hard disk that is emulated, as large as its file.
+    /// The hard disk that is emulated: its file is the part that paper 5's virtual disks had of theirs, 60 GB of 160.
     fn hdd(&self) -> HddModel {
         let size_bytes = self.devices[0].as_ref().map(|place| place.size_bytes);
         let plain = HddModel::default();
-        HddModel { capacity_bytes: size_bytes.unwrap_or(plain.capacity_bytes), ..plain }
+        HddModel { capacity_bytes: size_bytes.map_or(plain.capacity_bytes, |bytes| bytes / 3 * 8), ..plain }
     }
 }
 
-/// How large the slow and the fast device are for so many disks, in bytes; a model's disk is as large as its file.
+/// How large the slow and the fast device are for so many disks, in bytes.
 pub(super) fn sizes(options: &FenceOptions, disks: usize, size_bytes: u64) -> [u64; 2] {
     let all = MIB + size_bytes.next_multiple_of(MIB) * disks as u64;
     let cache = cache_bytes(options, size_bytes) * disks as u64;
@@ -96,7 +96,10 @@ pub(super) fn capacity_iops(places: &Places, disks: usize) -> u32 {
 pub(super) fn text(options: &FenceOptions, places: &Places, names: &[String], size_bytes: u64) -> String {
     let device = |place: &Place, slow: bool| match (place.medium, slow) {
         (Medium::File, _) => format!("file:{}", place.path.display()),
-        (Medium::Emulated, true) => format!("hdd:{}?sync=off&seed={SEED}", place.path.display()),
+        (Medium::Emulated, true) => {
+            let capacity_bytes = places.hdd().capacity_bytes;
+            format!("hdd:{}?capacity={capacity_bytes}&sync=off&seed={SEED}", place.path.display())
+        }
         (Medium::Emulated, false) => {
             let profile = match options.profile {
                 virtbench_fence_sim::disk::SsdProfile::Spec => "spec",

@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz lint build install setup setup-study setup-test setup-bench setup-predictions check-predictions clean
+.PHONY: help study test soak bench profile fuzz lint build install setup setup-study setup-test setup-bench setup-predictions check-predictions deviation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -12,6 +12,7 @@ help:
 	@echo "make soak     a million random histories of the fence, with crashes; 200 kills of its daemon"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
+	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy, documentation, licences"
@@ -40,6 +41,11 @@ profile: setup-bench build
 
 check-predictions: setup-predictions build
 	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --out out/predictions
+
+DEVIATION_TIME ?= 25s
+deviation: setup-study build
+	$(VIRTBENCH) study deviation --systems all --workload load:size=4k,read=50,random=100,outstanding=8 \
+		--size 16MiB --memory 128MiB --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation
 
 lint: setup-study
 	$(CARGO) fmt --check

@@ -23,11 +23,10 @@ mod workload_file;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use virtbench_engine::FaultSpec;
 use virtbench_units::{parse_bytes, parse_duration_ns};
-use virtbench_workload::{AccessLine, EngineKind, parse_mix_line};
+use virtbench_workload::{AccessLine, EngineKind, FaultSpec, parse_mix_line};
 
-pub use deviation::DeviationArgs;
+pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use job::NamedJob;
 pub use load_args::{ApplyArgs, LoadOptions};
 pub use sets::{NeighboursArgs, PinArg, SetsArgs};
@@ -270,7 +269,7 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
     pub interval: u64,
     /// Have operations fail, come up short, be late or hang, to see what that looks like:
-    /// eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%
+    /// eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%
     #[arg(long, value_name = "SPEC")]
     pub fault: Option<FaultSpec>,
     /// What most loads leave alone

@@ -35,7 +35,6 @@ mod worker;
 pub use buffers::Buffers;
 pub use clock::monotonic_ns;
 pub use cpu::{process_cpu_ns, thread_cpu_ns};
-pub use fault::{FaultError, FaultSpec};
 pub use live::{LIVE_BUCKETS, LiveSample};
 pub use run::{Control, EngineError, Verified, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};

@@ -6,8 +6,7 @@ mod common;
 
 use common::servers::{open, spec};
 use common::{apply, folder, target};
-use virtbench_engine::FaultSpec;
-use virtbench_workload::{EngineKind, LoadSpec};
+use virtbench_workload::{EngineKind, FaultSpec, LoadSpec};
 
 #[test]
 fn faults_are_counted_by_kind_and_said() {

@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod ring;
 pub mod runtime;
 mod serve;
+pub mod twin;
 
 pub use confine::{ConfineError, confine};
 pub use serve::{Daemon, ServeError, format};

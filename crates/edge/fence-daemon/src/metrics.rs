@@ -51,7 +51,7 @@ struct DiskFigures {
 
 #[derive(Debug, Default)]
 struct CacheFigures {
-    counts: [Count; 8],
+    counts: [Count; 9],
 }
 
 /// What is counted.
@@ -104,7 +104,7 @@ impl Figures {
         for (cache, now) in self.caches.iter().zip(caches) {
             let blocks = [now.blocks, now.free, now.used, now.writing, now.retiring].map(u64::from);
             let [a, b, c, d, e] = blocks;
-            let values = [a, b, c, d, e, now.halted as u64, now.hits, now.misses];
+            let values = [a, b, c, d, e, now.halted as u64, now.hits, now.misses, now.read_only.into()];
             for (count, value) in cache.counts.iter().zip(values) {
                 count.set(value);
             }
@@ -158,6 +158,8 @@ impl Figures {
         family("cache_blocks", "gauge", "Blocks of 4 KiB by state.", &by_cache(0, &states));
         family("cache_waiting", "gauge", "Requests that wait for free blocks.", &by_cache(5, &["halted"]));
         family("cache_reads", "counter", "Blocks read.", &by_cache(6, &["hit", "miss"]));
+        let read_only = by_cache(8, &["read_only"]);
+        family("cache_degraded", "gauge", "1 where writes are refused after a device failed.", &read_only);
         text.push_str("# EOF\n");
         text
     }
@@ -245,6 +247,7 @@ mod tests {
             "virtbench_fence_under_way{disk=\"web\"} 3",
             "virtbench_fence_cache_blocks{partition=\"0\",state=\"free\"} 4",
             "virtbench_fence_cache_reads_total{partition=\"0\",state=\"hit\"} 7",
+            "virtbench_fence_cache_degraded{partition=\"0\",state=\"read_only\"} 0",
         ] {
             assert!(text.lines().any(|found| found == line), "{line}\n{text}");
         }

@@ -13,7 +13,7 @@ use virtbench_fence::{
 };
 
 use crate::config::{Built, Config, DeviceSpec, LoadError};
-use crate::device::{DeviceError, Facts, Opened, open};
+use crate::device::{DeviceError, Facts, FaultyBackend, Opened, open};
 use crate::frontend::FrontEnd;
 use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
@@ -80,7 +80,10 @@ impl Devices {
             Built::Cached { .. } => (config.slow.as_ref(), config.fast.as_ref()),
         };
         let one = |device, table: Option<&crate::config::DeviceTable>| {
-            table.map(|table| open(device, &table.device)).transpose()
+            let Some(table) = table else { return Ok(None) };
+            let Opened { backend, file } = open(device, &table.device)?;
+            let backend = FaultyBackend::before(backend, device, table.fault.as_ref(), &config.disks);
+            Ok::<_, DeviceError>(Some(Opened { backend, file }))
         };
         let opened = [one(Device::Slow, slow)?, one(Device::Fast, fast)?];
         let name = |table: Option<&crate::config::DeviceTable>| {

@@ -10,6 +10,8 @@ use crate::adapters::{Adapter, DiskSettings, Transport};
 
 /// Name of the export of an NBD server.
 pub(crate) const EXPORT: &str = "disk";
+/// How long QEMU looks for an NBD server that went away, in seconds, before the guest's requests fail.
+const RECONNECT_S: u32 = 60;
 
 /// What is in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,9 +38,14 @@ pub struct GuestDisk {
     pub settings: DiskSettings,
     /// Whether QEMU reaches it over NBD, from a qemu-storage-daemon.
     pub nbd: bool,
-    /// The socket of a vhost-user-blk server that is there already, in place of a server of its own. QEMU connects
-    /// again when that server goes and comes back.
+    /// The socket of a server that is there already, in place of a server of its own: of vhost-user-blk for that adapter,
+    /// of NBD for others. QEMU connects again when that server goes and comes back.
     pub server: Option<PathBuf>,
+    /// What the disk is called by that server, where it is NBD's.
+    pub export: Option<String>,
+    /// QEMU lets the guest have so many I/Os a second, in a throttle group of its own; not over vhost-user, where I/O
+    /// passes QEMU by.
+    pub throttle_iops: Option<u32>,
     /// Whether other guests have the same file, which then is not locked: they are not loaded at the
     /// same time.
     pub shared: bool,
@@ -49,7 +56,17 @@ impl GuestDisk {
     #[must_use]
     pub fn new(adapter: &'static Adapter, path: PathBuf) -> Self {
         let settings = DiskSettings::default();
-        Self { adapter, path, format: ImageFormat::Raw, settings, nbd: false, server: None, shared: false }
+        Self {
+            adapter,
+            path,
+            format: ImageFormat::Raw,
+            settings,
+            nbd: false,
+            server: None,
+            export: None,
+            throttle_iops: None,
+            shared: false,
+        }
     }
 
     /// Whether a process of its own serves it.
@@ -107,6 +124,7 @@ impl GuestDisk {
                 let path = self.server.as_ref().map_or_else(String::new, |path| escape(path));
                 vec!["-chardev".into(), format!("socket,id={drive},path={path},reconnect=1")]
             }
+            (None, Transport::Qemu) if self.server.is_some() => self.named_server_arguments(&drive),
             (None, _) => self.block_arguments(&drive),
             (Some(socket), Transport::VhostUser) => {
                 vec!["-chardev".into(), format!("socket,id={drive},fd={socket}")]
@@ -125,6 +143,30 @@ impl GuestDisk {
             (settings.iothread, settings.cache) = (None, None);
         }
         arguments.extend(self.adapter.arguments(&format!("adapter{index}"), &drive, &settings));
+        arguments
+    }
+}
+
+impl GuestDisk {
+    /// The node `drive` over a server with a name, through a throttle group if there is a limit.
+    fn named_server_arguments(&self, drive: &str) -> Vec<String> {
+        let (lower, group) = (format!("{drive}-nbd"), format!("{drive}-limits"));
+        let node = json!({
+            "driver": "nbd",
+            "node-name": if self.throttle_iops.is_some() { &lower } else { drive },
+            "server": { "type": "unix", "path": self.server },
+            "export": self.export.as_deref().unwrap_or(EXPORT),
+            "reconnect-delay": RECONNECT_S,
+            "cache": self.cache(),
+        });
+        let mut arguments = vec!["--blockdev".to_owned(), node.to_string()];
+        if let Some(iops) = self.throttle_iops {
+            let limits = format!("throttle-group,id={group},x-iops-total={iops}");
+            let node = json!({
+                "driver": "throttle", "node-name": drive, "throttle-group": group, "file": lower, "cache": self.cache(),
+            });
+            arguments.extend(["--object".to_owned(), limits, "--blockdev".to_owned(), node.to_string()]);
+        }
         arguments
     }
 }
@@ -179,5 +221,13 @@ mod tests {
         let there = GuestDisk { server: Some("/a,b".into()), ..vhost };
         assert!(!there.is_served());
         assert_eq!(there.arguments(0, None)[1], "socket,id=disk0,path=/a,,b,reconnect=1");
+        let (server, export) = (Some("/a,b".into()), Some("web".into()));
+        let over_nbd = GuestDisk { server, export, throttle_iops: Some(16), ..disk };
+        assert!(!GuestDisk { nbd: false, ..over_nbd.clone() }.is_served());
+        let arguments = over_nbd.arguments(0, None);
+        let (nbd, throttle) = (node(&arguments[1]), node(&arguments[5]));
+        assert_eq!((&nbd["server"]["path"], &nbd["export"]), (&"/a,b".into(), &"web".into()));
+        assert_eq!(arguments[3], "throttle-group,id=disk0-limits,x-iops-total=16");
+        assert_eq!((&throttle["file"], &throttle["node-name"]), (&nbd["node-name"], &"disk0".into()));
     }
 }

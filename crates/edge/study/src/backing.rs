@@ -6,6 +6,8 @@ use thiserror::Error;
 use virtbench_lab::Preallocation;
 use virtbench_units::{format_bytes, parse_bytes};
 
+use crate::fence::FenceOptions;
+
 /// qcow2's own cluster size, in bytes.
 const CLUSTER_BYTES: u64 = 64 << 10;
 
@@ -30,13 +32,15 @@ pub enum Backing {
     },
     /// A raw file behind an NBD server on a Unix socket.
     Nbd,
+    /// A disk of the fence's daemon.
+    Fence(FenceOptions),
 }
 
 /// A backing that cannot be had.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum BackingError {
     /// None of this name.
-    #[error("there is no backing {name:?}: choose one of raw, qcow2, loop, overlay, nbd")]
+    #[error("there is no backing {name:?}: choose one of raw, qcow2, loop, overlay, nbd, fence")]
     Unknown {
         /// What was written.
         name: String,
@@ -44,7 +48,8 @@ pub enum BackingError {
     /// A setting it has not.
     #[error(
         "{backing} takes no {setting:?}: qcow2 takes cluster=SIZE and prealloc=off|metadata|falloc|full, overlay \
-             takes cluster=SIZE, the others take nothing"
+             takes cluster=SIZE, fence takes scheduler=NAME, slow=hdd|file, fast=ssd|file|none, \
+             profile=spec|paper-fit, cache=PERCENT, slot=TIME, iops=N and throttle=on, the others take nothing"
     )]
     Setting {
         /// The backing.
@@ -77,10 +82,16 @@ impl Backing {
             "loop" => Self::Loop,
             "overlay" => Self::Overlay { cluster_bytes: CLUSTER_BYTES },
             "nbd" => Self::Nbd,
+            "fence" => Self::Fence(FenceOptions::default()),
             _ => return Err(BackingError::Unknown { name: name.to_owned() }),
         };
         for setting in settings.split(',').filter(|setting| !setting.is_empty()) {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            if let Self::Fence(options) = &mut backing
+                && options.set(key, value)?
+            {
+                continue;
+            }
             match (&mut backing, key) {
                 (Self::Qcow2 { cluster_bytes, .. } | Self::Overlay { cluster_bytes }, "cluster") => {
                     *cluster_bytes = cluster(value)?;
@@ -110,6 +121,7 @@ impl Backing {
                 format!("a qcow2 image, clusters of {}, on a raw backing file", format_bytes(*cluster_bytes))
             }
             Self::Nbd => "a raw file served by qemu-storage-daemon over NBD on a Unix socket".into(),
+            Self::Fence(options) => options.description(),
         }
     }
 
@@ -123,6 +135,10 @@ impl Backing {
             }
             Self::Qcow2 { .. } => {
                 "the raw file's blocks copied into it, every cluster written; an image for each configuration"
+            }
+            Self::Fence(_) => {
+                "emulated devices have no blocks at first, since a model says how long they take; files are written \
+                 once like the raw file; caches are filled by reading at random"
             }
             Self::Overlay { .. } => {
                 "the backing file written like the raw file, the image over it empty at first: the first write to a \
@@ -144,6 +160,7 @@ impl fmt::Display for Backing {
             Self::Raw => f.write_str("raw"),
             Self::Loop => f.write_str("loop"),
             Self::Nbd => f.write_str("nbd"),
+            Self::Fence(options) => options.fmt(f),
             Self::Overlay { cluster_bytes } => write!(f, "overlay{}", cluster(*cluster_bytes)),
             Self::Qcow2 { cluster_bytes, preallocation: Preallocation::Off } => {
                 write!(f, "qcow2{}", cluster(*cluster_bytes))
@@ -188,6 +205,17 @@ mod tests {
             ("overlay,cluster=4k", "overlay,cluster=4k"),
             ("qcow2,cluster=512", "qcow2,cluster=512"),
             ("nbd", "nbd"),
+            ("fence,scheduler=VirtualFence,slow=hdd,fast=ssd,cache=50", "fence"),
+            ("fence,scheduler=mclock,iops=16,fast=none", "fence,scheduler=mclock,iops=16"),
+            (
+                "fence,scheduler=paced,fast=ssd,profile=paper-fit",
+                "fence,scheduler=paced,fast=ssd,profile=paper-fit",
+            ),
+            (
+                "fence,slow=file,fast=file,cache=10%,slot=5ms",
+                "fence,slow=file,fast=file,cache=10%,slot=5000us",
+            ),
+            ("fence,scheduler=pass-through,throttle=on", "fence,scheduler=pass-through,throttle=on"),
         ] {
             let backing = Backing::parse(text).unwrap();
             assert_eq!(backing.to_string(), name);
@@ -203,6 +231,10 @@ mod tests {
             ("overlay,prealloc=full", "overlay takes no"),
             ("qcow2,cluster=3k", "cluster=3k"),
             ("qcow2,prealloc=some", "prealloc=some"),
+            ("fence,scheduler=best", "scheduler=best"),
+            ("fence,fast=none", "fast=none"),
+            ("fence,rpm=9", "fence takes no \"rpm=9\""),
+            ("fence,cache=200%", "cache=200%"),
         ] {
             let message = Backing::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");

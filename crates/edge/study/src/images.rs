@@ -12,6 +12,7 @@ use virtbench_lab::{
 
 use crate::backing::Backing;
 use crate::disk::{DiskError, StudyDisk};
+use crate::fence::{FenceDisks, FenceError, FenceRequest};
 use crate::setup::Setup;
 
 /// Files that cannot be had.
@@ -26,6 +27,9 @@ pub enum ImagesError {
     /// A loop device.
     #[error(transparent)]
     Loop(#[from] LoopError),
+    /// A disk of the fence's daemon.
+    #[error(transparent)]
+    Fence(#[from] FenceError),
     /// There is not enough room.
     #[error("{} has {free_bytes} bytes free and the images need {needed_bytes}: choose a smaller --size, fewer \
              configurations on qcow2, or another --target-dir", folder.display())]
@@ -56,6 +60,7 @@ pub struct Images {
     base: Option<StudyDisk>,
     loop_device: Option<LoopDevice>,
     made: Vec<PathBuf>,
+    fences: Vec<FenceDisks>,
     disks: Vec<(GuestDisk, u64)>,
 }
 
@@ -91,10 +96,29 @@ impl Images {
             overlays.then(|| write(&format!("{run_name}-base"), "writing the backing file")).transpose()?;
         let wants_loop = setups.iter().any(|setup| setup.backing == Backing::Loop);
         let loop_device = wants_loop.then(|| LoopDevice::attach(raw.path())).transpose()?;
-        let mut images = Self { raw, base, loop_device, made: Vec::new(), disks: Vec::new() };
+        let mut images =
+            Self { raw, base, loop_device, made: Vec::new(), fences: Vec::new(), disks: Vec::new() };
         for (index, setup) in setups.iter().enumerate() {
             let done = index as u64;
             on_progress(&format!("making the disk of {setup}"), done, setups.len() as u64);
+            if let Backing::Fence(options) = &setup.backing {
+                let (run_name, names) = (format!("{run_name}-{index}"), ["disk".to_owned()]);
+                let request = FenceRequest {
+                    folder,
+                    run_name: &run_name,
+                    setup,
+                    options,
+                    names: &names,
+                    size_bytes,
+                    contents,
+                    warm: None,
+                    configuration: None,
+                };
+                let fence = FenceDisks::prepare(&request, stop, on_progress)?;
+                images.disks.extend(fence.disks().iter().map(|disk| (disk.clone(), size_bytes)));
+                images.fences.push(fence);
+                continue;
+            }
             let disk = images.disk(setup, index, size_bytes, stop)?;
             let allocated = fs::metadata(&disk.path).map_or(0, |facts| match disk.format {
                 ImageFormat::Raw => size_bytes,
@@ -132,7 +156,7 @@ impl Images {
         disk.settings = setup.settings.clone();
         disk.shared = !setup.is_qcow2();
         match setup.backing {
-            Backing::Raw => {}
+            Backing::Raw | Backing::Fence(_) => {}
             Backing::Nbd => disk.nbd = true,
             Backing::Loop => {
                 if let Some(device) = &self.loop_device {

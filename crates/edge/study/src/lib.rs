@@ -3,6 +3,7 @@
 mod apply;
 mod backing;
 mod disk;
+mod fence;
 mod folder;
 mod grid;
 mod histogram_log;
@@ -19,6 +20,9 @@ mod surface;
 pub use apply::{Load, SearchError};
 pub use backing::{Backing, BackingError};
 pub use disk::{DiskError, StudyDisk};
+pub use fence::{
+    FenceDisks, FenceError, FenceOptions, FenceRequest, Medium, Simulated, SimulationError, System, simulate,
+};
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
 pub use images::{Contents, Images, ImagesError};

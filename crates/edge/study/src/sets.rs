@@ -21,6 +21,8 @@ use crate::share::{at_share, saturation};
 const MAX_ATTEMPTS: u32 = 3;
 /// Guests that may be lost in one sitting: more than bad luck explains.
 const MAX_LOST: usize = 10;
+/// Between the seeds of one set and those of the next.
+const SET_SEEDS: u64 = 1_000_000;
 /// Making a workload's files takes longer than opening a disk, the more so with neighbours.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
 
@@ -117,7 +119,7 @@ pub fn measure_sets(
         }
         let set = &plan.sets[step.set];
         on_event(SetEvent::Measuring { done: before + index, set });
-        let jobs = jobs_of(set, &plan, jobs, folder, seed.wrapping_add(u64::from(step.repetition)))?;
+        let jobs = jobs_of(set, &plan, jobs, folder.records(), seed, step.repetition)?;
         let record = sitting.measure(set, step.repetition, &jobs, folder, stop, on_event)?;
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
@@ -129,13 +131,17 @@ pub fn measure_sets(
 }
 
 /// What each member of a set is to do, its rate worked out from what its saturation was found to be.
-fn jobs_of(
+pub(crate) fn jobs_of(
     set: &SetPlan,
     plan: &TogetherPlan,
     jobs: &[JobSpec],
-    folder: &RunFolder<SetRecord>,
+    records: &[SetRecord],
     seed: u64,
+    repetition: u32,
 ) -> Result<Vec<JobSpec>, StudyError> {
+    // Each set makes accesses of its own: what an earlier one read would be found in caches by the next.
+    let place = plan.sets.iter().position(|one| one.name == set.name).unwrap_or(0) as u64;
+    let seed = seed.wrapping_add(u64::from(repetition)).wrapping_add(place.wrapping_mul(SET_SEEDS));
     let members = set.members.iter().enumerate();
     members
         .map(|(index, member)| {
@@ -144,7 +150,7 @@ fn jobs_of(
             let job = with_seed(job, seed.wrapping_add(1_000 * index as u64));
             let Some(percent) = member.share_percent else { return Ok(job) };
             let workload = &plan.workloads[member.workload];
-            let most = saturation(plan, folder.records(), member.workload)
+            let most = saturation(plan, records, member.workload)
                 .ok_or_else(|| StudyError::NoSaturation { workload: workload.clone() })?;
             at_share(job, most, percent).ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
         })

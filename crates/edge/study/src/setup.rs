@@ -78,10 +78,11 @@ impl Setup {
         Ok(setup)
     }
 
-    /// Whether a server stands between QEMU and the blocks.
+    /// Whether a qemu-storage-daemon stands between QEMU and the blocks.
     #[must_use]
     pub fn is_served(&self) -> bool {
-        self.backing == Backing::Nbd || self.adapter.transport == Transport::VhostUser
+        let own = matches!(self.backing, Backing::Fence(_));
+        !own && (self.backing == Backing::Nbd || self.adapter.transport == Transport::VhostUser)
     }
 
     /// Whether its image has to be made by qemu-img.

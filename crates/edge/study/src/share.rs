@@ -5,8 +5,8 @@ use virtbench_record::{SetRecord, SetRole, TogetherPlan};
 use virtbench_workload::files::Pace;
 use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
 
-/// What a workload came to alone and unhindered, in operations per second: the mean of what was measured
-/// for it. Nothing where nothing usable was.
+/// What a workload came to unhindered, in operations per second of all machines that ran it for that: the mean of what was
+/// measured. Nothing where nothing usable was.
 #[must_use]
 pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -> Option<f64> {
     let finds = |record: &&SetRecord| {
@@ -18,7 +18,9 @@ pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -
     let rates: Vec<f64> = records
         .iter()
         .filter(finds)
-        .filter_map(|record| record.members.first()?.usable()?.outcome.throughput())
+        .filter_map(|record| {
+            record.members.iter().map(|member| member.usable()?.outcome.throughput()).sum::<Option<f64>>()
+        })
         .filter(|rate| *rate > 0.0)
         .collect();
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)

@@ -11,7 +11,6 @@ pub mod disk;
 pub mod experiment;
 mod machines;
 mod outcome;
-mod station;
 mod world;
 
 pub use outcome::{Events, Outcome, VmFigures};

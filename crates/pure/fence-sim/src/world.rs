@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use virtbench_fence::{
-    BufferId, Completion, Config, ConfigError, Device, DiskId, Effect, Fence, Op, Request, RequestId,
+    BufferId, Completion, Config, ConfigError, Device, DiskId, Effect, Fence, IoId, Op, Request, RequestId,
     Scheduler, Time,
 };
 use virtbench_units::SeedSequence;
@@ -10,10 +10,9 @@ use virtbench_workload::TraceAction;
 
 use crate::calendar::{Calendar, MAX_WHAT};
 use crate::client::Client;
-use crate::disk::{DiskError, Hdd, HddModel, Order, Ssd, SsdModel};
+use crate::disk::{Command, DiskError, Hdd, HddModel, Model, Order, Ssd, SsdModel, Station};
 use crate::machines::Machines;
 use crate::outcome::{Events, Outcome, VmFigures};
-use crate::station::{Model, Station};
 
 /// What an event says, less the threads' numbers.
 const DONE: [u32; 2] = [MAX_WHAT, MAX_WHAT - 1];
@@ -102,7 +101,7 @@ pub enum WorldError {
 /// A fence, its devices and its clients in virtual time.
 pub struct World {
     fence: Fence,
-    stations: [Station; 2],
+    stations: [Station<IoId>; 2],
     machines: Machines,
     calendar: Calendar,
     figures: Vec<VmFigures>,
@@ -245,7 +244,9 @@ impl World {
                         Device::Slow => 0,
                         Device::Fast => 1,
                     };
-                    if let Some(ns) = self.stations[device].take_in(&io) {
+                    let command =
+                        Command { tag: io.id, offset: io.offset_bytes, len: io.len_bytes, op: io.op };
+                    if let Some(ns) = self.stations[device].take_in(command) {
                         self.calendar.enter(self.now_ns.saturating_add(ns), DONE[device]);
                     }
                 }

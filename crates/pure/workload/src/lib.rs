@@ -7,6 +7,7 @@
 mod access;
 mod arrivals;
 mod classic;
+mod fault;
 pub mod files;
 mod job;
 mod load;
@@ -21,6 +22,7 @@ pub use classic::{
     CommandSpec, CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart,
     SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, parse_workload, with_options,
 };
+pub use fault::{FaultError, FaultSpec, Verdict};
 pub use job::{JobError, JobSpec};
 pub use load::{
     Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_PHASE_NS,

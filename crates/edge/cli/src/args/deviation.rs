@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use virtbench_study::System;
 use virtbench_units::parse_bytes;
 
 use super::job::{NamedJob, read_job};
@@ -19,10 +20,16 @@ With --matrix each workload runs alone, and in one VM beside each workload in an
 can: who disturbs whom. Workloads and loads are written as for `study neighbours`; loads and workloads \
 on files do not go together.
 
+With --systems the VMs' disks are the fence daemon's, on devices that behave as a hard disk and a \
+solid-state drive, shared in one way after the other. Each has a run of its own in --out; the table \
+that compares them, with what the simulator says of the same load, is comparison.csv.
+
 Examples:
   virtbench study deviation --workload mailserver:files=200
   virtbench study deviation --workload load:size=4k,read=50,random=100 --pattern 5,5,5,5 --time 10s
   virtbench study deviation --workload fileserver:files=500 --backing loop --pattern shares.txt
+  virtbench study deviation --systems none,mclock,VirtualFence --size 64MiB --memory 128MiB --time 30s \\
+      --workload load:size=4k,read=50,random=100,outstanding=8
   virtbench study deviation --matrix --workload cpu:kernel=200ms --workload memory --workload load:read=50")]
 pub struct DeviationArgs {
     /// What the VMs run; with --matrix two at least
@@ -34,6 +41,15 @@ pub struct DeviationArgs {
     /// Who disturbs whom, each workload against each
     #[arg(long, conflicts_with = "pattern")]
     pub matrix: bool,
+    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, fifo,
+    /// qemu-throttle, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
+    /// Hybrid/Partitioned, VirtualFence, paced
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = read_system,
+        conflicts_with_all = ["matrix", "adapter", "backing"])]
+    pub systems: Vec<Systems>,
+    /// Which VMs run while saturation is looked for [default: one; all with --systems]
+    #[arg(long, value_enum, conflicts_with = "matrix")]
+    pub saturating: Option<SaturatingArg>,
     /// Virtual processors of each VM
     #[arg(long, value_name = "N", default_value = "1")]
     pub vcpus: u32,
@@ -43,6 +59,34 @@ pub struct DeviationArgs {
     /// How they run, and where results go
     #[command(flatten)]
     pub sets: SetsArgs,
+}
+
+/// Which VMs run while saturation is looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SaturatingArg {
+    /// The first, alone
+    One,
+    /// All at once: what they do together
+    All,
+}
+
+/// A name of `--systems`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Systems {
+    /// Each there is.
+    All,
+    /// This one.
+    One(System),
+}
+
+fn read_system(text: &str) -> Result<Systems, String> {
+    if text == "all" {
+        return Ok(Systems::All);
+    }
+    System::find(text).map(Systems::One).ok_or_else(|| {
+        let names: Vec<&str> = System::ALL.iter().map(|system| system.name).collect();
+        format!("{text} is no system: choose all, or of {}", names.join(", "))
+    })
 }
 
 /// Shares of saturation, one for each VM, in percent.

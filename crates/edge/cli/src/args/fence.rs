@@ -166,8 +166,10 @@ pub struct FormatArgs {
 /// `virtbench fence serve`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The configuration is TOML. Devices are file:PATH (a file, block or loop device) or null:SIZE; they are prepared by \
-`fence format`. Schedulers: VirtualFence, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC, Hybrid/Partitioned \
+The configuration is TOML. Devices are file:PATH (a file, block or loop device), null:SIZE, or behave as a hard disk or a \
+solid-state drive over a file: hdd:PATH?rpm=7200&seek=11ms&rate=80MB&capacity=160GB&order=scan, \
+ssd:PATH?profile=spec|paper-fit&read=50us&write=141us, each with seed=N and sync=off (a flush costs nothing, and only \
+the host's death loses data). They are prepared by `fence format`. Schedulers: VirtualFence, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC, Hybrid/Partitioned \
 (paper 5, Table 1), fifo, elevator, token-bucket, mclock, fair-queue, paced, pass-through.
 
   [slow]
@@ -186,6 +188,9 @@ The configuration is TOML. Devices are file:PATH (a file, block or loop device) 
 
 Stopping the daemon loses nothing. Behind a cache, a guest that runs on after its daemon was killed may read older data \
 where it has not flushed, unless its [[disk]] has write_through = true: each write is then stable before it is answered.
+
+A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
+write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.
 
 QEMU attaches a disk with memory that is shared:
   -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m

@@ -50,7 +50,7 @@ pub enum PinArg {
 }
 
 /// How several VMs run at once, and where their results go.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct SetsArgs {
     /// Whether each VM is held to processors of the host
     #[arg(long, value_enum, default_value = "none")]
@@ -61,7 +61,8 @@ pub struct SetsArgs {
     /// Adapter of the VMs' disks, with its settings
     #[arg(long, value_name = "ADAPTER[,SETTING=VALUE...]", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
     pub adapter: String,
-    /// Where the disks' blocks are kept: raw, qcow2, loop, overlay or nbd, as for `study adapters`
+    /// Where the disks' blocks are kept: raw, qcow2, loop, overlay, nbd, or fence with its settings (fence,scheduler=VirtualFence,slow=hdd,fast=ssd,
+    /// cache=50%), as for `study adapters`
     #[arg(long, value_name = "NAME", default_value = "raw")]
     pub backing: String,
     /// File system on the disks, where the workload needs one

@@ -54,6 +54,8 @@ Settings: queues=N, depth=N, iothread=on|off, cache=none|writeback|writethrough|
   aio=io_uring|native|threads, packed=on|off
 Backings: raw; qcow2[,cluster=SIZE][,prealloc=off|metadata|falloc|full]; loop (a block device);
   overlay[,cluster=SIZE] (qcow2 on a raw backing file); nbd (qemu-storage-daemon on a Unix socket)
+  fence[,scheduler=NAME,slow=hdd|file,fast=ssd|file|none,profile=spec|paper-fit,cache=PERCENT,slot=TIME,iops=N]
+  (the fence's daemon, over vhost-user-blk for that adapter and over NBD for others)
 
 Examples:
   virtbench study adapters

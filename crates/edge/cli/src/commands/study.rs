@@ -9,6 +9,7 @@ mod predictions;
 mod sets;
 mod sets_course;
 mod sets_summary;
+mod systems;
 
 use crate::args::StudyCommand;
 use crate::exit::Outcome;

@@ -3,13 +3,13 @@
 #[cfg(feature = "network-targets")]
 use std::io;
 
-use virtbench_workload::{EngineKind, LoadSpec};
+use virtbench_workload::{EngineKind, FaultSpec, LoadSpec};
 
 use super::{Backend, Null, Psync, Uring};
 #[cfg(feature = "network-targets")]
 use super::{nbd::Nbd, vhost_user::VhostUser};
 use crate::buffers::Buffers;
-use crate::fault::{FaultSpec, Faulty};
+use crate::fault::Faulty;
 use crate::run::EngineError;
 #[cfg(feature = "network-targets")]
 use crate::run::resource;

@@ -15,12 +15,11 @@ use std::sync::Arc;
 
 use virtbench_record::TargetFacts;
 use virtbench_units::format_bytes;
-use virtbench_workload::LoadSpec;
+use virtbench_workload::{FaultSpec, LoadSpec};
 
 pub use error::TargetError;
 pub use name::TargetName;
 
-use crate::fault::FaultSpec;
 #[cfg(feature = "network-targets")]
 use crate::{nbd::NbdSource, vhost_user::VhostUserSource};
 

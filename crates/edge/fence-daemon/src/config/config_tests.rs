@@ -43,23 +43,12 @@ fn a_whole_configuration_makes_a_fence() {
 
 #[test]
 fn every_scheduler_has_a_name() {
-    let names = [
-        "HDD+NWC",
-        "SSD+NWC",
-        "Hybrid/Shared",
-        "Hybrid/Shared+NWC",
-        "Hybrid/Partitioned",
-        "VirtualFence",
-        "fifo",
-        "elevator",
-        "token-bucket",
-        "mclock",
-        "fair-queue",
-        "paced",
-        "pass-through",
-    ];
-    for name in names {
+    for (name, scheduler) in SchedulerName::ALL {
         let config = parse(&TWO.replace("VirtualFence", name)).unwrap();
+        assert_eq!(
+            (config.scheduler.name, scheduler.name(), SchedulerName::find(name)),
+            (scheduler, name, Some(scheduler))
+        );
         config
             .fence(config.home().unwrap(), [8 << 30, 8 << 30], &[1; 16], [2; 16])
             .unwrap_or_else(|error| panic!("{name}: {error}"));

@@ -1,6 +1,7 @@
 //! What is served: a TOML file, read into a value in which everything fits.
 
 mod build;
+mod emulated;
 mod nbd;
 mod predictions;
 mod scheduler;
@@ -13,8 +14,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_fence::ConfigError;
+use virtbench_workload::FaultSpec;
 
 pub use build::{Built, LABEL_BYTES};
+pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
 pub use predictions::{FastFound, Predictions, SlowFound};
 pub use scheduler::SchedulerName;
@@ -55,6 +58,8 @@ pub struct DeviceTable {
     /// I/Os that it has at once at most, where the scheduler does not decide that by batches.
     #[serde(default = "default_depth")]
     pub depth: u32,
+    /// Faults that its I/Os suffer, to see how failures look: `eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%`.
+    pub fault: Option<FaultSpec>,
 }
 
 const fn default_depth() -> u32 {
@@ -195,6 +200,8 @@ pub struct DiskTable {
     /// Clients may not write.
     #[serde(default)]
     pub read_only: bool,
+    /// Faults that its I/Os suffer on either device, and no other disk's.
+    pub fault: Option<FaultSpec>,
 }
 
 const fn one() -> u32 {

@@ -66,6 +66,47 @@ const FAIR_SECTORS: u64 = 2048;
 const FAIR_IDLE_NS: u64 = 8_000_000;
 
 impl SchedulerName {
+    /// All of them, by the names that a configuration gives them.
+    pub const ALL: [(&'static str, Self); 13] = [
+        ("HDD+NWC", Self::HddSlots),
+        ("SSD+NWC", Self::SsdSlots),
+        ("Hybrid/Shared", Self::HybridShared),
+        ("Hybrid/Shared+NWC", Self::HybridSharedSlots),
+        ("Hybrid/Partitioned", Self::HybridPartitioned),
+        ("VirtualFence", Self::VirtualFence),
+        ("fifo", Self::Fifo),
+        ("elevator", Self::Elevator),
+        ("token-bucket", Self::TokenBucket),
+        ("mclock", Self::Mclock),
+        ("fair-queue", Self::FairQueue),
+        ("paced", Self::Paced),
+        ("pass-through", Self::PassThrough),
+    ];
+
+    /// The one of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, found)| found)
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(_, one)| *one == self).map_or("", |(name, _)| name)
+    }
+
+    /// Whether it has nothing to do without the slow device; the fast one takes its place where it is free to choose.
+    #[must_use]
+    pub const fn needs_slow(self) -> bool {
+        !matches!(self.home(), Home::Fast)
+    }
+
+    /// Whether it has nothing to do without the fast device.
+    #[must_use]
+    pub const fn needs_fast(self) -> bool {
+        matches!(self.home(), Home::Fast | Home::Cached { .. })
+    }
+
     pub(super) const fn home(self) -> Home {
         match self {
             Self::HddSlots => Home::Slow,

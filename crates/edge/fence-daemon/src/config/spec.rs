@@ -8,6 +8,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 use virtbench_units::parse_bytes;
 
+use super::emulated::{Emulated, EmulatedKind};
+
 /// A number of bytes, written as a number or as `"10 GiB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
@@ -35,24 +37,13 @@ impl<'de> Deserialize<'de> for Size {
 }
 
 /// A physical device, as the configuration names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum DeviceSpec {
     /// `file:PATH`: a file, a block device or a loop device.
     File(PathBuf),
-    /// `hdd:PATH[?option=value&...]`: a hard disk's behaviour over a file.
-    Hdd {
-        /// The file that has the data.
-        path: PathBuf,
-        /// Options of the model, as `rpm=7200`.
-        options: Vec<(String, String)>,
-    },
-    /// `ssd:PATH[?option=value&...]`: a solid-state drive's behaviour over a file.
-    Ssd {
-        /// The file that has the data.
-        path: PathBuf,
-        /// Options of the model, as `profile=spec`.
-        options: Vec<(String, String)>,
-    },
+    /// `hdd:PATH[?option=value&...]` and `ssd:PATH[?option=value&...]`: a hard disk's or a solid-state drive's behaviour
+    /// over a file.
+    Emulated(Emulated),
     /// `null:SIZE`: nothing, at once.
     Null {
         /// Its size in bytes.
@@ -65,7 +56,7 @@ impl DeviceSpec {
     #[must_use]
     pub const fn path(&self) -> Option<&PathBuf> {
         match self {
-            Self::File(path) | Self::Hdd { path, .. } | Self::Ssd { path, .. } => Some(path),
+            Self::File(path) | Self::Emulated(Emulated { path, .. }) => Some(path),
             Self::Null { .. } => None,
         }
     }
@@ -84,8 +75,12 @@ impl FromStr for DeviceSpec {
             "null" => parse_bytes(rest)
                 .map(|size_bytes| Self::Null { size_bytes })
                 .map_err(|error| format!("{text:?}: {error}")),
-            "hdd" => options(rest).map(|(path, options)| Self::Hdd { path, options }),
-            "ssd" => options(rest).map(|(path, options)| Self::Ssd { path, options }),
+            "hdd" => options(rest)
+                .and_then(|(path, options)| Emulated::hard_disk(path, &options))
+                .map(Self::Emulated),
+            "ssd" => options(rest)
+                .and_then(|(path, options)| Emulated::solid_state(path, &options))
+                .map(Self::Emulated),
             _ => Err(unknown(text)),
         }
     }
@@ -109,8 +104,10 @@ impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "file:{}", path.display()),
-            Self::Hdd { path, .. } => write!(f, "hdd:{}", path.display()),
-            Self::Ssd { path, .. } => write!(f, "ssd:{}", path.display()),
+            Self::Emulated(Emulated { path, kind: EmulatedKind::Hdd { .. }, .. }) => {
+                write!(f, "hdd:{}", path.display())
+            }
+            Self::Emulated(Emulated { path, .. }) => write!(f, "ssd:{}", path.display()),
             Self::Null { size_bytes } => write!(f, "null:{size_bytes}"),
         }
     }

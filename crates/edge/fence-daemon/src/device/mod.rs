@@ -1,14 +1,18 @@
 //! The seam to physical devices: a [`Backend`] carries out the fence's device I/Os.
 
+mod emulated;
+mod faulty;
 mod file;
 mod null;
 mod open;
 
+pub use emulated::EmulatedBackend;
+pub use faulty::FaultyBackend;
 pub use file::FileBackend;
 pub use null::NullBackend;
 pub use open::{DeviceError, Opened, open, open_read_only};
 
-use virtbench_fence::{DeviceOp, IoError, Time};
+use virtbench_fence::{DeviceOp, DiskId, IoError, Time};
 
 use crate::memory::Segment;
 use crate::ring::Ring;
@@ -29,6 +33,8 @@ pub struct Facts {
 pub struct Io<'a> {
     /// Its name until it is finished; small, and used again afterwards.
     pub slot: u32,
+    /// For which virtual disk.
+    pub disk: DiskId,
     /// What to do.
     pub op: DeviceOp,
     /// Where on the device, in whole blocks.

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::num::NonZeroU64;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,7 +11,7 @@ use rustix::fs::{AtFlags, FlockOperation, StatxFlags};
 use thiserror::Error;
 use virtbench_fence::Device;
 
-use super::{Backend, Facts, FileBackend, NullBackend};
+use super::{Backend, EmulatedBackend, Facts, FileBackend, NullBackend};
 use crate::config::DeviceSpec;
 
 /// How long the lock of a daemon that is ending is waited for.
@@ -42,9 +43,14 @@ pub enum DeviceError {
         /// Which.
         path: PathBuf,
     },
-    /// Not built yet.
-    #[error("{0}: emulated devices are not built into this daemon yet: use file:PATH")]
-    Emulated(String),
+    /// The file is no such device.
+    #[error("{path} {why}", path = path.display())]
+    Model {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
 }
 
 /// A device that is open and locked.
@@ -65,16 +71,31 @@ pub fn open(device: Device, spec: &DeviceSpec) -> Result<Opened, DeviceError> {
             Ok(Opened { backend: Box::new(NullBackend::new(*size_bytes)), file: None })
         }
         DeviceSpec::File(path) => {
-            let (file, facts) = open_file(path)?;
-            let own = file.try_clone().map_err(|source| DeviceError::Io {
-                path: path.clone(),
-                action: "cannot share the descriptor",
-                source,
-            })?;
-            Ok(Opened { backend: Box::new(FileBackend::new(device, file, facts)), file: Some(own) })
+            let (backend, file) = open_backend(device, path)?;
+            Ok(Opened { backend: Box::new(backend), file: Some(file) })
         }
-        DeviceSpec::Hdd { .. } | DeviceSpec::Ssd { .. } => Err(DeviceError::Emulated(spec.to_string())),
+        DeviceSpec::Emulated(emulated) => {
+            let path = &emulated.path;
+            let (backend, file) = open_backend(device, path)?;
+            let fits = emulated.check(backend.facts().size_bytes);
+            fits.map_err(|why| DeviceError::Model { path: path.clone(), why })?;
+            // This thread waits for what the model says; the kernel's usual 50 us of slack would be part of every time.
+            // Without it the model is followed less closely, no more.
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+            Ok(Opened { backend: Box::new(EmulatedBackend::new(backend, emulated)), file: Some(file) })
+        }
     }
+}
+
+/// A file's backend, and the file once more.
+fn open_backend(device: Device, path: &Path) -> Result<(FileBackend, File), DeviceError> {
+    let (file, facts) = open_file(path)?;
+    let own = file.try_clone().map_err(|source| DeviceError::Io {
+        path: path.to_owned(),
+        action: "cannot share the descriptor",
+        source,
+    })?;
+    Ok((FileBackend::new(device, file, facts), own))
 }
 
 /// Opens a file or block device for direct I/O, locks it and finds out what it is.

@@ -201,8 +201,8 @@ impl Core {
         }
         match (backend, found.then(|| self.flights.segments(slot))) {
             (Some(backend), Some(segments)) => {
-                let DeviceIo { op, offset_bytes, len_bytes, .. } = io;
-                backend.start(self.now, &Io { slot, op, offset_bytes, len_bytes, segments }, ring);
+                let DeviceIo { disk, op, offset_bytes, len_bytes, .. } = io;
+                backend.start(self.now, &Io { slot, disk, op, offset_bytes, len_bytes, segments }, ring);
             }
             // A device that is not there, or memory that has gone: the fence hears of it as of any failure.
             _ => self.refused.push(Finished { slot, result: Err(IoError::Device(libc::ENXIO)) }),

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::mpsc;
@@ -21,8 +22,9 @@ pub const DISK_BYTES: u64 = 32 << 20;
 
 /// Two disks, `alpha` and `beta`, and `frozen`, which is read-only; on a file, everything at once.
 pub struct Daemon {
-    pub folder: TempDir,
+    folder: Option<TempDir>,
     pub socket: PathBuf,
+    served: Vec<String>,
     stopper: Stopper,
     thread: Option<JoinHandle<()>>,
 }
@@ -55,6 +57,12 @@ impl Daemon {
             disk("beta", ""),
             disk("frozen", "read_only = true"),
         );
+        Self::of_text(folder, &text, is_new)
+    }
+
+    /// Serves a configuration, over devices that are formatted first if they are new.
+    pub fn of_text(folder: TempDir, text: &str, is_new: bool) -> Result<Self, ServeError> {
+        let socket = folder.path().join("nbd");
         let path = folder.path().join("fence.toml");
         std::fs::write(&path, text).unwrap();
         let config = Config::load(&path).unwrap();
@@ -66,13 +74,13 @@ impl Daemon {
         let ours = stopper.clone();
         let thread = std::thread::spawn(move || match Serving::start(&config, ours) {
             Ok(daemon) => {
-                ready.send(Ok(())).unwrap();
+                ready.send(Ok(daemon.served.clone())).unwrap();
                 daemon.run().unwrap();
             }
             Err(error) => ready.send(Err(error)).unwrap(),
         });
-        started.recv_timeout(Duration::from_secs(30)).unwrap()?;
-        Ok(Self { folder, socket, stopper, thread: Some(thread) })
+        let served = started.recv_timeout(Duration::from_secs(30)).unwrap()?;
+        Ok(Self { folder: Some(folder), socket, served, stopper, thread: Some(thread) })
     }
 
     pub fn uri(&self, export: &str) -> String {
@@ -80,7 +88,18 @@ impl Daemon {
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.as_ref().unwrap().path().join(name)
+    }
+
+    /// Where its figures are.
+    pub fn figures(&self) -> SocketAddr {
+        let address = |line: &String| line.split_once("http://")?.1.strip_suffix("/metrics")?.parse().ok();
+        self.served.iter().find_map(address).unwrap()
+    }
+
+    /// Ends it; its devices stay.
+    pub fn stop(mut self) -> TempDir {
+        self.folder.take().unwrap()
     }
 }
 

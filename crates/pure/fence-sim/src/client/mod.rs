@@ -1,9 +1,11 @@
 //! Who issues I/O: closed-loop threads of a personality, or a recorded trace.
 
 mod files;
+mod open;
 mod personality;
 
 pub use files::FileSet;
+pub use open::{open_client, open_loop};
 pub use personality::{Access, AccessKind, Personality};
 
 use std::sync::Arc;

@@ -1,11 +1,13 @@
 //! Models of the devices: how long one command takes, given those before it.
 //!
 //! A device serves one command at a time, as the prototype's did (paper 5, section 6.3: a batch is
-//! handed over and waited for). What it holds beyond that one waits in a [`Queue`].
+//! handed over and waited for). What it holds beyond that one waits in a [`Queue`]; a [`Station`] is the two
+//! together. The simulator asks it in virtual time, the daemon's emulated devices in real time.
 
 mod hdd;
 mod queue;
 mod ssd;
+mod station;
 
 #[cfg(test)]
 #[path = "curves_tests.rs"]
@@ -14,6 +16,7 @@ mod curves_tests;
 pub use hdd::{Hdd, HddModel, SeekCurve};
 pub use queue::{Command, Order, Queue};
 pub use ssd::{Ssd, SsdModel, SsdProfile};
+pub use station::{CONTROL_NS, Model, Station};
 
 use thiserror::Error;
 

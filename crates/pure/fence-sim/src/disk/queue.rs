@@ -3,18 +3,19 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
+use virtbench_fence::DeviceOp;
 
 /// A command as a device sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Command {
+pub struct Command<T> {
     /// Given back on completion.
-    pub tag: u64,
+    pub tag: T,
     /// First byte on the device.
     pub offset: u64,
     /// How many bytes.
     pub len: u32,
-    /// Whether it moves data to the device.
-    pub write: bool,
+    /// What it does.
+    pub op: DeviceOp,
 }
 
 /// In which order a device serves what it holds.
@@ -30,12 +31,12 @@ pub enum Order {
 
 /// Commands that wait for a device. Whoever fills it bounds it; it is searched linearly.
 #[derive(Debug, Clone)]
-pub struct Queue {
+pub struct Queue<T> {
     order: Order,
-    waiting: VecDeque<Command>,
+    waiting: VecDeque<Command<T>>,
 }
 
-impl Queue {
+impl<T> Queue<T> {
     /// An empty queue.
     #[must_use]
     pub fn new(order: Order) -> Self {
@@ -56,18 +57,18 @@ impl Queue {
 
     /// Adds one at the end.
     #[inline]
-    pub fn push(&mut self, command: Command) {
+    pub fn push(&mut self, command: Command<T>) {
         self.waiting.push_back(command);
     }
 
     /// Takes the one to serve next, the head being at `head`.
     #[inline]
-    pub fn pop(&mut self, head: u64) -> Option<Command> {
+    pub fn pop(&mut self, head: u64) -> Option<Command<T>> {
         if self.order == Order::Arrival || self.waiting.len() <= 1 {
             return self.waiting.pop_front();
         }
         // Those ahead of the head come first, each half by address; equal addresses as they came.
-        let key = |(_, command): &(usize, &Command)| (command.offset < head, command.offset);
+        let key = |(_, command): &(usize, &Command<T>)| (command.offset < head, command.offset);
         let (next, _) = self.waiting.iter().enumerate().min_by_key(key)?;
         self.waiting.remove(next)
     }
@@ -79,8 +80,8 @@ mod tests {
 
     fn served(order: Order, head: u64, offsets: &[u64]) -> Vec<u64> {
         let mut queue = Queue::new(order);
-        for (tag, offset) in (0..).zip(offsets) {
-            queue.push(Command { tag, offset: *offset, len: 1, write: false });
+        for offset in offsets {
+            queue.push(Command { tag: (), offset: *offset, len: 1, op: DeviceOp::Read });
         }
         let mut head = head;
         std::iter::from_fn(|| {

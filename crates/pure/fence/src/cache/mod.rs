@@ -178,6 +178,7 @@ impl Partition {
             halted: self.halted.len(),
             hits: self.commit.hits,
             misses: self.commit.misses,
+            read_only: self.broken.is_some(),
         }
     }
 
@@ -272,6 +273,9 @@ pub struct CacheCounts {
     pub hits: u64,
     /// Blocks read from the slow device so far.
     pub misses: u64,
+    /// A write-back or the metadata's log failed: writes and flushes are refused, reads go on, until a restart recovers
+    /// what is stable.
+    pub read_only: bool,
 }
 
 /// Cache blocks that a read or write touches.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{JobOutcome, Provenance, SetRecord, SetRole, TogetherPlan};
+use virtbench_record::{JobOutcome, Provenance, SetPlan, SetRecord, SetRole, TogetherPlan};
 
 use super::overload::{Overload, overload};
 use crate::interval::{Estimate, mean_interval};
@@ -82,7 +82,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 set.role == SetRole::Saturation
                     && set.members.iter().any(|member| member.workload == workload)
             })?;
-            let rates = by_repetition(records, &set.name, 0, JobOutcome::throughput);
+            let rates = summed(records, &set.name, set.members.len());
             mean_interval(&rates.into_values().collect::<Vec<f64>>(), seed)
         })
         .collect();
@@ -97,6 +97,14 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 (0..set.members.len()).map(|position| figure(position, of)).collect()
             };
             let (throughputs, responses) = (all(JobOutcome::throughput), all(JobOutcome::response_ns));
+            // Those that were to run alone as well.
+            let lone = |both: &[(ByRepetition, ByRepetition)]| -> Vec<(ByRepetition, ByRepetition)> {
+                let members = set.members.iter().zip(both);
+                members
+                    .filter(|(member, _)| alone_set(plan, member).is_some())
+                    .map(|(_, both)| both.clone())
+                    .collect()
+            };
             let vms = set.members.iter().enumerate().map(|(position, member)| DisturbedVm {
                 vm: member.vm.clone(),
                 workload: member.workload,
@@ -108,8 +116,8 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
             DisturbedSet {
                 name: set.name.clone(),
                 vms: vms.collect(),
-                expected_throughput: expected(&throughputs, seed),
-                expected_response: expected(&responses, seed),
+                expected_throughput: expected(&lone(&throughputs), seed),
+                expected_response: expected(&lone(&responses), seed),
                 overload: overload(provenance, &of_set),
                 without_figures: of_set
                     .iter()
@@ -132,6 +140,18 @@ fn by_repetition(records: &[SetRecord], set: &str, position: usize, figure: Figu
         .collect()
 }
 
+/// What all members of a set did a second, in the repetitions in which each has a figure.
+fn summed(records: &[SetRecord], set: &str, members: usize) -> ByRepetition {
+    let all: Vec<ByRepetition> =
+        (0..members).map(|position| by_repetition(records, set, position, JobOutcome::throughput)).collect();
+    let Some((first, others)) = all.split_first() else { return ByRepetition::new() };
+    let sum = |(repetition, rate): (&u32, &f64)| {
+        let rest: Option<f64> = others.iter().map(|other| other.get(repetition).copied()).sum();
+        Some((*repetition, rate + rest?))
+    };
+    first.iter().filter_map(sum).collect()
+}
+
 /// A member's figures where it ran alone: the same VM, workload and share.
 fn alone_of(
     plan: &TogetherPlan,
@@ -139,9 +159,12 @@ fn alone_of(
     member: &virtbench_record::MemberPlan,
     figure: Figure,
 ) -> ByRepetition {
-    let alone =
-        plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member));
-    alone.map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
+    alone_set(plan, member).map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
+}
+
+/// The set in which a member runs alone.
+fn alone_set<'a>(plan: &'a TogetherPlan, member: &virtbench_record::MemberPlan) -> Option<&'a SetPlan> {
+    plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member))
 }
 
 fn deltas((alone, beside): &(ByRepetition, ByRepetition)) -> ByRepetition {

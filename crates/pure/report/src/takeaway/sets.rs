@@ -4,7 +4,7 @@ use virtbench_model::together::{
     DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Shared, analyse_deviation,
     analyse_neighbours,
 };
-use virtbench_record::{Better, MemberStatus, Provenance, RunKind, SetRecord};
+use virtbench_record::{Better, MemberStatus, Provenance, RunKind, SetRecord, SetRole};
 
 use super::Takeaway;
 use super::cautions::is_emulated;
@@ -142,11 +142,14 @@ pub(crate) fn of_deviation(
         }
     }
     let found = analysis.saturation.iter().flatten().next();
+    let seekers = provenance.together.iter().flat_map(|plan| &plan.sets);
+    let seekers = seekers.filter(|set| set.role == SetRole::Saturation).map(|set| set.members.len()).max();
     details.extend(found.map(|rate| {
-        format!(
-            "One VM alone and unhindered does {} operations a second: shares are of that.",
-            significant(rate.mean)
-        )
+        let who = match seekers {
+            Some(count) if count > 1 => format!("{count} VMs together, unhindered, do"),
+            _ => "One VM alone and unhindered does".to_owned(),
+        };
+        format!("{who} {} operations a second: shares are of that.", significant(rate.mean))
     }));
     Takeaway { headline, details, cautions }
 }

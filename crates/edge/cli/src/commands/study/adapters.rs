@@ -6,7 +6,8 @@ use virtbench_lab::{Adapter, Environment, GuestDisk, LoopDevice, find_qemu_img, 
 use virtbench_record::{Provenance, RunKind, SetupFacts};
 use virtbench_report::takeaway;
 use virtbench_study::{
-    Backing, Contents, Course, Event, Grid, Images, ImagesError, RunFolder, Setup, measure_points, setups,
+    Backing, Contents, Course, Event, FenceError, Grid, Images, ImagesError, RunFolder, Setup,
+    measure_points, setups,
 };
 
 use super::common;
@@ -141,6 +142,11 @@ pub fn images_failure(error: ImagesError) -> Failure {
             Failure::new(Kind::Interrupted, error)
         }
         ImagesError::Loop(_) => Failure::new(Kind::Environment, error),
-        ImagesError::Image(_) | ImagesError::NoRoom { .. } => Failure::new(Kind::Target, error),
+        ImagesError::Fence(FenceError::Target(virtbench_engine::TargetError::Interrupted(_))) => {
+            Failure::new(Kind::Interrupted, error)
+        }
+        ImagesError::Fence(_) | ImagesError::Image(_) | ImagesError::NoRoom { .. } => {
+            Failure::new(Kind::Target, error)
+        }
     }
 }

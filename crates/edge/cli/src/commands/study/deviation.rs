@@ -4,8 +4,8 @@ use virtbench_record::{MemberPlan, RunKind, SetPlan, SetRole};
 use virtbench_study::takes_a_rate;
 
 use super::sets::SetStudy;
-use super::sets_summary;
-use crate::args::DeviationArgs;
+use super::{sets_summary, systems};
+use crate::args::{DeviationArgs, SaturatingArg, SetsArgs};
 use crate::exit::{Failure, Kind, Outcome};
 
 /// How long is measured when nothing is said: everything that runs together runs as long.
@@ -17,19 +17,25 @@ const MAX_WORKLOADS: usize = 20;
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
 pub fn execute(args: &DeviationArgs) -> Outcome {
-    let sets = if args.matrix { matrix(args)? } else { pattern(args)? };
-    let study = SetStudy {
+    if !args.systems.is_empty() {
+        return systems::execute(args);
+    }
+    study(args, &args.sets)?.execute(|out| sets_summary::show(out, args.sets.json))
+}
+
+/// The study, with its machines and folder as `sets` has them.
+pub fn study<'a>(args: &DeviationArgs, sets: &'a SetsArgs) -> Result<SetStudy<'a>, Failure> {
+    Ok(SetStudy {
         kind: RunKind::Deviation,
         name: "deviation",
-        args: &args.sets,
-        time_ns: args.sets.time.or(Some(TIME_NS)),
-        ramp_ns: args.sets.ramp.or(Some(RAMP_NS)),
+        args: sets,
+        time_ns: sets.time.or(Some(TIME_NS)),
+        ramp_ns: sets.ramp.or(Some(RAMP_NS)),
         vcpus: args.vcpus,
         memory_bytes: args.memory,
         jobs: args.workload.clone(),
-        sets,
-    };
-    study.execute(|out| sets_summary::show(out, args.sets.json))
+        sets: if args.matrix { matrix(args)? } else { pattern(args)? },
+    })
 }
 
 fn one(name: String, role: SetRole, member: MemberPlan) -> SetPlan {
@@ -60,10 +66,18 @@ fn pattern(args: &DeviationArgs) -> Result<Vec<SetPlan>, Failure> {
         share_percent: Some(*share),
     };
     let members: Vec<MemberPlan> = args.pattern.0.iter().enumerate().map(member).collect();
-    let first = MemberPlan { vm: "vm1".into(), workload: 0, share_percent: None };
-    let mut sets = vec![one("saturation".into(), SetRole::Saturation, first)];
+    let systems = !args.systems.is_empty();
+    let all = args.saturating.map_or(systems, |who| who == SaturatingArg::All);
+    let seeking = members.iter().take(if all { members.len() } else { 1 });
+    let seeking = seeking.map(|member| MemberPlan { share_percent: None, ..member.clone() }).collect();
+    let mut sets = vec![SetPlan { name: "saturation".into(), role: SetRole::Saturation, members: seeking }];
     let alone = |member: &MemberPlan| one(format!("{}-alone", member.vm), SetRole::Alone, member.clone());
-    sets.extend(members.iter().map(alone));
+    // Machines with equal shares are alike alone: among many systems, one of them stands for the others.
+    let stands = |place: &usize| {
+        let share = members[*place].share_percent;
+        !systems || members[..*place].iter().all(|earlier| earlier.share_percent != share)
+    };
+    sets.extend((0..members.len()).filter(stands).map(|place| alone(&members[place])));
     sets.push(SetPlan { name: "together".into(), role: SetRole::Together, members });
     Ok(sets)
 }

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use virtbench_lab::{Environment, Filesystem, LoopDevice, find_qemu_img, find_storage_daemon};
+use virtbench_lab::{Environment, Filesystem, GuestDisk, LoopDevice, find_qemu_img, find_storage_daemon};
 use virtbench_record::{Plan, RunKind, SetPlan, SetRecord, TogetherPlan};
 use virtbench_study::{
-    Backing, Contents, Images, ImagesError, RunFolder, SetEvent, Setup, measure_sets, schedule_sets,
+    Backing, Contents, FenceDisks, FenceRequest, Images, ImagesError, RunFolder, SetEvent, Setup,
+    measure_sets, schedule_sets,
 };
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
@@ -44,9 +45,7 @@ impl SetStudy<'_> {
         let setup = Setup::parse(&format!("{}@{}", self.args.adapter, self.args.backing))
             .map_err(|error| Failure::new(Kind::Usage, error))?;
         check_tools(&setup)?;
-        for job in &mut self.jobs {
-            fit(&mut job.spec, self.time_ns, self.ramp_ns)?;
-        }
+        self.fit_jobs()?;
         let vms = self.vms();
         self.check_memory(vms.len())?;
         let filesystem = self.filesystem()?;
@@ -58,6 +57,16 @@ impl SetStudy<'_> {
         drop(folder);
         report(&out)?;
         measured
+    }
+
+    fn fit_jobs(&mut self) -> Outcome {
+        self.jobs.iter_mut().try_for_each(|job| fit(&mut job.spec, self.time_ns, self.ramp_ns))
+    }
+
+    /// What the VMs are given to do, before each gets its seed and rate.
+    pub fn jobs_as_given(mut self) -> Result<Vec<JobSpec>, Failure> {
+        self.fit_jobs()?;
+        Ok(self.jobs.iter().map(|job| sized(&job.spec, self.args.size)).collect())
     }
 
     /// The names of all VMs, in order.
@@ -165,11 +174,10 @@ impl SetStudy<'_> {
         folder: &mut RunFolder<SetRecord>,
     ) -> Outcome {
         let stop = interrupt::flag();
-        let images = self.images(setup, filesystem, vms, out, stop).map_err(adapters::images_failure)?;
+        let disks = self.disks(setup, filesystem, vms, out, stop).map_err(adapters::images_failure)?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut environments: Vec<Box<dyn Environment>> = Vec::with_capacity(vms.len());
-        for (index, (vm, images)) in vms.iter().zip(&images).enumerate() {
-            let Some((disk, _)) = images.disks().first() else { continue };
+        for (index, (vm, disk)) in vms.iter().zip(&disks.guests).enumerate() {
             let held_to = match self.args.pin {
                 PinArg::Auto => held_to(index, self.vcpus as usize, processors),
                 PinArg::None => Vec::new(),
@@ -200,30 +208,71 @@ impl SetStudy<'_> {
     }
 
     /// A disk for each VM.
-    fn images(
+    fn disks(
         &self,
         setup: &Setup,
         filesystem: Option<Filesystem>,
         vms: &[String],
         out: &Path,
         stop: &AtomicBool,
-    ) -> Result<Vec<Images>, ImagesError> {
+    ) -> Result<Disks, ImagesError> {
         let (contents, size_bytes) = self.contents(filesystem);
-        let target_dir = self.args.target_dir.as_deref().unwrap_or(out);
-        Images::check_room(target_dir, &common::run_name(out), vms.len(), setup, size_bytes)?;
+        let (target_dir, run) = (self.args.target_dir.as_deref().unwrap_or(out), common::run_name(out));
         let bar = progress::bar(0, "making the disks");
-        let made = vms.iter().map(|vm| {
-            let name = format!("{}-{vm}", common::run_name(out));
-            let setup = std::slice::from_ref(setup);
-            Images::prepare(target_dir, &name, setup, size_bytes, contents, stop, &mut |what, done, total| {
-                bar.set_message(format!("{vm}: {what}"));
-                bar.set_length(total);
-                bar.set_position(done);
-            })
-        });
-        let made = made.collect();
+        let show = |what: &str, done, total| {
+            bar.set_message(what.to_owned());
+            bar.set_length(total);
+            bar.set_position(done);
+        };
+        let made = if let Backing::Fence(options) = &setup.backing {
+            // One daemon for all: that is what they share.
+            let written = out.join("fence.toml");
+            let access = self.jobs.iter().find_map(|job| match &job.spec {
+                JobSpec::Load(load) => Some(&load.access),
+                JobSpec::Workload(_) => None,
+            });
+            let request = FenceRequest {
+                folder: target_dir,
+                run_name: &run,
+                setup,
+                options,
+                names: vms,
+                size_bytes,
+                contents,
+                warm: access,
+                configuration: Some(&written),
+            };
+            let fence = FenceDisks::prepare(&request, stop, &mut |what, done, total| show(what, done, total));
+            fence.map_err(ImagesError::from).map(Disks::of_fence)
+        } else {
+            Images::check_room(target_dir, &run, vms.len(), setup, size_bytes)?;
+            let made = vms.iter().map(|vm| {
+                let (name, setup) = (format!("{run}-{vm}"), std::slice::from_ref(setup));
+                let mut show = |what: &str, done, total| show(&format!("{vm}: {what}"), done, total);
+                Images::prepare(target_dir, &name, setup, size_bytes, contents, stop, &mut show)
+            });
+            made.collect::<Result<_, _>>().map(Disks::of_images)
+        };
         bar.finish_and_clear();
         made
+    }
+}
+
+/// The disks of all VMs, and what keeps them.
+struct Disks {
+    guests: Vec<GuestDisk>,
+    _images: Vec<Images>,
+    _fence: Option<FenceDisks>,
+}
+
+impl Disks {
+    fn of_images(images: Vec<Images>) -> Self {
+        let first = |images: &Images| images.disks().first().map(|(disk, _)| disk.clone());
+        Self { guests: images.iter().filter_map(first).collect(), _images: images, _fence: None }
+    }
+
+    fn of_fence(fence: FenceDisks) -> Self {
+        Self { guests: fence.disks().to_vec(), _images: Vec::new(), _fence: Some(fence) }
     }
 }
 

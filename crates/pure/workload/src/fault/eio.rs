@@ -2,6 +2,9 @@
 
 use super::{Verdict, no_argument};
 
+/// Linux's number.
+pub(super) const EIO: i32 = 5;
+
 pub(super) fn verdict(argument: Option<&str>) -> Result<Verdict, String> {
-    no_argument("eio", argument, Verdict::Fail(libc::EIO))
+    no_argument("eio", argument, Verdict::Fail(EIO))
 }

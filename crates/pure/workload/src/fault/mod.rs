@@ -1,25 +1,24 @@
-//! Faults put between a load and its target, to see how failures look: one small file each.
+//! Faults put before a target or a device, to see how failures look: one small file each.
 //!
-//! `--fault eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%` strikes each operation with these
-//! probabilities, drawn from the load's seed. An operation suffers one fault at most: the first in the
-//! list that strikes.
+//! `eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%` strikes each operation with these probabilities, drawn from a
+//! seed. An operation suffers one fault at most: the first in the list that strikes. Whoever carries operations out
+//! carries the verdict out as well.
 
 mod delay;
 mod eio;
-mod layer;
+mod full;
 mod short;
 mod stall;
 
 use std::str::FromStr;
 
+use serde::Deserialize;
 use thiserror::Error;
 use virtbench_units::Random;
 
-pub(crate) use layer::Faulty;
-
-/// A `--fault` text that cannot be read.
+/// A text that names no faults.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("--fault {text:?}: {why}; write for example eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%")]
+#[error("fault {text:?}: {why}; write for example eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%")]
 pub struct FaultError {
     text: String,
     why: String,
@@ -27,7 +26,7 @@ pub struct FaultError {
 
 /// What happens to an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub enum Verdict {
     /// It fails with this error number and never reaches the target.
     Fail(i32),
     /// It is carried out, and half of it is reported as moved.
@@ -36,6 +35,8 @@ pub(crate) enum Verdict {
     Delay(u64),
     /// It never reaches the target and never completes.
     Swallow,
+    /// A write fails with `ENOSPC` and never reaches the target; what else there is is carried out.
+    Full,
 }
 
 /// One kind of fault and how often it strikes.
@@ -47,8 +48,9 @@ struct Rule {
     verdict: Verdict,
 }
 
-/// The faults of a load. Read from text with [`str::parse`].
-#[derive(Debug, Clone, PartialEq)]
+/// Faults and how often they strike. Read from text with [`str::parse`].
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "String")]
 pub struct FaultSpec {
     rules: Vec<Rule>,
 }
@@ -56,7 +58,8 @@ pub struct FaultSpec {
 impl FaultSpec {
     /// What happens to the next operation; nothing, mostly.
     #[inline]
-    pub(crate) fn strike(&self, random: &mut Random) -> Option<Verdict> {
+    #[must_use]
+    pub fn strike(&self, random: &mut Random) -> Option<Verdict> {
         let strikes = |rule: &&Rule| random.next_u64() < rule.below || rule.always;
         self.rules.iter().find(strikes).map(|rule| rule.verdict)
     }
@@ -71,6 +74,14 @@ impl FromStr for FaultSpec {
             .collect::<Result<_, _>>()
             .map(|rules| Self { rules })
             .map_err(|why| FaultError { text: text.to_owned(), why })
+    }
+}
+
+impl TryFrom<String> for FaultSpec {
+    type Error = FaultError;
+
+    fn try_from(text: String) -> Result<Self, FaultError> {
+        text.parse()
     }
 }
 
@@ -92,6 +103,7 @@ fn rule(part: &str) -> Result<Rule, String> {
         "short" => short::verdict(argument),
         "delay" => delay::verdict(argument),
         "stall" => stall::verdict(argument),
+        "full" => full::verdict(argument),
         other => Err(format!("{other:?} is no fault")),
     }?;
     let percent = percent.ok_or_else(|| format!("{name} lacks a percentage"))?;
@@ -111,6 +123,7 @@ fn no_argument(name: &str, argument: Option<&str>, verdict: Verdict) -> Result<V
 
 #[cfg(test)]
 mod tests {
+    use super::eio::EIO;
     use super::*;
     use proptest::prelude::*;
 
@@ -121,7 +134,7 @@ mod tests {
         let mut counts = [0u32; 4];
         for _ in 0..200_000 {
             match spec.strike(&mut random) {
-                Some(Verdict::Fail(libc::EIO)) => counts[0] += 1,
+                Some(Verdict::Fail(EIO)) => counts[0] += 1,
                 Some(Verdict::Halve) => counts[1] += 1,
                 Some(Verdict::Delay(5_000_000)) => counts[2] += 1,
                 Some(Verdict::Swallow) => counts[3] += 1,
@@ -157,9 +170,10 @@ mod tests {
             ("delay@1%", "how long"),
             ("delay=2h@1%", "hour"),
             ("stall=9@1%", "only a percentage"),
+            ("full=9@1%", "only a percentage"),
         ] {
             let message = text.parse::<FaultSpec>().unwrap_err().to_string();
-            assert!(message.contains(word) && message.contains("--fault"), "{text}: {message}");
+            assert!(message.contains(word) && message.contains("fault"), "{text}: {message}");
         }
     }
 

@@ -1,13 +1,12 @@
-//! The layer between a worker and its backend.
+//! The layer of faults between a worker and its backend.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
 use virtbench_units::Random;
-use virtbench_workload::Op;
+use virtbench_workload::{Direction, FaultSpec, Op, Verdict};
 
-use super::{FaultSpec, Verdict};
 use crate::backend::{Backend, Completion};
 use crate::clock::{monotonic_ns, sleep_until};
 
@@ -76,8 +75,11 @@ impl<B: Backend> Backend for Faulty<B> {
         let verdict = self.spec.strike(&mut self.random);
         match verdict {
             Some(Verdict::Fail(errno)) => self.failed.push(Completion { slot, result: -errno }),
+            Some(Verdict::Full) if op.direction == Direction::Write => {
+                self.failed.push(Completion { slot, result: -libc::ENOSPC });
+            }
             Some(Verdict::Swallow) => {}
-            Some(Verdict::Halve | Verdict::Delay(_)) | None => {
+            Some(Verdict::Halve | Verdict::Delay(_) | Verdict::Full) | None => {
                 self.marks[slot as usize] = verdict;
                 self.under_way += 1;
                 self.inner.queue(slot, op, buffer);
@@ -109,7 +111,6 @@ impl<B: Backend> Backend for Faulty<B> {
 mod tests {
     use super::*;
     use crate::backend::Null;
-    use virtbench_workload::Direction;
 
     const OP: Op = Op { direction: Direction::Read, offset: 0, len: 4096 };
 
@@ -130,6 +131,11 @@ mod tests {
             (0..3).for_each(|slot| layer.queue(slot, OP, std::ptr::null_mut()));
             assert_eq!(results(&mut layer, None), [expected; 3], "{text}");
         }
+        let mut layer = layer("full=100%");
+        layer.queue(0, OP, std::ptr::null_mut());
+        assert_eq!(results(&mut layer, None), [4096]);
+        layer.queue(1, Op { direction: Direction::Write, ..OP }, std::ptr::null_mut());
+        assert_eq!(results(&mut layer, None), [-libc::ENOSPC]);
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! Devices that fail under a daemon that serves: the disk concerned degrades, others go on.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs::File;
+
+use common::{DISK_BYTES, Daemon, apply, load};
+use tempfile::TempDir;
+use virtbench_engine::{Target, TargetRequest};
+use virtbench_fence_daemon::metrics;
+use virtbench_record::LoadOutcome;
+use virtbench_workload::{AccessLine, AccessSpec};
+
+/// Disks `alpha` and `beta`; the lines go to the slow device and to `alpha`.
+fn serve(folder: TempDir, cached: bool, slow: &str, alpha: &str) -> Daemon {
+    let place = |name: &str| folder.path().join(name).display().to_string();
+    let is_new = !folder.path().join("slow").exists();
+    if is_new {
+        for device in ["slow", "fast"] {
+            File::create(folder.path().join(device)).unwrap().set_len(4 * DISK_BYTES).unwrap();
+        }
+    }
+    let fast =
+        if cached { std::format!("[fast]\ndevice = 'file:{}'\n", place("fast")) } else { String::new() };
+    let disk = |name: &str, more: &str| {
+        std::format!(
+            "[[disk]]\nname = '{name}'\nexport = '{name}'\nsize = {DISK_BYTES}\ncache = '8 MiB'\n{more}\n"
+        )
+    };
+    let text = std::format!(
+        "metrics = '127.0.0.1:0'\n[slow]\ndevice = 'file:{}'\n{slow}\n{fast}[cache]\nfree_target = 300\n[scheduler]\n\
+         name = 'fifo'\n[limits]\nmax_request = '256 KiB'\n[nbd]\n{}{}{}",
+        place("slow"),
+        common::listen(&folder.path().join("nbd")),
+        disk("alpha", alpha),
+        disk("beta", "")
+    );
+    Daemon::of_text(folder, &text, is_new).unwrap()
+}
+
+fn target(daemon: &Daemon, export: &str) -> Target {
+    let path = daemon.uri(export).into();
+    let request = TargetRequest {
+        path,
+        size_bytes: None,
+        direct: true,
+        reads: true,
+        writes: true,
+        allow_overwrite: true,
+    };
+    Target::open(&request, |_, _| true).unwrap()
+}
+
+fn run(daemon: &Daemon, export: &str, reads: f64) -> LoadOutcome {
+    let mut spec = load(AccessSpec::single(AccessLine::new(4096, reads, 100.0)), DISK_BYTES);
+    spec.flush_every = (reads < 100.0).then_some(20);
+    apply(&spec, &target(daemon, export))
+}
+
+fn folder() -> TempDir {
+    TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+#[test]
+fn a_disk_whose_i_o_fails_says_so_and_its_neighbour_does_not_notice() {
+    let daemon = serve(folder(), false, "", "fault = 'eio=30%,short=10%'");
+    let (failing, well) = (run(&daemon, "alpha", 50.0), run(&daemon, "beta", 50.0));
+    let share = failing.errors as f64 / (failing.errors + failing.total.operations) as f64;
+    assert!((0.25..0.5).contains(&share), "{share} of {}", failing.total.operations);
+    assert!(well.errors == 0 && well.total.operations > 0);
+}
+
+#[test]
+fn a_device_that_is_full_fails_writes_alone() {
+    let daemon = serve(folder(), false, "fault = 'full=100%'", "");
+    let (writes, reads) = (run(&daemon, "beta", 0.0), run(&daemon, "beta", 100.0));
+    assert!(writes.write.operations == 0 && writes.errors > 0, "{writes:?}");
+    assert!(reads.errors == 0 && reads.total.operations > 0);
+}
+
+#[test]
+fn a_slow_device_is_late_by_as_much_as_it_is_told_and_only_for_its_disk() {
+    let daemon = serve(folder(), false, "", "fault = 'delay=40ms@100%'");
+    let late = run(&daemon, "alpha", 100.0).total.latency_ns.unwrap();
+    assert!(late.min >= 40_000_000, "{late:?}");
+    let least = run(&daemon, "beta", 100.0).total.latency_ns.unwrap().min;
+    assert!(least < 40_000_000, "{least}");
+}
+
+#[test]
+fn a_cached_disk_whose_devices_fail_is_read_only_until_the_next_start_and_others_go_on() {
+    let mut daemon = serve(folder(), true, "", "");
+    assert_eq!((run(&daemon, "alpha", 20.0).errors, run(&daemon, "beta", 20.0).errors), (0, 0));
+    daemon = serve(daemon.stop(), true, "", "fault = 'full=100%'");
+    let refused = run(&daemon, "alpha", 0.0);
+    assert!(refused.errors > 0, "{refused:?}");
+    let reads = run(&daemon, "alpha", 100.0);
+    assert!(reads.errors == 0 && reads.total.operations > 0, "{reads:?}");
+    assert_eq!(run(&daemon, "beta", 50.0).errors, 0);
+    let figures = metrics::fetch(daemon.figures()).unwrap();
+    for (partition, state) in [(0, 1), (1, 0)] {
+        let line = std::format!("cache_degraded{{partition=\"{partition}\",state=\"read_only\"}} {state}");
+        assert!(figures.contains(&line), "{line}\n{figures}");
+    }
+    daemon = serve(daemon.stop(), true, "", "");
+    assert_eq!((run(&daemon, "alpha", 20.0).errors, run(&daemon, "beta", 20.0).errors), (0, 0));
+}

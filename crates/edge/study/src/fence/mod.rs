@@ -1,0 +1,174 @@
+//! Disks of the fence's daemon for the guests of a study.
+//!
+//! The daemon runs in a thread of this process, so that nothing of it outlives the study. Its devices are files in the
+//! folder for disks; its sockets lie in a folder of their own, which goes with them.
+
+mod configuration;
+mod device_file;
+mod options;
+mod served;
+mod systems;
+mod twin;
+mod warm;
+
+pub use options::{FenceOptions, Medium};
+pub use systems::System;
+pub use twin::{Simulated, SimulationError, simulate};
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use tempfile::TempDir;
+use thiserror::Error;
+use virtbench_engine::{EngineError, TargetError};
+use virtbench_fence_daemon::ServeError;
+use virtbench_fence_daemon::config::Config;
+use virtbench_lab::{FilesystemError, GuestDisk, Transport};
+use virtbench_workload::AccessSpec;
+
+use crate::images::Contents;
+use crate::setup::Setup;
+use configuration::{Places, capacity_iops, text, warming};
+use device_file::DeviceFile;
+use served::Served;
+
+/// Disks that cannot be had.
+#[derive(Debug, Error)]
+pub enum FenceError {
+    /// The daemon refuses, or fails.
+    #[error("the fence's daemon: {0}")]
+    Serve(#[from] ServeError),
+    /// It says nothing.
+    #[error("the fence's daemon does not start")]
+    Silent,
+    /// A file of a device.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Another run has it.
+    #[error("{path} is in use by another run: wait for it, or choose another --target-dir", path = .0.display())]
+    InUse(PathBuf),
+    /// A disk cannot have a file system.
+    #[error(transparent)]
+    Filesystem(#[from] FilesystemError),
+    /// A device cannot be written, or a cache not be filled.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The load that fills the caches.
+    #[error("filling the caches: {0}")]
+    Warm(#[from] EngineError),
+    /// Not filled in time.
+    #[error("a cache is not filled after a minute: take smaller disks with --size")]
+    Slow,
+}
+
+/// A daemon with a disk for each machine of a study. Dropping it ends the daemon and removes its files.
+#[derive(Debug)]
+pub struct FenceDisks {
+    disks: Vec<GuestDisk>,
+    // The daemon ends before what it uses goes.
+    _served: Served,
+    _sockets: TempDir,
+    _devices: [Option<DeviceFile>; 2],
+}
+
+/// What disks are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct FenceRequest<'a> {
+    /// Where the devices' files go.
+    pub folder: &'a Path,
+    /// Of which run, for the files' names.
+    pub run_name: &'a str,
+    /// The guests' adapter.
+    pub setup: &'a Setup,
+    /// The daemon's devices and scheduler.
+    pub options: &'a FenceOptions,
+    /// A disk for each.
+    pub names: &'a [String],
+    /// Size of each, in bytes.
+    pub size_bytes: u64,
+    /// What is on them.
+    pub contents: Contents,
+    /// With which accesses caches are filled, where the disks are to be written; random reads without.
+    pub warm: Option<&'a AccessSpec>,
+    /// Where the daemon's configuration is kept for the reader.
+    pub configuration: Option<&'a Path>,
+}
+
+impl FenceDisks {
+    /// Serves the disks that are wanted. Caches are filled where the disks are to be written rather than to have a file
+    /// system. `on_progress` is told what is being made, what is done, and what that is of.
+    ///
+    /// # Errors
+    /// Files, sockets or the daemon cannot be had, or `stop` was set.
+    pub fn prepare(
+        request: &FenceRequest<'_>,
+        stop: &AtomicBool,
+        on_progress: &mut dyn FnMut(&str, u64, u64),
+    ) -> Result<Self, FenceError> {
+        let FenceRequest { folder, run_name, setup, options, names, size_bytes, contents, .. } = *request;
+        let sockets = tempfile::Builder::new().prefix("virtbench-fence-").tempdir();
+        let sockets = sockets.map_err(|source| FenceError::File { path: std::env::temp_dir(), source })?;
+        let places = Places::new(folder, run_name, sockets.path(), options, names.len(), size_bytes)?;
+        let mut devices = [None, None];
+        for (device, place) in devices.iter_mut().zip(&places.devices) {
+            let Some(place) = place else { continue };
+            *device = Some(DeviceFile::make(place, stop, on_progress)?);
+        }
+        let written = text(options, &places, names, size_bytes);
+        if let Some(path) = request.configuration {
+            fs::write(path, &written).map_err(|source| FenceError::File { path: path.to_owned(), source })?;
+        }
+        let config = read(&sockets, &written)?;
+        virtbench_fence_daemon::format(&config, true)?;
+        if let (Contents::Empty(Some(filesystem)), Some(Some(home))) =
+            (contents, places.devices.iter().find(|place| place.is_some()))
+        {
+            device_file::put_filesystems(home, &config, filesystem)?;
+        }
+        if options.is_cached() && contents == Contents::Written {
+            let served = Served::start(read(&sockets, &warming(options, &places, names, size_bytes))?)?;
+            warm::fill(request, &places.nbd, stop, on_progress)?;
+            drop(served);
+        }
+        let served = Served::start(config)?;
+        let iops = options.iops.unwrap_or_else(|| capacity_iops(&places, names.len()));
+        let disk = |name: &String| {
+            let mut disk = GuestDisk::new(setup.adapter, places.home().to_owned());
+            disk.settings = setup.settings.clone();
+            disk.shared = true;
+            disk.server = Some(match setup.adapter.transport {
+                Transport::VhostUser => places.socket(name),
+                Transport::Qemu => places.nbd.clone(),
+            });
+            disk.export = Some(name.clone());
+            disk.throttle_iops = options.throttled.then_some(iops);
+            disk
+        };
+        let disks = names.iter().map(disk).collect();
+        Ok(Self { disks, _served: served, _sockets: sockets, _devices: devices })
+    }
+
+    /// The disk of each machine.
+    #[must_use]
+    pub fn disks(&self) -> &[GuestDisk] {
+        &self.disks
+    }
+}
+
+/// Configurations are files for the daemon, whoever makes them.
+fn read(sockets: &TempDir, text: &str) -> Result<Config, FenceError> {
+    let path = sockets.path().join("fence.toml");
+    fs::write(&path, text).map_err(|source| FenceError::File { path: path.clone(), source })?;
+    Config::load(&path).map_err(|error| FenceError::Serve(error.into()))
+}
+
+#[cfg(test)]
+#[path = "fence_tests.rs"]
+mod tests;

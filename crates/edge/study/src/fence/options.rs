@@ -1,0 +1,186 @@
+//! The backing `fence` as a user writes it: `fence,scheduler=VirtualFence,slow=hdd,fast=ssd,cache=50%`.
+
+use std::fmt;
+
+use virtbench_fence_daemon::config::SchedulerName;
+use virtbench_fence_sim::disk::SsdProfile;
+use virtbench_units::parse_duration_ns;
+
+use crate::backing::BackingError;
+
+/// What a physical device is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Medium {
+    /// A file in the folder for disks: the storage under it.
+    File,
+    /// A model over such a file: a hard disk as the slow device, a solid-state drive as the fast one.
+    Emulated,
+}
+
+/// Disks of the fence's daemon, all on one pair of devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FenceOptions {
+    /// Who is served when, and on which devices.
+    pub scheduler: SchedulerName,
+    /// The slow device.
+    pub slow: Medium,
+    /// The fast one; disks live on the slow one alone without it.
+    pub fast: Option<Medium>,
+    /// Which solid-state drive is emulated.
+    pub profile: SsdProfile,
+    /// How much of each disk its cache holds, percent.
+    pub cache_percent: u32,
+    /// Length of a slot, microseconds.
+    pub slot_us: u64,
+    /// What each disk may do a second under schedulers that count I/Os; its part of what the slow device does without it.
+    pub iops: Option<u32>,
+    /// QEMU holds each guest to that as well, with a throttle group.
+    pub throttled: bool,
+}
+
+impl Default for FenceOptions {
+    fn default() -> Self {
+        Self::of(SchedulerName::VirtualFence)
+    }
+}
+
+impl FenceOptions {
+    /// A scheduler with the emulated devices that it needs.
+    #[must_use]
+    pub const fn of(scheduler: SchedulerName) -> Self {
+        let fast = if scheduler.needs_fast() { Some(Medium::Emulated) } else { None };
+        Self {
+            scheduler,
+            slow: Medium::Emulated,
+            fast,
+            profile: SsdProfile::Spec,
+            cache_percent: 50,
+            slot_us: 20_000,
+            iops: None,
+            throttled: false,
+        }
+    }
+
+    /// Whether the fast device caches the slow one.
+    #[must_use]
+    pub const fn is_cached(&self) -> bool {
+        self.scheduler.needs_slow() && self.fast.is_some()
+    }
+
+    /// Changes one setting; false if there is none of that name.
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<bool, BackingError> {
+        let wrong = |name, expected| BackingError::Value { name, value: value.to_owned(), expected };
+        match name {
+            "scheduler" => {
+                let scheduler = SchedulerName::find(value).ok_or_else(|| {
+                    wrong("scheduler", "virtbench fence serve names them in its configuration")
+                })?;
+                // It says which devices there are, unless what follows says otherwise.
+                *self = Self { fast: Self::of(scheduler).fast, scheduler, ..*self };
+            }
+            "slow" => {
+                self.slow = match value {
+                    "hdd" => Medium::Emulated,
+                    "file" => Medium::File,
+                    _ => return Err(wrong("slow", "it is hdd or file")),
+                }
+            }
+            "fast" => {
+                self.fast = match value {
+                    "ssd" => Some(Medium::Emulated),
+                    "file" => Some(Medium::File),
+                    "none" if !self.scheduler.needs_fast() => None,
+                    _ => {
+                        return Err(wrong(
+                            "fast",
+                            "it is ssd, file, or none where the scheduler does without",
+                        ));
+                    }
+                }
+            }
+            "profile" => {
+                self.profile = value.parse().map_err(|_| wrong("profile", "it is spec or paper-fit"))?;
+            }
+            "cache" => {
+                let percent = value.trim_end_matches('%').parse().ok();
+                self.cache_percent = percent
+                    .filter(|percent| (1..=100).contains(percent))
+                    .ok_or_else(|| wrong("cache", "it is 1% to 100% of each disk"))?;
+            }
+            "slot" => {
+                let ns = parse_duration_ns(value).ok().filter(|ns| (1_000_000..=10_000_000_000).contains(ns));
+                self.slot_us = ns.ok_or_else(|| wrong("slot", "it is 1ms to 10s"))? / 1000;
+            }
+            "iops" => {
+                let iops = value.parse().ok().filter(|iops| *iops > 0);
+                self.iops = Some(iops.ok_or_else(|| wrong("iops", "it is a number from 1"))?);
+            }
+            "throttle" => {
+                self.throttled = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(wrong("throttle", "it is on or off")),
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What it is, in words.
+    pub(crate) fn description(&self) -> String {
+        let slow = match self.slow {
+            Medium::Emulated => "an emulated hard disk",
+            Medium::File => "a file as the slow device",
+        };
+        let fast = match self.fast {
+            Some(Medium::Emulated) => "an emulated solid-state drive",
+            Some(Medium::File) => "a file as the fast device",
+            None => "nothing",
+        };
+        let devices = match (self.scheduler.needs_slow(), self.fast) {
+            (false, _) => fast.to_owned(),
+            (true, None) => slow.to_owned(),
+            (true, Some(_)) => format!("{slow} behind caches of {} % on {fast}", self.cache_percent),
+        };
+        let throttled = if self.throttled { ", each guest throttled by QEMU" } else { "" };
+        format!("a disk of the fence's daemon, {} on {devices}{throttled}", self.scheduler.name())
+    }
+}
+
+impl fmt::Display for FenceOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = Self::of(self.scheduler);
+        f.write_str("fence")?;
+        if self.scheduler != SchedulerName::VirtualFence {
+            write!(f, ",scheduler={}", self.scheduler.name())?;
+        }
+        if self.slow == Medium::File {
+            f.write_str(",slow=file")?;
+        }
+        if self.fast != plain.fast {
+            let fast = match self.fast {
+                Some(Medium::Emulated) => "ssd",
+                Some(Medium::File) => "file",
+                None => "none",
+            };
+            write!(f, ",fast={fast}")?;
+        }
+        if self.profile == SsdProfile::PaperFit {
+            f.write_str(",profile=paper-fit")?;
+        }
+        if self.cache_percent != plain.cache_percent {
+            write!(f, ",cache={}%", self.cache_percent)?;
+        }
+        if self.slot_us != plain.slot_us {
+            write!(f, ",slot={}us", self.slot_us)?;
+        }
+        if let Some(iops) = self.iops {
+            write!(f, ",iops={iops}")?;
+        }
+        if self.throttled {
+            f.write_str(",throttle=on")?;
+        }
+        Ok(())
+    }
+}

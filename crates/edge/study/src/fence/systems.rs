@@ -1,0 +1,111 @@
+//! Ways of sharing one emulated hard disk and solid-state drive, to be compared in one run.
+
+use crate::setup::{Setup, SetupError};
+
+/// One of them: a configuration of the guests' disks by a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct System {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub summary: &'static str,
+    setup: &'static str,
+}
+
+impl System {
+    /// All, the unfenced one first, then the peers, then paper 5's Table 1, then our own.
+    pub const ALL: [Self; 13] = [
+        Self::new(
+            "none",
+            "no fence: everything at once to the hard disk",
+            "vhost-user-blk@fence,scheduler=pass-through",
+        ),
+        Self::new("fifo", "first in, first out", "vhost-user-blk@fence,scheduler=fifo"),
+        Self::new(
+            "qemu-throttle",
+            "QEMU's throttle groups, nothing else",
+            "virtio-blk@fence,scheduler=pass-through,throttle=on",
+        ),
+        Self::new("token-bucket", "a cap for each", "vhost-user-blk@fence,scheduler=token-bucket"),
+        Self::new("mclock", "mClock, reservation = limit", "vhost-user-blk@fence,scheduler=mclock"),
+        Self::new("fair-queue", "budgets of sectors, as CFQ", "vhost-user-blk@fence,scheduler=fair-queue"),
+        Self::new("HDD+NWC", "Table 1: slots on the hard disk", "vhost-user-blk@fence,scheduler=HDD+NWC"),
+        Self::new(
+            "SSD+NWC",
+            "Table 1: slots on the solid-state drive",
+            "vhost-user-blk@fence,scheduler=SSD+NWC",
+        ),
+        Self::new("Hybrid/Shared", "Table 1: one cache", "vhost-user-blk@fence,scheduler=Hybrid/Shared"),
+        Self::new(
+            "Hybrid/Shared+NWC",
+            "Table 1: one cache, slots",
+            "vhost-user-blk@fence,scheduler=Hybrid/Shared+NWC",
+        ),
+        Self::new(
+            "Hybrid/Partitioned",
+            "Table 1: a cache for each",
+            "vhost-user-blk@fence,scheduler=Hybrid/Partitioned",
+        ),
+        Self::new(
+            "VirtualFence",
+            "Table 1: a cache for each, slots",
+            "vhost-user-blk@fence,scheduler=VirtualFence",
+        ),
+        Self::new("paced", "our own: virtual devices", "vhost-user-blk@fence,scheduler=paced,fast=ssd"),
+    ];
+
+    const fn new(name: &'static str, summary: &'static str, setup: &'static str) -> Self {
+        Self { name, summary, setup }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|system| system.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Adapter and backing of its guests' disks.
+    #[must_use]
+    pub fn disk(&self) -> (&'static str, &'static str) {
+        self.setup.split_once('@').unwrap_or((self.setup, "raw"))
+    }
+
+    /// Its guests' disks.
+    ///
+    /// # Errors
+    /// None: a test reads all.
+    pub fn setup(&self) -> Result<Setup, SetupError> {
+        Setup::parse(self.setup)
+    }
+
+    /// Its name as a folder's.
+    #[must_use]
+    pub fn folder(&self) -> String {
+        self.name.to_ascii_lowercase().replace(['/', '+'], "-")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::Backing;
+
+    #[test]
+    fn each_is_a_configuration_and_has_a_folder_of_its_own() {
+        let folders: BTreeSet<String> = System::ALL.iter().map(System::folder).collect();
+        assert_eq!(folders.len(), System::ALL.len());
+        for system in System::ALL {
+            let setup = system.setup().unwrap_or_else(|error| panic!("{}: {error}", system.name));
+            let Backing::Fence(options) = setup.backing else { panic!("{setup}") };
+            assert_eq!(System::find(&system.name.to_uppercase()), Some(system));
+            // Only those of Table 1 with caches, and ours, have two devices.
+            assert_eq!(
+                options.is_cached(),
+                system.name.starts_with(['H', 'V', 'p']) && system.name != "HDD+NWC",
+                "{setup}"
+            );
+        }
+    }
+}

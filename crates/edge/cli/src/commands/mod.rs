@@ -3,6 +3,7 @@
 pub mod analyse;
 pub mod completions;
 pub mod costs;
+pub mod references;
 pub mod doctor;
 pub mod fence;
 pub mod grid;

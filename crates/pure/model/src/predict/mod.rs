@@ -22,6 +22,7 @@ mod matching;
 pub mod mva;
 pub mod queueing;
 pub mod ratio;
+mod least_squares;
 mod sampling;
 mod scaling;
 pub mod trials;

@@ -14,9 +14,11 @@ use virtbench_model::predict::trials::Trial;
 use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
 use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
-    Band, Capacity, Costs, Figure, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
+    Band, Capacity, Costs, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
 use virtbench_report::{trials_csv, trials_html, trials_takeaway};
+
+use virtbench_workload::WorkloadSpec;
 
 use crate::args::predictions::PredictionsArgs;
 use crate::args::there::VerifyArgs;
@@ -184,7 +186,7 @@ fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     if let Some(spec) = own_workload(&case.command) {
         let mut machine = There::native(work.to_owned())?;
         let before_s = kernel_threads_s();
-        let measured = machine.run(spec);
+        let measured = machine.run(WorkloadSpec { count: true, ..spec });
         let threads_s = kernel_threads_s() - before_s;
         machine.end();
         return own_profile(case, measured?.outcome, threads_s);
@@ -200,6 +202,10 @@ fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     Ok(profiled)
 }
 
+fn no_footprint() -> Figure<Footprint> {
+    Figure::unavailable("the machine did not say")
+}
+
 /// What the agent's own accounts say of a workload.
 fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<Profile, Failure> {
     let seconds = outcome.elapsed_ns as f64 / 1e9;
@@ -213,6 +219,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
     let (user, system) = (percent(0), percent(1));
     let copied = Figure::known(outcome.bytes as f64 / seconds, Source::Derived);
     let elapsed_ns = outcome.elapsed_ns;
+    let outcome_footprint = outcome.footprint.clone().map_or_else(no_footprint, |footprint| Figure::known(footprint, Source::PerfEvents));
     let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
     let value =
         throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput"))?;
@@ -240,6 +247,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         cpu_system_percent: system,
         cpu_kernel_threads_percent: Figure::known(100.0 * threads_s / seconds, Source::ProcessStat),
         copied_bytes_per_second: copied,
+        footprint: outcome_footprint,
         processors: Figure::known(processors, Source::ProcessStat),
         command: case.command.clone(),
         metric: Some("io".into()),

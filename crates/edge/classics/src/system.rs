@@ -211,7 +211,11 @@ fn fork() -> io::Result<()> {
     }
     let mut status = 0;
     // SAFETY: waits for that child, and writes to the integer it is given.
-    if unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    if unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 /// Hands bytes to another thread and back; two switches an operation.

@@ -16,15 +16,23 @@ const fn kind(name: &'static str, events: &'static [&'static str]) -> CountKind 
 /// Everything that is counted. System calls are put together where a kernel does much the same for them.
 pub const COUNT_KINDS: [CountKind; 24] = [
     kind("call", &["raw_syscalls/sys_enter"]),
-    kind(
-        "read",
-        &["read", "pread64", "readv", "preadv", "recvfrom", "recvmsg"],
-    ),
+    kind("read", &["read", "pread64", "readv", "preadv", "recvfrom", "recvmsg"]),
     kind("write", &["write", "pwrite64", "writev", "pwritev", "sendto", "sendmsg"]),
     kind("open", &["open", "openat", "openat2", "creat"]),
     kind(
         "stat",
-        &["newstat", "newlstat", "newfstatat", "statx", "access", "faccessat", "faccessat2", "readlink", "readlinkat", "statfs"],
+        &[
+            "newstat",
+            "newlstat",
+            "newfstatat",
+            "statx",
+            "access",
+            "faccessat",
+            "faccessat2",
+            "readlink",
+            "readlinkat",
+            "statfs",
+        ],
     ),
     kind("list", &["getdents64", "getdents"]),
     kind("unlink", &["unlink", "unlinkat", "rmdir"]),
@@ -32,7 +40,10 @@ pub const COUNT_KINDS: [CountKind; 24] = [
     kind("folder", &["mkdir", "mkdirat"]),
     kind("truncate", &["truncate", "ftruncate", "fallocate"]),
     kind("flush", &["fsync", "fdatasync", "msync", "sync_file_range", "sync", "syncfs"]),
-    kind("xattr", &["getxattr", "fgetxattr", "setxattr", "fsetxattr", "listxattr", "flistxattr", "removexattr"]),
+    kind(
+        "xattr",
+        &["getxattr", "fgetxattr", "setxattr", "fsetxattr", "listxattr", "flistxattr", "removexattr"],
+    ),
     kind("poll", &["poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"]),
     kind("futex", &["futex"]),
     kind("map", &["mmap", "munmap", "mprotect", "mremap", "madvise", "brk"]),

@@ -34,7 +34,9 @@ pub enum CountersError {
     #[error("tracefs cannot be mounted ({0}): root is needed, and a kernel with tracing")]
     Tracefs(io::Error),
     /// The kernel refuses counters.
-    #[error("the kernel refuses to count {event}: {source}; root is needed, or kernel.perf_event_paranoid=-1")]
+    #[error(
+        "the kernel refuses to count {event}: {source}; root is needed, or kernel.perf_event_paranoid=-1"
+    )]
     Refused {
         /// What was to be counted.
         event: &'static str,
@@ -113,7 +115,8 @@ impl Counters {
             Ok(u64::from_ne_bytes(bytes))
         };
         let sum = |files: &[File]| files.iter().map(value).sum::<io::Result<u64>>();
-        let of = |kind: &Counting| Ok((kind.name.to_owned(), sum(&kind.machine)?.saturating_sub(sum(&kind.own)?)));
+        let of =
+            |kind: &Counting| Ok((kind.name.to_owned(), sum(&kind.machine)?.saturating_sub(sum(&kind.own)?)));
         self.0.iter().map(of).collect()
     }
 }
@@ -145,15 +148,18 @@ struct Attributes {
 }
 
 fn open(tracepoint: u64, thread: i32, processor: i32) -> io::Result<File> {
-    let attributes = Attributes {
-        kind: PERF_TYPE_TRACEPOINT,
-        size: 64,
-        config: tracepoint,
-        ..Attributes::default()
-    };
+    let attributes =
+        Attributes { kind: PERF_TYPE_TRACEPOINT, size: 64, config: tracepoint, ..Attributes::default() };
     // SAFETY: the structure has the size that it says and lives through the call, which reads it only.
     let fd = unsafe {
-        libc::syscall(libc::SYS_perf_event_open, &raw const attributes, thread, processor, -1, PERF_FLAG_FD_CLOEXEC)
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            thread,
+            processor,
+            -1,
+            PERF_FLAG_FD_CLOEXEC,
+        )
     };
     match i32::try_from(fd) {
         // SAFETY: the kernel has just made this descriptor for us, and nobody else knows of it.

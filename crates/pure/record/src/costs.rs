@@ -77,9 +77,7 @@ pub struct Reference {
     pub name: String,
     /// Its threads.
     pub workers: u32,
-    /// Whether it is a piece of work repeated over and over, and no application.
-    pub piece: bool,
-    /// On the reference, with what its kernel was asked for.
+    /// On the reference.
     pub reference: ReferenceRun,
     /// On the subject.
     pub subject: ReferenceRun,

@@ -3,7 +3,6 @@
 pub mod analyse;
 pub mod completions;
 pub mod costs;
-pub mod references;
 pub mod doctor;
 pub mod fence;
 pub mod grid;
@@ -11,6 +10,7 @@ pub mod load;
 pub mod man;
 pub mod predict;
 pub mod profile;
+pub mod references;
 pub mod report;
 pub mod saturate;
 pub mod study;

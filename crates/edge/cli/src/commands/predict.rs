@@ -108,17 +108,24 @@ fn costs_cautions(
 /// Runs the model load, and writes what came of it.
 fn run_model(args: &PredictArgs, profile: &Profile, costs: Option<&Costs>) -> Result<ModelRuns, Failure> {
     let compute = Compute {
-        // Without an application's mix both kinds of code count alike.
-        overhead_percent: args.cpu_overhead.map_or(0.0, |(user, system)| 50.0 * (user + system)),
+        overhead_percent: args.cpu_overhead.map_or(0.0, |overhead| 100.0 * mixed(profile, overhead)),
         time_factor: args.time_factor,
     };
     let vcpus = args.vcpus.or(costs.map(|costs| costs.vcpus)).unwrap_or(1);
     let runs = model_load::run(profile, compute, &args.there, vcpus)?;
     if let Some(path) = &args.model_out {
-        let text = toml::to_string(&runs).map_err(|error| Failure::message(Kind::Other, error.to_string()))?;
+        let text =
+            toml::to_string(&runs).map_err(|error| Failure::message(Kind::Other, error.to_string()))?;
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(runs)
+}
+
+/// The overhead of the application's mix of user code and kernel code; of even parts where that is not known.
+fn mixed(profile: &Profile, (user, system): (f64, f64)) -> f64 {
+    let known = profile.cpu_user_percent.value().zip(profile.cpu_system_percent.value());
+    let (of_user, of_system) = known.filter(|(user, system)| *user + *system > 0.0).unwrap_or((&1.0, &1.0));
+    (user * of_user + system * of_system) / (of_user + of_system)
 }
 
 fn read_runs(path: &Path) -> Result<ModelRuns, Failure> {

@@ -9,7 +9,7 @@ use virtbench_formats::read_filebench;
 use virtbench_lab::{CarriedFile, pack};
 use virtbench_record::{Reference, ReferenceRun, WorkloadOutcome};
 use virtbench_workload::files::{FileLoad, FileSpec};
-use virtbench_workload::{CommandSpec, Workload, WorkloadSpec, parse_workload};
+use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
@@ -20,23 +20,15 @@ const REFERENCES: &str = include_str!("../../../../../docs/data/references.toml"
 /// How long each of one's runs takes, where that can be said; and how often others are run natively and in the VM,
 /// where a run takes some ten times as long.
 const RUN_NS: [u64; 2] = [700_000_000, 1_500_000_000];
-const RUNS: [u32; 2] = [6, 1];
+const RUNS: [u32; 2] = [30, 3];
 
 /// The file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct References {
     prepare: String,
-    kernels: Vec<Names>,
-    computations: Vec<Names>,
     command: Vec<CommandReference>,
     model: Vec<ModelReference>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Names {
-    names: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,7 +50,6 @@ struct ModelReference {
 /// One that can be run.
 struct Runnable {
     name: String,
-    piece: bool,
     spec: WorkloadSpec,
 }
 
@@ -69,8 +60,8 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure>
             .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))?,
         None => REFERENCES.to_owned(),
     };
-    let file: References =
-        toml::from_str(&text).map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))?;
+    let file: References = toml::from_str(&text)
+        .map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))?;
     let runnable = runnable(&file)?;
     let parent = there.target_dir.clone().map_or_else(std::env::current_dir, Ok)?;
     let folder = Folder::new(&parent, &file.prepare)?;
@@ -88,7 +79,6 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure>
             (Ok(reference), Ok(subject)) => references.push(Reference {
                 name: one.name.clone(),
                 workers: one.spec.workload.threads(),
-                piece: one.piece,
                 reference,
                 subject,
             }),
@@ -104,23 +94,15 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure>
 fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
     let wrong = |name: &str, error: String| Failure::message(Kind::Other, format!("{name}: {error}"));
     let mut all = Vec::new();
-    let pieces = [("system", &file.kernels), ("cpu:threads=1", &file.computations)];
-    for (workload, names) in pieces {
-        for name in names.iter().flat_map(|names| &names.names) {
-            let separator = if workload.contains(':') { ',' } else { ':' };
-            let spec = parse_workload(&format!("{workload}{separator}kernels={name}"));
-            let spec = spec.map_err(|error| wrong(name, error.to_string()))?;
-            all.push(Runnable { name: name.clone(), piece: true, spec });
-        }
-    }
     for CommandReference { name, words, .. } in &file.command {
         let spec = WorkloadSpec::new(Workload::Command(CommandSpec::new(words.clone())));
-        all.push(Runnable { name: name.clone(), piece: false, spec });
+        all.push(Runnable { name: name.clone(), spec });
     }
     for ModelReference { name, text } in &file.model {
-        let read = read_filebench(name, text.as_bytes(), &[]).map_err(|error| wrong(name, error.to_string()))?;
+        let read =
+            read_filebench(name, text.as_bytes(), &[]).map_err(|error| wrong(name, error.to_string()))?;
         let spec = WorkloadSpec::new(Workload::Files(FileSpec::new(FileLoad::Model(read.model))));
-        all.push(Runnable { name: name.clone(), piece: false, spec });
+        all.push(Runnable { name: name.clone(), spec });
     }
     Ok(all)
 }
@@ -128,7 +110,8 @@ fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
 fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
     let mut all: Vec<CarriedFile> = Vec::new();
     for command in &file.command {
-        let packed = pack(&command.words[0], &command.with).map_err(|error| Failure::new(Kind::Target, error))?;
+        let packed =
+            pack(&command.words[0], &command.with).map_err(|error| Failure::new(Kind::Target, error))?;
         for file in packed {
             if !all.iter().any(|known| known.path == file.path) {
                 all.push(file);
@@ -138,15 +121,13 @@ fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
     Ok(all)
 }
 
-/// Runs one on one side; 0 is the reference, which counts.
+/// Runs one on one side; 0 is the reference.
 fn run(machine: &mut There, one: &Runnable, side: usize) -> Result<ReferenceRun, String> {
-    let mut spec = WorkloadSpec { runs: 1, count: side == 0, ..one.spec.clone() };
+    let mut spec = WorkloadSpec { runs: 1, ..one.spec.clone() };
     match &mut spec.workload {
-        Workload::System(system) => system.kernel_ns = RUN_NS[side],
-        Workload::Cpu(cpu) => cpu.kernel_ns = RUN_NS[side],
         Workload::Files(files) => files.run_ns = RUN_NS[side],
         Workload::Command(_) => spec.runs = RUNS[side],
-        Workload::Memory(_) => {}
+        Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) => {}
     }
     let outcome = machine.run(spec).map_err(|error| format!("{error:#}"))?.outcome;
     of(&outcome).ok_or_else(|| {
@@ -199,7 +180,7 @@ mod tests {
         let file: References = toml::from_str(REFERENCES).unwrap();
         let all = runnable(&file).unwrap();
         let names: std::collections::BTreeSet<&str> = all.iter().map(|one| one.name.as_str()).collect();
-        assert!(names.len() == all.len() && all.iter().filter(|one| !one.piece).count() >= 12);
+        assert!(names.len() == all.len() && all.len() >= 12);
         for one in &all {
             one.spec.validate().unwrap();
         }

@@ -22,7 +22,6 @@ mod matching;
 pub mod mva;
 pub mod queueing;
 pub mod ratio;
-mod least_squares;
 mod sampling;
 mod scaling;
 pub mod trials;

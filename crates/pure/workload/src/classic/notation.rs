@@ -7,7 +7,9 @@ use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_durat
 
 use crate::files::FileSpec;
 
-use super::{CpuKernel, CpuSpec, MemorySpec, Stores, SystemKernel, SystemSpec, Workload, WorkloadError, WorkloadSpec};
+use super::{
+    CpuKernel, CpuSpec, MemorySpec, Stores, SystemKernel, SystemSpec, Workload, WorkloadError, WorkloadSpec,
+};
 
 /// A text that is no workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

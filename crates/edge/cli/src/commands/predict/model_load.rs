@@ -24,18 +24,13 @@ const TIME_NS: u64 = 3_000_000_000;
 const SECTOR_BYTES: f64 = 512.0;
 
 /// Runs it on both sides.
-pub fn run(
-    profile: &Profile,
-    compute: Compute,
-    there: &ThereArgs,
-    vcpus: u32,
-) -> Result<ModelRuns, Failure> {
+pub fn run(profile: &Profile, compute: Compute, there: &ThereArgs, vcpus: u32) -> Result<ModelRuns, Failure> {
     let usage = |message: &str| Failure::message(Kind::Usage, message.to_owned());
-    let workers = *profile
-        .workers
-        .value()
-        .ok_or_else(|| usage("--run-model: the profile does not say how many workers there are (profile --workers N)"))?;
-    let access = access(profile).ok_or_else(|| usage("--run-model: the profile does not say how large operations are"))?;
+    let workers = *profile.workers.value().ok_or_else(|| {
+        usage("--run-model: the profile does not say how many workers there are (profile --workers N)")
+    })?;
+    let access = access(profile)
+        .ok_or_else(|| usage("--run-model: the profile does not say how large operations are"))?;
     let here = std::env::current_dir()?;
     let folder = there.target_dir.as_deref().unwrap_or(&here);
     let name = format!("model-load-{}", std::process::id());
@@ -124,7 +119,9 @@ fn search(
         }
         None => None,
     };
-    found.ok_or_else(|| Failure::message(Kind::Measured, "--run-model: no run of the model load came to an end"))
+    found.ok_or_else(|| {
+        Failure::message(Kind::Measured, "--run-model: no run of the model load came to an end")
+    })
 }
 
 fn thinking(machine: &mut dyn Machine, load: &LoadSpec, think_ns: f64) -> Result<ModelRun, Failure> {

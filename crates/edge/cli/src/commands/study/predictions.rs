@@ -11,14 +11,12 @@ use serde::Deserialize;
 use virtbench_lab::host_facts;
 use virtbench_model::Prediction;
 use virtbench_model::predict::trials::Trial;
-use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
+use virtbench_model::predict::{Inputs, Rounding, predict};
 use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
     Band, Capacity, Costs, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
 use virtbench_report::{trials_csv, trials_html, trials_takeaway};
-
-use virtbench_workload::WorkloadSpec;
 
 use crate::args::predictions::PredictionsArgs;
 use crate::args::there::VerifyArgs;
@@ -173,7 +171,7 @@ fn predicted(
         costs: Some(costs),
         compute: None,
         subject_processors: Some(args.vcpus),
-        method: Some(PredictionMethod::Scaling),
+        method: args.method.method(),
         rounding: Rounding::Exact,
         seed: u64::from(trial),
     };
@@ -186,14 +184,14 @@ fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     if let Some(spec) = own_workload(&case.command) {
         let mut machine = There::native(work.to_owned())?;
         let before_s = kernel_threads_s();
-        let measured = machine.run(WorkloadSpec { count: true, ..spec });
+        let measured = machine.run(spec);
         let threads_s = kernel_threads_s() - before_s;
         machine.end();
         return own_profile(case, measured?.outcome, threads_s);
     }
     let before = std::env::current_dir()?;
     std::env::set_current_dir(work)?;
-    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false };
+    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, count: false };
     let profiled = profile::profile_command(&case.command, case.metric.as_deref(), limits);
     std::env::set_current_dir(before)?;
     let mut profiled = profiled?;
@@ -219,7 +217,10 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
     let (user, system) = (percent(0), percent(1));
     let copied = Figure::known(outcome.bytes as f64 / seconds, Source::Derived);
     let elapsed_ns = outcome.elapsed_ns;
-    let outcome_footprint = outcome.footprint.clone().map_or_else(no_footprint, |footprint| Figure::known(footprint, Source::PerfEvents));
+    let outcome_footprint = outcome
+        .footprint
+        .clone()
+        .map_or_else(no_footprint, |footprint| Figure::known(footprint, Source::PerfEvents));
     let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
     let value =
         throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput"))?;

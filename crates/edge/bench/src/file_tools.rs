@@ -100,27 +100,35 @@ pub fn compare(rounds: usize, directory: &Path) -> Result<Vec<Verdict>> {
             }
         }
         for (name, pairs) in &pairs {
-            verdicts.push(line(&format!("{}: {name}", tool.name), pairs));
+            verdicts.extend(line(&format!("{}: {name}", tool.name), pairs, rounds));
         }
     }
     Ok(verdicts)
 }
 
-fn line(name: &str, pairs: &[(f64, f64)]) -> Verdict {
+/// Prints a figure's line and judges it. What a tool called too quick to be timed in some rounds it printed in its slow
+/// ones only: no ratio can be judged by those.
+fn line(name: &str, pairs: &[(f64, f64)], rounds: usize) -> Option<Verdict> {
     let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| ours / theirs).collect();
     let (low, high) = ratios.iter().fold((f64::MAX, f64::MIN), |(l, h), r| (l.min(*r), h.max(*r)));
     let ratio = median(ratios);
-    let kept = AGREEMENT.contains(&ratio);
+    let verdict = match (pairs.len() == rounds, AGREEMENT.contains(&ratio)) {
+        (false, _) => None,
+        (true, true) => Some(Verdict::Kept),
+        (true, false) => Some(Verdict::Broken),
+    };
+    let said = match verdict {
+        None => format!("not judged: the tool timed it in {} of {rounds} rounds", pairs.len()),
+        Some(Verdict::Kept) => format!("{}-{} kept", AGREEMENT.start(), AGREEMENT.end()),
+        Some(Verdict::Broken) => format!("{}-{} BROKEN", AGREEMENT.start(), AGREEMENT.end()),
+    };
     println!(
-        "{name:<44} {:>10.1} {:>10.1} {ratio:>8.3} {:>15}  {}-{} {}",
+        "{name:<44} {:>10.1} {:>10.1} {ratio:>8.3} {:>15}  {said}",
         median(pairs.iter().map(|pair| pair.0).collect()),
         median(pairs.iter().map(|pair| pair.1).collect()),
         format!("{low:.2} to {high:.2}"),
-        AGREEMENT.start(),
-        AGREEMENT.end(),
-        if kept { "kept" } else { "BROKEN" }
     );
-    if kept { Verdict::Kept } else { Verdict::Broken }
+    verdict
 }
 
 /// Our figures: MB/s (a million bytes) where they are bytes a second, else as they are; times in ms.

@@ -120,6 +120,6 @@ fn grid_memory(folder: &Path) -> Result<f64> {
 fn seven_vms(folder: &Path) -> Result<f64> {
     let mut command = Command::new(virtbench());
     command.args(["study", "neighbours", "--vms", "7", "--memory", "1GiB", "--repetitions", "1"]);
-    command.args(["--workload", "memory:kernel=100ms,runs=1,ballast=768MiB,array=16MiB", "--out"]);
+    command.args(["--workload", "memory:kernel=100ms,runs=1,ballast=640MiB,array=16MiB", "--out"]);
     peak_bytes_of_all(command.arg(folder.join("seven")), SEVEN_LIMIT).context("seven VMs")
 }

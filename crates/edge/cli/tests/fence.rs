@@ -58,6 +58,9 @@ fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
     let config = folder.path().join("fence.toml");
     std::fs::write(&config, "slots = 0\n").unwrap();
     let config = config.to_str().unwrap();
+    let overlapping = folder.path().join("overlapping.toml");
+    std::fs::write(&overlapping, "stride_bytes = 1_000_000\n").unwrap();
+    let overlapping = overlapping.to_str().unwrap();
     for (arguments, named) in [
         (vec!["--rpm", "0"], "--rpm"),
         (vec!["--figure", "9"], "--figure"),
@@ -66,6 +69,52 @@ fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
         (vec!["--replications", "0"], "--replications"),
         (vec!["--figure", "5", "--workload", "webserver"], "figure"),
         (vec!["--config", config], "slots"),
+        (vec!["--config", overlapping, "--figure", "1", "--workload", "webserver"], "disks 0 and 1 overlap"),
+    ] {
+        let output = simulate(&arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert!(error.contains(named), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn recorded_machines_are_replayed_on_every_way_of_storing() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, per_second: u64| {
+        let path = folder.path().join(name);
+        let ops = (0..10 * per_second)
+            .map(|n| format!("{},{},4096,read\n", n * 1_000_000 / per_second, n * 7919 % 65536 * 4096));
+        std::fs::write(&path, "time_us,offset,size,operation\n".to_owned() + &ops.collect::<String>())
+            .unwrap();
+        path.display().to_string()
+    };
+    let (light, heavy) = (write("light.csv", 4), write("heavy.csv", 80));
+    let page = folder.path().join("page.html");
+    let two = ["--trace", &light, "--trace", &heavy, "--replications", "2", "--json"];
+    let output = simulate(&[&two[..], &["--html", page.to_str().unwrap()]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let deviation = |system: &str| {
+        let rows = report["rows"].as_array().unwrap().iter();
+        let mut rows = rows.filter(|row| row["system"] == system && row["trace"] == light.as_str());
+        rows.next().unwrap()["response_deviation"]["mean"].as_f64().unwrap()
+    };
+    assert!(deviation("HDD") > 2.0 * deviation("SSD+NWC"), "{report}");
+    assert!(std::fs::read_to_string(&page).unwrap().contains("heavy.csv"));
+
+    // A trace out of order is sorted, which is said; what is no trace is refused with its line.
+    let shuffled = folder.path().join("shuffled.csv");
+    std::fs::write(&shuffled, "time_us,offset,size,operation\n9,0,4096,read\n3,4096,4096,write\n").unwrap();
+    let output = simulate(&["--trace", shuffled.to_str().unwrap(), "--replications", "1"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("line 3 is earlier"), "{said}");
+    std::fs::write(&shuffled, "time_us,offset,size,operation\n9,0,4096,juggle\n").unwrap();
+    for (arguments, named) in [
+        (vec!["--trace", shuffled.to_str().unwrap()], "line 2"),
+        (vec!["--trace", &light, "--pace", "max"], "a speed"),
+        (vec!["--trace", &light, "--figure", "1"], "--figure"),
+        (vec!["--pace", "2x"], "--trace"),
     ] {
         let output = simulate(&arguments);
         let error = String::from_utf8_lossy(&output.stderr);

@@ -148,7 +148,7 @@ impl Guest {
         for (index, disk) in config.disks.iter().enumerate() {
             let mut socket = None;
             if disk.is_served() {
-                let (server, client) = StorageDaemon::start(disk)?;
+                let (server, client) = StorageDaemon::start(disk, config.vcpus)?;
                 socket = Some(client.as_raw_fd());
                 servers.push(server);
                 inherited.push(client);

@@ -45,8 +45,8 @@ pub(crate) struct StorageDaemon {
 }
 
 impl StorageDaemon {
-    /// Starts it; also returns the connection that its client is to inherit.
-    pub(crate) fn start(disk: &GuestDisk) -> Result<(Self, OwnedFd), MachineError> {
+    /// Starts it for a guest of so many processors; also returns the connection that its client is to inherit.
+    pub(crate) fn start(disk: &GuestDisk, vcpus: u32) -> Result<(Self, OwnedFd), MachineError> {
         let failed = |source| MachineError::Start { program: PROGRAM.into(), source };
         let program = find_storage_daemon().map_err(|error| failed(io::Error::other(error)))?;
         let (listener, client) = listener_with_client().map_err(failed)?;
@@ -70,9 +70,9 @@ impl StorageDaemon {
                 format!("type=nbd,{common},name={EXPORT}{export}"),
             ]),
             Transport::VhostUser => {
-                if let Some(queues) = settings.queues {
-                    export.push_str(&format!(",num-queues={queues}"));
-                }
+                // QEMU asks for a queue for each processor, as it does of its own virtio disks; the daemon would
+                // offer one.
+                export.push_str(&format!(",num-queues={}", settings.queues.unwrap_or(vcpus)));
                 arguments.extend([
                     "--export".to_owned(),
                     format!("type=vhost-user-blk,{common},{socket}{export}"),

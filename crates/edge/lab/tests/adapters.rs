@@ -23,10 +23,15 @@ fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
 
 /// A booted guest whose only disk is `directory/disk` behind `adapter`.
 fn boot(adapter: &str, settings: &str, directory: &Path) -> Box<dyn Machine> {
-    or_mend(start(find_adapter(adapter).unwrap(), settings, directory))
+    or_mend(start(find_adapter(adapter).unwrap(), settings, 1, directory))
 }
 
-fn start(adapter: &'static Adapter, settings: &str, directory: &Path) -> Result<Box<dyn Machine>, LabError> {
+fn start(
+    adapter: &'static Adapter,
+    settings: &str,
+    vcpus: u32,
+    directory: &Path,
+) -> Result<Box<dyn Machine>, LabError> {
     or_mend(or_mend(Qemu::find()).check_adapter(adapter));
     let image = or_mend(GuestImage::new(&or_mend(find_kernel(None)), &[adapter]));
     let path = directory.join("disk");
@@ -52,7 +57,8 @@ fn start(adapter: &'static Adapter, settings: &str, directory: &Path) -> Result<
         not_honoured: Vec::new(),
     };
     let facts = AcceleratorFacts { name: "tcg".into(), why: "a test".into() };
-    let config = GuestConfig::new(Accelerator::Tcg);
+    let mut config = GuestConfig::new(Accelerator::Tcg);
+    config.vcpus = vcpus;
     let vm = Vm::new(adapter.name, or_mend(Qemu::find()), image, facts, config, disk);
     vm.with_setup(asked).start()
 }
@@ -126,6 +132,18 @@ fn settings_are_seen_from_inside_the_guest() {
 }
 
 #[test]
+fn a_virtio_disk_has_a_queue_for_each_processor_whoever_serves_it() {
+    for name in ["virtio-blk", "vhost-user-blk"] {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut machine = or_mend(start(find_adapter(name).unwrap(), "", 2, directory.path()));
+        let found = machine.setup().unwrap().found.unwrap();
+        assert_eq!(found.queues, Some(2), "{name}: {found:?}");
+        assert_eq!(load(machine.as_mut()).outcome.errors, 0, "{name}");
+        machine.shut_down();
+    }
+}
+
+#[test]
 fn a_stopped_guest_uses_no_processor_and_goes_on() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut machine = boot("nvme", "", directory.path());
@@ -148,6 +166,6 @@ fn a_disk_that_does_not_appear_is_named_within_a_limit() {
     // The driver of another disk: the guest has it and finds nothing to drive.
     static LOST: Adapter = Adapter { disk_prefix: "nowhere", ..*DEFAULT_ADAPTER };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let error = start(&LOST, "", directory.path()).err().unwrap().to_string();
+    let error = start(&LOST, "", 1, directory.path()).err().unwrap().to_string();
     assert!(error.contains("no disk named nowhere* appeared within 15 s; there are: vda"), "{error}");
 }

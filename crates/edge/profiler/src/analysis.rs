@@ -288,9 +288,7 @@ impl Analysis {
         self.summary.depth_per_worker = quantile(&at_depth, DEPTH_QUANTILE);
         let (idle_s, idles) = workers()
             .fold((0.0, 0), |(seconds, count), thread| (seconds + thread.idle_s, count + thread.idles));
-        // Where operations overlapped now and then there are fewer pauses than operations.
-        let pauses = idles.max(workers().map(|thread| thread.operations).sum());
-        self.summary.think_s = (idles > 0).then(|| idle_s / pauses as f64);
+        self.summary.think_s = (idles > 0).then(|| idle_s / idles as f64);
         let responses = self.summary.responses;
         self.summary.response_s = (responses > 0).then(|| self.response_s / responses as f64);
         self.summary.busy_s = self.summary.response_s.unwrap_or(0.0) * operations as f64;

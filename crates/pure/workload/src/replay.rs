@@ -68,7 +68,8 @@ pub enum Pace {
 impl Pace {
     /// When something recorded at `time_ns` is due, in nanoseconds since the replay began.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    pub(crate) fn due_ns(self, time_ns: u64) -> u64 {
+    #[must_use]
+    pub fn due_ns(self, time_ns: u64) -> u64 {
         match self {
             Self::Max => 0,
             Self::Speed(1.0) => time_ns,

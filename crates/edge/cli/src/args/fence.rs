@@ -7,6 +7,7 @@ use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_fence_sim::experiment::{Figure, Saturating};
 use virtbench_units::parse_duration_ns;
+use virtbench_workload::Pace;
 
 /// What to do with a fence.
 #[derive(Debug, Subcommand)]
@@ -45,6 +46,7 @@ Examples:
   virtbench fence simulate
   virtbench fence simulate --html fence.html
   virtbench fence simulate --figure 1 --workload fileserver --rpm 15000
+  virtbench fence simulate --trace web.csv --trace database.csv --html traces.html
   virtbench fence simulate --json | jq '.rows[] | select(.outside_band > 0)'")]
 pub struct SimulateArgs {
     /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8, own [default: all]
@@ -53,6 +55,13 @@ pub struct SimulateArgs {
     /// Only this workload; may be repeated: fileserver, mailserver, webserver [default: all]
     #[arg(long, value_name = "NAME")]
     pub workload: Vec<Personality>,
+    /// Instead of the paper's figures, what a recorded trace of each machine meets: virtbench's CSV or fio's iolog
+    /// (see docs/formats.md); repeated, once for each machine
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["figure", "workload"])]
+    pub trace: Vec<PathBuf>,
+    /// How fast traces are replayed: recorded, or a speed such as 2x
+    #[arg(long, value_name = "PACE", default_value = "recorded", requires = "trace")]
+    pub pace: Pace,
     #[command(flatten)]
     pub world: WorldArgs,
     /// Write the page with figures here

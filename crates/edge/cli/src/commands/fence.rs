@@ -7,6 +7,7 @@ mod page;
 mod parallel;
 mod plan;
 mod reasons;
+mod replay;
 mod serve;
 mod settings;
 mod simulate;

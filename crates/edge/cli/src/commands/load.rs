@@ -15,7 +15,7 @@ mod report;
 mod settle;
 mod spec;
 mod table;
-mod trace;
+pub mod trace;
 
 use clap::ArgMatches;
 

@@ -51,6 +51,13 @@ pub struct Case {
 pub struct VmResult {
     /// Its threads, think time and aim.
     pub paced: Paced,
+    /// What it did alone and in company.
+    pub figures: Compared,
+}
+
+/// One machine alone and in company.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
     /// Accesses a second alone and in company.
     pub throughput: [Estimate; 2],
     /// Mean response time alone and in company, milliseconds.
@@ -176,7 +183,10 @@ pub(super) fn measure(
         events += outcome.events.total();
         outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
     }
-    let results = (0..vms).map(|vm| vm_result(paced[vm], &alone[vm], &together[vm], settings.seed));
+    let results = (0..vms).map(|vm| {
+        let figures = compare(&alone[vm], &together[vm], settings.seed)?;
+        Some(VmResult { paced: paced[vm], figures })
+    });
     Ok((results.collect(), events))
 }
 
@@ -193,7 +203,7 @@ impl Sample {
     }
 }
 
-pub(super) fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], seed: u64) -> Option<VmResult> {
+pub(super) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Option<Compared> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
         mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
     };
@@ -204,8 +214,7 @@ pub(super) fn vm_result(paced: Paced, alone: &[Sample], together: &[Sample], see
             pairs.map(|(alone, together)| signed_percent(figure(alone), figure(together))).collect();
         absolute(mean_interval(&signed, seed)?)
     };
-    Some(VmResult {
-        paced,
+    Some(Compared {
         throughput: both(|sample| sample.per_second)?,
         response_ms: both(|sample| sample.mean_ms)?,
         throughput_deviation: deviation(|sample| sample.per_second)?,

@@ -113,10 +113,10 @@ impl Metric {
 
     fn of(self, vm: &VmResult) -> Estimate {
         match self {
-            Self::ThroughputDeviation => vm.throughput_deviation,
-            Self::ResponseDeviation => vm.response_deviation,
-            Self::ResponseAloneMs => vm.response_ms[0],
-            Self::ResponseTogetherMs => vm.response_ms[1],
+            Self::ThroughputDeviation => vm.figures.throughput_deviation,
+            Self::ResponseDeviation => vm.figures.response_deviation,
+            Self::ResponseAloneMs => vm.figures.response_ms[0],
+            Self::ResponseTogetherMs => vm.figures.response_ms[1],
         }
     }
 
@@ -201,7 +201,7 @@ const NWC: Sharing = Sharing::Slots(SLOT_MS);
 const FENCE: System = System::new(Store::Partitioned { hit_percent: HIT }, NWC);
 
 /// Table 1's rows and the two baselines, in the order of Figure 5.
-const VARIANTS: [(&str, System); 8] = [
+pub const VARIANTS: [(&str, System); 8] = [
     ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
     ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
     ("HDD+NWC", System::new(Store::Hdd, NWC)),

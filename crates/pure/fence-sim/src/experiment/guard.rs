@@ -8,7 +8,7 @@ use virtbench_fence::{DiskId, SchedulerConfig};
 use virtbench_model::Estimate;
 use virtbench_units::SeedSequence;
 
-use super::case::{Case, CaseError, Sample, VmResult, vm_result};
+use super::case::{Case, CaseError, Sample, VmResult, compare};
 use super::load::{Load, Saturated, Site};
 use super::pace::{Paced, closed};
 use super::settings::Settings;
@@ -64,7 +64,9 @@ impl GuardResult {
     /// The predictable machine whose response time moves most.
     #[must_use]
     pub fn worst(&self) -> Option<&VmResult> {
-        self.vms.iter().max_by(|a, b| a.response_deviation.mean.total_cmp(&b.response_deviation.mean))
+        self.vms
+            .iter()
+            .max_by(|a, b| a.figures.response_deviation.mean.total_cmp(&b.figures.response_deviation.mean))
     }
 }
 
@@ -123,7 +125,10 @@ impl Guard {
                 }
             }
         }
-        let results = (0..PREDICTABLE).map(|vm| vm_result(paced[vm], &without[vm], &with[vm], settings.seed));
+        let results = (0..PREDICTABLE).map(|vm| {
+            let figures = compare(&without[vm], &with[vm], settings.seed)?;
+            Some(VmResult { paced: paced[vm], figures })
+        });
         let vms = results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(name()))?;
         let best_effort =
             virtbench_model::mean_interval(&got, settings.seed).ok_or_else(|| CaseError::Nothing(name()))?;

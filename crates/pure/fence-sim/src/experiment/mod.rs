@@ -12,17 +12,19 @@ mod load;
 mod pace;
 mod plan;
 mod published;
+mod replay;
 mod settings;
 mod system;
 
-pub use case::{Case, CaseError, CaseResult, VmResult, deviation_percent};
-pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row};
+pub use case::{Case, CaseError, CaseResult, Compared, VmResult, deviation_percent};
+pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row, VARIANTS};
 pub use findings::{Finding, findings};
 pub use guard::{Guard, GuardResult};
 pub use load::{Load, Saturated, Site};
 pub use pace::{Bench, Paced};
 pub use plan::{Layout, Plan, PlanError, Targets, Trial, front, plans, survivors};
 pub use published::{Published, published};
+pub use replay::{ReplayError, Replayed, Replays};
 pub use settings::{Saturating, Settings, SettingsError};
 pub use system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
 

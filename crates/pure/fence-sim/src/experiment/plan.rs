@@ -191,12 +191,13 @@ impl Plan {
         let nothing = || CaseError::Nothing(self.system.name());
         let most =
             |of: &dyn Fn(&VmResult) -> Estimate| vms.iter().map(of).max_by(|a, b| a.mean.total_cmp(&b.mean));
-        let reached = vms.iter().zip(&targets.loads).map(|(vm, load)| scaled(vm.throughput[1], 1.0 / load));
+        let reached =
+            vms.iter().zip(&targets.loads).map(|(vm, load)| scaled(vm.figures.throughput[1], 1.0 / load));
         Ok(Trial {
             plan: *self,
             cache_bytes: u64::from(bench.cache_blocks) * 4096,
-            deviation: most(&|vm| vm.response_deviation).ok_or_else(nothing)?,
-            response_ms: most(&|vm| vm.response_ms[1]).ok_or_else(nothing)?,
+            deviation: most(&|vm| vm.figures.response_deviation).ok_or_else(nothing)?,
+            response_ms: most(&|vm| vm.figures.response_ms[1]).ok_or_else(nothing)?,
             reached: reached.min_by(|a, b| a.mean.total_cmp(&b.mean)).ok_or_else(nothing)?,
         })
     }

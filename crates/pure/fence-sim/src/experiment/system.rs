@@ -14,7 +14,7 @@ use crate::disk::Order;
 use crate::world::{Span, WorldConfig};
 
 /// Longest request of a guest: what Linux's readahead and block layer made of file accesses then.
-const MAX_REQUEST_BYTES: u32 = 128 << 10;
+pub(super) const MAX_REQUEST_BYTES: u32 = 128 << 10;
 
 /// The fewest virtual disks that the devices are divided among.
 const LEAST_PARTITIONS: usize = 4;
@@ -155,6 +155,14 @@ impl System {
         }
     }
 
+    /// Size of each of so many virtual disks. They are as large on either device: what fits the smaller one, which
+    /// in the paper held all four of them (section 5).
+    #[must_use]
+    pub fn disk_bytes(&self, settings: &Settings, disks: usize) -> u64 {
+        let fits = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
+        settings.disk_bytes.unwrap_or(fits / disks.max(LEAST_PARTITIONS) as u64)
+    }
+
     /// A world of this system with a virtual disk for each client, and `cache_blocks` blocks of 4 KiB of
     /// cache for each where it has a cache.
     #[must_use]
@@ -178,10 +186,7 @@ impl System {
                 Backing::Cached(cache(CachePartitions::PerDisk(vec![cache_blocks; clients.len()])))
             }
         };
-        // Virtual disks are as large on either device: what fits the smaller one, which in the paper held
-        // all four of them (section 5).
-        let fits = settings.hdd.capacity_bytes.min(settings.ssd.capacity_bytes);
-        let size_bytes = settings.disk_bytes.unwrap_or(fits / clients.len().max(LEAST_PARTITIONS) as u64);
+        let size_bytes = self.disk_bytes(settings, clients.len());
         let scheduler = match self.sharing {
             Sharing::Fifo => SchedulerConfig::Fifo,
             Sharing::Fair => SchedulerConfig::FairQueue(FairConfig {

@@ -66,9 +66,9 @@ pub fn row(guard: Guard, load: &Load, result: &GuardResult) -> Option<GuardRow> 
     Some(GuardRow {
         workload,
         guard,
-        response_deviation: deviation(|vm| vm.response_deviation)?,
-        throughput_deviation: deviation(|vm| vm.throughput_deviation)?,
-        low_response_ms: result.vms.first()?.response_ms.map(Value::from),
+        response_deviation: deviation(|vm| vm.figures.response_deviation)?,
+        throughput_deviation: deviation(|vm| vm.figures.throughput_deviation)?,
+        low_response_ms: result.vms.first()?.figures.response_ms.map(Value::from),
         best_effort: result.best_effort.into(),
     })
 }

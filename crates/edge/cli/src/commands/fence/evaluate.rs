@@ -5,7 +5,6 @@
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-use indicatif::ProgressBar;
 use virtbench_fence_sim::calibrate::{Calibration, calibrate};
 use virtbench_fence_sim::experiment::{
     Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Saturated, Settings, Site,
@@ -54,22 +53,22 @@ impl Evaluation {
     /// Does all of `work`.
     pub fn of(work: &[(Experiment, Settings)], jobs: Option<usize>) -> Result<Self, Failure> {
         let settings = || work.iter().map(|(_, settings)| *settings);
-        let calibrations = Known::of(settings().map(alike), jobs, None, calibrated)?;
+        let calibrations = Known::of(settings().map(alike), jobs, "calibrations", calibrated)?;
         let predictors = |settings: &Settings| calibrations.get(&alike(*settings)).map(|one| &one.predictors);
         let sites = work.iter().flat_map(|(experiment, settings)| {
             [experiment.site(), experiment.load().site].map(|site| (site, *settings))
         });
         let saturated: Known<(Site, Settings), Saturated> =
-            Known::of(sites, jobs, None, |(site, settings)| {
+            Known::of(sites, jobs, "saturations", |(site, settings)| {
                 site.saturate(settings, predictors(settings)?).map_err(failure)
             })?;
         let loads = work.iter().map(|(experiment, settings)| (experiment.load(), *settings));
-        let paced: Known<(Load, Settings), Vec<Paced>> = Known::of(loads, jobs, None, |(load, settings)| {
-            let saturated = saturated.get(&(load.site, *settings))?;
-            load.pace(settings, predictors(settings)?, saturated).map_err(failure)
-        })?;
-        let progress = progress::bar(0, "experiments");
-        let measured = Known::of(work.iter().cloned(), jobs, Some(&progress), |(experiment, settings)| {
+        let paced: Known<(Load, Settings), Vec<Paced>> =
+            Known::of(loads, jobs, "machines' loads", |(load, settings)| {
+                let saturated = saturated.get(&(load.site, *settings))?;
+                load.pace(settings, predictors(settings)?, saturated).map_err(failure)
+            })?;
+        let measured = Known::of(work.iter().cloned(), jobs, "experiments", |(experiment, settings)| {
             let saturated = saturated.get(&(experiment.site(), *settings))?;
             let paced = paced.get(&(experiment.load(), *settings))?;
             let predictors = predictors(settings)?;
@@ -83,7 +82,6 @@ impl Evaluation {
             }
             .map_err(failure)
         });
-        progress.finish_and_clear();
         Ok(Self(measured?))
     }
 
@@ -111,7 +109,7 @@ impl<T: PartialEq + Sync, R: Send> Known<T, R> {
     fn of(
         items: impl Iterator<Item = T>,
         jobs: Option<usize>,
-        progress: Option<&ProgressBar>,
+        what: &'static str,
         work: impl Fn(&T) -> Result<R, Failure> + Sync,
     ) -> Result<Self, Failure> {
         let mut distinct: Vec<T> = Vec::new();
@@ -120,11 +118,10 @@ impl<T: PartialEq + Sync, R: Send> Known<T, R> {
                 distinct.push(item);
             }
         }
-        if let Some(progress) = progress {
-            progress.set_length(distinct.len() as u64);
-        }
-        let done = || progress.iter().for_each(|progress| progress.inc(1));
-        let results = parallel::in_order(&distinct, threads(jobs), done, work);
+        let progress = progress::bar(distinct.len() as u64, what);
+        progress.tick();
+        let results = parallel::in_order(&distinct, threads(jobs), || progress.inc(1), work);
+        progress.finish_and_clear();
         let results = results.into_iter().map(finished).collect::<Result<Vec<R>, _>>()?;
         Ok(Self(distinct.into_iter().zip(results).collect()))
     }

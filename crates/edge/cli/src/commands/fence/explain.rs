@@ -118,10 +118,10 @@ impl Change {
             changed: self.name,
             workload: self.bar.case.workload,
             system: self.bar.label.clone(),
-            throughput_deviation: low.throughput_deviation.mean,
-            response_deviation: low.response_deviation.mean,
-            response_alone_ms: low.response_ms[0].mean,
-            response_together_ms: low.response_ms[1].mean,
+            throughput_deviation: low.figures.throughput_deviation.mean,
+            response_deviation: low.figures.response_deviation.mean,
+            response_alone_ms: low.figures.response_ms[0].mean,
+            response_together_ms: low.figures.response_ms[1].mean,
         })
     }
 }

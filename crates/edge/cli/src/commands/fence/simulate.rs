@@ -15,13 +15,16 @@ use super::beyond::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
 use super::explain::{self, Explanation};
 use super::reasons::Miss;
-use super::{page, reasons, settings, table};
+use super::{page, reasons, replay, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
     let settings = settings::settings(&args.world)?;
+    if !args.trace.is_empty() {
+        return replay::execute(args, &settings);
+    }
     let figures = chosen(&args.figure, &Figure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
     let bars: Vec<Bar> = figures.iter().flat_map(|figure| figure.bars(&workloads)).collect();

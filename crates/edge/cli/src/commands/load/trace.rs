@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use virtbench_formats::trace::read_trace;
+use virtbench_formats::trace::{Trace, read_trace};
 use virtbench_units::format_duration_ns;
 use virtbench_workload::{LoadSpec, MAX_PHASE_NS, Recording};
 
@@ -16,6 +16,19 @@ use crate::exit::{Failure, Kind};
 
 /// How long a trace may take that is replayed as fast as possible and without --time.
 const MAX_UNPACED_NS: u64 = 24 * 3_600_000_000_000;
+
+/// Reads a trace's file.
+///
+/// # Errors
+/// It cannot be read, with the line.
+pub fn read_file(path: &Path) -> Result<Trace, Failure> {
+    let file = File::open(path).map_err(|error| refused(path, format!("cannot be opened: {error}")))?;
+    read_trace(BufReader::new(file)).map_err(|error| refused(path, error.to_string()))
+}
+
+fn refused(path: &Path, why: String) -> Failure {
+    Failure::message(Kind::Usage, format!("--trace {}: {why}", path.display()))
+}
 
 /// Reads the trace into the load that the options make.
 ///
@@ -28,9 +41,7 @@ pub fn read(
     matches: Option<&ArgMatches>,
 ) -> Result<Plan, Failure> {
     let name = path.display().to_string();
-    let usage = |why: String| Failure::message(Kind::Usage, format!("--trace {name}: {why}"));
-    let file = File::open(path).map_err(|error| usage(format!("cannot be opened: {error}")))?;
-    let trace = read_trace(BufReader::new(file)).map_err(|error| usage(error.to_string()))?;
+    let trace = read_file(path)?;
     let recording = Recording::new(name.clone(), args.trace.pace, trace.ops);
     let explicit = |name: &str| {
         matches.is_some_and(|matches| matches.value_source(name) == Some(ValueSource::CommandLine))
@@ -42,9 +53,10 @@ pub fn read(
     };
     if !explicit("time") && whole_ns > MAX_PHASE_NS {
         let length = format_duration_ns(whole_ns);
-        return Err(usage(format!(
-            "it takes {length} at this pace, longer than a week: raise --pace or give --time"
-        )));
+        return Err(refused(
+            path,
+            format!("it takes {length} at this pace, longer than a week: raise --pace or give --time"),
+        ));
     }
     let load = LoadSpec {
         access: recording.access(),

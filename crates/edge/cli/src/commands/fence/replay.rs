@@ -1,0 +1,215 @@
+//! `virtbench fence simulate --trace`: recorded machines on every way of storing.
+
+use std::fs;
+use std::io::Write;
+
+use anyhow::Context;
+use serde::Serialize;
+use virtbench_fence_sim::experiment::{
+    Compared, Pacing, Replayed, Replays, Settings, Sharing, Store, System, VARIANTS,
+};
+use virtbench_model::Estimate;
+use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
+use virtbench_workload::TraceOp;
+
+use super::beyond::Value;
+use super::evaluate::{calibrated, finished, threads};
+use super::{parallel, table};
+use crate::args::fence::SimulateArgs;
+use crate::commands::load::trace::read_file;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::progress;
+
+/// What must be known before the figures are used.
+const CAUTIONS: [&str; 4] = [
+    "Disks are models with data-sheet figures: ratios, not absolute times, compare.",
+    "Requests are due when they were recorded. A real application slows down when its disk does, so that a disk out of \
+     breath looks worse here.",
+    "Caches begin empty and hold half of the blocks that a machine touches on average; flushes and trims cost nothing.",
+    "Virtual devices hold finished answers back until they are due, and keep their promise only as long as the devices \
+     keep up.",
+];
+
+/// Replays on each system and prints what the machines met.
+pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
+    let wrong = |error| Failure::new(Kind::Usage, error);
+    let mut traces: Vec<Vec<TraceOp>> = Vec::new();
+    for path in &args.trace {
+        let trace = read_file(path)?;
+        for note in &trace.notes {
+            eprintln!("virtbench: {}: {note}", path.display());
+        }
+        traces.push(trace.ops);
+    }
+    let replays = Replays::new(&traces, args.pace).map_err(wrong)?;
+    drop(traces);
+    let calibration = calibrated(settings)?;
+    let systems = systems();
+    let progress = progress::bar(systems.len() as u64, "ways of storing");
+    progress.tick();
+    let results = parallel::in_order(
+        &systems,
+        threads(args.world.jobs),
+        || progress.inc(1),
+        |(_, system)| replays.measure(system, settings, &calibration.predictors).map_err(wrong),
+    );
+    progress.finish_and_clear();
+    let names: Vec<String> = args.trace.iter().map(|path| path.display().to_string()).collect();
+    let mut rows = Vec::new();
+    for ((system, _), result) in systems.iter().zip(results) {
+        rows.extend(
+            finished(result)?.iter().zip(&names).map(|(replayed, trace)| row(system, trace, replayed)),
+        );
+    }
+    let found = Found { settings, pace: args.pace.to_string(), takeaway: takeaway(&rows), rows };
+    if let Some(path) = &args.html {
+        fs::write(path, found.page())
+            .with_context(|| format!("--html {}: cannot be written", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &found)?;
+        writeln!(out)?;
+    } else {
+        writeln!(out, "{}", found.takeaway)?;
+        table::plain(&mut out, &found.table())?;
+    }
+    Ok(())
+}
+
+/// Table 1's, the baselines, fair queueing, and our own scheduler.
+fn systems() -> Vec<(&'static str, System)> {
+    let own = System::new(System::VIRTUAL_FENCE.store, Sharing::Paced(Pacing::CHOSEN));
+    let mut systems = VARIANTS.to_vec();
+    systems.insert(2, ("HDD, fair queueing", System::new(Store::Hdd, Sharing::Fair)));
+    systems.push(("virtual devices", own));
+    systems
+}
+
+/// What was found; `--json` prints it.
+#[derive(Serialize)]
+struct Found<'a> {
+    settings: &'a Settings,
+    pace: String,
+    takeaway: String,
+    rows: Vec<Row>,
+}
+
+/// One machine on one system.
+#[derive(Debug, Serialize)]
+struct Row {
+    system: &'static str,
+    trace: String,
+    requests: usize,
+    /// Requests a second alone and in company.
+    throughput: [Value; 2],
+    /// Mean response time alone and in company, milliseconds.
+    response_ms: [Value; 2],
+    throughput_deviation: Value,
+    response_deviation: Value,
+}
+
+fn row(system: &'static str, trace: &str, replayed: &Replayed) -> Row {
+    let Compared { throughput, response_ms, throughput_deviation, response_deviation } =
+        replayed.figures.clone();
+    let both = |estimates: [Estimate; 2]| estimates.map(Value::from);
+    Row {
+        system,
+        trace: trace.to_owned(),
+        requests: replayed.requests,
+        throughput: both(throughput),
+        response_ms: both(response_ms),
+        throughput_deviation: throughput_deviation.into(),
+        response_deviation: response_deviation.into(),
+    }
+}
+
+/// Which way of storing moves its worst machine least, and what that costs.
+fn takeaway(rows: &[Row]) -> String {
+    let worst = |system: &str, of: fn(&Row) -> f64| {
+        rows.iter().filter(|row| row.system == system).map(of).fold(0.0, f64::max)
+    };
+    let deviation = |system: &str| worst(system, |row| row.response_deviation.mean);
+    let response = |system: &str| worst(system, |row| row.response_ms[1].mean);
+    let least = rows.iter().map(|row| row.system).min_by(|a, b| deviation(a).total_cmp(&deviation(b)));
+    least.map_or_else(String::new, |best| {
+        format!(
+            "In company no machine's response time deviates by more than {:.1} % on {best} (at most {:.1} ms); on a \
+             hard disk without a fence it is {:.1} % ({:.1} ms).",
+            deviation(best),
+            response(best),
+            deviation("HDD"),
+            response("HDD")
+        )
+    })
+}
+
+impl Found<'_> {
+    fn table(&self) -> FenceTable {
+        let cells = |row: &Row| {
+            vec![
+                row.system.to_owned(),
+                row.trace.clone(),
+                row.requests.to_string(),
+                row.throughput_deviation.cell("%"),
+                row.response_deviation.cell("%"),
+                row.response_ms[0].cell("ms"),
+                row.response_ms[1].cell("ms"),
+            ]
+        };
+        FenceTable {
+            title: "Recorded machines".to_owned(),
+            caption: "What each machine meets alone and with the others. Requests are due when they were recorded, \
+                      whatever came of those before; a response time counts from then. Caches hold half of the \
+                      blocks that a machine touches on average, and begin empty."
+                .to_owned(),
+            header: ["system", "trace", "requests", "throughput deviation", "response deviation", "alone", "together"]
+                .map(str::to_owned)
+                .into(),
+            rows: self.rows.iter().map(cells).collect(),
+        }
+    }
+
+    fn page(&self) -> String {
+        let values = self.rows.iter().flat_map(|row| {
+            let [alone, together] = row.response_ms;
+            [
+                ("response deviation", "%", row.response_deviation),
+                ("throughput deviation", "%", row.throughput_deviation),
+                ("response alone", "ms", alone),
+                ("response together", "ms", together),
+            ]
+            .map(|(metric, unit, value)| FenceValue {
+                workload: row.trace.clone(),
+                system: row.system.to_owned(),
+                x: None,
+                machine: row.trace.clone(),
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                measured: value.mean,
+                interval: value.low.zip(value.high),
+                published: None,
+                mark: None,
+                outside: None,
+            })
+        });
+        fence_html(&FencePage {
+            headline: self.takeaway.clone(),
+            details: vec![format!(
+                "Recorded traces replayed in virtual time on modelled disks: pace {}, seed {}, {} runs of each, every \
+                 value with its 95 % interval.",
+                self.pace, self.settings.seed, self.settings.replications
+            )],
+            cautions: CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
+            figures: vec![FenceFigure {
+                name: "traces".to_owned(),
+                title: "Recorded machines on every way of storing".to_owned(),
+                axis: None,
+                values: values.collect(),
+                findings: Vec::new(),
+            }],
+            tables: vec![self.table()],
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        })
+    }
+}

@@ -35,10 +35,4 @@ impl Footprint {
             counts: counts.collect(),
         }
     }
-
-    /// Time of its processors, in seconds.
-    #[must_use]
-    pub fn busy_s(&self) -> f64 {
-        (self.cpu_ns[0] + self.cpu_ns[1]) as f64 / 1e9
-    }
 }

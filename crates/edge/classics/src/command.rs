@@ -10,12 +10,13 @@ use std::time::Duration;
 
 use rustix::mount::{MountFlags, mount};
 use rustix::process::{Pid, Signal, kill_process_group};
+use virtbench_counters::machine_cpu_ns;
 use virtbench_engine::monotonic_ns;
 use virtbench_record::{Better, CommandEnd};
 use virtbench_workload::CommandSpec;
 
 use crate::body::{Body, ClassicError, Place, Watch};
-use crate::machine::{cpu_ns, disk_operations};
+use crate::machine::disk_operations;
 use crate::mount::{Mount, folder};
 use crate::sheet::Sheet;
 
@@ -72,7 +73,7 @@ impl Body for Program {
 
     fn round(&mut self, watch: &Watch<'_>, sheet: &mut Sheet) -> Result<(), ClassicError> {
         let program = &self.spec.words[0];
-        let (cpu_before, disk_before) = (cpu_ns(), self.disk.as_deref().and_then(disk_operations));
+        let (cpu_before, disk_before) = (machine_cpu_ns(), self.disk.as_deref().and_then(disk_operations));
         let begin_ns = monotonic_ns();
         let (mut child, reader) = self
             .start()
@@ -83,7 +84,7 @@ impl Body for Program {
             .map_err(|source| ClassicError::resource("starting a thread", source))?;
         let (status, timed_out) = wait(&mut child, watch);
         let elapsed_ns = monotonic_ns() - begin_ns;
-        let (cpu, disk) = (cpu_ns(), self.disk.as_deref().and_then(disk_operations));
+        let (cpu, disk) = (machine_cpu_ns(), self.disk.as_deref().and_then(disk_operations));
         // Whatever it left running would disturb the next run, and holds the pipe open.
         signal(&child, Signal::KILL);
         let listened_ns = monotonic_ns();

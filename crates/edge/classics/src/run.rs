@@ -5,12 +5,13 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use virtbench_counters::{LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
 use virtbench_record::WorkloadOutcome;
 
 use crate::body::{ClassicError, Watch};
 use crate::caches::drop_caches;
-use crate::machine::steal_ns;
+use crate::machine::{copied_bytes, steal_ns};
 use crate::prepare::Prepared;
 use crate::series;
 use crate::sheet::Sheet;
@@ -35,9 +36,15 @@ impl Prepared {
         let agreed_ns = start_at_ns.max(monotonic_ns()) + self.spec.ramp_ns;
         wait_until(agreed_ns - self.spec.ramp_ns, control);
         self.ramp_up(control, agreed_ns)?;
+        let mut notes = self.notes.clone();
+        let look = Look::new(self.spec.count, LeaveOut::Nobody);
+        if let Some(why) = look.trouble().filter(|_| self.spec.count) {
+            notes.push(format!("what the kernel is asked for is not counted: {why}"));
+        }
         let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
         let operations_before = operations.load(Ordering::Relaxed);
         let (cpu_before, steal_before) = (process_cpu_ns(), steal_ns());
+        let seen_before = look.take(copied_bytes().unwrap_or(0));
         let begin_ns = monotonic_ns();
         on_measuring(begin_ns);
         let deadline_ns = begin_ns + self.spec.longest_ns();
@@ -56,9 +63,9 @@ impl Prepared {
             Ok::<_, ClassicError>((runs?, intervals))
         })?;
         let elapsed_ns = monotonic_ns() - begin_ns;
+        let seen = look.take(copied_bytes().unwrap_or(0));
         let cpu = process_cpu_ns();
         let wanted = self.spec.time_ns.map_or(runs < self.spec.runs, |_| control.is_stopped());
-        let mut notes = self.notes.clone();
         notes.extend_from_slice(sheet.notes());
         Ok(WorkloadOutcome {
             metrics: sheet.metrics(),
@@ -76,6 +83,7 @@ impl Prepared {
             threads: self.body.threads(),
             own_cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(cpu_before[mode])),
             steal_ns: steal_before.zip(steal_ns()).map(|(before, after)| after.saturating_sub(before)),
+            footprint: seen_before.zip(seen).map(|(before, after)| after.since(&before)),
             command: sheet.take_command(),
             intervals,
             spec: self.spec.recorded(),

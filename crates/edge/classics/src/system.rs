@@ -4,6 +4,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
 
@@ -21,10 +22,15 @@ use crate::sheet::Sheet;
 const FILE_BYTES: usize = 1 << 20;
 const COPY_BYTES: usize = 64 << 10;
 const BLOCK_BYTES: usize = 4096;
+/// Files in the folder that is listed, pages that are touched at once, bytes that are said in a talk.
+const LISTED_FILES: u32 = 64;
+const FAULTS: usize = 64;
+const TALK_BYTES: usize = 1024;
 
 /// A folder with a file, and everything that is measured of it.
 pub(crate) struct System {
     kernel_ns: u64,
+    kernels: Vec<SystemKernel>,
     folder: PathBuf,
     file: File,
     buffer: Vec<u8>,
@@ -48,9 +54,15 @@ impl System {
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(true).open(folder.join("file"));
         let mut file = file.map_err(failed)?;
+        let names = folder.join("names");
+        fs::create_dir_all(&names).map_err(failed)?;
+        for name in 0..LISTED_FILES {
+            File::create(names.join(format!("file-{name}"))).map_err(failed)?;
+        }
         let buffer = vec![0x5a; COPY_BYTES];
         file.write_all(&vec![0x5a; FILE_BYTES]).and_then(|()| file.sync_all()).map_err(failed)?;
-        Ok(Self { kernel_ns: spec.kernel_ns, folder, file, buffer, made: 0, _mount: mount })
+        let kernels = spec.kernels.clone();
+        Ok(Self { kernel_ns: spec.kernel_ns, kernels, folder, file, buffer, made: 0, _mount: mount })
     }
 
     fn operation(&mut self, kernel: SystemKernel) -> io::Result<()> {
@@ -67,10 +79,36 @@ impl System {
             SystemKernel::Read => self.file.read_exact_at(&mut self.buffer[..1], at),
             SystemKernel::Stat => fs::metadata(path).map(drop),
             SystemKernel::Open => File::open(path).map(drop),
-            SystemKernel::Create => self.new_file(false),
+            SystemKernel::Create => self.new_file(BLOCK_BYTES, false),
+            SystemKernel::Fill => self.new_file(COPY_BYTES, false),
+            SystemKernel::Write => self.file.write_all_at(&self.buffer[..BLOCK_BYTES], at),
+            SystemKernel::Rename => {
+                let name = |number: u64| self.folder.join(format!("name-{}", number % 2));
+                if self.made == 1 || !name(self.made - 1).exists() {
+                    File::create(name(self.made - 1))?;
+                }
+                fs::rename(name(self.made - 1), name(self.made))
+            }
+            SystemKernel::Folder => {
+                let path = self.folder.join("folder");
+                fs::create_dir(&path)?;
+                fs::remove_dir(path)
+            }
+            SystemKernel::List => {
+                fs::read_dir(self.folder.join("names"))?.count();
+                Ok(())
+            }
+            SystemKernel::Fork => fork(),
             SystemKernel::Fault => {
                 let mut page = MmapMut::map_anon(BLOCK_BYTES)?;
                 page[0] = 1;
+                Ok(())
+            }
+            SystemKernel::Faults => {
+                let mut pages = MmapMut::map_anon(FAULTS * BLOCK_BYTES)?;
+                for page in pages.chunks_mut(BLOCK_BYTES) {
+                    page[0] = 1;
+                }
                 Ok(())
             }
             SystemKernel::CopyOut => self.file.read_exact_at(&mut self.buffer, at),
@@ -79,15 +117,15 @@ impl System {
                 self.file.write_all_at(&self.buffer[..BLOCK_BYTES], at)?;
                 self.file.sync_data()
             }
-            SystemKernel::FlushNew => self.new_file(true),
-            SystemKernel::Switch => Ok(()),
+            SystemKernel::FlushNew => self.new_file(BLOCK_BYTES, true),
+            SystemKernel::Switch | SystemKernel::Talk => Ok(()),
         }
     }
 
-    fn new_file(&self, flush: bool) -> io::Result<()> {
+    fn new_file(&self, bytes: usize, flush: bool) -> io::Result<()> {
         let path = self.folder.join(format!("new-{}", self.made));
         let mut file = File::create_new(&path)?;
-        file.write_all(&self.buffer[..BLOCK_BYTES])?;
+        file.write_all(&self.buffer[..bytes])?;
         if flush {
             file.sync_all()?;
         }
@@ -96,8 +134,18 @@ impl System {
 
     /// Repeats one; gives operations, elapsed and processor time in nanoseconds.
     fn repeat(&mut self, kernel: SystemKernel, watch: &Watch<'_>) -> io::Result<(u64, u64, u64)> {
-        if kernel == SystemKernel::Switch {
-            return switches(self.kernel_ns, watch);
+        match kernel {
+            SystemKernel::Switch => {
+                let (here, to_here) = io::pipe()?;
+                let (there, to_there) = io::pipe()?;
+                return exchange((here, to_there), (there, to_here), 1, self.kernel_ns, watch);
+            }
+            SystemKernel::Talk => {
+                let (here, there) = UnixStream::pair()?;
+                let twice = |end: UnixStream| Ok::<_, io::Error>((end.try_clone()?, end));
+                return exchange(twice(here)?, twice(there)?, TALK_BYTES, self.kernel_ns, watch);
+            }
+            _ => {}
         }
         let cpu = || thread_cpu_ns().iter().sum::<u64>();
         // What others left unwritten is not to be paid for here.
@@ -128,7 +176,7 @@ impl Body for System {
     }
 
     fn round(&mut self, watch: &Watch<'_>, sheet: &mut Sheet) -> Result<(), ClassicError> {
-        for kernel in SystemKernel::ALL {
+        for kernel in self.kernels.clone() {
             let threads_before = kernel_threads_ns();
             let (operations, elapsed_ns, own_ns) = self.repeat(kernel, watch).map_err(|source| {
                 ClassicError::resource(format!("the kernel's {}", kernel.name()), source)
@@ -149,20 +197,46 @@ impl Body for System {
     }
 }
 
-/// Hands a byte to another thread and back; two switches an operation.
-fn switches(time_ns: u64, watch: &Watch<'_>) -> io::Result<(u64, u64, u64)> {
-    let ((mut here, mut to_here), (mut there, mut to_there)) = (io::pipe()?, io::pipe()?);
+/// Makes a process that ends at once.
+fn fork() -> io::Result<()> {
+    // SAFETY: the child makes one call, which is async-signal-safe and does not return.
+    let child = unsafe {
+        match libc::fork() {
+            0 => libc::_exit(0),
+            child => child,
+        }
+    };
+    if child < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut status = 0;
+    // SAFETY: waits for that child, and writes to the integer it is given.
+    if unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+/// Hands bytes to another thread and back; two switches an operation.
+fn exchange<R: Read + Send, W: Write + Send>(
+    (mut here, mut to_there): (R, W),
+    (mut there, mut to_here): (R, W),
+    bytes: usize,
+    time_ns: u64,
+    watch: &Watch<'_>,
+) -> io::Result<(u64, u64, u64)> {
     thread::scope(|scope| {
-        // Ends when the other end of its pipe is closed.
+        // Ends when the other end is closed.
         scope.spawn(move || {
-            let mut byte = [0];
-            while there.read_exact(&mut byte).is_ok() && to_here.write_all(&byte).is_ok() {}
+            let mut ball = vec![0; bytes];
+            while there.read_exact(&mut ball).is_ok() && to_here.write_all(&ball).is_ok() {}
         });
-        let mut ball = move || -> io::Result<(u64, u64, u64)> {
-            let (begin_ns, mut operations, mut byte) = (monotonic_ns(), 0, [0]);
+        let mut play = move || -> io::Result<(u64, u64, u64)> {
+            let (begin_ns, mut operations, mut ball) = (monotonic_ns(), 0, vec![0; bytes]);
             loop {
-                to_there.write_all(&byte)?;
-                here.read_exact(&mut byte)?;
+                to_there.write_all(&ball)?;
+                here.read_exact(&mut ball)?;
                 operations += 1;
                 let elapsed_ns = monotonic_ns() - begin_ns;
                 if elapsed_ns >= time_ns || watch.is_over() {
@@ -170,7 +244,7 @@ fn switches(time_ns: u64, watch: &Watch<'_>) -> io::Result<(u64, u64, u64)> {
                 }
             }
         };
-        ball()
+        play()
     })
 }
 

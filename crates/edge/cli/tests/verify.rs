@@ -130,6 +130,46 @@ fn what_cannot_be_tried_is_said() {
     assert!(silent.code() == 3 && silent.stderr.contains("rate 12.5"), "{silent:?}");
 }
 
+/// The think time is searched until the load does as much I/O as the application; then the same load runs in the VM.
+#[test]
+fn a_model_load_is_calibrated_here_and_run_in_a_guest() {
+    let folder = folder();
+    let write = |name: &str, rate: &str, more: &str| {
+        let path = folder.path().join(name);
+        let text = format!(
+            "name = 'app'\nio_per_second = {rate}\nreads_per_second = {rate}\nwrites_per_second = 0\n\
+             sizes = [{{size = '4k', share = 100}}]\nrandom_percent = 100\ncapacity = 1000\n{more}"
+        );
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let profile = write("app.toml", "40", "workers = 2\n");
+    let here = folder.path().display().to_string();
+    let runs = folder.path().join("runs.toml").display().to_string();
+    let place = ["--target-dir", &here, "--size", "16MiB", "--memory", "512MiB"];
+    let load = ["predict", "--profile", &profile, "--run-model", "--model-out", &runs, "--json"];
+    let found = run(&[&load[..], &place, &["--cpu-overhead", "10,30"]].concat());
+    assert_eq!(found.code(), 0, "{found:?}");
+    let found = found.json();
+    assert_eq!(found["method"], "latency");
+    let kept: toml::Table = toml::from_str(&fs::read_to_string(&runs).unwrap()).unwrap();
+    let rate = |side: &str| kept[side]["io_per_second"].as_float().unwrap();
+    // A busy machine may keep the search from coming nearer, but not from coming near.
+    assert!((rate("reference") / 40.0 - 1.0).abs() < 0.2 && rate("subject") > 1.0, "{kept}");
+    assert!(kept["think_ms"].as_float().unwrap() > 10.0, "{kept}");
+    assert_eq!(kept["compute"]["overhead_percent"].as_float(), Some(20.0));
+    // What was written is what was predicted from.
+    let again = run(&["predict", "--profile", &profile, "--model", &runs, "--json"]).json();
+    assert_eq!(again["capacity"], found["capacity"]);
+
+    let alone = write("alone.toml", "40", "");
+    let fast = write("fast.toml", "100000000", "workers = 1\n");
+    for (profile, code, said) in [(&alone, 2, "how many workers"), (&fast, 5, "without any think time")] {
+        let refused = run(&[&["predict", "--profile", profile, "--run-model"][..], &place].concat());
+        assert!(refused.code() == code && refused.stderr.contains(said), "{said}: {refused:?}");
+    }
+}
+
 fn which(name: &str) -> String {
     ["/bin", "/usr/bin"]
         .iter()

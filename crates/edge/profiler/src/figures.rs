@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use virtbench_record::{Band, Figure, MAX_WORKERS, PROFILE_FORMAT, Profile, Source};
+use virtbench_record::{Band, Figure, Footprint, MAX_WORKERS, PROFILE_FORMAT, Profile, Source};
 
 use crate::analysis::{Counted, Summary};
 use crate::block_stat::{self, DiskCounters};
@@ -27,6 +27,8 @@ pub(crate) struct Seen {
     pub events: Result<Summary, String>,
     pub issuing_threads: u32,
     pub hidden_processes: usize,
+    /// What the machine did meanwhile, or why that is not known.
+    pub footprint: Result<Footprint, String>,
 }
 
 /// The profile.
@@ -75,6 +77,10 @@ fn started(seen: &Seen, why: &str) -> Profile {
             seen.accounts.copied_bytes as f64 / seconds,
             Source::ProcessIo,
         ),
+        footprint: match &seen.footprint {
+            Ok(footprint) => Figure::known(footprint.clone(), Source::PerfEvents),
+            Err(why) => Figure::unavailable(why.clone()),
+        },
         processors: processors.map_or_else(
             |error| Figure::unavailable(error.to_string()),
             |count| Figure::known(count, Source::ProcessStat),

@@ -10,8 +10,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use thiserror::Error;
+use virtbench_counters::tracefs;
 
 /// Kilobytes of buffer a processor: some 40,000 events.
 const BUFFER_KB: &str = "4096";
@@ -57,7 +57,7 @@ impl Tracing {
     /// # Errors
     /// It is not permitted, or the kernel does not offer it.
     pub fn start() -> Result<Self, NoTracing> {
-        let mount = mounted().map_err(|error| NoTracing::Mount(error.into()))?;
+        let mount = tracefs().map_err(|error| NoTracing::Mount(error.into()))?;
         let instances = PathBuf::from(format!("/proc/self/fd/{}/instances", mount.as_raw_fd()));
         remove_stale(&instances);
         let instance = instances.join(format!("{PREFIX}{}", std::process::id()));
@@ -132,12 +132,6 @@ impl Drop for Tracing {
         }
         let _ = fs::remove_dir(&self.instance);
     }
-}
-
-fn mounted() -> rustix::io::Result<OwnedFd> {
-    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
-    fsconfig_create(&context)?;
-    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
 }
 
 /// Takes away what processes that are gone have left.

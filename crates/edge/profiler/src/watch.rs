@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use procfs::process::{Process, StatFlags};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
-use virtbench_record::{Profile, ProfileError};
+use virtbench_counters::{LeaveOut, Look};
+use virtbench_record::{Footprint, Profile, ProfileError};
 
 use crate::analysis::{Analysis, Machine, Summary, Whose};
 use crate::application::{Application, ApplicationError, bad_end};
@@ -35,6 +36,8 @@ pub struct Limits {
     pub time: Duration,
     /// Whether the block layer's events may be used.
     pub tracing: bool,
+    /// Whether what the kernel is asked for is counted, which takes some 0.3 us of a system call.
+    pub count: bool,
 }
 
 /// Why there is no profile.
@@ -113,13 +116,16 @@ struct Moment {
     accounts: Accounts,
     disks: std::collections::BTreeMap<String, DiskCounters>,
     kernel_ticks: u64,
+    footprint: Option<Footprint>,
 }
 
 impl Moment {
-    fn now(tree: &mut Tree) -> Self {
+    fn now(tree: &mut Tree, look: &Look) -> Self {
+        let accounts = tree.sample();
         Self {
             at_s: monotonic_s(),
-            accounts: tree.sample(),
+            accounts,
+            footprint: look.take(accounts.copied_bytes),
             disks: block_stat::disks(),
             kernel_ticks: kernel_thread_ticks(),
             at: Instant::now(),
@@ -190,6 +196,8 @@ struct Watched {
     last: Moment,
     ended: bool,
     workers: u32,
+    /// Why the kernel's work is not counted.
+    trouble: Option<String>,
 }
 
 fn watch(
@@ -200,7 +208,8 @@ fn watch(
     stop: &AtomicBool,
 ) -> Watched {
     let begun = Instant::now();
-    let mut first = Moment::now(tree);
+    let look = Look::new(limits.count, LeaveOut::ThisThread);
+    let mut first = Moment::now(tree, &look);
     let mut last = first.clone();
     let mut ramping = !limits.ramp.is_zero();
     let mut ended = false;
@@ -211,7 +220,7 @@ fn watch(
         thread::sleep(PAUSE);
         drain(tracing, analysis, tree);
         if ramping && begun.elapsed() >= limits.ramp {
-            first = Moment::now(tree);
+            first = Moment::now(tree, &look);
             last = first.clone();
             analysis.from_s = first.at_s;
             ramping = false;
@@ -220,7 +229,7 @@ fn watch(
         if last.at.elapsed() >= sample_every || ended {
             analysis.include(tree.threads());
             workers = workers.max(issuing_threads(tree));
-            let moment = Moment::now(tree);
+            let moment = Moment::now(tree, &look);
             if ended && tree.processes().is_empty() {
                 // A process that was found running is gone, and its accounts with it.
                 break;
@@ -235,7 +244,8 @@ fn watch(
         first = last.clone();
         analysis.from_s = first.at_s;
     }
-    Watched { first, last, ended, workers }
+    let trouble = look.trouble().map(str::to_owned);
+    Watched { first, last, ended, workers, trouble }
 }
 
 /// Threads that have moved more than a hundredth of all data, while their accounts can be read.
@@ -279,7 +289,16 @@ fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, St
         events,
         issuing_threads: watched.workers,
         hidden_processes: tree.hidden,
+        footprint: footprint(watched),
     }
+}
+
+fn footprint(watched: &Watched) -> Result<Footprint, String> {
+    if let Some(why) = &watched.trouble {
+        return Err(why.clone());
+    }
+    let both = watched.first.footprint.as_ref().zip(watched.last.footprint.as_ref());
+    both.map(|(first, last)| last.since(first)).ok_or_else(|| "the counters could not be read".into())
 }
 
 fn too_short(name: String, elapsed: Duration, status: Option<ExitStatus>, limits: Limits) -> ProfilerError {

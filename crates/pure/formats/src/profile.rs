@@ -161,6 +161,7 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
         cpu_user_percent: given(user.cpu_user_percent),
         cpu_system_percent: given(user.cpu_system_percent),
         cpu_kernel_threads_percent: given(user.cpu_kernel_threads_percent),
+        footprint: Figure::unavailable("the user does not say"),
         copied_bytes_per_second: given(user.copied_bytes_per_second),
         processors: given(user.processors),
         command: Vec::new(),

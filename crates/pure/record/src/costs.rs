@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
 
 /// Version of the format.
-pub const COSTS_FORMAT: u32 = 1;
+pub const COSTS_FORMAT: u32 = 2;
 
 /// What a piece of work is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +54,33 @@ pub struct Costs {
     pub vcpus: u32,
     /// The pieces.
     pub costs: Vec<Cost>,
+    /// Reference applications.
+    #[serde(default)]
+    pub references: Vec<Reference>,
+}
+
+/// What an application did on one machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ReferenceRun {
+    /// Its throughput, per second.
+    pub per_second: f64,
+    /// What the machine did meanwhile.
+    pub footprint: Footprint,
+}
+
+/// An application that was run on both machines, so that others can be compared with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Reference {
+    /// Its name.
+    pub name: String,
+    /// Its threads.
+    pub workers: u32,
+    /// On the reference.
+    pub reference: ReferenceRun,
+    /// On the subject.
+    pub subject: ReferenceRun,
 }
 
 /// Costs that cannot be.

@@ -7,6 +7,7 @@
 
 mod costs;
 mod figures;
+mod footprint;
 mod host_use;
 mod model_load;
 mod outcome;
@@ -18,8 +19,9 @@ mod together;
 mod verification;
 mod workload;
 
-pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError};
+pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, Reference, ReferenceRun};
 pub use figures::{Figures, ResultRow, ResultTable};
+pub use footprint::Footprint;
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
 
 /// Version of the profile's format.
@@ -30,6 +31,9 @@ pub enum Source {
     /// The statistics of whole block devices, `/sys/block/*/stat`, shared out by bytes.
     #[serde(rename = "block statistics")]
     BlockStatistics,
+    /// Counters of the kernel's perf events, and `/proc/stat`.
+    #[serde(rename = "perf events")]
+    PerfEvents,
     /// Events of the block layer, through tracefs.
     #[serde(rename = "tracefs")]
     Tracefs,
@@ -49,6 +53,7 @@ impl Source {
             Self::ProcessIo => "/proc/PID/io",
             Self::ProcessStat => "/proc/PID/stat",
             Self::BlockStatistics => "block statistics",
+            Self::PerfEvents => "perf events",
             Self::Tracefs => "tracefs",
             Self::Derived => "derived",
             Self::User => "user",
@@ -208,6 +213,9 @@ pub struct Profile {
     /// Bytes per second that its system calls copied, from and to files in memory too.
     #[serde(default = "Figure::<f64>::not_recorded")]
     pub copied_bytes_per_second: Figure<f64>,
+    /// What the machine did while it was watched; what virtbench did is left out.
+    #[serde(default = "Figure::<Footprint>::not_recorded")]
+    pub footprint: Figure<Footprint>,
     /// Processors it could use.
     pub processors: Figure<u32>,
     /// Its command with its arguments, where virtbench started it.

@@ -29,6 +29,7 @@ fn mail_server() -> Profile {
         cpu_user_percent: known(280.0),
         cpu_system_percent: known(120.0),
         cpu_kernel_threads_percent: Figure::unavailable("not published"),
+        footprint: Figure::unavailable("not published"),
         copied_bytes_per_second: Figure::unavailable("not published"),
         processors: known(4),
         command: Vec::new(),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::{Workload, WorkloadSpec};
 
+use crate::footprint::Footprint;
 use crate::outcome::{Interval, LoadOutcome};
 use crate::point::TakenHistogram;
 
@@ -119,6 +120,9 @@ pub struct WorkloadOutcome {
     /// Time that a hypervisor took from the measuring machine's processors, all summed, in
     /// nanoseconds; null where it does not say.
     pub steal_ns: Option<u64>,
+    /// What its machine did meanwhile, where it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub footprint: Option<Footprint>,
     /// How a command ended, where the workload is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<CommandEnd>,

@@ -32,6 +32,7 @@ fn profile() -> Profile {
         cpu_user_percent: no(),
         cpu_system_percent: no(),
         cpu_kernel_threads_percent: no(),
+        footprint: Figure::unavailable("not counted"),
         copied_bytes_per_second: no(),
         processors: Figure::unavailable("not seen"),
         command: Vec::new(),

@@ -48,6 +48,7 @@ Examples:
   virtbench predict --profile db.json --surface run
   virtbench predict --profile db.json --surface run --surface adapters --to vm:nvme --html prediction.html
   virtbench predict --profile db.json --costs costs.json --verify
+  virtbench predict --profile db.json --run-model --model-out runs.toml --verify
   virtbench predict --profile docs/data/paper1-mailserver.toml --model docs/data/paper1-thar-vm.toml --as-published")]
 pub struct PredictArgs {
     /// The application: a profile of `virtbench profile --out`, or figures in TOML
@@ -65,6 +66,13 @@ pub struct PredictArgs {
     /// Results of a model load on both sides
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
+    /// Run a load like the application's on both sides, with the think time with which it does as much I/O on this
+    /// host, and take its results; --size and --target-dir say where
+    #[arg(long, conflicts_with = "model")]
+    pub run_model: bool,
+    /// Write those results here, for --model
+    #[arg(long, value_name = "FILE", requires = "run_model")]
+    pub model_out: Option<PathBuf>,
     /// What pieces of work cost on both sides: the file of `virtbench costs --out`
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,

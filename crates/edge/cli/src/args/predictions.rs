@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::predict::MethodArg;
 use super::there::ThereArgs;
 
 /// `virtbench study predictions`
@@ -39,6 +40,9 @@ pub struct PredictionsArgs {
     /// What work costs [default: DIR/costs.json, measured if it is not there]
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
+    /// How to predict
+    #[arg(long, value_enum, default_value = "auto")]
+    pub method: MethodArg,
     /// Predict again from the kept profiles, with the costs at hand, and run nothing
     #[arg(long)]
     pub again: bool,

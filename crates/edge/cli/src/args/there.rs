@@ -32,6 +32,9 @@ pub struct ThereArgs {
     /// What executes the VM's instructions
     #[arg(long, value_enum, default_value = "auto")]
     pub accelerator: AcceleratorArg,
+    /// Reference applications, instead of those that virtbench brings along
+    #[arg(long, value_name = "FILE", hide = true)]
+    pub references: Option<PathBuf>,
     /// How long it may take there
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration_ns)]
     pub limit: u64,

@@ -12,6 +12,7 @@ use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, pars
 use crate::args::costs::CostsArgs;
 use crate::args::there::ThereArgs;
 use crate::commands::profile::read_bytes;
+use crate::commands::references;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::there::There;
 
@@ -73,6 +74,7 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Costs, Failure> {
         accelerator,
         vcpus,
         costs: pieces(&reference, &subject?),
+        references: references::measure(there, vcpus)?,
     };
     costs.check().map_err(|error| Failure::new(Kind::Measured, error))?;
     Ok(costs)

@@ -1,6 +1,7 @@
 //! `virtbench predict`
 
 mod json;
+mod model_load;
 mod sides;
 mod text;
 pub mod verify;
@@ -13,7 +14,7 @@ use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_model_runs};
 use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surface, WhatIf, predict};
 use virtbench_model::{Prediction, compare};
-use virtbench_record::{Costs, ModelRuns, Profile};
+use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
 
 use crate::args::predict::PredictArgs;
@@ -27,8 +28,12 @@ const SEED: u64 = 2_003;
 /// Predicts, and shows how.
 pub fn execute(args: &PredictArgs) -> Outcome {
     let profile = profile::read(&args.profile)?;
-    let runs = args.model.as_deref().map(read_runs).transpose()?;
     let costs = args.costs.as_deref().map(costs::read).transpose()?;
+    let runs = match &args.model {
+        Some(path) => Some(read_runs(path)?),
+        None if args.run_model => Some(run_model(args, &profile, costs.as_ref())?),
+        None => None,
+    };
     let sides = (!args.surface.is_empty()).then(|| Sides::open(args, &profile)).transpose()?;
     let mut prediction = predicted(args, &profile, runs.as_ref(), costs.as_ref(), sides.as_ref())?;
     if let Some(sides) = &sides {
@@ -98,6 +103,29 @@ fn costs_cautions(
         );
     }
     Ok(said)
+}
+
+/// Runs the model load, and writes what came of it.
+fn run_model(args: &PredictArgs, profile: &Profile, costs: Option<&Costs>) -> Result<ModelRuns, Failure> {
+    let compute = Compute {
+        overhead_percent: args.cpu_overhead.map_or(0.0, |overhead| 100.0 * mixed(profile, overhead)),
+        time_factor: args.time_factor,
+    };
+    let vcpus = args.vcpus.or(costs.map(|costs| costs.vcpus)).unwrap_or(1);
+    let runs = model_load::run(profile, compute, &args.there, vcpus)?;
+    if let Some(path) = &args.model_out {
+        let text =
+            toml::to_string(&runs).map_err(|error| Failure::message(Kind::Other, error.to_string()))?;
+        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(runs)
+}
+
+/// The overhead of the application's mix of user code and kernel code; of even parts where that is not known.
+fn mixed(profile: &Profile, (user, system): (f64, f64)) -> f64 {
+    let known = profile.cpu_user_percent.value().zip(profile.cpu_system_percent.value());
+    let (of_user, of_system) = known.filter(|(user, system)| *user + *system > 0.0).unwrap_or((&1.0, &1.0));
+    (user * of_user + system * of_system) / (of_user + of_system)
 }
 
 fn read_runs(path: &Path) -> Result<ModelRuns, Failure> {

@@ -80,6 +80,7 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
         ramp: Duration::from_nanos(args.ramp),
         time: Duration::from_nanos(time_ns),
         tracing: !args.no_trace,
+        count: args.count,
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);
@@ -168,6 +169,13 @@ pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
     row(out, "copied by system calls", &profile.copied_bytes_per_second, |bytes| {
         format!("{:.2} MB/s", bytes / 1e6)
     })?;
+    if let Some(footprint) = profile.footprint.value() {
+        writeln!(out, "{:<30}", "what the kernel was asked for")?;
+        for (kind, count) in footprint.counts.iter().filter(|(_, count)| **count > 0) {
+            let rate = *count as f64 * 1e9 / footprint.elapsed_ns.max(1) as f64;
+            writeln!(out, "  {kind:<28}{:<20}{}", per_second(&rate), profile.footprint.origin())?;
+        }
+    }
     row(out, "processors", &profile.processors, count)?;
     row(out, "sizes", &profile.sizes, |sizes| format!("{} of them", sizes.len()))?;
     for size in profile.sizes.value().into_iter().flatten() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use virtbench_fence::{Device, DeviceOp, IoError, Time};
+use virtbench_fence::{Device, DeviceOp, DiskId, IoError, Time};
 use virtbench_fence_sim::calibrate::{Access, LARGEST};
 
 use crate::device::{Backend, Io};
@@ -63,7 +63,14 @@ impl Bench {
     /// A flush, in nanoseconds.
     pub(super) fn flush(&mut self) -> io::Result<u64> {
         let begun = Instant::now();
-        let io = Io { slot: 0, op: DeviceOp::Flush, offset_bytes: 0, len_bytes: 0, segments: &[] };
+        let io = Io {
+            slot: 0,
+            disk: DiskId(0),
+            op: DeviceOp::Flush,
+            offset_bytes: 0,
+            len_bytes: 0,
+            segments: &[],
+        };
         self.backend.start(time(self.origin), &io, &mut self.ring);
         self.finish(1, begun)
     }
@@ -76,7 +83,7 @@ impl Bench {
             let Some(op) = op(access) else { continue };
             let offset_bytes = self.base_bytes + access.offset_bytes;
             let segments = std::slice::from_ref(segment);
-            let io = Io { slot, op, offset_bytes, len_bytes: self.block_bytes, segments };
+            let io = Io { slot, disk: DiskId(0), op, offset_bytes, len_bytes: self.block_bytes, segments };
             self.backend.start(time(self.origin), &io, &mut self.ring);
             self.head_bytes = access.offset_bytes + u64::from(self.block_bytes);
             left += 1;

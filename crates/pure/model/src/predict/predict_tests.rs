@@ -127,6 +127,7 @@ pub(super) fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
         cpu_user_percent: no(),
         cpu_system_percent: no(),
         cpu_kernel_threads_percent: no(),
+        footprint: Figure::unavailable("not counted"),
         copied_bytes_per_second: no(),
         processors: Figure::unavailable("not given"),
         command: Vec::new(),

@@ -5,18 +5,25 @@
 //! could stand for: it spends user time (U), time in kernel code (S), time in which the kernel copies bytes
 //! for it (B), and waits (W) until something is stable. While it waits the kernel's own threads compute for it
 //! (journal, write-back); that part of the waiting is kernel code. What each of these takes longer on the subject is
-//! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to any
-//! application.
+//! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to the application.
+//!
+//! Kernel code is the exception: a piece that is repeated over and over is hot in every cache, an application's kernel
+//! code is not, and an emulator suffers more from that. So its factor is that of reference applications, where there are
+//! any, with what copying takes left out.
 //!
 //! Several workers share processors. On the reference the waiting is what a closed network of that many
 //! customers needs to be as fast as the application; on the subject the network has the subject's times.
 
-use virtbench_record::{Cost, CostPart, Costs, Profile};
+use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
 use super::mva::{Network, Solved, Station, solve};
 use super::sampling::{SAMPLES, Sample, draws};
 use super::{Breakdown, Part};
 
+/// With fewer reference applications the pieces stand for kernel code.
+const FEWEST_REFERENCES: usize = 5;
+/// Kernel code of a run below this is within the grain of the kernel's accounts, in nanoseconds.
+const LEAST_KERNEL_NS: f64 = 1e8;
 /// Steps of a bisection.
 const STEPS: u32 = 40;
 
@@ -32,7 +39,21 @@ struct Factor {
 impl Factor {
     fn of(costs: &Costs, part: CostPart) -> Option<Self> {
         let ln = |cost: &Cost| (cost.subject_ns / cost.reference_ns).ln();
-        let values: Vec<f64> = costs.costs.iter().filter(|cost| cost.part == part).map(ln).collect();
+        Self::of_logarithms(&costs.costs.iter().filter(|cost| cost.part == part).map(ln).collect::<Vec<_>>())
+    }
+
+    /// Kernel code of reference applications; `None` where too few of them have any to speak of.
+    fn of_references(costs: &Costs, [here_ns, there_ns]: [f64; 2]) -> Option<Self> {
+        let ln = |reference: &Reference| -> Option<f64> {
+            let here_s = kernel_code_s(&reference.reference, here_ns)?;
+            let there_s = kernel_code_s(&reference.subject, there_ns)?;
+            Some((there_s / here_s).ln())
+        };
+        let values: Vec<f64> = costs.references.iter().filter_map(ln).collect();
+        if values.len() < FEWEST_REFERENCES { None } else { Self::of_logarithms(&values) }
+    }
+
+    fn of_logarithms(values: &[f64]) -> Option<Self> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
@@ -47,6 +68,16 @@ impl Factor {
     fn mean(self) -> f64 {
         self.ln.exp()
     }
+}
+
+/// Kernel code of an operation without copying, in seconds. `None` where it is less than the accounts can tell, or less
+/// than the copying.
+fn kernel_code_s(run: &ReferenceRun, byte_ns: f64) -> Option<f64> {
+    let footprint = &run.footprint;
+    let all_ns = footprint.cpu_ns[1] as f64;
+    let copy_ns = footprint.copied_bytes as f64 * byte_ns;
+    let known = all_ns >= LEAST_KERNEL_NS && copy_ns <= all_ns / 2.0 && footprint.elapsed_ns > 0;
+    known.then(|| (all_ns - copy_ns) / (footprint.elapsed_ns as f64 * run.per_second))
 }
 
 /// Factors of all parts.
@@ -95,11 +126,13 @@ impl Scaling {
         let share = |percent: Option<&f64>| percent.map(|percent| percent / 100.0);
         let user_s = share(profile.cpu_user_percent.value())?;
         let all_system_s = share(profile.cpu_system_percent.value())?;
-        let copies = costs.costs.iter().filter(|cost| cost.part == CostPart::Copy);
-        let byte_ns =
-            copies.clone().map(|cost| cost.reference_ns).sum::<f64>() / copies.count().max(1) as f64;
+        let mean_ns = |of: fn(&Cost) -> f64| {
+            let copies = costs.costs.iter().filter(|cost| cost.part == CostPart::Copy);
+            copies.clone().map(of).sum::<f64>() / copies.count().max(1) as f64
+        };
+        let byte_ns = [mean_ns(|cost| cost.reference_ns), mean_ns(|cost| cost.subject_ns)];
         let copied = profile.copied_bytes_per_second.value().copied().unwrap_or(0.0);
-        let copy_s = (copied * byte_ns / 1e9).min(all_system_s);
+        let copy_s = (copied * byte_ns[0] / 1e9).min(all_system_s);
         let busy_s = user_s + all_system_s;
         let processors = f64::from(*profile.processors.value().unwrap_or(&1)).max(busy_s);
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
@@ -108,7 +141,7 @@ impl Scaling {
         let mut scaling = Self {
             factors: [
                 Factor::of(costs, CostPart::User)?,
-                Factor::of(costs, CostPart::System)?,
+                Factor::of_references(costs, byte_ns).or_else(|| Factor::of(costs, CostPart::System))?,
                 Factor::of(costs, CostPart::Copy)?,
                 Factor::of(costs, CostPart::Wait)?,
             ],

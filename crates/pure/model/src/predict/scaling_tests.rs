@@ -1,4 +1,4 @@
-use virtbench_record::{DiskFacts, Figure, HostFacts, Source};
+use virtbench_record::{DiskFacts, Figure, Footprint, HostFacts, Source};
 
 use super::super::tests::profile;
 use super::*;
@@ -29,6 +29,7 @@ fn host() -> HostFacts {
 fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
     use CostPart::{Copy, System, User, Wait};
     Costs {
+        references: Vec::new(),
         costs_format: 1,
         host: host(),
         adapter: "virtio-blk".into(),
@@ -48,11 +49,48 @@ fn application(user: f64, system: f64, copied: f64, workers: u32) -> Profile {
     Profile {
         cpu_user_percent: known(user),
         cpu_system_percent: known(system),
+        footprint: Figure::unavailable("not counted"),
         copied_bytes_per_second: known(copied),
         workers: Figure::known(workers, Source::User),
         processors: Figure::known(2, Source::User),
         ..profile(100.0, &[(4096.0, 100.0)])
     }
+}
+
+/// A run of a second, in which kernel code took so much of a processor and so many bytes were copied.
+fn reference_run(system_s: f64, copied_bytes: u64, per_second: f64) -> ReferenceRun {
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let cpu_ns = [0, (system_s * 1e9) as u64];
+    let footprint = Footprint {
+        elapsed_ns: 1_000_000_000,
+        cpu_ns,
+        copied_bytes,
+        counts: std::collections::BTreeMap::new(),
+    };
+    ReferenceRun { per_second, footprint }
+}
+
+#[test]
+fn kernel_code_of_reference_applications_counts_more_than_pieces() {
+    let profile = application(0.0, 80.0, 0.0, 1);
+    let with = |count: usize| {
+        // 0.5 s a second natively; in the VM 0.9 s for a twentieth of the operations, of which 1e9 bytes x 0.1 ns x 3 are
+        // copying: ((0.9 - 0.3) / 5) / ((0.5 - 0.1) / 100) = 30.
+        let reference = Reference {
+            name: "reference".into(),
+            workers: 1,
+            reference: reference_run(0.5, 1_000_000_000, 100.0),
+            subject: reference_run(0.9, 1_000_000_000, 5.0),
+        };
+        let mut references = vec![reference.clone(); count];
+        // One that mostly copies, and one that does next to nothing, say nothing of kernel code.
+        references.push(Reference { reference: reference_run(0.5, 4_000_000_000, 1.0), ..reference.clone() });
+        references.push(Reference { subject: reference_run(0.01, 0, 1.0), ..reference });
+        let costs = Costs { references, ..costs(2.0, 5.0, 3.0, 3.0) };
+        Scaling::new(&profile, &costs, None).unwrap().predict(1).factors.system
+    };
+    assert!((with(5) - 30.0).abs() < 1e-6, "{}", with(5));
+    assert!((with(4) - 5.0).abs() < 1e-6, "{}", with(4));
 }
 
 fn ratio(profile: &Profile, costs: &Costs) -> f64 {

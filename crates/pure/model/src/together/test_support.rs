@@ -116,6 +116,7 @@ pub(super) fn workload(samples: &[f64]) -> JobOutcome {
         interrupted: false,
         threads: 1,
         own_cpu_ns: [0, 0],
+        footprint: None,
         steal_ns: Some(100_000_000),
         command: None,
         intervals: Vec::new(),

@@ -144,6 +144,7 @@ fn outcome(rate: f64, vm: u64) -> WorkloadOutcome {
         interrupted: false,
         threads: 1,
         own_cpu_ns: [1, 1],
+        footprint: None,
         steal_ns: Some(0),
         command: None,
         intervals: (0..10).map(interval).collect(),

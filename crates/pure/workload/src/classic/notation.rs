@@ -7,7 +7,9 @@ use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_durat
 
 use crate::files::FileSpec;
 
-use super::{CpuKernel, CpuSpec, MemorySpec, Stores, SystemSpec, Workload, WorkloadError, WorkloadSpec};
+use super::{
+    CpuKernel, CpuSpec, MemorySpec, Stores, SystemKernel, SystemSpec, Workload, WorkloadError, WorkloadSpec,
+};
 
 /// A text that is no workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -48,7 +50,7 @@ fn names() -> String {
 }
 
 /// Keys that every workload has.
-const COMMON: &str = "runs, time, ramp, limit, interval, seed, ballast, drop-caches";
+const COMMON: &str = "runs, time, ramp, limit, interval, seed, ballast, drop-caches, count";
 
 /// Reads a workload such as `memory`, `memory:threads=2,stores=regular` or
 /// `cpu:kernels=sha+fft,kernel=500ms,ballast=64MiB`, and validates it.
@@ -132,10 +134,17 @@ fn set_cpu(spec: &mut CpuSpec, key: &str, value: &str) -> Set {
     })
 }
 
-const SYSTEM: &str = "kernel";
+const SYSTEM: &str = "kernel, kernels";
 
 fn set_system(spec: &mut SystemSpec, key: &str, value: &str) -> Set {
-    (key == SYSTEM).then(|| put(&mut spec.kernel_ns, parse_duration_ns(value)))
+    Some(match key {
+        "kernel" => put(&mut spec.kernel_ns, parse_duration_ns(value)),
+        "kernels" => {
+            let known = SystemKernel::ALL.map(|kernel| (kernel.name(), kernel));
+            put(&mut spec.kernels, value.split('+').map(|name| named(name, &known)).collect())
+        }
+        _ => return None,
+    })
 }
 
 fn set_common(spec: &mut WorkloadSpec, key: &str, value: &str) -> Set {
@@ -147,12 +156,13 @@ fn set_common(spec: &mut WorkloadSpec, key: &str, value: &str) -> Set {
         "interval" => put(&mut spec.interval_ns, parse_duration_ns(value)),
         "seed" => put(&mut spec.seed, value.parse()),
         "ballast" => put(&mut spec.ballast_bytes, parse_bytes(value)),
-        "drop-caches" => {
-            put(&mut spec.drop_caches, named(value, &[("yes", true), ("no", false), ("", true)]))
-        }
+        "drop-caches" => put(&mut spec.drop_caches, named(value, &YES)),
+        "count" => put(&mut spec.count, named(value, &YES)),
         _ => return None,
     })
 }
+
+const YES: [(&str, bool); 3] = [("yes", true), ("no", false), ("", true)];
 
 fn put<T, E: fmt::Display>(place: &mut T, value: Result<T, E>) -> Result<(), String> {
     *place = value.map_err(|error| error.to_string())?;
@@ -191,6 +201,7 @@ impl fmt::Display for WorkloadSpec {
         option("seed", self.seed != usual.seed, self.seed.to_string());
         option("ballast", self.ballast_bytes != 0, format_bytes(self.ballast_bytes));
         option("drop-caches", self.drop_caches, "yes".to_owned());
+        option("count", self.count, "yes".to_owned());
         f.write_str(self.workload.name())?;
         for (index, (key, value)) in options.iter().enumerate() {
             // A space inside a value is for people; the notation does without.
@@ -224,8 +235,12 @@ fn cpu_options(spec: &CpuSpec) -> Vec<(&'static str, String)> {
 }
 
 fn system_options(spec: &SystemSpec) -> Vec<(&'static str, String)> {
-    let differs = *spec != SystemSpec::default();
-    kept([(SYSTEM, differs, format_duration_ns(spec.kernel_ns))])
+    let usual = SystemSpec::default();
+    let kernels: Vec<&str> = spec.kernels.iter().map(|kernel| kernel.name()).collect();
+    kept([
+        ("kernel", spec.kernel_ns != usual.kernel_ns, format_duration_ns(spec.kernel_ns)),
+        ("kernels", spec.kernels != usual.kernels, kernels.join("+")),
+    ])
 }
 
 fn kept<const N: usize>(options: [(&'static str, bool, String); N]) -> Vec<(&'static str, String)> {

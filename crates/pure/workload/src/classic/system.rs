@@ -20,10 +20,26 @@ pub enum SystemKernel {
     Open,
     /// Makes a file, writes a block to it, and removes it.
     Create,
+    /// Overwrites a block of a file in memory.
+    Write,
+    /// Makes a file of 64 KiB, and removes it.
+    Fill,
+    /// Gives a file another name.
+    Rename,
+    /// Makes a folder, and removes it.
+    Folder,
+    /// Reads the names in a folder of 64 files.
+    List,
     /// Hands a byte to another thread and back, through pipes.
     Switch,
+    /// Hands a kilobyte to another thread and back, through sockets that both wait at.
+    Talk,
+    /// Makes a process that ends at once, and waits for its end.
+    Fork,
     /// Maps a page, touches it, and gives it back.
     Fault,
+    /// Maps 64 pages, touches them, and gives them back.
+    Faults,
     /// Reads 64 KiB of a file in memory.
     CopyOut,
     /// Writes 64 KiB to a file in memory.
@@ -47,14 +63,22 @@ pub enum SystemPart {
 
 impl SystemKernel {
     /// All, in the order in which they are run.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 19] = [
         Self::Call,
         Self::Read,
         Self::Stat,
         Self::Open,
         Self::Create,
+        Self::Write,
+        Self::Fill,
+        Self::Rename,
+        Self::Folder,
+        Self::List,
         Self::Switch,
+        Self::Talk,
+        Self::Fork,
         Self::Fault,
+        Self::Faults,
         Self::CopyOut,
         Self::CopyIn,
         Self::Flush,
@@ -70,8 +94,16 @@ impl SystemKernel {
             Self::Stat => "stat",
             Self::Open => "open",
             Self::Create => "create",
+            Self::Write => "write",
+            Self::Fill => "fill",
+            Self::Rename => "rename",
+            Self::Folder => "folder",
+            Self::List => "list",
             Self::Switch => "switch",
+            Self::Talk => "talk",
+            Self::Fork => "fork",
             Self::Fault => "fault",
+            Self::Faults => "faults",
             Self::CopyOut => "copy-out",
             Self::CopyIn => "copy-in",
             Self::Flush => "flush",
@@ -97,16 +129,21 @@ impl SystemKernel {
 pub struct SystemSpec {
     /// How long each is repeated in a run, in nanoseconds.
     pub kernel_ns: u64,
+    /// Which, in this order.
+    pub kernels: Vec<SystemKernel>,
 }
 
 impl Default for SystemSpec {
     fn default() -> Self {
-        Self { kernel_ns: 500_000_000 }
+        Self { kernel_ns: 500_000_000, kernels: SystemKernel::ALL.to_vec() }
     }
 }
 
 impl SystemSpec {
     pub(super) fn validate(&self) -> Result<(), WorkloadError> {
+        if self.kernels.is_empty() {
+            return Err(WorkloadError::Nothing { key: "kernels" });
+        }
         check("kernel", self.kernel_ns, 1_000_000, 3_600_000_000_000, format_duration_ns)
     }
 }

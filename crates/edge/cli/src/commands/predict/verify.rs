@@ -66,9 +66,10 @@ pub fn verify(
         let message = format!("in the VM the application {trouble}; it said:\n  | {}", said.join("\n  | "));
         return Err(Failure::message(Kind::Measured, message));
     }
-    let mean = |name: &str| outcome.metric(name).map(|metric| metric.mean);
-    let machine_percent =
-        mean("machine user").zip(mean("machine system")).map(|(user, system)| [user, system]);
+    let machine_percent = outcome
+        .footprint
+        .as_ref()
+        .map(|footprint| footprint.cpu_ns.map(|ns| 100.0 * ns as f64 / footprint.elapsed_ns.max(1) as f64));
     let value = if is_command {
         let Capacity { value, .. } =
             metric.of(&outcome).map_err(|why| Failure::message(Kind::Measured, why))?;

@@ -11,10 +11,10 @@ use serde::Deserialize;
 use virtbench_lab::host_facts;
 use virtbench_model::Prediction;
 use virtbench_model::predict::trials::Trial;
-use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
+use virtbench_model::predict::{Inputs, Rounding, predict};
 use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
-    Band, Capacity, Costs, Figure, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
+    Band, Capacity, Costs, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
 use virtbench_report::{trials_csv, trials_html, trials_takeaway};
 
@@ -171,7 +171,7 @@ fn predicted(
         costs: Some(costs),
         compute: None,
         subject_processors: Some(args.vcpus),
-        method: Some(PredictionMethod::Scaling),
+        method: args.method.method(),
         rounding: Rounding::Exact,
         seed: u64::from(trial),
     };
@@ -191,13 +191,17 @@ fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     }
     let before = std::env::current_dir()?;
     std::env::set_current_dir(work)?;
-    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false };
+    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, count: false };
     let profiled = profile::profile_command(&case.command, case.metric.as_deref(), limits);
     std::env::set_current_dir(before)?;
     let mut profiled = profiled?;
     profiled.workers = Figure::known(case.workers, Source::User);
     profiled.check().map_err(|error| Failure::new(Kind::Other, error))?;
     Ok(profiled)
+}
+
+fn no_footprint() -> Figure<Footprint> {
+    Figure::unavailable("the machine did not say")
 }
 
 /// What the agent's own accounts say of a workload.
@@ -213,6 +217,10 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
     let (user, system) = (percent(0), percent(1));
     let copied = Figure::known(outcome.bytes as f64 / seconds, Source::Derived);
     let elapsed_ns = outcome.elapsed_ns;
+    let outcome_footprint = outcome
+        .footprint
+        .clone()
+        .map_or_else(no_footprint, |footprint| Figure::known(footprint, Source::PerfEvents));
     let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
     let value =
         throughput.ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput"))?;
@@ -240,6 +248,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         cpu_system_percent: system,
         cpu_kernel_threads_percent: Figure::known(100.0 * threads_s / seconds, Source::ProcessStat),
         copied_bytes_per_second: copied,
+        footprint: outcome_footprint,
         processors: Figure::known(processors, Source::ProcessStat),
         command: case.command.clone(),
         metric: Some("io".into()),

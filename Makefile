@@ -9,7 +9,7 @@ VIRTBENCH = target/release/virtbench
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
-	@echo "make soak     a million random histories of the fence, with crashes"
+	@echo "make soak     a million random histories of the fence, with crashes; 200 kills of its daemon"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
@@ -26,8 +26,10 @@ test: setup-test
 	$(CARGO) test --workspace --locked --no-fail-fast
 
 SOAK_SEEDS ?= 1000000
-soak:
+SOAK_KILLS ?= 200
+soak: setup-test
 	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test crash -- --nocapture
+	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test fence_serve survives_kills -- --nocapture
 
 bench: setup-bench build
 	$(CARGO) run --release --locked -p virtbench-bench

@@ -17,6 +17,7 @@ mod serve;
 mod serve_nbd;
 mod servers;
 mod simulator;
+mod start_up;
 mod tools;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | serve [ROUNDS] | serve-nbd [ROUNDS] |
+     start-up [ROUNDS] |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -71,11 +73,15 @@ fn run() -> Result<bool> {
         let verdicts = footprint::check(folder.path(), &Target::File(file))?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
-    if let Some(name @ ("serve" | "serve-nbd")) = first {
+    if let Some(name @ ("serve" | "serve-nbd" | "start-up")) = first {
         let rounds = arguments.get(1).map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
         let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
         println!("{}", tools::machine()?);
-        let check = if name == "serve" { serve::check } else { serve_nbd::check };
+        let check = match name {
+            "serve" => serve::check,
+            "serve-nbd" => serve_nbd::check,
+            _ => start_up::check,
+        };
         let verdicts = check(rounds, folder.path())?;
         return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
     }
@@ -136,6 +142,8 @@ fn run() -> Result<bool> {
     verdicts.extend(serve::check(rounds, folder.path())?);
     println!();
     verdicts.extend(serve_nbd::check(rounds, folder.path())?);
+    println!();
+    verdicts.extend(start_up::check(rounds, folder.path())?);
     println!();
     verdicts.extend(footprint::check(folder.path(), &file)?);
     Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))

@@ -20,12 +20,14 @@ pub enum Kind {
     Guest = 6,
     /// The run folder is in use, damaged or of another run.
     Folder = 7,
+    /// A fence's cache says what cannot be.
+    Inconsistent = 8,
     /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
     Interrupted = 130,
 }
 
 /// The table for the manual page: every code with its meaning.
-pub const MEANINGS: [(u8, &str); 9] = [
+pub const MEANINGS: [(u8, &str); 10] = [
     (0, "It worked."),
     (Kind::Other as u8, "Something failed that has no code of its own."),
     (Kind::Usage as u8, "The command line asks for something impossible."),
@@ -34,6 +36,7 @@ pub const MEANINGS: [(u8, &str); 9] = [
     (Kind::Measured as u8, "There are results, but operations failed."),
     (Kind::Guest as u8, "A guest crashed, hung or never answered."),
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
+    (Kind::Inconsistent as u8, "The cache of a fence is inconsistent."),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
 ];
 

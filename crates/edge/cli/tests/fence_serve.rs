@@ -5,158 +5,12 @@
 mod support;
 
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::Child;
 use std::time::Duration;
 
-use support::{Finished, finish, folder, run, virtbench, wait_for};
-use tempfile::TempDir;
-
-/// A configuration in a folder, with its devices.
-struct Fence {
-    folder: TempDir,
-}
-
-/// A daemon. Dropping it kills it.
-struct Daemon {
-    child: Option<Child>,
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Daemon {
-    fn kill(mut self) {
-        let mut child = self.child.take().unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-
-    fn stop(mut self) -> Finished {
-        let child = self.child.take().unwrap();
-        support::signal(&child, "TERM");
-        finish(child)
-    }
-}
-
-const CACHED: &str = r#"
-[slow]
-device = "file:SLOW"
-[fast]
-device = "file:FAST"
-[cache]
-free_target = 300
-[scheduler]
-name = "Hybrid/Partitioned"
-[limits]
-max_request = "256 KiB"
-[[disk]]
-name = "a"
-size = "16 MiB"
-cache = "4 MiB"
-socket = "A"
-[[disk]]
-name = "b"
-size = "16 MiB"
-cache = "4 MiB"
-socket = "B"
-"#;
-
-const PLAIN: &str = r#"
-[slow]
-device = "file:SLOW"
-[scheduler]
-name = "pass-through"
-[[disk]]
-name = "a"
-size = "16 MiB"
-socket = "A"
-"#;
-
-impl Fence {
-    fn new(config: &str) -> Self {
-        let fence = Self { folder: folder() };
-        for device in ["SLOW", "FAST"] {
-            File::create(fence.path(device)).unwrap().set_len(64 << 20).unwrap();
-        }
-        fence.configure(config);
-        fence
-    }
-
-    fn formatted(config: &str) -> Self {
-        let fence = Self::new(config);
-        let format = fence.command("format", &[]);
-        assert_eq!(format.code(), 0, "{format:?}");
-        fence
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn configure(&self, config: &str) {
-        let place = |text: String, name: &str, with: &str| {
-            text.replace(&format!("{with}{name}\""), &format!("{with}{}\"", self.path(name).display()))
-        };
-        let mut text = config.to_owned();
-        for (name, with) in [("SLOW", "file:"), ("FAST", "file:"), ("A", "socket = \""), ("B", "socket = \"")]
-        {
-            text = place(text, name, with);
-        }
-        fs::write(self.path("fence.toml"), text).unwrap();
-    }
-
-    fn command(&self, what: &str, more: &[&str]) -> Finished {
-        run(&[&["fence", what, self.path("fence.toml").to_str().unwrap()], more].concat())
-    }
-
-    /// A daemon whose sockets are there.
-    fn serve(&self) -> Daemon {
-        let config = self.path("fence.toml");
-        // The socket of a daemon that was killed answers until the kernel is done with it.
-        let inode = || fs::metadata(self.path("A")).map(|facts| facts.ino()).ok();
-        let before = inode();
-        let child = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
-        let mut daemon = Daemon { child: Some(child) };
-        wait_for("the socket of disk a", || {
-            if let Some(status) = daemon.child.as_mut().unwrap().try_wait().unwrap() {
-                panic!("ended with {status}: {:?}", finish(daemon.child.take().unwrap()));
-            }
-            let now = inode();
-            (now.is_some() && now != before && UnixStream::connect(self.path("A")).is_ok()).then_some(())
-        });
-        daemon
-    }
-
-    fn load(&self, disk: &str, more: &[&str]) -> Finished {
-        finish(self.begin_load(disk, more))
-    }
-
-    fn begin_load(&self, disk: &str, more: &[&str]) -> Child {
-        let target = format!("vhost-user:{}", self.path(disk).display());
-        let ledger = self.path(&format!("{disk}.ledger"));
-        virtbench()
-            .args(["load", "--target", &target, "--json", "--seed", "7", "--allow-overwrite"])
-            .args(if more.contains(&"--size") { &[][..] } else { &["--size", "16MiB"] })
-            .args(["--ramp", "0s", "--ledger", ledger.to_str().unwrap()])
-            .args(more)
-            .spawn()
-            .unwrap()
-    }
-}
-
-fn refused(finished: &Finished, code: i32, says: &str) {
-    assert_eq!(finished.code(), code, "{finished:?}");
-    assert!(finished.stderr.contains(says), "{finished:?}");
-}
+use support::fence::{CACHED, Fence, PLAIN, refused};
+use support::{finish, wait_for};
 
 #[test]
 fn a_load_over_vhost_user_arrives_verified_and_at_its_place() {
@@ -184,7 +38,9 @@ fn a_load_over_vhost_user_arrives_verified_and_at_its_place() {
 fn a_cached_disk_survives_kills_under_a_verified_load() {
     let fence = Fence::formatted(CACHED);
     let mut random = 88_172_645_463_325_252_u64;
-    for round in 0..10 {
+    // `make soak` does it more often.
+    let kills = std::env::var("VIRTBENCH_KILLS").map_or(10, |kills| kills.parse().expect("VIRTBENCH_KILLS"));
+    for round in 0..kills {
         let daemon = fence.serve();
         let write =
             ["--verify", "--read", "30", "--outstanding", "16", "--flush-every", "25", "--time", "60s"];

@@ -1,7 +1,8 @@
 //! The label of the device that virtual disks live on: whose bytes are whose, so that a configuration that was changed
 //! cannot give one disk's data to another.
 //!
-//! It is text behind a short header, in the device's first 64 KiB.
+//! It is text behind a short header, in two copies of 64 KiB at the device's beginning, which are written in turn: the valid
+//! one with the higher sequence counts, so that a change happens whole or not at all.
 
 use std::fs::File;
 use std::io;
@@ -23,6 +24,9 @@ const HEADER_BYTES: usize = 16;
 pub struct Label {
     /// Identity, new with every format.
     pub uuid: [u8; 16],
+    /// Rises with every change.
+    #[serde(default)]
+    pub sequence: u64,
     /// Partitions.
     #[serde(rename = "disk")]
     pub disks: Vec<Partition>,
@@ -55,7 +59,9 @@ pub enum LabelError {
         device: String,
     },
     /// It is divided in another way.
-    #[error("{device}: {change}: configure it as it was, or format anew and give up what is on it")]
+    #[error(
+        "{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it"
+    )]
     Changed {
         /// Which.
         device: String,
@@ -111,7 +117,7 @@ impl Label {
             offset_bytes: placed.offset_bytes,
             size_bytes: placed.size_bytes,
         };
-        Self { uuid, disks: config.disks.iter().zip(config.place(&uuid)).map(place).collect() }
+        Self { uuid, sequence: 0, disks: config.disks.iter().zip(config.place(&uuid)).map(place).collect() }
     }
 
     /// The label of a device, if it has one.
@@ -119,24 +125,58 @@ impl Label {
     /// # Errors
     /// The device cannot be read.
     pub fn read(file: &File, device: &str) -> Result<Option<Self>, LabelError> {
-        let bytes = read_at(file, 0, BYTES).map_err(|source| LabelError::Io {
+        let bytes = read_at(file, 0, 2 * BYTES).map_err(|source| LabelError::Io {
             device: device.to_owned(),
             action: "reading the label",
             source,
         })?;
-        Ok(Self::decode(&bytes))
+        Ok(bytes.chunks_exact(BYTES).filter_map(Self::decode).max_by_key(|label| label.sequence))
     }
 
-    /// Makes it the device's.
+    /// Makes it the device's, whatever was there: for a label of sequence 0.
     ///
     /// # Errors
     /// The device cannot be written.
     pub fn write(&self, file: &File, device: &str) -> Result<(), LabelError> {
-        write_at(file, 0, &self.encode()).map_err(|source| LabelError::Io {
+        self.put(file, device)?;
+        write_at(file, BYTES as u64, &[0; BYTES]).map_err(|source| LabelError::Io {
             device: device.to_owned(),
             action: "writing the label",
             source,
         })
+    }
+
+    /// Takes the place of the label before it, by its sequence; stable when this returns.
+    ///
+    /// # Errors
+    /// The device cannot be written; then the earlier label counts.
+    pub fn replace(&self, file: &File, device: &str) -> Result<(), LabelError> {
+        self.put(file, device)?;
+        file.sync_all().map_err(|source| LabelError::Io {
+            device: device.to_owned(),
+            action: "writing the label",
+            source,
+        })
+    }
+
+    fn put(&self, file: &File, device: &str) -> Result<(), LabelError> {
+        let copy = self.sequence % 2 * BYTES as u64;
+        write_at(file, copy, &self.encode()).map_err(|source| LabelError::Io {
+            device: device.to_owned(),
+            action: "writing the label",
+            source,
+        })
+    }
+
+    /// The configured disks where they are. Their identity is of this label and their names.
+    #[must_use]
+    pub fn place(&self, config: &Config) -> Vec<DiskConfig> {
+        let at = |name: &str| self.disks.iter().find(|disk| disk.name == name).map(|disk| disk.offset_bytes);
+        let mut placed = config.place(&self.uuid);
+        for (placed, disk) in placed.iter_mut().zip(&config.disks) {
+            placed.offset_bytes = at(&disk.name).unwrap_or(placed.offset_bytes);
+        }
+        placed
     }
 
     /// Whether the beginning of a device is empty.
@@ -159,11 +199,15 @@ impl Label {
     pub fn check(&self, config: &Config, device: &str) -> Result<(), LabelError> {
         let wanted = Self::new(config, self.uuid);
         let of = |label: &Self, place: usize| match label.disks.get(place) {
-            Some(disk) => format!("{} of {} bytes at {}", disk.name, disk.size_bytes, disk.offset_bytes),
+            Some(disk) => format!("{} of {} bytes", disk.name, disk.size_bytes),
             None => "none".to_owned(),
         };
         let count = self.disks.len().max(wanted.disks.len());
-        match (0..count).find(|&place| self.disks.get(place) != wanted.disks.get(place)) {
+        // Where they are the label alone knows.
+        let what = |label: &Self, place: usize| {
+            label.disks.get(place).map(|disk| (disk.name.clone(), disk.size_bytes))
+        };
+        match (0..count).find(|&place| what(self, place) != what(&wanted, place)) {
             None => Ok(()),
             Some(place) => Err(LabelError::Changed {
                 device: device.to_owned(),
@@ -202,7 +246,7 @@ mod tests {
 
     fn label() -> Label {
         let disk = |name: &str, offset_bytes| Partition { name: name.into(), offset_bytes, size_bytes: 4096 };
-        Label { uuid: [7; 16], disks: vec![disk("a", 1 << 20), disk("b", 2 << 20)] }
+        Label { uuid: [7; 16], sequence: 3, disks: vec![disk("a", 1 << 20), disk("b", 2 << 20)] }
     }
 
     #[test]

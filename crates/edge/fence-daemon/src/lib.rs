@@ -9,9 +9,12 @@
 //!
 //! The same core as the simulator's decides everything; this crate carries data and time.
 
+pub mod admin;
 pub mod config;
+mod confine;
 pub mod device;
 pub mod frontend;
+mod guard;
 mod journal;
 pub mod label;
 pub mod memory;
@@ -21,4 +24,5 @@ pub mod runtime;
 mod serve;
 pub mod twin;
 
+pub use confine::{ConfineError, confine};
 pub use serve::{Daemon, ServeError, format};

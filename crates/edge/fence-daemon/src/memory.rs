@@ -82,6 +82,12 @@ pub fn scatter(mut from: &[u8], segments: &[Segment]) {
     }
 }
 
+/// Makes a piece zeroes.
+pub fn zero(segment: &Segment) {
+    // SAFETY: the segment is mapped (`Segment::new`).
+    unsafe { segment.base().write_bytes(0, segment.len()) };
+}
+
 /// Memory of our own, aligned for direct I/O. It does not move when the value does.
 #[derive(Debug)]
 pub struct Buffer {
@@ -119,6 +125,12 @@ impl Deref for Buffer {
     fn deref(&self) -> &[u8] {
         // SAFETY: `len` initialised bytes that we own.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr(), self.len) }
+    }
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        self
     }
 }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
+use io_uring::register::Restriction;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 use virtbench_fence::Device;
@@ -82,6 +83,19 @@ const KIND_SHIFT: u32 = 56;
 const KIND_DEVICE: u64 = 0;
 const KIND_WATCH: u64 = 1;
 const KIND_NOTHING: u64 = 2;
+/// What is ever asked of the ring.
+const OPERATIONS: [u8; 10] = [
+    opcode::Read::CODE,
+    opcode::Write::CODE,
+    opcode::Readv::CODE,
+    opcode::Writev::CODE,
+    opcode::Fsync::CODE,
+    opcode::Fallocate::CODE,
+    opcode::PollAdd::CODE,
+    opcode::PollRemove::CODE,
+    opcode::Timeout::CODE,
+    opcode::TimeoutRemove::CODE,
+];
 const SERIALS: u32 = 1 << 24;
 /// Asks `io_uring_enter` for completions (linux/io_uring.h).
 const ENTER_GETEVENTS: u32 = 1;
@@ -106,9 +120,14 @@ impl Ring {
     pub fn new(entries: u32) -> io::Result<Self> {
         let mut deferred = IoUring::builder();
         deferred.setup_cqsize(entries * 4).setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag();
+        deferred.setup_r_disabled();
         let mut plain = IoUring::builder();
-        plain.setup_cqsize(entries * 4);
+        plain.setup_cqsize(entries * 4).setup_r_disabled();
         let ring = deferred.build(entries).or_else(|_| plain.build(entries))?;
+        // No filter of system calls sees what goes through the ring, so that it is made for these alone.
+        let mut allowed = OPERATIONS.map(Restriction::sqe_op);
+        ring.submitter().register_restrictions(&mut allowed)?;
+        ring.submitter().register_enable_rings()?;
         Ok(Self { ring, watches: Vec::new(), to_arm: Vec::new() })
     }
 

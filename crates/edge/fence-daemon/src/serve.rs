@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 use virtbench_fence::cache::{Image, RecoveryError, Write, format as format_cache, layout};
-use virtbench_fence::{Backing, Config as FenceConfig, ConfigError, Device, DiskId, Fence, StartError};
+use virtbench_fence::{
+    Backing, Config as FenceConfig, ConfigError, Device, DiskConfig, DiskId, Fence, StartError,
+};
 
 use crate::config::{Built, Config, DeviceSpec, LoadError};
 use crate::device::{DeviceError, Facts, FaultyBackend, Opened, open};
@@ -17,6 +19,7 @@ use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Label, LabelError, read_at, write_at};
+use crate::memory::Buffer;
 use crate::metrics::{self, Figures};
 use crate::runtime::{Parts, Runtime, Stopper};
 
@@ -62,14 +65,14 @@ pub enum ServeError {
 }
 
 /// Devices of a configuration, open and locked, by [`Device::index`].
-struct Devices {
-    home: Built,
+pub(crate) struct Devices {
+    pub(crate) home: Built,
     opened: [Option<Opened>; 2],
     names: [String; 2],
 }
 
 impl Devices {
-    fn open(config: &Config) -> Result<Self, ServeError> {
+    pub(crate) fn open(config: &Config) -> Result<Self, ServeError> {
         let home = config.home().unwrap_or(Built::Slow);
         let (slow, fast) = match home {
             Built::Slow => (config.slow.as_ref(), None),
@@ -93,7 +96,7 @@ impl Devices {
     }
 
     /// The device that virtual disks live on.
-    const fn home_index(&self) -> usize {
+    pub(crate) const fn home_index(&self) -> usize {
         match self.home {
             Built::Slow | Built::Cached { .. } => 0,
             Built::Fast => 1,
@@ -104,18 +107,27 @@ impl Devices {
         self.opened[index].as_ref().map(|opened| opened.backend.facts())
     }
 
-    fn file(&self, index: usize) -> Option<(&File, &str)> {
+    pub(crate) fn file(&self, index: usize) -> Option<(&File, &str)> {
         let file = self.opened[index].as_ref()?.file.as_ref()?;
         Some((file, &self.names[index]))
     }
 
-    fn fence(&self, config: &Config, label: &[u8; 16], cache: [u8; 16]) -> Result<FenceConfig, ConfigError> {
-        let sizes = [0, 1].map(|index: usize| self.facts(index).map_or(0, |facts| facts.size_bytes));
-        config.fence(self.home, sizes, label, cache)
+    pub(crate) fn fence(
+        &self,
+        config: &Config,
+        disks: Vec<DiskConfig>,
+        cache: [u8; 16],
+    ) -> Result<FenceConfig, ConfigError> {
+        config.fence_of(self.home, self.sizes(), disks, cache)
+    }
+
+    /// In bytes; zero for one that is not there.
+    pub(crate) fn sizes(&self) -> [u64; 2] {
+        [0, 1].map(|index: usize| self.facts(index).map_or(0, |facts| facts.size_bytes))
     }
 }
 
-fn random_uuid() -> Result<[u8; 16], ServeError> {
+pub(crate) fn random_uuid() -> Result<[u8; 16], ServeError> {
     let mut uuid = [0; 16];
     let flags = rustix::rand::GetRandomFlags::empty();
     match rustix::rand::getrandom(&mut uuid[..], flags) {
@@ -125,7 +137,7 @@ fn random_uuid() -> Result<[u8; 16], ServeError> {
     }
 }
 
-const fn system(action: &'static str, source: io::Error) -> ServeError {
+pub(crate) const fn system(action: &'static str, source: io::Error) -> ServeError {
     ServeError::System { action, source }
 }
 
@@ -136,7 +148,7 @@ const fn system(action: &'static str, source: io::Error) -> ServeError {
 pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
     let devices = Devices::open(config)?;
     let label = Label::new(config, random_uuid()?);
-    let fence = devices.fence(config, &label.uuid, random_uuid()?)?;
+    let fence = devices.fence(config, config.place(&label.uuid), random_uuid()?)?;
     let home = devices.home_index();
     if !force {
         for (file, name) in [0, 1].into_iter().filter_map(|index| devices.file(index)) {
@@ -175,17 +187,17 @@ fn is_dirty(fence: &FenceConfig, file: &File, name: &str) -> Result<bool, ServeE
     ))
 }
 
-fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
+pub(crate) fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
     read_at(file, 0, SUPERBLOCKS_BYTES)
         .map(|buffer| buffer.to_vec())
         .map_err(|source| unreadable(name, source).into())
 }
 
-fn unreadable(name: &str, source: io::Error) -> LabelError {
+pub(crate) fn unreadable(name: &str, source: io::Error) -> LabelError {
     LabelError::Io { device: name.to_owned(), action: "reading the cache's metadata", source }
 }
 
-fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), ServeError> {
+pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Buffer>), ServeError> {
     let superblocks = superblocks(file, name)?;
     let layout =
         layout(&superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
@@ -194,12 +206,12 @@ fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Vec<u8>>), ServeError>
         let len = partition.log_blocks as usize * 4096;
         let log =
             read_at(file, partition.log_offset_bytes, len).map_err(|source| unreadable(name, source))?;
-        logs.push(log.to_vec());
+        logs.push(log);
     }
     Ok((superblocks, logs))
 }
 
-fn carry_out(file: &File, name: &str, write: &Write) -> Result<(), ServeError> {
+pub(crate) fn carry_out(file: &File, name: &str, write: &Write) -> Result<(), ServeError> {
     let failed =
         |source| LabelError::Io { device: name.to_owned(), action: "writing the cache's metadata", source };
     write_at(file, write.offset_bytes, &write.bytes).map_err(failed)?;
@@ -222,16 +234,16 @@ impl Daemon {
     pub fn start(config: &Config, stopper: Stopper) -> Result<Self, ServeError> {
         let devices = Devices::open(config)?;
         let home = devices.home_index();
-        let uuid = match devices.file(home) {
-            None => [0; 16],
+        let (uuid, disks) = match devices.file(home) {
+            None => ([0; 16], config.place(&[0; 16])),
             Some((file, name)) => {
                 let label =
                     Label::read(file, name)?.ok_or_else(|| LabelError::None { device: name.to_owned() })?;
                 label.check(config, name)?;
-                label.uuid
+                (label.uuid, label.place(config))
             }
         };
-        let fence = devices.fence(config, &uuid, [0; 16])?;
+        let fence = devices.fence(&config.calibrated(&uuid)?, disks, [0; 16])?;
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;
@@ -242,7 +254,7 @@ impl Daemon {
         let (front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         let parts = Parts {
             fence,
-            disks: config.disks.len(),
+            write_through: config.disks.iter().map(|disk| disk.write_through).collect(),
             devices: devices.opened.map(|opened| opened.map(|opened| opened.backend)),
             front_ends,
             requests_per_disk: config.limits.requests_per_disk,

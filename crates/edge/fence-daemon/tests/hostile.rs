@@ -79,6 +79,8 @@ impl Drop for Served {
 struct Client {
     _frontend: Frontend,
     map: GuestMemoryMmap<()>,
+    /// What the memory is in.
+    file: File,
     kick: EventFd,
     err: EventFd,
     available: u16,
@@ -141,7 +143,7 @@ impl Client {
         frontend.set_vring_call(0, &call)?;
         frontend.set_vring_kick(0, &kick)?;
         frontend.set_vring_enable(0, true)?;
-        Ok(Self { _frontend: frontend, map, kick, err, available: 0 })
+        Ok(Self { _frontend: frontend, map, file, kick, err, available: 0 })
     }
 
     fn describe(&self, at: u64, table: &[(u64, u32, u16, u16)]) {
@@ -261,4 +263,26 @@ fn a_client_that_goes_in_the_middle_leaves_room_for_the_next() {
         client.offer(0, 0);
     }
     assert_eq!(Client::connect(&served.socket("a")).ask(0, 0), 0);
+}
+
+#[test]
+fn memory_that_is_taken_away_ends_that_connection_alone() {
+    let served = Served::start();
+    let mut honest = Client::connect(&served.socket("b"));
+    for left in [0, 0x1000, 0x3000] {
+        let mut hostile = Client::connect(&served.socket("a"));
+        assert_eq!(hostile.ask(0, 0), 0);
+        // Nothing of what goes may be touched here after this.
+        hostile.file.set_len(left).unwrap();
+        if left > USED {
+            hostile.offer(0, 0);
+        }
+        for _ in 0..20 {
+            hostile.kick.write(1).unwrap();
+            assert_eq!(honest.ask(0, 0), 0, "beside memory of {left} bytes");
+        }
+        // It is sent away: the next one is let in.
+        let mut next = Client::connect(&served.socket("a"));
+        assert_eq!(next.ask(0, 0), 0);
+    }
 }

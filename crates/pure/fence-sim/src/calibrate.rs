@@ -1,7 +1,7 @@
 //! The predictors' coefficients, found as paper 5, section 6.3 finds them: by benchmarking the service
 //! times of many random batches, each with a random mix of reads and writes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_fence::predict::{
     FastPredictor, FastSample, FitError, Fitted, Knot, Predictors, SlowPredictor, SlowSample, fit_fast,
@@ -12,9 +12,9 @@ use virtbench_units::{Random, SeedSequence};
 use crate::disk::{Hdd, HddModel, Ssd, SsdModel};
 
 /// Batches measured of each device; the fit holds half of them out.
-const BATCHES: u32 = 16_000;
+pub const BATCHES: u32 = 16_000;
 /// A batch has one to so many accesses ("each batch has a random size between 1 and 100").
-const LARGEST: u64 = 100;
+pub const LARGEST: u64 = 100;
 /// Corners of the piecewise-linear curve.
 const CORNERS: usize = 12;
 /// What a flush of the slow device is taken to cost: the models have nothing to flush.
@@ -44,7 +44,7 @@ pub struct Calibration {
 }
 
 /// The distribution of prediction errors, predicted less measured, over held-out batches.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Errors {
     /// Batches held out.
     pub batches: usize,
@@ -63,6 +63,61 @@ pub struct Errors {
 /// The shares at which [`Errors::quantiles_ms`] stand.
 pub const QUANTILES: [f64; 5] = [0.05, 0.25, 0.5, 0.75, 0.95];
 
+/// One access of a batch, of a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Access {
+    /// Where, a multiple of the block.
+    pub offset_bytes: u64,
+    /// A write, or else a read.
+    pub write: bool,
+}
+
+/// Draws the batches that devices are calibrated on: 1 to 100 accesses at random places, with a random mix of reads and
+/// writes in each.
+#[derive(Debug)]
+pub struct Batches {
+    random: Random,
+    /// What one kind of device has no use for: where a fast access is, what a slow one does. Drawn apart, so that it is no
+    /// part of the stream by which a model's batches are drawn.
+    apart: Random,
+    blocks: u64,
+    block_bytes: u64,
+}
+
+impl Batches {
+    /// Batches of blocks within the first `span_bytes` of a device.
+    #[must_use]
+    pub fn new(span_bytes: u64, block_bytes: u64, seed: u64) -> Self {
+        let blocks = (span_bytes / block_bytes).max(1);
+        let apart = Random::new(seed ^ 0x6170_6172_7400);
+        Self { random: Random::new(seed), apart, blocks, block_bytes }
+    }
+
+    /// A batch for the slow device, in ascending order of offset.
+    pub fn slow(&mut self) -> Vec<Access> {
+        let writes = self.apart.unit();
+        let count = 0..=self.random.below(LARGEST);
+        let one = |_| Access {
+            offset_bytes: self.random.below(self.blocks) * self.block_bytes,
+            write: self.apart.unit() < writes,
+        };
+        let mut batch: Vec<Access> = count.map(one).collect();
+        batch.sort_by_key(|access| access.offset_bytes);
+        batch
+    }
+
+    /// A batch for the fast device.
+    pub fn fast(&mut self) -> Vec<Access> {
+        let count = 1 + self.random.below(LARGEST);
+        let writes = self.random.unit();
+        let one = |_| Access {
+            write: self.random.unit() < writes,
+            offset_bytes: self.apart.below(self.blocks) * self.block_bytes,
+        };
+        (0..count).map(one).collect()
+    }
+}
+
 /// Measures batches of accesses of `block_bytes` on models of the devices and fits the predictors.
 ///
 /// # Errors
@@ -76,71 +131,75 @@ pub fn calibrate(
     let mut seeds = SeedSequence::new(seed ^ 0x6361_6c69_6272_6174);
     let slow = slow_samples(hdd, block_bytes, &mut seeds);
     let fast = fast_samples(ssd, block_bytes, &mut seeds);
-    let fitted_slow = fit_slow(&slow, CORNERS, FLUSH_NS)
-        .map_err(|error| CalibrationError { device: "hard disk", error })?;
-    let fitted_fast =
-        fit_fast(&fast).map_err(|error| CalibrationError { device: "solid-state drive", error })?;
-    let slow_batches = slow.iter().map(|sample| (sample.distances_bytes.len(), sample.service_ns));
-    let fast_batches = fast.iter().map(|sample| (sample.count, sample.service_ns));
-    Ok(Calibration {
-        slow: errors::<SlowPredictor>(&fitted_slow, slow_batches, PAPER_WITHIN_NS[0]),
-        fast: errors::<FastPredictor>(&fitted_fast, fast_batches, PAPER_WITHIN_NS[1]),
-        predictors: Predictors {
-            slow: with_streaming(&fitted_slow.predictor, hdd, block_bytes, &mut seeds),
-            fast: fitted_fast.predictor,
-        },
-    })
+    let streaming_ns = streaming_ns(hdd, block_bytes, &mut seeds);
+    let (slow, slow_errors) = fit_slow_device(&slow, streaming_ns, block_bytes, FLUSH_NS)?;
+    let (fast, fast_errors) = fit_fast_device(&fast)?;
+    Ok(Calibration { predictors: Predictors { slow, fast }, slow: slow_errors, fast: fast_errors })
 }
 
-/// The curve with a corner of its own for accesses that begin where the last one ended. Random batches
-/// hold none of them, and the curve's value at no distance includes half a turn; by it, a file of 32
-/// blocks on its way from the cache to the disk would seem to take 180 ms instead of 2.
-fn with_streaming(
-    fitted: &SlowPredictor,
-    model: &HddModel,
+/// The slow device's predictor from its batches, and how far it misses. `streaming_ns` is what a block takes that begins
+/// where the last one ended. Random batches hold none of these, and the curve's value at no distance includes half a turn;
+/// by it, a file of 32 blocks on its way from the cache to the disk would seem to take 180 ms instead of 2.
+///
+/// # Errors
+/// Too few batches, or all alike.
+pub fn fit_slow_device(
+    samples: &[SlowSample],
+    streaming_ns: f64,
     block_bytes: u64,
-    seeds: &mut SeedSequence,
-) -> SlowPredictor {
+    flush_ns: u64,
+) -> Result<(SlowPredictor, Errors), CalibrationError> {
+    let fitted = fit_slow(samples, CORNERS, flush_ns)
+        .map_err(|error| CalibrationError { device: "slow device", error })?;
+    let batches = samples.iter().map(|sample| (sample.distances_bytes.len(), sample.service_ns));
+    let errors = errors::<SlowPredictor>(&fitted, batches, PAPER_WITHIN_NS[0]);
+    let curve = fitted.predictor;
+    let near = Knot { distance_bytes: block_bytes, access_ns: curve.access_ns(0, block_bytes) as f64 };
+    let beyond = curve.knots().iter().copied().filter(|knot| knot.distance_bytes > block_bytes);
+    let knots = [Knot { distance_bytes: 0, access_ns: streaming_ns }, near].into_iter().chain(beyond);
+    Ok((SlowPredictor::new(knots.collect(), flush_ns), errors))
+}
+
+/// The fast device's predictor from its batches, and how far it misses.
+///
+/// # Errors
+/// Too few batches, or all alike.
+pub fn fit_fast_device(samples: &[FastSample]) -> Result<(FastPredictor, Errors), CalibrationError> {
+    let fitted = fit_fast(samples).map_err(|error| CalibrationError { device: "fast device", error })?;
+    let batches = samples.iter().map(|sample| (sample.count, sample.service_ns));
+    let errors = errors::<FastPredictor>(&fitted, batches, PAPER_WITHIN_NS[1]);
+    Ok((fitted.predictor, errors))
+}
+
+fn streaming_ns(model: &HddModel, block_bytes: u64, seeds: &mut SeedSequence) -> f64 {
     let mut disk = Hdd::new(*model, seeds.next_seed());
     let run = (0..LARGEST).map(|_| disk.service_ns(disk.head(), block_bytes));
-    let streaming_ns = run.sum::<u64>() as f64 / LARGEST as f64;
-    let near = Knot { distance_bytes: block_bytes, access_ns: fitted.access_ns(0, block_bytes) as f64 };
-    let beyond = fitted.knots().iter().copied().filter(|knot| knot.distance_bytes > block_bytes);
-    let knots = [Knot { distance_bytes: 0, access_ns: streaming_ns }, near].into_iter().chain(beyond);
-    SlowPredictor::new(knots.collect(), FLUSH_NS)
+    run.sum::<u64>() as f64 / LARGEST as f64
 }
 
 fn slow_samples(model: &HddModel, block_bytes: u64, seeds: &mut SeedSequence) -> Vec<SlowSample> {
     let mut disk = Hdd::new(*model, seeds.next_seed());
-    let mut random = Random::new(seeds.next_seed());
-    let blocks = (model.capacity_bytes / block_bytes).max(1);
+    let mut batches = Batches::new(model.capacity_bytes, block_bytes, seeds.next_seed());
     let batch = |_| {
-        let mut offsets: Vec<u64> =
-            (0..=random.below(LARGEST)).map(|_| random.below(blocks) * block_bytes).collect();
-        offsets.sort_unstable();
         let mut service_ns = 0;
-        let distances_bytes = offsets
-            .iter()
-            .map(|offset| {
-                let distance = offset.abs_diff(disk.head());
-                service_ns += disk.service_ns(*offset, block_bytes);
-                distance
-            })
-            .collect();
+        let distance = |access: Access| {
+            let distance = access.offset_bytes.abs_diff(disk.head());
+            service_ns += disk.service_ns(access.offset_bytes, block_bytes);
+            distance
+        };
+        let distances_bytes = batches.slow().into_iter().map(distance).collect();
         SlowSample { distances_bytes, service_ns }
     };
     (0..BATCHES).map(batch).collect()
 }
 
-#[allow(clippy::cast_possible_truncation)] // at most LARGEST
 fn fast_samples(model: &SsdModel, block_bytes: u64, seeds: &mut SeedSequence) -> Vec<FastSample> {
     let mut drive = Ssd::new(*model, seeds.next_seed());
-    let mut random = Random::new(seeds.next_seed());
+    let mut batches = Batches::new(u64::MAX, block_bytes, seeds.next_seed());
     let batch = |_| {
-        let count = 1 + random.below(LARGEST) as usize;
-        let writes = random.unit();
-        let service_ns = (0..count).map(|_| drive.service_ns(random.unit() < writes, block_bytes)).sum();
-        FastSample { count, service_ns }
+        let batch = batches.fast();
+        let service_ns = batch.iter().map(|access| drive.service_ns(access.write, block_bytes)).sum();
+        FastSample { count: batch.len(), service_ns }
     };
     (0..BATCHES).map(batch).collect()
 }

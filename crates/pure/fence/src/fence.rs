@@ -60,8 +60,13 @@ impl Fence {
     /// The configuration does not fit together.
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.validate()?;
+        let scheduler = Self::scheduler(&config);
+        Self::with_scheduler(config, scheduler)
+    }
+
+    fn scheduler(config: &Config) -> Box<dyn Scheduler> {
         let depth = [config.slow.depth, config.fast.depth];
-        let scheduler: Box<dyn Scheduler> = match &config.scheduler {
+        match &config.scheduler {
             SchedulerConfig::Fifo => Box::new(Fifo::new(depth)),
             SchedulerConfig::Elevator => Box::new(Elevator::new(depth)),
             SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
@@ -69,8 +74,7 @@ impl Fence {
             SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
             SchedulerConfig::Paced(paced) => Box::new(Paced::new(paced.clone(), depth)),
             SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
-        };
-        Self::with_scheduler(config, scheduler)
+        }
     }
 
     /// A fence with a scheduler of the caller's in place of [`Config::scheduler`].
@@ -92,12 +96,15 @@ impl Fence {
     /// # Errors
     /// The configuration does not fit together, or the cache does not fit it: nothing that is not yet on the slow device
     /// is given up.
-    pub fn recover(config: Config, image: &Image<'_>) -> Result<(Self, Write), StartError> {
-        let mut fence = Self::new(config)?;
-        let Backing::Cached(cache) = &fence.config.backing else { return Err(StartError::NoCache) };
-        let (partitions, write) = cache::recover(&fence.config, cache, image)?;
-        fence.cache = partitions;
-        Ok((fence, write))
+    pub fn recover<L: AsRef<[u8]>>(
+        config: Config,
+        image: &Image<'_, L>,
+    ) -> Result<(Self, Write), StartError> {
+        config.validate()?;
+        let Backing::Cached(cache) = &config.backing else { return Err(StartError::NoCache) };
+        let (partitions, write) = cache::recover(&config, cache, image)?;
+        let ports = Ports::new(Self::scheduler(&config));
+        Ok((Self { ports, cache: partitions, config }, write))
     }
 
     /// A guest asks. The answer comes as [`Effect::Complete`], exactly one a request.

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_fence_sim::experiment::{Figure, Saturating};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::Pace;
 
 /// What to do with a fence.
@@ -22,6 +22,14 @@ pub enum FenceCommand {
     Serve(ServeArgs),
     /// Show what a running daemon counts
     Status(StatusArgs),
+    /// Show what is on the devices of a fence that is not served, and check the cache
+    Inspect(InspectArgs),
+    /// Measure the service times of a fence's devices, for the scheduler to predict by
+    Calibrate(CalibrateArgs),
+    /// Give a virtual disk another size or another part of the cache, without losing data
+    Resize(ResizeArgs),
+    /// Change who has how many time slots
+    Reslot(ReslotArgs),
 }
 
 /// `virtbench fence simulate`
@@ -178,6 +186,9 @@ the host's death loses data). They are prepared by `fence format`. Schedulers: V
   slots = 2
   socket = \"/run/virtbench/web.sock\"
 
+Stopping the daemon loses nothing. Behind a cache, a guest that runs on after its daemon was killed may read older data \
+where it has not flushed, unless its [[disk]] has write_through = true: each write is then stable before it is answered.
+
 A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
 write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.
 
@@ -205,4 +216,112 @@ pub struct StatusArgs {
     /// Print the OpenMetrics text itself
     #[arg(long)]
     pub raw: bool,
+}
+
+/// `virtbench fence inspect`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Nothing is written. A cache that says what no power failure leaves ends in exit code 8, one that is not as configured \
+in exit code 3.
+
+Examples:
+  virtbench fence inspect fence.toml
+  virtbench fence inspect fence.toml --data --json | jq '.cache.partitions[].dirty'")]
+pub struct InspectArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Read every block that the cache holds and compare checksums
+    #[arg(long)]
+    pub data: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench fence calibrate`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Random batches of 1 to 100 blocks with a random mix of reads and writes (paper 5, section 6.3); half of them are held \
+out, and the errors are those of predicting them. Blocks are written with what they contain. The devices must have been \
+prepared by `fence format` and not be served.
+
+`fence serve` predicts by the file when the configuration names it:
+  [scheduler.predict]
+  file = \"fence.predict.toml\"")]
+pub struct CalibrateArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// How long each device is measured, a hundred batches at least
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Write what was found here [default: what the configuration names, or CONFIG with .predict.toml]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Seed of places, sizes and kinds
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench fence resize`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The fence must not be served. A disk grows where it is if there is room, else it is copied to a free piece of its device; \
+new room holds zeroes. When the cache is divided anew, what it alone has is written to the disks first. Devices change \
+first, the configuration last; the same command again completes what was interrupted, by a crash as well.
+
+Examples:
+  virtbench fence resize fence.toml web --size 20GiB
+  virtbench fence resize fence.toml web --cache 2GiB")]
+pub struct ResizeArgs {
+    /// The configuration, as for `fence serve`; it is changed too
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// The disk's name
+    #[arg(value_name = "DISK")]
+    pub disk: String,
+    /// Its new size
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes, required_unless_present = "cache")]
+    pub size: Option<u64>,
+    /// Its new part of the cache
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub cache: Option<u64>,
+    /// Give up the end of a disk that becomes smaller
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `virtbench fence reslot`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The configuration is checked and changed; a daemon goes by it when it is started again, which its guests wait for.
+
+Examples:
+  virtbench fence reslot fence.toml --slots web=2 --slots mail=1 --spare 1
+  virtbench fence reslot fence.toml --slot-ms 10")]
+pub struct ReslotArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Time slots of a disk; may be repeated
+    #[arg(long, value_name = "DISK=N", value_parser = named::<u32>)]
+    pub slots: Vec<(String, u32)>,
+    /// Share of a disk under the scheduler `paced`; may be repeated
+    #[arg(long, value_name = "DISK=SHARE", value_parser = named::<f64>)]
+    pub share: Vec<(String, f64)>,
+    /// Slots that belong to nobody
+    #[arg(long, value_name = "N")]
+    pub spare: Option<u32>,
+    /// Length of a slot, milliseconds
+    #[arg(long, value_name = "MS")]
+    pub slot_ms: Option<f64>,
+}
+
+fn named<T: std::str::FromStr>(text: &str) -> Result<(String, T), String> {
+    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
+    parsed.ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))
 }

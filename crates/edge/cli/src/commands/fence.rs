@@ -1,13 +1,16 @@
 //! `virtbench fence`
 
 mod beyond;
+mod calibrate;
 mod evaluate;
 mod explain;
+mod inspect;
 mod page;
 mod parallel;
 mod plan;
 mod reasons;
 mod replay;
+mod resize;
 mod serve;
 mod settings;
 mod simulate;
@@ -24,6 +27,10 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Plan(args) => plan::execute(args),
         FenceCommand::Format(args) => serve::format(args),
         FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Resize(args) => resize::execute(args),
+        FenceCommand::Reslot(args) => resize::reslot(args),
+        FenceCommand::Calibrate(args) => calibrate::execute(args),
+        FenceCommand::Inspect(args) => inspect::execute(args),
         FenceCommand::Status(args) => status::execute(args),
     }
 }

@@ -58,7 +58,7 @@ impl Config {
     }
 
     /// What a parser does not see.
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         let home = self.home()?;
         if self.disks.is_empty() {
             return Err("no [[disk]]: give at least one".into());
@@ -125,6 +125,20 @@ impl Config {
         label: &[u8; 16],
         cache: [u8; 16],
     ) -> Result<FenceConfig, ConfigError> {
+        self.fence_of(home, sizes, self.place(label), cache)
+    }
+
+    /// The same with disks that are where they are.
+    ///
+    /// # Errors
+    /// What the core refuses.
+    pub fn fence_of(
+        &self,
+        home: Built,
+        sizes: [u64; 2],
+        disks: Vec<DiskConfig>,
+        cache: [u8; 16],
+    ) -> Result<FenceConfig, ConfigError> {
         let depth = |device: &Option<super::DeviceTable>| match self.scheduler.name {
             SchedulerName::PassThrough => u32::MAX,
             _ => device.as_ref().map_or(1, |device| device.depth),
@@ -141,7 +155,7 @@ impl Config {
             }),
         };
         let config = FenceConfig {
-            disks: self.place(label),
+            disks,
             slow: DeviceConfig { size_bytes: sizes[0], depth: depth(&self.slow) },
             fast: DeviceConfig { size_bytes: sizes[1], depth: depth(&self.fast) },
             backing,
@@ -163,6 +177,15 @@ impl Config {
             DiskConfig { uuid: identity(label, &disk.name), offset_bytes, size_bytes }
         };
         self.disks.iter().map(&mut place).collect()
+    }
+
+    /// Data blocks of each partition of the cache.
+    #[must_use]
+    pub fn cache_blocks(&self, home: Built) -> Vec<u32> {
+        match home {
+            Built::Cached { shared } => self.partitions(shared).blocks().to_vec(),
+            Built::Slow | Built::Fast => Vec::new(),
+        }
     }
 
     fn partitions(&self, shared: bool) -> CachePartitions {

@@ -3,6 +3,7 @@
 mod build;
 mod emulated;
 mod nbd;
+mod predictions;
 mod scheduler;
 mod spec;
 
@@ -15,9 +16,10 @@ use thiserror::Error;
 use virtbench_fence::ConfigError;
 use virtbench_workload::FaultSpec;
 
-pub use build::Built;
+pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
+pub use predictions::{FastFound, Predictions, SlowFound};
 pub use scheduler::SchedulerName;
 pub use spec::{DeviceSpec, Size};
 
@@ -114,6 +116,8 @@ impl Default for SchedulerTable {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PredictTable {
+    /// What `fence calibrate` wrote, in place of the rest; relative to the configuration.
+    pub file: Option<PathBuf>,
     /// Corners of the slow device's access time over distance: bytes and milliseconds.
     pub slow_knots: Vec<(u64, f64)>,
     /// A flush of the slow device, milliseconds.
@@ -127,6 +131,7 @@ pub struct PredictTable {
 impl Default for PredictTable {
     fn default() -> Self {
         Self {
+            file: None,
             slow_knots: vec![(0, 4.2), (1 << 30, 6.5), (16 << 30, 10.5), (160_000_000_000, 26.0)],
             slow_flush_ms: 0.0,
             fast_base_us: 0.0,
@@ -146,11 +151,13 @@ pub struct Limits {
     /// How long to look for work before sleeping, microseconds. Over a device that does nothing 20 doubled the IOPS at
     /// depth 32: waking costs more than a request does.
     pub spin_us: u64,
+    /// Once it serves, the daemon may ask of the kernel what serving takes and nothing else.
+    pub confine: bool,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20 }
+        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20, confine: true }
     }
 }
 
@@ -186,6 +193,10 @@ pub struct DiskTable {
     pub queues: u16,
     /// What it is called over NBD.
     pub export: Option<String>,
+    /// A write is stable before it is answered. Without it a guest that goes on after its daemon was killed may read older
+    /// data where it has not flushed, which its file system does not expect; a daemon that is stopped loses nothing.
+    #[serde(default)]
+    pub write_through: bool,
     /// Clients may not write.
     #[serde(default)]
     pub read_only: bool,
@@ -246,9 +257,31 @@ impl Config {
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let text = fs::read_to_string(path)
             .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
-        let config: Self = toml::from_str(&text)
+        let mut config: Self = toml::from_str(&text)
             .map_err(|source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
         config.check().map_err(|message| LoadError::Value { path: path.to_owned(), message })?;
+        if let (Some(file), Some(folder)) = (&mut config.scheduler.predict.file, path.parent()) {
+            *file = folder.join(&file);
+        }
+        Ok(config)
+    }
+
+    /// The configuration with what was measured in place of what it says itself, if it names a file of that. `label` is
+    /// the identity of the device that virtual disks live on.
+    ///
+    /// # Errors
+    /// The file cannot be used, or is of another fence.
+    pub fn calibrated(&self, label: &[u8; 16]) -> Result<Self, LoadError> {
+        let mut config = self.clone();
+        let Some(path) = &self.scheduler.predict.file else { return Ok(config) };
+        let wrong = |message| LoadError::Value { path: path.clone(), message };
+        let found = Predictions::read(path).map_err(wrong)?;
+        if found.label != *label {
+            return Err(wrong(
+                "it was measured on other devices: measure these with `virtbench fence calibrate`".into(),
+            ));
+        }
+        found.apply(&mut config.scheduler.predict);
         Ok(config)
     }
 }

@@ -10,7 +10,7 @@ pub use emulated::EmulatedBackend;
 pub use faulty::FaultyBackend;
 pub use file::FileBackend;
 pub use null::NullBackend;
-pub use open::{DeviceError, Opened, open};
+pub use open::{DeviceError, Opened, open, open_read_only};
 
 use virtbench_fence::{DeviceOp, DiskId, IoError, Time};
 
@@ -72,6 +72,12 @@ pub trait Backend {
 
     /// The next I/O that is over.
     fn finished(&mut self) -> Option<Finished>;
+
+    /// Reads change nothing in memory. What is not the client's own is then zeroed beforehand, so that nobody sees what
+    /// belongs to others.
+    fn leaves_memory(&self) -> bool {
+        false
+    }
 
     /// When [`on_timer`](Self::on_timer) wants to be called.
     fn next_deadline(&self) -> Option<Time> {

@@ -7,7 +7,7 @@ use virtbench_fence::Time;
 use super::{Backend, Facts, Finished, Io};
 use crate::ring::Ring;
 
-/// Reads leave memory as it is, writes go nowhere.
+/// Reads leave memory as it is ([`Backend::leaves_memory`]), writes go nowhere.
 #[derive(Debug)]
 pub struct NullBackend {
     size_bytes: u64,
@@ -32,6 +32,10 @@ impl Backend for NullBackend {
     }
 
     fn on_ring(&mut self, _now: Time, _slot: u32, _result: i32, _ring: &mut Ring) {}
+
+    fn leaves_memory(&self) -> bool {
+        true
+    }
 
     fn finished(&mut self) -> Option<Finished> {
         self.finished.pop_front()

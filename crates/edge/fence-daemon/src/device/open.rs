@@ -122,18 +122,33 @@ pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
             Some(libc::EBUSY) => DeviceError::InUse { path: path.to_owned() },
             _ => DeviceError::Io { path: path.to_owned(), action: "cannot be opened for direct I/O", source },
         })?;
-    lock(&file, path)?;
+    lock(&file, path, FlockOperation::NonBlockingLockExclusive)?;
     let size_bytes = size_of(&file).map_err(fails("has no size"))?;
     let facts = alignment(&file).map_err(fails("cannot be examined"))?;
     Ok((file, Facts { size_bytes, ..facts }))
 }
 
+/// Opens a file or block device for reading alone, with a lock that keeps daemons out as long as it is open.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_read_only(path: &Path) -> Result<File, DeviceError> {
+    let action = "cannot be opened for direct I/O";
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC)
+        .open(path)
+        .map_err(|source| DeviceError::Io { path: path.to_owned(), action, source })?;
+    lock(&file, path, FlockOperation::NonBlockingLockShared)?;
+    Ok(file)
+}
+
 /// What a daemon that was killed had under way keeps its lock until the device is done with it: then nothing of it can
 /// arrive any more behind what comes now.
-fn lock(file: &File, path: &Path) -> Result<(), DeviceError> {
+fn lock(file: &File, path: &Path, operation: FlockOperation) -> Result<(), DeviceError> {
     let until = Instant::now() + LOCK_LIMIT;
     loop {
-        match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        match rustix::fs::flock(file, operation) {
             Ok(()) => return Ok(()),
             Err(rustix::io::Errno::WOULDBLOCK) if Instant::now() < until => std::thread::sleep(LOCK_PAUSE),
             Err(rustix::io::Errno::WOULDBLOCK) => return Err(DeviceError::InUse { path: path.to_owned() }),

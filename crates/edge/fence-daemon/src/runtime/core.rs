@@ -8,7 +8,7 @@ use virtbench_fence::{BufferId, Completion, DeviceIo, DiskId, Effect, Fence, IoE
 use super::flight::{Flights, Sources};
 use super::requests::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
-use crate::frontend::{Done, Memory, Request};
+use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Pool, Segment};
 use crate::metrics::Figures;
 use crate::ring::Ring;
@@ -28,6 +28,7 @@ pub struct Core {
     pub(crate) spare_lists: Vec<Vec<Segment>>,
     fence: Fence,
     requests: Table,
+    write_through: Vec<bool>,
     max_request_bytes: u32,
     flights: Flights,
     figures: Arc<Figures>,
@@ -40,7 +41,7 @@ pub struct Core {
 impl Core {
     pub(super) fn new(
         fence: Fence,
-        disks: usize,
+        write_through: Vec<bool>,
         most_per_disk: usize,
         max_request_bytes: u32,
         facts: [Facts; 2],
@@ -52,7 +53,8 @@ impl Core {
             pool: Pool::default(),
             spare_lists: Vec::new(),
             fence,
-            requests: Table::new(disks, most_per_disk),
+            requests: Table::new(write_through.len(), most_per_disk),
+            write_through,
             max_request_bytes,
             flights,
             figures,
@@ -88,9 +90,23 @@ impl Core {
         if self.requests.room(request.disk) == 0 {
             return Err(Full);
         }
+        let mut request = request;
+        if let Action::Write { fua } | Action::WriteZeroes { fua } = &mut request.action {
+            *fua |= self.write_through.get(request.disk.index()).is_some_and(|through| *through);
+        }
         let index = self.requests.insert(Pending::new(front_end, request, memory, self.now));
         self.hand_over(index);
         Ok(())
+    }
+
+    /// Flushes every disk, for nobody in particular.
+    pub(super) fn flush_all(&mut self) {
+        for disk in (0..).take(self.write_through.len()) {
+            let (disk, action) = (DiskId(disk), Action::Flush);
+            let request = Request { tag: 0, disk, action, offset_bytes: 0, len_bytes: 0 };
+            let flushed = self.submit(usize::MAX, request, Memory::None);
+            debug_assert!(flushed.is_ok(), "nothing else is under way");
+        }
     }
 
     /// Hands as much of a request to the fence as it may have at once.
@@ -177,9 +193,13 @@ impl Core {
     #[inline]
     fn dispatch(&mut self, io: DeviceIo, devices: &mut Devices, ring: &mut Ring) {
         let sources = Sources { fence: &self.fence, requests: &self.requests };
-        let segments = self.flights.begin(&sources, &mut self.pool, io);
         let slot = io.id.slot();
-        match (&mut devices[io.device.index()], segments) {
+        let backend = devices[io.device.index()].as_mut();
+        let found = self.flights.begin(&sources, &mut self.pool, io);
+        if found && backend.as_ref().is_some_and(|backend| backend.leaves_memory()) {
+            self.flights.blank(slot);
+        }
+        match (backend, found.then(|| self.flights.segments(slot))) {
             (Some(backend), Some(segments)) => {
                 let DeviceIo { disk, op, offset_bytes, len_bytes, .. } = io;
                 backend.start(self.now, &Io { slot, disk, op, offset_bytes, len_bytes, segments }, ring);

@@ -21,12 +21,23 @@ pub(super) struct Sources<'a> {
     pub(super) requests: &'a Table,
 }
 
+impl Sources<'_> {
+    #[inline]
+    fn is_clients(&self, data: Data) -> bool {
+        let Data::Guest { buffer, .. } = data else { return false };
+        let pending = self.requests.get(name(buffer).0);
+        pending.is_some_and(|pending| matches!(pending.memory, Memory::Shared { .. }))
+    }
+}
+
 #[derive(Debug, Default)]
 struct Flight {
     io: Option<DeviceIo>,
     segments: Vec<Segment>,
     /// Memory of our own in place of what the I/O names.
     bounce: Option<Buffer>,
+    /// It goes straight to a client's memory.
+    clients: bool,
     /// Of what is being written.
     crc: u32,
 }
@@ -55,14 +66,9 @@ impl Flights {
         }
     }
 
-    /// Takes an I/O in. Gives its memory, in the form that its device wants; `None` if there is no such memory.
+    /// Takes an I/O in. False if there is no such memory.
     #[inline]
-    pub(super) fn begin(
-        &mut self,
-        sources: &Sources<'_>,
-        pool: &mut Pool,
-        io: DeviceIo,
-    ) -> Option<&[Segment]> {
+    pub(super) fn begin(&mut self, sources: &Sources<'_>, pool: &mut Pool, io: DeviceIo) -> bool {
         let index = io.id.slot() as usize;
         if self.flights.len() <= index {
             self.flights.resize_with(index + 1, Flight::default);
@@ -70,9 +76,16 @@ impl Flights {
         let mut flight = std::mem::take(&mut self.flights[index]);
         flight.io = Some(io);
         flight.segments.clear();
+        flight.clients = false;
         let found = self.prepare(sources, pool, &io, &mut flight);
         self.flights[index] = flight;
-        found.then(|| self.flights[index].segments.as_slice())
+        found
+    }
+
+    /// The memory of an I/O that was taken in, in the form that its device wants.
+    #[inline]
+    pub(super) fn segments(&self, slot: u32) -> &[Segment] {
+        &self.flights[slot as usize].segments
     }
 
     fn prepare(&self, sources: &Sources<'_>, pool: &mut Pool, io: &DeviceIo, flight: &mut Flight) -> bool {
@@ -99,7 +112,16 @@ impl Flights {
         if io.wants_crc && writes {
             flight.crc = self.crc(io, flight);
         }
+        flight.clients = flight.bounce.is_none() && sources.is_clients(io.data);
         true
+    }
+
+    /// Zeroes the memory of a read that its device will leave as it is, unless it is the client's own.
+    pub(super) fn blank(&self, slot: u32) {
+        let Some(flight) = self.flights.get(slot as usize) else { return };
+        if !flight.clients && flight.io.is_some_and(|io| io.op == DeviceOp::Read) {
+            flight.segments.iter().for_each(memory::zero);
+        }
     }
 
     /// Whether a device takes memory as it is.

@@ -37,8 +37,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub struct Parts {
     /// The core.
     pub fence: Fence,
-    /// Virtual disks that it serves.
-    pub disks: usize,
+    /// For each virtual disk that it serves, whether every write is stable before it is answered.
+    pub write_through: Vec<bool>,
     /// The slow and the fast device, where they are there.
     pub devices: [Option<Box<dyn Backend>>; 2],
     /// How clients get in.
@@ -100,10 +100,18 @@ impl Runtime {
     pub fn new(parts: Parts, stopper: Stopper) -> io::Result<Self> {
         let none = Facts { size_bytes: 0, block_bytes: 512, memory_alignment: 1 };
         let facts = [0, 1].map(|device: usize| parts.devices[device].as_ref().map_or(none, |d| d.facts()));
-        let Parts { fence, disks, devices, front_ends, requests_per_disk, max_request_bytes, spin, figures } =
-            parts;
+        let Parts {
+            fence,
+            write_through,
+            devices,
+            front_ends,
+            requests_per_disk,
+            max_request_bytes,
+            spin,
+            figures,
+        } = parts;
         Ok(Self {
-            core: Core::new(fence, disks, requests_per_disk, max_request_bytes, facts, figures),
+            core: Core::new(fence, write_through, requests_per_disk, max_request_bytes, facts, figures),
             ring: Ring::new(RING_ENTRIES)?,
             devices,
             front_ends,
@@ -115,14 +123,25 @@ impl Runtime {
         })
     }
 
+    /// Lets front ends begin to listen: once, before the first [`turn`](Self::turn). [`run`](Self::run) does it itself.
+    pub fn begin(&mut self) {
+        self.ring.watch(self.stopper.event.as_fd(), Interest::READ, STOP);
+        self.tell_time();
+        self.each(|front_end, host| front_end.start(host));
+    }
+
+    /// Requests under way.
+    #[must_use]
+    pub const fn pending(&self) -> usize {
+        self.core.pending()
+    }
+
     /// Serves until it is told to stop.
     ///
     /// # Errors
     /// The ring fails, which nothing mends.
     pub fn run(mut self) -> io::Result<()> {
-        self.ring.watch(self.stopper.event.as_fd(), Interest::READ, STOP);
-        self.tell_time();
-        self.each(|front_end, host| front_end.start(host));
+        self.begin();
         let mut busy_at = Instant::now();
         while !self.stopper.is_set() {
             if self.turn()? {
@@ -139,8 +158,11 @@ impl Runtime {
         self.drain()
     }
 
-    /// Takes what has come and hands out what is ready. False if nothing has come.
-    fn turn(&mut self) -> io::Result<bool> {
+    /// Takes what has come and hands out what is ready, without waiting. False if nothing has come.
+    ///
+    /// # Errors
+    /// The ring fails.
+    pub fn turn(&mut self) -> io::Result<bool> {
         self.ring.submit()?;
         self.tell_time();
         if self.core.now.since(self.published) > PUBLISH_NS {
@@ -275,19 +297,29 @@ impl Runtime {
         any
     }
 
-    /// No new requests; those under way are finished, for a limited time.
+    /// No new requests; those under way are finished, for a limited time, and made stable: clients that go on with the
+    /// next daemon find whatever was answered.
     fn drain(mut self) -> io::Result<()> {
         self.each(|front_end, host| front_end.stop(host));
         let until = Instant::now() + DRAIN;
+        self.finish(until)?;
+        if self.core.pending() == 0 {
+            self.core.flush_all();
+            self.finish(until)?;
+        }
+        if self.core.pending() > 0 {
+            // The kernel may still write to memory of ours: it must not be used for anything else until the process ends.
+            std::mem::forget(self);
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, until: Instant) -> io::Result<()> {
         while self.core.pending() > 0 && Instant::now() < until {
             if !self.turn()? {
                 let limit = self.until_deadline().unwrap_or(DRAIN).min(DRAIN);
                 self.ring.wait(Some(limit))?;
             }
-        }
-        if self.core.pending() > 0 {
-            // The kernel may still write to memory of ours: it must not be used for anything else until the process ends.
-            std::mem::forget(self);
         }
         Ok(())
     }

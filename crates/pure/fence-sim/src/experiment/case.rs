@@ -163,31 +163,52 @@ pub(super) fn measure(
     bench: &Bench<'_>,
     paced: &[Paced],
 ) -> Result<(Option<Vec<VmResult>>, u64), WorldError> {
-    let vms = paced.len();
-    let settings = bench.settings;
     let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
-    let mut alone = vec![Vec::new(); vms];
-    let mut together = vec![Vec::new(); vms];
-    let mut events = 0;
-    let mut seeds = SeedSequence::new(settings.seed);
-    for _ in 0..settings.replications.max(1) {
-        let seed = seeds.next_seed();
-        for vm in 0..vms {
-            let mut clients = vec![Client::Off; vms];
-            clients[vm] = all[vm].clone();
-            let mut outcome = bench.run(clients, seed)?;
-            events += outcome.events.total();
-            alone[vm].push(Sample::of(&outcome.vms.swap_remove(vm)));
+    let runs = Runs::of(bench, &all)?;
+    let results = paced
+        .iter()
+        .zip(runs.compare(bench.settings.seed))
+        .map(|(paced, figures)| Some(VmResult { paced: *paced, figures: figures? }));
+    Ok((results.collect(), runs.events))
+}
+
+/// Each machine alone and all together, with a seed for each replication.
+pub(super) struct Runs {
+    /// By machine, then by replication.
+    alone: Vec<Vec<Sample>>,
+    together: Vec<Vec<Sample>>,
+    events: u64,
+}
+
+impl Runs {
+    pub(super) fn of(bench: &Bench<'_>, all: &[Client]) -> Result<Self, WorldError> {
+        let none = || vec![Vec::new(); all.len()];
+        let mut runs = Self { alone: none(), together: none(), events: 0 };
+        let mut seeds = SeedSequence::new(bench.settings.seed);
+        for _ in 0..bench.settings.replications.max(1) {
+            let seed = seeds.next_seed();
+            for (vm, alone) in runs.alone.iter_mut().enumerate() {
+                let mut clients = vec![Client::Off; all.len()];
+                clients[vm] = all[vm].clone();
+                let mut outcome = bench.run(clients, seed)?;
+                runs.events += outcome.events.total();
+                alone.push(Sample::of(&outcome.vms.swap_remove(vm)));
+            }
+            let outcome = bench.run(all.to_vec(), seed)?;
+            runs.events += outcome.events.total();
+            outcome
+                .vms
+                .iter()
+                .zip(&mut runs.together)
+                .for_each(|(vm, together)| together.push(Sample::of(vm)));
         }
-        let outcome = bench.run(all.clone(), seed)?;
-        events += outcome.events.total();
-        outcome.vms.iter().enumerate().for_each(|(vm, figures)| together[vm].push(Sample::of(figures)));
+        Ok(runs)
     }
-    let results = (0..vms).map(|vm| {
-        let figures = compare(&alone[vm], &together[vm], settings.seed)?;
-        Some(VmResult { paced: paced[vm], figures })
-    });
-    Ok((results.collect(), events))
+
+    /// Of each machine; nothing of one that did nothing.
+    pub(super) fn compare(&self, seed: u64) -> impl Iterator<Item = Option<Compared>> {
+        self.alone.iter().zip(&self.together).map(move |(alone, together)| compare(alone, together, seed))
+    }
 }
 
 /// One machine in one run.

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use virtbench_fence::predict::Predictors;
-use virtbench_units::SeedSequence;
 use virtbench_workload::{Pace, TraceAction, TraceOp};
 
-use super::case::{Compared, Sample, compare};
+use super::case::{Compared, Runs};
 use super::pace::Bench;
 use super::settings::Settings;
 use super::system::{FREE_TARGET, MAX_REQUEST_BYTES, System};
@@ -125,25 +124,12 @@ impl Replays {
         let span = Span { warm_up_ns: 0, measure_ns };
         let bench = Bench { system, settings, predictors, cache_blocks: self.cache_blocks(system), span };
         let all: Vec<Client> = self.machines.iter().map(|machine| self.client(machine)).collect();
-        let mut alone = vec![Vec::new(); vms];
-        let mut together = vec![Vec::new(); vms];
-        let mut seeds = SeedSequence::new(settings.seed);
-        for _ in 0..settings.replications.max(1) {
-            let seed = seeds.next_seed();
-            for vm in 0..vms {
-                let mut clients = vec![Client::Off; vms];
-                clients[vm] = all[vm].clone();
-                alone[vm].push(Sample::of(&bench.run(clients, seed)?.vms.swap_remove(vm)));
-            }
-            let outcome = bench.run(all.clone(), seed)?;
-            outcome.vms.iter().zip(&mut together).for_each(|(figures, all)| all.push(Sample::of(figures)));
-        }
-        let replayed =
-            self.machines.iter().zip(alone.iter().zip(&together)).map(|(machine, (alone, together))| {
-                let figures = compare(alone, together, settings.seed)?;
-                Some(Replayed { requests: machine.ops.len(), figures })
-            });
-        replayed.collect::<Option<Vec<Replayed>>>().ok_or(ReplayError::Stuck)
+        let runs = Runs::of(&bench, &all)?;
+        let replayed = self.machines.iter().zip(runs.compare(settings.seed));
+        replayed
+            .map(|(machine, figures)| Some(Replayed { requests: machine.ops.len(), figures: figures? }))
+            .collect::<Option<Vec<Replayed>>>()
+            .ok_or(ReplayError::Stuck)
     }
 
     fn check_ends(&self, disk_bytes: u64) -> Result<(), ReplayError> {

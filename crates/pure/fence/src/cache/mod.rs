@@ -16,15 +16,17 @@ mod blocks;
 mod commit;
 mod config;
 mod evict;
+mod inspect;
 mod lists;
 mod metadata;
 mod recovery;
 mod table;
 
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
+pub use inspect::{Fault, Inspection, LiveBlock, PartitionState, inspect};
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
-pub use recovery::{Image, RecoveryError, Write, format, layout};
+pub use recovery::{Image, RecoveryError, Write, format, layout, resized};
 
 use std::collections::VecDeque;
 
@@ -86,11 +88,13 @@ impl Partition {
     /// The partitions of a valid configuration, empty.
     pub(crate) fn all(config: &Config, cache: &CacheConfig) -> Vec<Self> {
         let layout = Layout::new(cache.partitions.blocks());
-        let new = |(id, layout): (u32, &PartitionLayout)| Self::new(config, cache, id, *layout);
+        let new = |(id, layout): (u32, &PartitionLayout)| {
+            Self::new(config, cache, id, *layout, Table::new(layout.blocks))
+        };
         (0..).zip(&layout.partitions).map(new).collect()
     }
 
-    fn new(config: &Config, cache: &CacheConfig, id: u32, layout: PartitionLayout) -> Self {
+    fn new(config: &Config, cache: &CacheConfig, id: u32, layout: PartitionLayout, table: Table) -> Self {
         let first_scratch = id * cache.scratch_blocks;
         Self {
             id,
@@ -99,7 +103,7 @@ impl Partition {
             disk_offsets: config.disks.iter().map(|disk| disk.offset_bytes).collect(),
             free_target: cache.free_target,
             low_watermark: cache.low_watermark,
-            table: Table::new(layout.blocks),
+            table,
             next_generation: 1,
             ops: Slab::new(),
             scratch_free: (first_scratch..first_scratch + cache.scratch_blocks).rev().collect(),

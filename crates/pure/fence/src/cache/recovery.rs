@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, Superblock};
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, PartitionLayout, Superblock};
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;
@@ -18,11 +18,11 @@ pub struct Write {
 
 /// What was read from the fast device.
 #[derive(Debug, Clone, Copy)]
-pub struct Image<'a> {
+pub struct Image<'a, L = Vec<u8>> {
     /// The first 8192 bytes.
     pub superblocks: &'a [u8],
     /// The log of each partition, at the place and of the length that [`Layout`] says.
-    pub logs: &'a [Vec<u8>],
+    pub logs: &'a [L],
 }
 
 /// Why a cache cannot be started.
@@ -71,7 +71,7 @@ pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
     newest(superblocks).map(|found| Layout::new(&found.partitions))
 }
 
-fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
+pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
     let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
     copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)
 }
@@ -86,17 +86,34 @@ pub fn format(config: &Config, cache: &CacheConfig) -> Vec<Write> {
     vec![superblock(0), superblock(1)]
 }
 
+/// The superblock that makes a cache that of `config`, which has other sizes of disks or partitions: one write, before
+/// which the cache is the old one and after which it is the new. With the identity that the cache has, its blocks are
+/// kept, and its partitions must be as they were; with another, given in `cache`, it is empty, and everything in it must be
+/// on the slow device already.
+///
+/// # Errors
+/// There is no cache, or blocks would be kept that no longer lie where they did.
+pub fn resized(config: &Config, cache: &CacheConfig, superblocks: &[u8]) -> Result<Write, RecoveryError> {
+    let found = newest(superblocks)?;
+    let partitions = cache.partitions.blocks();
+    if cache.uuid == found.uuid && found.partitions != partitions {
+        return Err(RecoveryError::NeedsFormat);
+    }
+    let next = Superblock::new(found.sequence + 1, cache.uuid, &config.disks, partitions);
+    Ok(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() })
+}
+
 /// The partitions as the image has them, and the superblock that says so.
-pub(crate) fn recover(
+pub(crate) fn recover<L: AsRef<[u8]>>(
     config: &Config,
     cache: &CacheConfig,
-    image: &Image<'_>,
+    image: &Image<'_, L>,
 ) -> Result<(Vec<Partition>, Write), RecoveryError> {
     let found = newest(image.superblocks)?;
     let layout = Layout::new(&found.partitions);
     let mut logs = Vec::new();
     for (index, partition) in layout.partitions.iter().enumerate() {
-        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?;
+        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?.as_ref();
         if bytes.len() as u64 != u64::from(partition.log_blocks) * 4096 {
             return Err(RecoveryError::Truncated);
         }
@@ -104,10 +121,14 @@ pub(crate) fn recover(
     }
     check(config, cache, &found, &logs)?;
     let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
-    let mut partitions = Partition::all(config, &cache);
-    for (partition, log) in partitions.iter_mut().zip(logs) {
-        partition.resume(log);
-    }
+    // Tables are large: each is made once.
+    let resumed = |((id, place), log): ((u32, &PartitionLayout), Log)| {
+        let Log { table, retire_again, superseded, pending, next_generation, end } = log;
+        let mut partition = Partition::new(config, &cache, id, *place, table);
+        partition.resume(Found { retire_again, superseded, pending, next_generation, end });
+        partition
+    };
+    let partitions = (0..).zip(&layout.partitions).zip(logs).map(resumed).collect();
     let next = Superblock { sequence: found.sequence + 1, ..found };
     Ok((partitions, Write { offset_bytes: next.offset_bytes(), bytes: next.encode() }))
 }
@@ -140,16 +161,16 @@ fn check(
 }
 
 /// What a partition's log says.
-struct Log {
-    table: Table,
+pub(super) struct Log {
+    pub(super) table: Table,
     /// Blocks whose last entry retires them, but is not known to be stable.
     retire_again: Vec<u32>,
     /// Blocks that hold an older version.
     superseded: Vec<u32>,
     /// Live blocks whose entry is not known to be stable.
     pending: Vec<u32>,
-    next_generation: u64,
-    end: End,
+    pub(super) next_generation: u64,
+    pub(super) end: End,
 }
 
 /// The newest entry of a data block so far.
@@ -160,7 +181,7 @@ struct Newest {
 }
 
 impl Log {
-    fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
+    pub(super) fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
         let end = End::find(Identity::of(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
@@ -247,12 +268,12 @@ impl Log {
 }
 
 /// How far the log goes.
-struct End {
+pub(super) struct End {
     /// The log block behind the last whole commit.
-    head: u32,
+    pub(super) head: u32,
     /// Number of that commit, and the highest number seen.
-    stable: u64,
-    newest: u64,
+    pub(super) stable: u64,
+    pub(super) newest: u64,
     /// Of each log block, whether it is part of a whole commit.
     whole: Vec<bool>,
 }
@@ -297,9 +318,17 @@ fn cut_off<'a>(headers: impl Iterator<Item = &'a LogHeader>) -> Vec<(u64, u64)> 
     disjoint
 }
 
+/// The same without the table.
+struct Found {
+    retire_again: Vec<u32>,
+    superseded: Vec<u32>,
+    pending: Vec<u32>,
+    next_generation: u64,
+    end: End,
+}
+
 impl Partition {
-    fn resume(&mut self, log: Log) {
-        self.table = log.table;
+    fn resume(&mut self, log: Found) {
         self.next_generation = log.next_generation;
         let retiring = log.superseded.len() + log.retire_again.len();
         self.retiring = u32::try_from(retiring).unwrap_or(u32::MAX);

@@ -319,10 +319,25 @@ impl World {
         } else {
             let superblocks = self.disks[1].read(0, 8192);
             let image = Image { superblocks: &superblocks, logs: &logs };
+            self.inspect(&image);
             let (fence, write) = Fence::recover(self.config.clone(), &image).unwrap();
             self.fence = fence;
             let at = write.offset_bytes as usize;
             self.disks[1].medium[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
+        }
+    }
+
+    /// No power failure leaves what an inspection takes for a fault, nor a block with other data than its entry says.
+    fn inspect(&self, image: &Image<'_>) {
+        let found = cache::inspect(image).unwrap();
+        assert!(found.faults.is_empty() && found.more_faults == 0, "{:?}", found.faults);
+        for (place, partition) in found.partitions.iter().enumerate() {
+            let held = partition.clean + partition.dirty;
+            assert_eq!(held + partition.free + partition.retiring, partition.blocks);
+            for live in found.live(place).filter(|_| self.checksums) {
+                let data = self.disks[1].read(live.fast_offset_bytes as usize, 4096);
+                assert_eq!(crc32c::crc32c(&data), live.data_crc, "{live:?}");
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 use virtbench_fence_daemon::runtime::Stopper;
-use virtbench_fence_daemon::{Daemon, ServeError};
+use virtbench_fence_daemon::{Daemon, ServeError, confine};
 
 use crate::args::fence::{FormatArgs, ServeArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -21,6 +21,9 @@ pub fn execute(args: &ServeArgs) -> Outcome {
     for line in &daemon.served {
         eprintln!("virtbench fence: {line}");
     }
+    if config.limits.confine {
+        confine().map_err(|error| Failure::new(Kind::Environment, error))?;
+    }
     daemon.run().map_err(failure)
 }
 
@@ -29,11 +32,11 @@ pub fn format(args: &FormatArgs) -> Outcome {
     virtbench_fence_daemon::format(&load(&args.config)?, args.force).map_err(failure)
 }
 
-fn load(path: &Path) -> Result<Config, Failure> {
+pub(super) fn load(path: &Path) -> Result<Config, Failure> {
     Config::load(path).map_err(|error| failure(error.into()))
 }
 
-fn failure(error: ServeError) -> Failure {
+pub(super) fn failure(error: ServeError) -> Failure {
     let kind = match &error {
         ServeError::Load(_) | ServeError::Config(_) => Kind::Usage,
         ServeError::Device(_) | ServeError::Label(_) | ServeError::Cache { .. } | ServeError::Listen(_) => {

@@ -159,7 +159,8 @@ fn mapped(map: &Map, address: GuestAddress, len: usize) -> Option<*mut u8> {
 #[inline]
 fn read(map: &Map, table: GuestAddress, index: u16) -> Result<Descriptor, Violation> {
     let wrong = Violation::Address { address: table.0, len: DESCRIPTOR_BYTES };
-    let at = table.0.checked_add(u64::from(index) * u64::from(DESCRIPTOR_BYTES)).map(GuestAddress).ok_or(wrong)?;
+    let at =
+        table.0.checked_add(u64::from(index) * u64::from(DESCRIPTOR_BYTES)).map(GuestAddress).ok_or(wrong)?;
     let place = mapped(map, at, DESCRIPTOR_BYTES as usize).map(<*mut u8>::cast::<Descriptor>);
     let Some(place) = place.filter(|place| place.is_aligned()) else {
         return map.read_obj(at).map_err(|_| wrong);

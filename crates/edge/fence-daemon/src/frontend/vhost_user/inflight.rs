@@ -11,7 +11,9 @@ use std::sync::atomic::{Ordering, fence};
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create};
 use vm_memory::{Bytes, FileOffset, MmapRegion, VolatileMemory, VolatileSlice};
 
+use super::memory::check_kind;
 use super::wire::WireError;
+use crate::guard::Guard;
 
 const ENTRY_BYTES: usize = 16;
 const HEADER_BYTES: usize = 16;
@@ -30,6 +32,8 @@ const MOST_DESCRIPTORS: u16 = 32768;
 /// The memory of all rings.
 #[derive(Debug)]
 pub struct Inflight {
+    /// Goes before the memory does.
+    guard: Guard,
     region: MmapRegion<()>,
     queues: u16,
     size: u16,
@@ -72,6 +76,7 @@ impl Inflight {
     /// It is not what it is said to be.
     pub fn open(fd: OwnedFd, offset: u64, len: u64, queues: u16, size: u16) -> Result<Self, WireError> {
         let bytes = Self::bytes(queues, size)?;
+        check_kind(&fd)?;
         let there = file_size(fd.as_fd())?;
         let fits = offset.checked_add(len).is_some_and(|end| end <= there) && len >= bytes as u64;
         if !fits {
@@ -79,7 +84,15 @@ impl Inflight {
         }
         let region = MmapRegion::from_file(FileOffset::new(File::from(fd), offset), bytes)
             .map_err(|_| WireError::Malformed("in-flight memory that cannot be mapped"))?;
-        Ok(Self { region, queues, size })
+        let guard = Guard::new(region.as_ptr(), bytes)
+            .map_err(|_| WireError::Malformed("more memory than can be guarded"))?;
+        Ok(Self { guard, region, queues, size })
+    }
+
+    /// Whether the client has taken it away.
+    #[inline]
+    pub fn is_dead(&self) -> bool {
+        self.guard.is_dead()
     }
 
     fn bytes(queues: u16, size: u16) -> Result<usize, WireError> {

@@ -1,6 +1,7 @@
 //! A client's memory: what of it is mapped here, under which addresses.
 
 use std::fs::File;
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use vm_memory::mmap::{GuestRegionMmap, MmapRegion};
 use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
 
 use super::wire::WireError;
+use crate::guard::{Guard, deaths};
 
 /// Regions that a client may share.
 pub const MOST_REGIONS: usize = 64;
@@ -20,8 +22,25 @@ const HUGETLBFS: i64 = 0x958_458f6;
 /// Mapped memory, by guest-physical address.
 pub type Map = GuestMemoryMmap<()>;
 
+/// Mapped memory with what keeps accesses to it from ending the process, and which goes first.
+#[derive(Debug, Default)]
+pub struct Mapped {
+    #[allow(dead_code)] // held, and dropped first
+    guards: Vec<Arc<Guard>>,
+    map: Map,
+}
+
+impl Deref for Mapped {
+    type Target = Map;
+
+    fn deref(&self) -> &Map {
+        &self.map
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Region {
+    guard: Arc<Guard>,
     mapped: Arc<GuestRegionMmap<()>>,
     base: u64,
     len: u64,
@@ -33,7 +52,9 @@ struct Region {
 #[derive(Debug, Clone)]
 pub struct ClientMemory {
     regions: Vec<Region>,
-    map: Rc<Map>,
+    map: Rc<Mapped>,
+    /// Deaths among all memory when ours was last found alive.
+    deaths: u32,
 }
 
 /// Where a region is, as messages say it: guest-physical address, length, the client's own address, offset in the file.
@@ -52,12 +73,26 @@ pub struct Place {
 impl ClientMemory {
     /// None.
     pub fn new() -> Self {
-        Self { regions: Vec::new(), map: Rc::new(Map::new()) }
+        Self { regions: Vec::new(), map: Rc::default(), deaths: deaths() }
     }
 
     /// The mapped memory. Whoever holds it keeps it mapped.
-    pub const fn map(&self) -> &Rc<Map> {
+    pub const fn map(&self) -> &Rc<Mapped> {
         &self.map
+    }
+
+    /// Whether the client has taken a part of it away.
+    #[inline]
+    pub fn is_dead(&mut self) -> bool {
+        let deaths = deaths();
+        if deaths == self.deaths {
+            return false;
+        }
+        let dead = self.regions.iter().any(|region| region.guard.is_dead());
+        if !dead {
+            self.deaths = deaths;
+        }
+        dead
     }
 
     /// Replaces everything.
@@ -104,13 +139,13 @@ impl ClientMemory {
         }
         self.regions.sort_by_key(|region| region.base);
         let mapped: Vec<_> = self.regions.iter().map(|region| Arc::clone(&region.mapped)).collect();
-        self.map = match mapped.is_empty() {
-            true => Rc::new(Map::new()),
-            false => Rc::new(
-                Map::from_arc_regions(mapped)
-                    .map_err(|_| WireError::Malformed("regions of memory overlap"))?,
-            ),
+        let guards = self.regions.iter().map(|region| Arc::clone(&region.guard)).collect();
+        let map = match mapped.is_empty() {
+            true => Map::new(),
+            false => Map::from_arc_regions(mapped)
+                .map_err(|_| WireError::Malformed("regions of memory overlap"))?,
         };
+        self.map = Rc::new(Mapped { guards, map });
         Ok(())
     }
 
@@ -124,14 +159,23 @@ impl ClientMemory {
     }
 }
 
+/// Memory that a client hands over must be of a kind whose pages come at once.
+///
+/// # Errors
+/// It is not.
+pub fn check_kind(fd: &OwnedFd) -> Result<(), WireError> {
+    let kind = rustix::fs::fstatfs(fd.as_fd()).map_err(WireError::Socket)?.f_type;
+    if [TMPFS, HUGETLBFS].contains(&kind) {
+        return Ok(());
+    }
+    Err(WireError::Malformed("memory that is neither memfd, tmpfs nor hugetlbfs"))
+}
+
 impl Region {
     fn map(place: Place, fd: OwnedFd) -> Result<Self, WireError> {
         let Place { base, len, user, offset } = place;
         let cannot = |_| WireError::Malformed("memory that cannot be mapped");
-        let kind = rustix::fs::fstatfs(fd.as_fd()).map_err(WireError::Socket)?.f_type;
-        if ![TMPFS, HUGETLBFS].contains(&kind) {
-            return Err(WireError::Malformed("memory that is neither memfd, tmpfs nor hugetlbfs"));
-        }
+        check_kind(&fd)?;
         let stat = rustix::fs::fstat(fd.as_fd()).map_err(WireError::Socket)?;
         let end = offset.checked_add(len);
         let inside = end.is_some_and(|end| i64::try_from(end).is_ok_and(|end| end <= stat.st_size));
@@ -141,8 +185,10 @@ impl Region {
         }
         let size = usize::try_from(len).map_err(|_| WireError::Malformed("memory that cannot be mapped"))?;
         let mapping = MmapRegion::from_file(FileOffset::new(File::from(fd), offset), size).map_err(cannot)?;
+        let guard = Guard::new(mapping.as_ptr(), size)
+            .map_err(|_| WireError::Malformed("more memory than can be guarded"))?;
         let mapped = GuestRegionMmap::new(mapping, GuestAddress(base))
             .ok_or(WireError::Malformed("memory that is not there"))?;
-        Ok(Self { mapped: Arc::new(mapped), base, len, user })
+        Ok(Self { guard: Arc::new(guard), mapped: Arc::new(mapped), base, len, user })
     }
 }

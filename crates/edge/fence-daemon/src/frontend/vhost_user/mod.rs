@@ -19,7 +19,7 @@ use virtbench_fence::{DiskId, Time};
 
 use self::blk::{Device, Parsed, Status, What};
 use self::chain::{Chain, Violation};
-use self::memory::Map;
+use self::memory::{Map, Mapped};
 use self::session::{After, Session};
 use self::vring::indirect;
 use self::wire::WireError;
@@ -48,7 +48,7 @@ struct Taken {
     status: *mut u8,
     written: u32,
     /// What `status` is in.
-    _map: Rc<Map>,
+    _map: Rc<Mapped>,
 }
 
 /// One virtual disk, served at one socket.
@@ -117,6 +117,13 @@ impl VhostUserBlk {
     }
 
     fn accept(&mut self, host: &mut Host<'_>) {
+        // The one before may have gone without our having heard of it.
+        if let Err(why) = self.converse(host) {
+            self.close(host, &why);
+        }
+        if self.orphans > 0 {
+            return;
+        }
         let client = match self.listener.accept() {
             Ok(None) => return,
             Ok(Some(client)) => client,
@@ -243,7 +250,7 @@ impl VhostUserBlk {
         &mut self,
         number: usize,
         head: u16,
-        map: &Rc<Map>,
+        map: &Rc<Mapped>,
         host: &mut Host<'_>,
     ) -> Result<(), Violation> {
         let Some(session) = &mut self.session else { return Ok(()) };
@@ -374,6 +381,9 @@ impl FrontEnd for VhostUserBlk {
     #[inline]
     fn settle(&mut self, host: &mut Host<'_>) {
         self.each_ring(vring::Vring::tell);
+        if self.session.as_mut().is_some_and(Session::has_lost_memory) {
+            return self.close(host, &WireError::Malformed("it took memory away that it shares"));
+        }
         if let Err(why) = self.finish_stopping(host) {
             self.close(host, &why);
         }

@@ -81,6 +81,12 @@ impl Session {
         self.inbox.receive(&self.socket)
     }
 
+    /// Whether memory that the client shares has gone.
+    #[inline]
+    pub fn has_lost_memory(&mut self) -> bool {
+        self.memory.is_dead() || self.inflight.as_ref().is_some_and(Inflight::is_dead)
+    }
+
     /// Does what a message says, and answers it.
     ///
     /// # Errors

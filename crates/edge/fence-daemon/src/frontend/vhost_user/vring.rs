@@ -109,7 +109,7 @@ impl Vring {
         self.queue.try_set_desc_table_address(memory.translate(descriptors)?).map_err(wrong)?;
         self.queue.try_set_avail_ring_address(memory.translate(available)?).map_err(wrong)?;
         self.queue.try_set_used_ring_address(memory.translate(used)?).map_err(wrong)?;
-        if self.queue.ready() && !self.queue.is_valid(&**memory.map()) {
+        if self.queue.ready() && !self.queue.is_valid(&***memory.map()) {
             return Err(WireError::Malformed("a ring outside shared memory"));
         }
         Ok(())
@@ -148,7 +148,7 @@ impl Vring {
         self.relocate(memory)?;
         self.queue.set_event_idx(features & bit(VIRTIO_RING_F_EVENT_IDX) != 0);
         self.queue.set_ready(true);
-        let map = &**memory.map();
+        let map = &***memory.map();
         let outside = || WireError::Malformed("a ring outside shared memory");
         if !self.queue.is_valid(map) {
             self.queue.set_ready(false);

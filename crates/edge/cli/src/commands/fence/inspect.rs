@@ -1,0 +1,90 @@
+//! `virtbench fence inspect`
+
+use virtbench_fence_daemon::admin::{CacheFacts, Inspected, inspect};
+use virtbench_units::format_bytes;
+
+use super::serve::{failure, load};
+use crate::args::fence::InspectArgs;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// Says what there is; what should not be decides the exit code.
+pub fn execute(args: &InspectArgs) -> Outcome {
+    let found = inspect(&load(&args.config)?, args.data).map_err(failure)?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&found)?);
+    } else {
+        print(&found);
+    }
+    let faults = found.faults.len() as u64 + found.more_faults;
+    if faults > 0 {
+        let first = &found.faults[0];
+        let what = format!(
+            "the cache has {faults} faults, the first: {first}: keep the devices as they are and copy them \
+                            before anything else; `fence format --force` gives the cache up"
+        );
+        return Err(Failure::message(Kind::Inconsistent, what));
+    }
+    match found.changed.first() {
+        Some(changed) => Err(Failure::message(Kind::Target, changed.clone())),
+        None => Ok(()),
+    }
+}
+
+fn print(found: &Inspected) {
+    if let Some(home) = &found.home {
+        println!(
+            "{}: {}",
+            home.device,
+            if home.uuid.is_empty() { "no label of a fence" } else { &home.uuid }
+        );
+        for disk in &home.disks {
+            let (size, at) = (format_bytes(disk.size_bytes), format_bytes(disk.offset_bytes));
+            println!("  disk {}: {size} at {at}", disk.name);
+        }
+    }
+    if let Some(cache) = &found.cache {
+        print_cache(cache);
+    }
+    for changed in &found.changed {
+        println!("not as configured: {changed}");
+    }
+    for fault in &found.faults {
+        println!("fault: {fault}");
+    }
+    if found.more_faults > 0 {
+        println!("{} faults more", found.more_faults);
+    }
+    if found.faults.is_empty() && found.cache.is_some() {
+        println!("consistent");
+    }
+}
+
+fn print_cache(cache: &CacheFacts) {
+    println!("{}: cache {}, start {}", cache.device, cache.uuid, cache.sequence);
+    if cache.superblocks.contains(&false) {
+        println!("  one superblock was torn: the next start writes it again");
+    }
+    println!(
+        "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
+        "partition, 4 KiB blocks", "all", "used", "dirty", "free", "retiring", "generation", "commit"
+    );
+    for part in &cache.partitions {
+        println!(
+            "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
+            part.disks.join(","),
+            part.blocks,
+            part.used,
+            part.dirty,
+            part.free,
+            part.retiring,
+            part.generation,
+            part.commit
+        );
+        if part.last_commit > part.commit {
+            println!("  {:<24} commit {} was cut off", "", part.last_commit);
+        }
+        if part.checked > 0 {
+            println!("  {:<24} {} blocks of data compared with their checksums", "", part.checked);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Changing a configuration file: the value that changes and nothing else, comments and order as they were.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+use toml_edit::{DocumentMut, Item, Table, value};
+
+use crate::config::{Built, Config, LoadError};
+
+/// Why a configuration file is not changed.
+#[derive(Debug, Error)]
+pub enum EditError {
+    /// What it would say cannot be used.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// It is no TOML.
+    #[error("{path}: {source}", path = path.display())]
+    Syntax {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        source: toml_edit::TomlError,
+    },
+    /// No disk of that name.
+    #[error("{path}: there is no [[disk]] {disk}", path = path.display())]
+    NoDisk {
+        /// Which.
+        path: PathBuf,
+        /// Of that name.
+        disk: String,
+    },
+    /// The fence would refuse it.
+    #[error("{path}: {source}: nothing was changed", path = path.display())]
+    Fence {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: virtbench_fence::ConfigError,
+    },
+    /// It cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// New values of one disk, where there are any.
+#[derive(Debug, Clone, Default)]
+pub struct DiskEdit {
+    /// Its name.
+    pub disk: String,
+    /// Its size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Its part of the cache in bytes.
+    pub cache_bytes: Option<u64>,
+    /// Its slots.
+    pub slots: Option<u32>,
+    /// Its share.
+    pub share: Option<f64>,
+}
+
+/// New values of the rotation, where there are any.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RotationEdit {
+    /// Length of a slot, milliseconds.
+    pub slot_ms: Option<f64>,
+    /// Slots that belong to nobody.
+    pub spare_slots: Option<u32>,
+}
+
+/// Changes a configuration file, whole or not at all. The fence that it would make is checked first, but for the sizes of
+/// devices.
+///
+/// # Errors
+/// It cannot be read, written, or used as changed.
+pub fn edit(path: &Path, disks: &[DiskEdit], rotation: RotationEdit) -> Result<Config, EditError> {
+    let io = |source| EditError::Io { path: path.to_owned(), source };
+    let text = fs::read_to_string(path).map_err(io)?;
+    let mut document: DocumentMut =
+        text.parse().map_err(|source| EditError::Syntax { path: path.to_owned(), source })?;
+    for edit in disks {
+        let tables = document.get_mut("disk").and_then(Item::as_array_of_tables_mut);
+        let named = |table: &&mut Table| table.get("name").and_then(Item::as_str) == Some(&edit.disk);
+        let table = tables.and_then(|tables| tables.iter_mut().find(named));
+        let missing = || EditError::NoDisk { path: path.to_owned(), disk: edit.disk.clone() };
+        let table = table.ok_or_else(missing)?;
+        set(table, "size", edit.size_bytes.map(bytes));
+        set(table, "cache", edit.cache_bytes.map(bytes));
+        set(table, "slots", edit.slots.map(|slots| value(i64::from(slots))));
+        set(table, "share", edit.share.map(value));
+    }
+    if rotation.slot_ms.is_some() || rotation.spare_slots.is_some() {
+        let scheduler = document.entry("scheduler").or_insert(Item::Table(Table::new()));
+        if let Some(table) = scheduler.as_table_mut() {
+            set(table, "slot_ms", rotation.slot_ms.map(value));
+            set(table, "spare_slots", rotation.spare_slots.map(|slots| value(i64::from(slots))));
+        }
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let temporary = path.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = write(&temporary, path, &document.to_string()).map_err(io);
+    let checked = written.and_then(|()| check(&temporary, path));
+    match checked {
+        Ok(config) => fs::rename(&temporary, path).map_err(io).map(|()| config),
+        Err(error) => {
+            let _ = fs::remove_file(&temporary);
+            Err(error)
+        }
+    }
+}
+
+fn write(temporary: &Path, path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::File::create(temporary)?;
+    file.set_permissions(fs::metadata(path)?.permissions())?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+fn check(temporary: &Path, path: &Path) -> Result<Config, EditError> {
+    let config = Config::load(temporary)?;
+    let home = config.home().unwrap_or(Built::Slow);
+    let sizes = [u64::MAX / 2; 2];
+    config
+        .fence(home, sizes, &[0; 16], [0; 16])
+        .map_err(|source| EditError::Fence { path: path.to_owned(), source })?;
+    Ok(config)
+}
+
+/// Keeps what stands around the value.
+fn set(table: &mut Table, key: &str, new: Option<Item>) {
+    let Some(mut new) = new else { return };
+    if let (Some(old), Some(new)) = (table.get(key).and_then(Item::as_value), new.as_value_mut()) {
+        *new.decor_mut() = old.decor().clone();
+    }
+    table[key] = new;
+}
+
+fn bytes(bytes: u64) -> Item {
+    const MIB: u64 = 1 << 20;
+    const GIB: u64 = 1 << 30;
+    if bytes.is_multiple_of(GIB) && bytes > 0 {
+        value(format!("{} GiB", bytes / GIB))
+    } else if bytes.is_multiple_of(MIB) && bytes > 0 {
+        value(format!("{} MiB", bytes / MIB))
+    } else {
+        value(i64::try_from(bytes).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "# ours\n[slow]\ndevice = 'null:1 GiB' # nothing\n[scheduler]\nname = 'HDD+NWC'\n\n\
+        [[disk]]\nname = 'a'\nsize = '1 MiB' # small\nsocket = '/a'\n[[disk]]\nname = 'b'\nsize = 4096\nsocket = '/b'\n";
+
+    #[test]
+    fn what_changes_is_changed_and_the_rest_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("fence.toml");
+        fs::write(&path, TEXT).unwrap();
+        let a =
+            DiskEdit { disk: "a".into(), size_bytes: Some(3 << 20), slots: Some(2), ..DiskEdit::default() };
+        let rotation = RotationEdit { spare_slots: Some(1), ..RotationEdit::default() };
+        let config = edit(&path, &[a], rotation).unwrap();
+        assert_eq!(
+            (config.disks[0].slots, config.disks[0].size.0, config.scheduler.spare_slots),
+            (2, 3 << 20, 1)
+        );
+        let expected = TEXT
+            .replace("'1 MiB' # small\nsocket = '/a'\n", "\"3 MiB\" # small\nsocket = '/a'\nslots = 2\n")
+            .replace("name = 'HDD+NWC'\n", "name = 'HDD+NWC'\nspare_slots = 1\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+
+        let refused = |disk: &str, slots| {
+            let one = DiskEdit { disk: disk.into(), slots: Some(slots), ..DiskEdit::default() };
+            edit(&path, &[one], RotationEdit::default()).unwrap_err().to_string()
+        };
+        assert!(refused("c", 1).contains("no [[disk]] c"));
+        assert!(refused("b", 0).contains("none of the"), "{}", refused("b", 0));
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}

@@ -27,9 +27,9 @@ const DEVICE_BYTES: u64 = 256 << 20;
 /// How often it is tried.
 const ATTEMPTS: u32 = 4;
 /// Real time may be so much off, each as a share of what is simulated, with this much on top in milliseconds: a wake-up,
-/// a socket and a file on the way.
+/// a socket and a file on the way. The median has more: with slots it lies between those that wait and those that do not.
 const TOLERANCES: [(&str, f64, f64); 4] =
-    [("mean", 0.20, 1.0), ("p50", 0.25, 1.0), ("p90", 0.25, 1.5), ("p99", 0.40, 4.0)];
+    [("mean", 0.20, 1.0), ("p50", 0.25, 3.0), ("p90", 0.25, 1.5), ("p99", 0.40, 4.0)];
 /// Throughput of an open loop that is kept up with is that of its arrivals.
 const THROUGHPUT: f64 = 0.03;
 

@@ -47,7 +47,7 @@ pub fn write(path: &Path, costs: &Costs) -> Result<(), Failure> {
     Ok(fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?)
 }
 
-/// Reads what [`write`] has written.
+/// Reads what [`write()`] has written.
 pub fn read(path: &Path) -> Result<Costs, Failure> {
     let wrong = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
     let bytes = read_bytes(path, MOST_BYTES)?;

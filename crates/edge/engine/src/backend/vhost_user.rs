@@ -17,6 +17,8 @@ use crate::vhost_user::{Device, VhostUserSource, ring_note};
 const BATCH: usize = 64;
 /// The longest wait before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
+/// The longest that a server is looked at without sleeping, in nanoseconds: about what waking up takes.
+const SPIN_NS: u64 = 20_000;
 
 /// One worker's queue.
 pub(crate) struct VhostUser {
@@ -26,6 +28,8 @@ pub(crate) struct VhostUser {
     /// Bytes that each slot's operation moves.
     moved: Vec<u32>,
     under_way: usize,
+    /// Whether the last wait was shorter than that.
+    is_quick: bool,
     done: Box<[MaybeUninit<blkio::Completion>; BATCH]>,
 }
 
@@ -40,16 +44,57 @@ impl VhostUser {
         let device = source.device(workers, slots).map_err(io::Error::other)?;
         let shared = buffers.share()?;
         source.share(&device, &shared).map_err(io::Error::other)?;
-        let queue =
+        let mut queue =
             device.take_queue().ok_or_else(|| io::Error::other("there are fewer queues than workers"))?;
+        // Waiting asks for the signal itself; who finds completions by looking need not be woken for them.
+        queue.set_completion_fd_enabled(false);
         let backend = Self {
             queue,
+            is_quick: true,
             _device: device,
             moved: vec![0; slots as usize],
             under_way: 0,
             done: Box::new([const { MaybeUninit::uninit() }; BATCH]),
         };
         Ok((backend, ring_note(slots)))
+    }
+}
+
+impl VhostUser {
+    /// Looks for completions without sleeping, for as long as the last ones let expect them.
+    #[inline]
+    fn look(&mut self, wait_ns: u64) -> io::Result<usize> {
+        let mut count = self.do_io(0, None)?;
+        if count == 0 && self.is_quick {
+            let until_ns = monotonic_ns() + wait_ns.min(SPIN_NS);
+            while count == 0 && monotonic_ns() < until_ns {
+                std::hint::spin_loop();
+                count = self.do_io(0, None)?;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Sleeps until there are some.
+    fn wait(&mut self, wait_ns: u64) -> io::Result<usize> {
+        let begun_ns = monotonic_ns();
+        let count = self.do_io(1, Some(Duration::from_nanos(wait_ns)))?;
+        self.is_quick = monotonic_ns() - begun_ns < SPIN_NS;
+        Ok(count)
+    }
+
+    /// Completions that there are after `least` have come or the time is up.
+    #[inline]
+    fn do_io(&mut self, least: usize, mut limit: Option<Duration>) -> io::Result<usize> {
+        match self.queue.do_io(&mut self.done[..], least, limit.as_mut(), None) {
+            Ok(count) => Ok(count),
+            Err(error)
+                if [libc::ETIME, libc::EINTR, libc::EAGAIN].contains(&error.errno().raw_os_error()) =>
+            {
+                Ok(0)
+            }
+            Err(error) => Err(io::Error::other(error)),
+        }
     }
 }
 
@@ -75,15 +120,9 @@ impl Backend for VhostUser {
         }
         let wait_ns = until_ns
             .map_or(HEARTBEAT_NS, |until_ns| until_ns.saturating_sub(monotonic_ns()).min(HEARTBEAT_NS));
-        let mut limit = Duration::from_nanos(wait_ns);
-        let count = match self.queue.do_io(&mut self.done[..], 1, Some(&mut limit), None) {
-            Ok(count) => count,
-            Err(error)
-                if [libc::ETIME, libc::EINTR, libc::EAGAIN].contains(&error.errno().raw_os_error()) =>
-            {
-                0
-            }
-            Err(error) => return Err(io::Error::other(error)),
+        let count = match self.look(wait_ns)? {
+            0 => self.wait(wait_ns)?,
+            count => count,
         };
         self.under_way -= count;
         for done in &self.done[..count] {

@@ -13,7 +13,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::apply;
-use virtbench_engine::{Target, TargetRequest};
+use virtbench_engine::Target;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format, twin};
@@ -68,18 +68,7 @@ fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Figures {
             daemon.run().unwrap();
         });
         is_up.recv_timeout(Duration::from_secs(60)).unwrap();
-        let target = |disk: usize| {
-            let path = format!("nbd+unix:///disk{disk}?socket={socket}").into();
-            let request = TargetRequest {
-                path,
-                size_bytes: None,
-                direct: true,
-                reads: true,
-                writes: true,
-                allow_overwrite: true,
-            };
-            Target::open(&request, |_, _| true).unwrap()
-        };
+        let target = |disk: usize| common::target(format!("nbd+unix:///disk{disk}?socket={socket}"));
         let targets: Vec<Target> = (0..loads.len()).map(target).collect();
         let apply_all =
             loads.iter().zip(targets).map(|(load, target)| scope.spawn(move || apply(load, &target)));

@@ -8,7 +8,7 @@ use std::fs::File;
 
 use common::{DISK_BYTES, Daemon, apply, load};
 use tempfile::TempDir;
-use virtbench_engine::{Target, TargetRequest};
+use virtbench_engine::Target;
 use virtbench_fence_daemon::metrics;
 use virtbench_record::LoadOutcome;
 use virtbench_workload::{AccessLine, AccessSpec};
@@ -41,16 +41,7 @@ fn serve(folder: TempDir, cached: bool, slow: &str, alpha: &str) -> Daemon {
 }
 
 fn target(daemon: &Daemon, export: &str) -> Target {
-    let path = daemon.uri(export).into();
-    let request = TargetRequest {
-        path,
-        size_bytes: None,
-        direct: true,
-        reads: true,
-        writes: true,
-        allow_overwrite: true,
-    };
-    Target::open(&request, |_, _| true).unwrap()
+    common::target(daemon.uri(export))
 }
 
 fn run(daemon: &Daemon, export: &str, reads: f64) -> LoadOutcome {

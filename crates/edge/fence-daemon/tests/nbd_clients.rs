@@ -7,7 +7,6 @@ mod common;
 use std::path::Path;
 
 use common::{DISK_BYTES, Daemon, run, success};
-use virtbench_engine::{Target, TargetRequest};
 use virtbench_workload::{AccessLine, AccessSpec};
 
 fn nbdinfo(arguments: &[&str]) -> String {
@@ -134,15 +133,7 @@ fn fio_verifies_what_it_wrote() {
 #[test]
 fn our_own_client_verifies_trims_and_flushes_over_several_connections() {
     let daemon = Daemon::serve("");
-    let request = TargetRequest {
-        path: daemon.uri("beta").into(),
-        size_bytes: None,
-        direct: true,
-        reads: true,
-        writes: true,
-        allow_overwrite: true,
-    };
-    let target = Target::open(&request, |_, _| true).unwrap();
+    let target = common::target(daemon.uri("beta"));
     assert_eq!(target.facts().size_bytes, DISK_BYTES);
     let line = AccessLine::new(4096, 50.0, 100.0);
     let mut spec = common::load(AccessSpec::single(line), DISK_BYTES);

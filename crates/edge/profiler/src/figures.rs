@@ -97,13 +97,12 @@ fn from_events(seen: &Seen, summary: &Summary) -> Profile {
     let own = &summary.own;
     let cached = cached_writes(seen, own);
     let written_back = written_back(cached, &summary.kernel);
-    if let Some(writes) = &written_back {
+    if written_back.is_some() {
         profile.notes.push(format!(
             "{:.1} MB were written through the page cache. Who is behind a write-back the kernel does not say: their \
              number, sizes and order are those of all that its threads wrote.",
             cached / 1e6
         ));
-        let _ = writes;
     } else if cached > 0.0 {
         profile.notes.push(format!(
             "{:.1} MB were written to the page cache and not written back while it was watched: they are not counted.",

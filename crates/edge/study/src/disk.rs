@@ -122,7 +122,7 @@ fn place(folder: &Path, run_name: &str) -> Result<PathBuf, DiskError> {
 
 /// Locks a disk against other runs, for as long as the file returned is open. QEMU's own locks are
 /// of another kind and do not meet this one.
-fn hold(path: &Path) -> Result<File, DiskError> {
+pub(crate) fn hold(path: &Path) -> Result<File, DiskError> {
     let file = File::open(path).map_err(|source| DiskError::Folder { path: path.to_owned(), source })?;
     flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.to_owned()))?;
     Ok(file)

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use virtbench_engine::{Control, Target};
+use virtbench_engine::{Control, Target, TargetRequest};
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon as Serving, ServeError, format};
@@ -19,6 +19,19 @@ use virtbench_workload::{AccessSpec, LoadSpec};
 
 /// Size of each disk, in bytes.
 pub const DISK_BYTES: u64 = 32 << 20;
+
+/// A disk that is served at `uri`, to be read and written.
+pub fn target(uri: String) -> Target {
+    let request = TargetRequest {
+        path: uri.into(),
+        size_bytes: None,
+        direct: true,
+        reads: true,
+        writes: true,
+        allow_overwrite: true,
+    };
+    Target::open(&request, |_, _| true).unwrap()
+}
 
 /// Two disks, `alpha` and `beta`, and `frozen`, which is read-only; on a file, everything at once.
 pub struct Daemon {

@@ -6,12 +6,12 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FlockOperation, flock};
 use virtbench_engine::{Target, TargetRequest};
 use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{Filesystem, make_filesystem};
 
 use super::{FenceError, Medium};
+use crate::disk::hold;
 
 /// Bytes that are copied at once.
 const PIECE_BYTES: usize = 1 << 20;
@@ -43,9 +43,7 @@ impl DeviceFile {
             fs::create_dir_all(folder).map_err(failed)?;
         }
         if place.path.exists() {
-            let left = File::open(&place.path).map_err(failed)?;
-            flock(&left, FlockOperation::NonBlockingLockExclusive)
-                .map_err(|_| FenceError::InUse(place.path.clone()))?;
+            let _left = hold(&place.path)?;
             fs::remove_file(&place.path).map_err(failed)?;
         }
         let made = Self { path: place.path.clone() };

@@ -143,6 +143,6 @@ fn a_folder_that_another_run_uses_is_left_alone() {
     let setup = "vhost-user-blk@fence,scheduler=fifo";
     let first = lab.serve(setup, Contents::Written, DISK_BYTES).unwrap();
     let error = lab.serve(setup, Contents::Written, DISK_BYTES).map(drop).unwrap_err();
-    assert!(matches!(error, FenceError::InUse(_)), "{error}");
+    assert!(matches!(error, FenceError::Disk(DiskError::InUse(_))), "{error}");
     assert!(first.disks()[0].server.as_ref().unwrap().ends_with("vm1.sock"));
 }

@@ -28,6 +28,7 @@ use virtbench_fence_daemon::config::Config;
 use virtbench_lab::{FilesystemError, GuestDisk, Transport};
 use virtbench_workload::AccessSpec;
 
+use crate::disk::DiskError;
 use crate::images::Contents;
 use crate::setup::Setup;
 use configuration::{Places, capacity_iops, text, warming};
@@ -51,9 +52,9 @@ pub enum FenceError {
         /// What the operating system said.
         source: io::Error,
     },
-    /// Another run has it.
-    #[error("{path} is in use by another run: wait for it, or choose another --target-dir", path = .0.display())]
-    InUse(PathBuf),
+    /// A device's file is held by another run.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
     /// A disk cannot have a file system.
     #[error(transparent)]
     Filesystem(#[from] FilesystemError),

@@ -260,7 +260,7 @@ impl Config {
 }
 
 impl SchedulerConfig {
-    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+    pub(crate) fn validate(&self, disks: usize) -> Result<(), ConfigError> {
         let each = |given: usize| {
             if given == disks { Ok(()) } else { Err(ConfigError::SharesPerDisk { given, disks }) }
         };

@@ -14,7 +14,10 @@
 //! where W are the cache blocks that requests outstanding touch, S the scratch blocks of a partition, D the devices'
 //! depths or twice the largest batch, F the partition's target of free blocks, and C its blocks written or evicted since
 //! the last commit began, about 63 + 3 (W + D + F). Neither the size of the cache nor the time that has passed is in it.
-//! What is held until it is due (`paced`) is handed out when its time comes: at most the I/Os outstanding.
+//! What is held until it is due (`paced`) is handed out when its time comes: at most the I/Os outstanding. When slots are
+//! given anew, what is queued is looked at once.
+
+mod change;
 
 use thiserror::Error;
 
@@ -26,6 +29,8 @@ use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::slots::Slots;
 use crate::types::{Completion, Data, Device, DeviceOp, Effect, IoError, IoId, Op, Request, Time};
+
+pub use change::ChangeError;
 
 /// A completion of an I/O that is not outstanding: a driver reported it twice or invented it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]

@@ -26,7 +26,7 @@ pub mod slots;
 mod types;
 
 pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};
-pub use fence::{Fence, StartError, UnknownIo};
+pub use fence::{ChangeError, Fence, StartError, UnknownIo};
 pub use scheduler::{QueuedIo, Scheduler};
 pub use types::{
     BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,

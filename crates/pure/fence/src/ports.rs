@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::config::SchedulerConfig;
 use crate::fence::UnknownIo;
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
@@ -193,6 +194,11 @@ impl Ports {
                 wants_crc,
             }));
         }
+    }
+
+    /// Has the scheduler go by another configuration of its kind. False if it cannot.
+    pub(crate) fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
+        self.scheduler.reconfigure(config)
     }
 
     /// An outstanding I/O.

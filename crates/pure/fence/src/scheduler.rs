@@ -1,5 +1,6 @@
 //! The seam between what is to be done and when: every policy, `VirtualFence`'s slots and its peers, stands behind it.
 
+use crate::config::SchedulerConfig;
 use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
 
 /// A device I/O that waits to be dispatched or has been.
@@ -42,6 +43,12 @@ pub trait Scheduler: Send {
 
     /// When something could be picked, or state changes, though nothing else happens.
     fn next_deadline(&self) -> Option<Time>;
+
+    /// Goes by another configuration of its own kind, soon; what is queued stays so. False if it cannot, and goes on as
+    /// before.
+    fn reconfigure(&mut self, _config: &SchedulerConfig) -> bool {
+        false
+    }
 
     /// I/Os enqueued and not yet picked.
     fn queued(&self) -> usize;

@@ -29,6 +29,11 @@ impl VirtualDevice {
         Self { slowness: reserve / share, idle_from: [Time::ZERO; 2], head: 0 }
     }
 
+    /// From now on it has this share; what it has taken in stays as it is.
+    pub(super) fn set_share(&mut self, share: f64, reserve: f64) {
+        self.slowness = reserve / share;
+    }
+
     /// Takes an I/O in, in order of arrival. It may begin up to `burst_ns` before those ahead of it are finished.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
     pub(super) fn serve(&mut self, now: Time, io: &QueuedIo, predict: &Predictors, burst_ns: u64) -> Served {

@@ -19,6 +19,7 @@ mod queue;
 
 pub use config::{Class, Due, PacedConfig};
 
+use crate::config::SchedulerConfig;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, Time};
 use clock::VirtualDevice;
@@ -133,6 +134,23 @@ impl Scheduler for Paced {
             self.outstanding[*device] < self.depth[*device] && self.queues[*device].is_empty()
         };
         DEVICES.map(Device::index).into_iter().filter(free).filter_map(|device| self.quiet_from(device)).min()
+    }
+
+    fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
+        let SchedulerConfig::Paced(paced) = config else { return false };
+        let others = PacedConfig { classes: self.config.classes.clone(), ..paced.clone() };
+        let promised = |class: &Class| matches!(class, Class::Predictable(_));
+        let same = paced.classes.iter().map(promised).eq(self.config.classes.iter().map(promised));
+        if others != self.config || !same {
+            return false;
+        }
+        for (own, class) in self.virtual_devices.iter_mut().zip(&paced.classes) {
+            if let (Some(own), Class::Predictable(share)) = (own, class) {
+                own.set_share(*share, paced.reserve);
+            }
+        }
+        self.config.classes.clone_from(&paced.classes);
+        true
     }
 
     fn queued(&self) -> usize {

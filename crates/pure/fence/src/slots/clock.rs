@@ -71,6 +71,36 @@ impl SlotClock {
         }
     }
 
+    /// The same up to the end of the rotation. True if that is over.
+    pub(super) fn pass_rotation(&mut self, now: Time) -> bool {
+        for _ in 0..self.balance_ns.len() {
+            if now < self.ends {
+                return false;
+            }
+            self.begin(self.ends);
+            if self.current == 0 {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What each slot is owed or owes at the beginning of a rotation, the first included though its turn has come.
+    pub(super) fn balances_ns(&self) -> Vec<i64> {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        let mut balances = self.balance_ns.clone();
+        balances[0] += signed(self.ends.since(self.starts)) - signed(self.slot_ns);
+        balances
+    }
+
+    /// The rotation that has just begun is one of other slots, which are owed or owe so much.
+    pub(super) fn restart(&mut self, slot_ns: u64, balance_ns: Vec<i64>) {
+        self.slot_ns = slot_ns;
+        self.current = balance_ns.len().saturating_sub(1);
+        self.balance_ns = balance_ns;
+        self.begin(self.starts);
+    }
+
     fn begin(&mut self, start: Time) {
         self.current = (self.current + 1) % self.balance_ns.len();
         let balance = std::mem::take(&mut self.balance_ns[self.current]);

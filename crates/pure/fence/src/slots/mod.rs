@@ -12,6 +12,7 @@ pub use queues::{SlotOwner, SlotsConfig};
 
 use std::collections::VecDeque;
 
+use crate::config::SchedulerConfig;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, Time};
 use batch::SlowBatch;
@@ -22,6 +23,8 @@ use queues::Queues;
 #[derive(Debug)]
 pub struct Slots {
     config: SlotsConfig,
+    /// In its place from the next rotation on.
+    next: Option<SlotsConfig>,
     clock: SlotClock,
     queues: Queues,
     /// In the current slot, by device.
@@ -50,6 +53,7 @@ impl Slots {
             batch: SlowBatch::default(),
             ending: false,
             heads: vec![0; disks + 1],
+            next: None,
             config,
         }
     }
@@ -58,16 +62,48 @@ impl Slots {
         self.outstanding == [0; 2]
     }
 
+    /// Slots that are over pass, and with them a rotation that was the last of its kind.
+    fn pass_idle(&mut self, now: Time) {
+        if self.next.is_some() && self.clock.pass_rotation(now) {
+            self.adopt();
+        }
+        self.clock.pass_idle(now);
+    }
+
+    /// The current slot's work ended at `now`.
+    fn next_slot(&mut self, now: Time) {
+        self.clock.next_slot(now);
+        self.ending = false;
+        if self.clock.current() == 0 {
+            self.adopt();
+        }
+    }
+
+    /// A rotation begins: goes over to the next configuration, if there is one. Nothing is outstanding, so that nothing is
+    /// staged either. Credit and debit stay with their owner.
+    fn adopt(&mut self) {
+        let Some(config) = self.next.take() else { return };
+        let mut balance_ns = vec![0; config.owners.len()];
+        for (owner, owed_ns) in self.config.owners.iter().zip(self.clock.balances_ns()) {
+            if let Some(slot) = config.owners.iter().position(|other| other == owner) {
+                balance_ns[slot] += owed_ns;
+            }
+        }
+        self.clock.restart(config.slot_ns, balance_ns);
+        let from = self.queues.reassign(&config.owners);
+        self.heads = from.into_iter().map(|queue| self.heads[queue]).collect();
+        self.config = config;
+    }
+
     /// Ends slots whose time has come and fills the current one. At most two rotations of work.
     fn advance(&mut self, now: Time) {
         self.clock.tell(now);
         if self.idle() && !self.ending {
-            self.clock.pass_idle(now);
+            self.pass_idle(now);
         }
         for _ in 0..=2 * self.config.owners.len() {
             if self.idle() && (self.ending || now >= self.clock.ends()) {
-                self.clock.next_slot(now);
-                self.ending = false;
+                self.next_slot(now);
             }
             self.fill(now);
             if !self.staged.is_empty() || !self.ending || !self.idle() {
@@ -140,7 +176,7 @@ impl Slots {
 impl Scheduler for Slots {
     fn enqueue(&mut self, now: Time, io: QueuedIo) {
         if self.idle() && !self.ending {
-            self.clock.pass_idle(now);
+            self.pass_idle(now);
         }
         self.queues.push(io);
     }
@@ -148,8 +184,7 @@ impl Scheduler for Slots {
     fn completed(&mut self, now: Time, io: QueuedIo) {
         self.outstanding[io.device.index()] -= 1;
         if self.idle() && (self.ending || now >= self.clock.ends()) {
-            self.clock.next_slot(now);
-            self.ending = false;
+            self.next_slot(now);
         }
     }
 
@@ -165,6 +200,12 @@ impl Scheduler for Slots {
         // the outstanding I/Os end the slot.
         let waits = !self.queues.is_empty() && (self.idle() || !self.clock.has_ended());
         waits.then(|| self.clock.ends())
+    }
+
+    fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
+        let SchedulerConfig::Slots(slots) = config else { return false };
+        self.next = Some(slots.clone());
+        true
     }
 
     fn queued(&self) -> usize {

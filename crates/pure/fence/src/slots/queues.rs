@@ -90,6 +90,20 @@ impl Queues {
         Self { of_disk, of_slot, queues, total: 0 }
     }
 
+    /// Other owners: what is queued waits for these. Gives for each queue one whose accesses it goes on with.
+    pub(super) fn reassign(&mut self, owners: &[SlotOwner]) -> Vec<usize> {
+        let disks = self.of_disk.len();
+        let mut before = std::mem::replace(self, Self::new(owners, disks));
+        for io in before.queues.iter_mut().flatten().flat_map(|queue| queue.drain(..)) {
+            self.push(io);
+        }
+        let mut from: Vec<usize> = (0..=disks).collect();
+        for (&is, &was) in self.of_disk.iter().zip(&before.of_disk) {
+            from[is] = was;
+        }
+        from
+    }
+
     /// The queues that slot `slot` serves.
     pub(super) fn of_slot(&self, slot: usize) -> Option<usize> {
         self.of_slot[slot]

@@ -129,3 +129,42 @@ fn rotations_that_cannot_serve_are_refused() {
     let short = SlotsConfig { slot_ns: MS / 2, ..config(&[0]) };
     assert_eq!(short.validate(1), Err(ConfigError::SlotTooShort { slot_ns: MS / 2, needs_ns: MS }));
 }
+
+#[test]
+fn slots_given_anew_count_from_the_next_rotation_on_and_nothing_queued_is_lost() {
+    let mut slots = Slots::new(config(&[0, 1]), 2);
+    for id in 1..=3 {
+        slots.enqueue(at(0), io(id, 0, Device::Slow));
+        slots.enqueue(at(0), io(10 + id, 1, Device::Slow));
+    }
+    assert_eq!(picks(&mut slots, at(0)), [1, 2]);
+    // Disk 1 gets two slots of three, each of 10 ms.
+    let other = SlotsConfig { slot_ns: 10 * MS, ..config(&[1, 0, 1]) };
+    assert!(slots.reconfigure(&SchedulerConfig::Slots(other)));
+    for id in [1, 2] {
+        slots.completed(at(20), io(id, 0, Device::Slow));
+    }
+    // The old rotation goes to its end: disk 1 has 20 to 40.
+    assert_eq!(picks(&mut slots, at(20)), [11, 12]);
+    for id in [11, 12] {
+        slots.completed(at(38), io(id, 1, Device::Slow));
+    }
+    // The third does not fit into what is left, which is credited: disk 1 now has 38 to 50, then disk 0 50 to 60.
+    assert_eq!(picks(&mut slots, at(38)), [13]);
+    assert_eq!((slots.clock.current(), slots.clock.ends(), slots.queued()), (0, at(50), 1));
+    slots.completed(at(50), io(13, 1, Device::Slow));
+    assert_eq!(picks(&mut slots, at(50)), [3]);
+    assert_eq!((slots.clock.current(), slots.clock.ends(), slots.queued()), (1, at(60), 0));
+    let fifo = SchedulerConfig::Fifo;
+    assert!(!slots.reconfigure(&fifo), "another scheduler is no other configuration");
+}
+
+#[test]
+fn slots_given_anew_while_nothing_happens_are_there_when_something_does() {
+    let mut slots = Slots::new(config(&[0, 1]), 2);
+    assert!(slots.reconfigure(&SchedulerConfig::Slots(config(&[1, 1, 0]))));
+    // The old rotation ends at 40; 100 is the end of the new one's third slot.
+    slots.enqueue(at(85), io(1, 0, Device::Slow));
+    assert_eq!((slots.clock.current(), slots.clock.ends()), (2, at(100)));
+    assert_eq!(picks(&mut slots, at(85)), [1]);
+}

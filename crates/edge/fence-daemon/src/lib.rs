@@ -12,6 +12,7 @@
 pub mod admin;
 pub mod config;
 mod confine;
+pub mod control;
 pub mod device;
 pub mod frontend;
 mod guard;

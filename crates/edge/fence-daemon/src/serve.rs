@@ -12,8 +12,10 @@ use virtbench_fence::{
     Backing, Config as FenceConfig, ConfigError, Device, DiskConfig, DiskId, Fence, StartError,
 };
 
+use crate::admin::Live;
 use crate::config::{Built, Config, DeviceSpec, LoadError};
-use crate::device::{DeviceError, Facts, FaultyBackend, Opened, open};
+use crate::control::Control;
+use crate::device::{Backend, DeviceError, Facts, FaultyBackend, Opened, open};
 use crate::frontend::FrontEnd;
 use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
@@ -64,15 +66,20 @@ pub enum ServeError {
     },
 }
 
+/// What carries out I/O, by [`Device::index`].
+type Backends = [Option<Box<dyn Backend>>; 2];
+
 /// Devices of a configuration, open and locked, by [`Device::index`].
 pub(crate) struct Devices {
     pub(crate) home: Built,
-    opened: [Option<Opened>; 2],
+    facts: [Option<Facts>; 2],
+    files: [Option<File>; 2],
     names: [String; 2],
 }
 
 impl Devices {
-    pub(crate) fn open(config: &Config) -> Result<Self, ServeError> {
+    /// The files, and what carries out I/O on them.
+    pub(crate) fn open(config: &Config) -> Result<(Self, Backends), ServeError> {
         let home = config.home().unwrap_or(Built::Slow);
         let (slow, fast) = match home {
             Built::Slow => (config.slow.as_ref(), None),
@@ -85,14 +92,17 @@ impl Devices {
             let backend = FaultyBackend::before(backend, device, table.fault.as_ref(), &config.disks);
             Ok::<_, DeviceError>(Some(Opened { backend, file }))
         };
-        let opened = [one(Device::Slow, slow)?, one(Device::Fast, fast)?];
+        let mut opened = [one(Device::Slow, slow)?, one(Device::Fast, fast)?];
         let name = |table: Option<&crate::config::DeviceTable>| {
             table.map_or_else(String::new, |table| match &table.device {
                 DeviceSpec::Null { .. } => table.device.to_string(),
                 spec => spec.path().map_or_else(String::new, |path| path.display().to_string()),
             })
         };
-        Ok(Self { home, opened, names: [name(slow), name(fast)] })
+        let facts = [0, 1].map(|index: usize| opened[index].as_ref().map(|opened| opened.backend.facts()));
+        let files = opened.each_mut().map(|opened| opened.as_mut()?.file.take());
+        let backends = opened.map(|opened| opened.map(|opened| opened.backend));
+        Ok((Self { home, facts, files, names: [name(slow), name(fast)] }, backends))
     }
 
     /// The device that virtual disks live on.
@@ -103,12 +113,8 @@ impl Devices {
         }
     }
 
-    fn facts(&self, index: usize) -> Option<Facts> {
-        self.opened[index].as_ref().map(|opened| opened.backend.facts())
-    }
-
     pub(crate) fn file(&self, index: usize) -> Option<(&File, &str)> {
-        let file = self.opened[index].as_ref()?.file.as_ref()?;
+        let file = self.files[index].as_ref()?;
         Some((file, &self.names[index]))
     }
 
@@ -123,7 +129,7 @@ impl Devices {
 
     /// In bytes; zero for one that is not there.
     pub(crate) fn sizes(&self) -> [u64; 2] {
-        [0, 1].map(|index: usize| self.facts(index).map_or(0, |facts| facts.size_bytes))
+        self.facts.map(|facts| facts.map_or(0, |facts| facts.size_bytes))
     }
 }
 
@@ -146,7 +152,7 @@ pub(crate) const fn system(action: &'static str, source: io::Error) -> ServeErro
 /// # Errors
 /// There is data on them, and `force` is not given; or they cannot be used.
 pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
-    let devices = Devices::open(config)?;
+    let (devices, _backends) = Devices::open(config)?;
     let label = Label::new(config, random_uuid()?);
     let fence = devices.fence(config, config.place(&label.uuid), random_uuid()?)?;
     let home = devices.home_index();
@@ -232,7 +238,7 @@ impl Daemon {
     /// # Errors
     /// Something cannot be used; nothing was changed.
     pub fn start(config: &Config, stopper: Stopper) -> Result<Self, ServeError> {
-        let devices = Devices::open(config)?;
+        let (devices, backends) = Devices::open(config)?;
         let home = devices.home_index();
         let (uuid, disks) = match devices.file(home) {
             None => ([0; 16], config.place(&[0; 16])),
@@ -243,19 +249,25 @@ impl Daemon {
                 (label.uuid, label.place(config))
             }
         };
-        let fence = devices.fence(&config.calibrated(&uuid)?, disks, [0; 16])?;
+        let calibrated = config.calibrated(&uuid)?;
+        let fence = devices.fence(&calibrated, disks, [0; 16])?;
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;
         let names = config.disks.iter().map(|disk| disk.name.clone());
         let figures = Figures::new(names, fence.cache_counts().count());
-        let block_bytes =
-            [0, 1].iter().filter_map(|&index| devices.facts(index)).map(|f| f.block_bytes).max();
-        let (front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
+        let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
+        let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
+        if let Some(path) = config.control_socket() {
+            let control = Control::start(Listener::bind(&path)?, Live::new(devices, calibrated))
+                .map_err(|source| system("the control socket", source))?;
+            served.push(format!("control at {}", path.display()));
+            front_ends.push(Box::new(control));
+        }
         let parts = Parts {
             fence,
             write_through: config.disks.iter().map(|disk| disk.write_through).collect(),
-            devices: devices.opened.map(|opened| opened.map(|opened| opened.backend)),
+            devices: backends,
             front_ends,
             requests_per_disk: config.limits.requests_per_disk,
             max_request_bytes,

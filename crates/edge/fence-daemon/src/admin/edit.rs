@@ -4,6 +4,7 @@ use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use toml_edit::{DocumentMut, Item, Table, value};
 
@@ -50,7 +51,8 @@ pub enum EditError {
 }
 
 /// New values of one disk, where there are any.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DiskEdit {
     /// Its name.
     pub disk: String,
@@ -65,7 +67,8 @@ pub struct DiskEdit {
 }
 
 /// New values of the rotation, where there are any.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RotationEdit {
     /// Length of a slot, milliseconds.
     pub slot_ms: Option<f64>,

@@ -1,4 +1,5 @@
-//! `fence resize`: another size or another part of the cache for a virtual disk that nobody serves, without losing data.
+//! `fence resize`: another size or another part of the cache for a virtual disk, without losing data. While it is served,
+//! the daemon does so (`live`), by the same steps as far as it can.
 //!
 //! Steps, each stable before the next and each done again without harm, so that the same command completes what a crash
 //! has cut off: what the cache alone has is written to the disks, if it is divided anew; new room is zeroed, a disk that
@@ -9,15 +10,16 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_fence::Backing;
-use virtbench_fence::cache::{BLOCK_BYTES, Image, RecoveryError, inspect, resized};
+use virtbench_fence::cache::{BLOCK_BYTES, CacheConfig, Image, RecoveryError, inspect, resized};
+use virtbench_fence::{Backing, Config as FenceConfig};
 
 use super::room::{Room, place};
 use crate::config::{Built, Config, LoadError, Size};
 use crate::label::{Label, LabelError, read_at, write_at};
 use crate::memory::Buffer;
-use crate::serve::{Devices, ServeError, carry_out, image, random_uuid};
+use crate::serve::{Devices, ServeError, carry_out, image, random_uuid, superblocks};
 
 /// Bytes that are copied or zeroed at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -26,7 +28,8 @@ const PIECE_BYTES: u64 = 1 << 20;
 const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// What is to be changed of one disk.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Change {
     /// Its name.
     pub disk: String,
@@ -39,7 +42,8 @@ pub struct Change {
 }
 
 /// What has just been done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Step {
     /// So many blocks were written from the cache to the disks.
     WrittenBack(u64),
@@ -93,6 +97,9 @@ pub enum ResizeError {
         /// What is wrong.
         fault: String,
     },
+    /// Not while guests use it.
+    #[error("{0}: stop the daemon and give the same command again")]
+    Served(String),
     /// The caller has had enough; the same again goes on.
     #[error("interrupted: the same command again completes it")]
     Interrupted,
@@ -130,66 +137,103 @@ pub fn resize(
     change: &Change,
     mut progress: impl FnMut(Step) -> bool,
 ) -> Result<(), ResizeError> {
-    let new = change.apply(config)?;
-    let devices = Devices::open(config)?;
-    let Some((file, device)) = devices.file(devices.home_index()) else {
-        return Err(ResizeError::Value(
-            "a disk on null: has no size to keep: change the configuration".into(),
-        ));
-    };
-    let label = Label::read(file, device)?.ok_or_else(|| LabelError::None { device: device.to_owned() })?;
-    // The label may have changed already, by the same command.
-    label.check(config, device).or_else(|error| label.check(&new, device).map_err(|_| error))?;
-    let capacity = devices.sizes()[devices.home_index()];
-    let placed = place(&label, &new, capacity).map_err(|room| no_room(device, &room))?;
-    for (was, is) in label.disks.iter().zip(&placed.disks) {
-        if is.size_bytes < was.size_bytes && !change.give_up_end {
-            return Err(ResizeError::Shrinks { disk: was.name.clone(), was: was.size_bytes });
-        }
-    }
-    let disks = placed.place(&new);
-    let fence = devices.fence(&new, disks, [0; 16]).map_err(ServeError::from)?;
+    let (devices, _backends) = Devices::open(config)?;
+    let plan = Plan::new(&devices, config, change)?;
     let mut tell = |step| if progress(step) { Ok(()) } else { Err(ResizeError::Interrupted) };
-
-    let mut superblock = None;
-    if let (Backing::Cached(cache), Some((fast, name))) = (&fence.backing, devices.file(1)) {
-        let held = Held { file, fast, name, label: &label, new: &new, home: devices.home };
+    let mut kept = None;
+    if let (Some((fast, name)), true) = (devices.file(1), plan.has_cache()) {
+        let Plan { home, label, new, .. } = &plan;
+        let (file, _) = home_of(&devices)?;
+        let held = Held { file, fast, name, label, new, home: *home };
         let (keep, written) = held.write_back()?;
+        kept = keep;
         tell(Step::WrittenBack(written))?;
-        let uuid = match keep {
-            Some(uuid) => uuid,
-            None => random_uuid()?,
-        };
-        let mut cache = cache.clone();
-        cache.uuid = uuid;
-        superblock = Some((cache, fast, name));
     }
-    for (was, is) in label.disks.iter().zip(&placed.disks) {
-        let mut known = was.size_bytes.min(is.size_bytes);
-        if was.offset_bytes != is.offset_bytes {
-            copy(file, device, was.offset_bytes, is.offset_bytes, known)?;
-            tell(Step::Moved)?;
-        } else if was.size_bytes >= is.size_bytes {
-            known = is.size_bytes;
+    plan.carry_out(&devices, kept, &mut tell)
+}
+
+/// The device that disks live on.
+fn home_of(devices: &Devices) -> Result<(&File, &str), ResizeError> {
+    devices.file(devices.home_index()).ok_or_else(|| {
+        ResizeError::Value("a disk on null: has no size to keep: change the configuration".into())
+    })
+}
+
+/// What is to be done, and fits.
+pub(super) struct Plan {
+    home: Built,
+    /// How the device is divided, and how it will be.
+    pub(super) label: Label,
+    pub(super) placed: Label,
+    /// What will be configured.
+    pub(super) new: Config,
+    fence: FenceConfig,
+}
+
+impl Plan {
+    pub(super) fn new(devices: &Devices, config: &Config, change: &Change) -> Result<Self, ResizeError> {
+        let new = change.apply(config)?;
+        let (file, device) = home_of(devices)?;
+        let label =
+            Label::read(file, device)?.ok_or_else(|| LabelError::None { device: device.to_owned() })?;
+        // The label may have changed already, by the same command.
+        label.check(config, device).or_else(|error| label.check(&new, device).map_err(|_| error))?;
+        let capacity = devices.sizes()[devices.home_index()];
+        let placed = place(&label, &new, capacity).map_err(|room| no_room(device, &room))?;
+        for (was, is) in label.disks.iter().zip(&placed.disks) {
+            if is.size_bytes < was.size_bytes && !change.give_up_end {
+                return Err(ResizeError::Shrinks { disk: was.name.clone(), was: was.size_bytes });
+            }
         }
-        if known < is.size_bytes {
-            zero(file, device, is.offset_bytes + known, is.size_bytes - known)?;
-            tell(Step::Zeroed)?;
+        let disks = placed.place(&new);
+        let fence = devices.fence(&new, disks, [0; 16]).map_err(ServeError::from)?;
+        Ok(Self { home: devices.home, label, placed, new, fence })
+    }
+
+    pub(super) const fn has_cache(&self) -> bool {
+        matches!(self.fence.backing, Backing::Cached(_))
+    }
+
+    /// Everything but what the cache holds, which is on the disks by now unless the cache keeps its identity.
+    pub(super) fn carry_out(
+        &self,
+        devices: &Devices,
+        cache: Option<[u8; 16]>,
+        tell: &mut dyn FnMut(Step) -> Result<(), ResizeError>,
+    ) -> Result<(), ResizeError> {
+        let Self { label, placed, .. } = self;
+        let (file, device) = home_of(devices)?;
+        for (was, is) in label.disks.iter().zip(&placed.disks) {
+            let mut known = was.size_bytes.min(is.size_bytes);
+            if was.offset_bytes != is.offset_bytes {
+                copy(file, device, was.offset_bytes, is.offset_bytes, known)?;
+                tell(Step::Moved)?;
+            } else if was.size_bytes >= is.size_bytes {
+                known = is.size_bytes;
+            }
+            if known < is.size_bytes {
+                zero(file, device, is.offset_bytes + known, is.size_bytes - known)?;
+                tell(Step::Zeroed)?;
+            }
         }
+        file.sync_all().map_err(|source| io(device, "syncing", source))?;
+        if let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) {
+            let uuid = match cache {
+                Some(uuid) => uuid,
+                None => random_uuid()?,
+            };
+            let blocks = superblocks(fast, name)?;
+            let write = resized(&self.fence, &CacheConfig { uuid, ..table.clone() }, &blocks)
+                .map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
+            carry_out(fast, name, &write)?;
+            tell(Step::Cache)?;
+        }
+        if placed != label {
+            Label { sequence: label.sequence + 1, ..placed.clone() }.replace(file, device)?;
+            tell(Step::Label)?;
+        }
+        Ok(())
     }
-    file.sync_all().map_err(|source| io(device, "syncing", source))?;
-    if let Some((cache, fast, name)) = superblock {
-        let blocks = crate::serve::superblocks(fast, name)?;
-        let write = resized(&fence, &cache, &blocks)
-            .map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
-        carry_out(fast, name, &write)?;
-        tell(Step::Cache)?;
-    }
-    if placed != label {
-        Label { sequence: label.sequence + 1, ..placed }.replace(file, device)?;
-        tell(Step::Label)?;
-    }
-    Ok(())
 }
 
 fn no_room(device: &str, room: &Room) -> ResizeError {

@@ -1,11 +1,14 @@
 //! From a configuration and the devices' sizes to a fence.
 
+use std::path::PathBuf;
+
 use sha2::{Digest, Sha256};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
 use virtbench_fence::{Backing, Config as FenceConfig, ConfigError, DeviceConfig, DiskConfig};
 
 use super::scheduler::{Home, scheduler};
 use super::{Config, SchedulerName};
+use crate::frontend::nbd::Listen;
 
 /// Room at the beginning of the device that virtual disks live on, for its label.
 pub const LABEL_BYTES: u64 = 1 << 20;
@@ -55,6 +58,22 @@ impl Config {
                 (false, false) => Err("no device: give [slow], [fast] or both".into()),
             },
         }
+    }
+
+    /// The socket by which a running daemon is told of changes.
+    #[must_use]
+    pub fn control_socket(&self) -> Option<PathBuf> {
+        let listens = |listen: &Listen| match listen {
+            Listen::Unix(path) => Some(path.clone()),
+            Listen::Tcp(_) => None,
+        };
+        let over_nbd = || self.nbd.iter().flat_map(|nbd| &nbd.listen).find_map(listens);
+        let beside = || {
+            let mut path = self.disks.iter().find_map(|disk| disk.socket.clone()).or_else(over_nbd)?;
+            path.as_mut_os_string().push(".control");
+            Some(path)
+        };
+        self.control.clone().or_else(beside)
     }
 
     /// What a parser does not see.

@@ -44,6 +44,8 @@ pub struct Config {
     pub nbd: Option<NbdTable>,
     /// Where figures are to be had over HTTP: a loopback address with its port.
     pub metrics: Option<std::net::SocketAddr>,
+    /// Where `fence resize` and `fence reslot` reach the daemon [default: the first disk's socket with `.control`].
+    pub control: Option<PathBuf>,
     /// The virtual disks.
     #[serde(rename = "disk")]
     pub disks: Vec<DiskTable>,

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 
-use virtbench_fence::{DiskId, IoError, Time};
+use virtbench_fence::{ChangeError, DiskId, IoError, SchedulerConfig, Time};
 
 use crate::memory::{Buffer, Pool, Segment};
 use crate::ring::{Interest, Ring, WatchId, Watcher};
@@ -116,6 +116,9 @@ pub trait FrontEnd {
     /// A deadline may have passed.
     fn on_timer(&mut self, _host: &mut Host<'_>) {}
 
+    /// A disk has another size, all of which can be used.
+    fn resized(&mut self, _disk: DiskId, _size_bytes: u64, _host: &mut Host<'_>) {}
+
     /// The daemon is about to end: requests under way are completed after this, and no new ones are taken.
     fn stop(&mut self, _host: &mut Host<'_>) {}
 }
@@ -147,6 +150,22 @@ impl Host<'_> {
     #[must_use]
     pub fn room(&self, disk: DiskId) -> usize {
         self.core.room(disk)
+    }
+
+    /// Gives a disk room behind its end, which is free and zeroed; clients are told.
+    ///
+    /// # Errors
+    /// The fence refuses.
+    pub fn grow_disk(&mut self, disk: DiskId, size_bytes: u64) -> Result<(), ChangeError> {
+        self.core.grow_disk(disk, size_bytes)
+    }
+
+    /// Gives slots or shares anew; nothing that is queued is lost.
+    ///
+    /// # Errors
+    /// The fence refuses.
+    pub fn reschedule(&mut self, scheduler: &SchedulerConfig) -> Result<(), ChangeError> {
+        self.core.reschedule(scheduler)
     }
 
     /// An empty list for [`Memory::Shared`].

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use thiserror::Error;
-use virtbench_fence::{BufferId, Completion, DeviceIo, DiskId, Effect, Fence, IoError, RequestId, Time};
+use virtbench_fence::{
+    BufferId, ChangeError, Completion, DeviceIo, DiskId, Effect, Fence, IoError, RequestId, SchedulerConfig,
+    Time,
+};
 
 use super::flight::{Flights, Sources};
 use super::requests::{Part, Pending, Table};
@@ -34,6 +37,8 @@ pub struct Core {
     figures: Arc<Figures>,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
+    /// Disks of other sizes, for front ends to be told.
+    resized: Vec<(DiskId, u64)>,
     /// Completed, for front ends to be told.
     done: Vec<(usize, Done)>,
 }
@@ -59,12 +64,27 @@ impl Core {
             flights,
             figures,
             refused: Vec::new(),
+            resized: Vec::new(),
             done: Vec::new(),
         }
     }
 
     pub(crate) fn room(&self, disk: DiskId) -> usize {
         self.requests.room(disk)
+    }
+
+    pub(crate) fn grow_disk(&mut self, disk: DiskId, size_bytes: u64) -> Result<(), ChangeError> {
+        self.fence.grow_disk(disk, size_bytes)?;
+        self.resized.push((disk, size_bytes));
+        Ok(())
+    }
+
+    pub(super) fn resized(&mut self) -> Option<(DiskId, u64)> {
+        self.resized.pop()
+    }
+
+    pub(crate) fn reschedule(&mut self, scheduler: &SchedulerConfig) -> Result<(), ChangeError> {
+        self.fence.reschedule(self.now, scheduler)
     }
 
     /// Writes down how everything stands, for whoever reads the figures.

@@ -208,6 +208,9 @@ impl Runtime {
                     if let Some(front_end) = self.front_ends.get_mut(watcher.front_end) {
                         front_end.ready(watcher.token, &mut host);
                     }
+                    while let Some((disk, size_bytes)) = self.core.resized() {
+                        self.each(|front_end, host| front_end.resized(disk, size_bytes, host));
+                    }
                 }
             }
         }

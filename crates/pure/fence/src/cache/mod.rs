@@ -26,7 +26,7 @@ pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use inspect::{Fault, Inspection, LiveBlock, PartitionState, inspect};
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
-pub use recovery::{Image, RecoveryError, Write, format, layout, resized};
+pub use recovery::{Image, RecoveryError, Write, format, identity, layout, resized};
 
 use std::collections::VecDeque;
 

@@ -71,6 +71,14 @@ pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
     newest(superblocks).map(|found| Layout::new(&found.partitions))
 }
 
+/// Which cache it is, by its superblocks.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn identity(superblocks: &[u8]) -> Result<[u8; 16], RecoveryError> {
+    newest(superblocks).map(|found| found.uuid)
+}
+
 pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
     let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
     copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)

@@ -201,6 +201,14 @@ impl FrontEnd for NbdFrontEnd {
         });
     }
 
+    /// For those who connect from now on: the protocol cannot tell the others.
+    fn resized(&mut self, disk: DiskId, size_bytes: u64, _host: &mut Host<'_>) {
+        let Shared { disks, exports, .. } = &mut self.shared;
+        for (_, export) in disks.iter().zip(exports).filter(|(one, _)| **one == disk) {
+            export.size_bytes = size_bytes;
+        }
+    }
+
     fn settle(&mut self, host: &mut Host<'_>) {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();

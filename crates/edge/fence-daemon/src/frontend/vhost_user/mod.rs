@@ -4,6 +4,7 @@
 //! changed meanwhile. What it sends is distrusted: a ring that says what cannot be is stopped, a connection that makes no
 //! sense is closed, and nobody else notices.
 
+mod backend_channel;
 mod blk;
 mod chain;
 mod inflight;
@@ -17,6 +18,7 @@ use std::rc::Rc;
 
 use virtbench_fence::{DiskId, Time};
 
+use self::backend_channel::News;
 use self::blk::{Device, Parsed, Status, What};
 use self::chain::{Chain, Violation};
 use self::memory::{Map, Mapped};
@@ -62,6 +64,8 @@ pub struct VhostUserBlk {
     connection: u64,
     /// When the client is sent away unless it says something.
     silent_until: Option<Time>,
+    /// Of the configuration, for the client.
+    news: News,
     taken: Vec<Option<Taken>>,
     free: Vec<u32>,
     /// Requests under way of connections that are over. Until they are done nobody else is let in: they could
@@ -106,6 +110,7 @@ impl VhostUserBlk {
             session: None,
             connection: 0,
             silent_until: None,
+            news: News::default(),
             taken: Vec::new(),
             free: Vec::new(),
             orphans: 0,
@@ -141,6 +146,7 @@ impl VhostUserBlk {
     fn close(&mut self, host: &mut Host<'_>, why: &WireError) {
         let Some(session) = self.session.take() else { return };
         self.silent_until = None;
+        self.news = News::default();
         host.forget(session.watch);
         for watch in session.rings.iter().filter_map(|ring| ring.kick.as_ref().and_then(|kick| kick.1)) {
             host.forget(watch);
@@ -169,8 +175,11 @@ impl VhostUserBlk {
             }
             let Some(message) = session.receive()? else { return Ok(()) };
             self.silent_until = None;
+            self.news.heard(host.now());
             match session.handle(message, &self.device)? {
                 After::Nothing => {}
+                // What it knows may be older than this daemon.
+                After::Listens => self.news.owe(host.now()),
                 After::Kick(number) => {
                     let ring = &mut session.rings[usize::from(number)];
                     if let Some((kick, watch)) = &mut ring.kick {
@@ -403,12 +412,33 @@ impl FrontEnd for VhostUserBlk {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        self.silent_until
+        self.silent_until.into_iter().chain(self.news.due()).min()
     }
 
     fn on_timer(&mut self, host: &mut Host<'_>) {
         if self.silent_until.is_some_and(|until| until <= host.now()) {
             self.close(host, &WireError::Malformed("it said nothing"));
+        }
+        if self.news.due().is_some_and(|due| due <= host.now())
+            && let Some(session) = &mut self.session
+        {
+            let serves = session.stopping.is_none() && session.rings.iter().any(vring::Vring::is_running);
+            if !serves {
+                self.news.wait();
+            } else if !self.news.told(session.tell_config_changed()) {
+                self.journal.note(
+                    "the client cannot be told of its disk's new size: it sees it when it connects anew",
+                );
+            }
+        }
+    }
+
+    fn resized(&mut self, disk: DiskId, size_bytes: u64, host: &mut Host<'_>) {
+        if disk == self.disk {
+            self.device.size_bytes = size_bytes;
+            if self.session.is_some() {
+                self.news.owe(host.now());
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use vhost::vhost_user::message::{
     FrontendReq, VhostUserProtocolFeatures as Protocol, VhostUserVirtioFeatures,
 };
 
+use super::backend_channel::BackendChannel;
 use super::blk::Device;
 use super::inflight::Inflight;
 use super::memory::{ClientMemory, MOST_REGIONS, Place};
@@ -19,7 +20,8 @@ const PROTOCOL: Protocol = Protocol::MQ
     .union(Protocol::REPLY_ACK)
     .union(Protocol::CONFIG)
     .union(Protocol::INFLIGHT_SHMFD)
-    .union(Protocol::CONFIGURE_MEM_SLOTS);
+    .union(Protocol::CONFIGURE_MEM_SLOTS)
+    .union(Protocol::BACKEND_REQ);
 /// The rest of a vring descriptor message: no descriptor comes along.
 const NO_FD: u64 = 1 << 8;
 const RING_MASK: u64 = 0xff;
@@ -35,6 +37,8 @@ pub enum After {
     Nothing,
     /// Watch the kick of this ring.
     Kick(u16),
+    /// The client can be told of changes from now on.
+    Listens,
     /// Forget the kick of this ring, and answer when it has nothing under way.
     Stopping(u16),
 }
@@ -58,6 +62,8 @@ pub struct Session {
     pub inflight: Option<Inflight>,
     /// A ring that is being stopped.
     pub stopping: Option<u16>,
+    /// By which the client hears of changes.
+    pub backend: Option<BackendChannel>,
 }
 
 impl Session {
@@ -73,12 +79,23 @@ impl Session {
             rings: (0..queues).map(Vring::new).collect(),
             inflight: None,
             stopping: None,
+            backend: None,
         }
     }
 
     /// The next whole message, if there is one.
     pub fn receive(&mut self) -> Result<Option<Message>, WireError> {
         self.inbox.receive(&self.socket)
+    }
+
+    /// Tells the client that its device has another configuration. False if it cannot be told.
+    pub fn tell_config_changed(&mut self) -> bool {
+        let told = self.has(Protocol::CONFIG)
+            && self.backend.as_ref().is_some_and(|backend| backend.config_changed().is_ok());
+        if !told {
+            self.backend = None;
+        }
+        told
     }
 
     /// Whether memory that the client shares has gone.
@@ -156,6 +173,10 @@ impl Session {
             FrontendReq::GET_CONFIG => return self.get_config(&message, device),
             // Nothing in it can be changed.
             FrontendReq::SET_CONFIG => {}
+            FrontendReq::SET_BACKEND_REQ_FD => {
+                self.backend = Some(BackendChannel::new(message.one_fd()?)?);
+                after = After::Listens;
+            }
             FrontendReq::GET_INFLIGHT_FD => return self.get_inflight(&message, device),
             FrontendReq::SET_INFLIGHT_FD => {
                 let fd = message.one_fd()?;

@@ -163,6 +163,14 @@ pub fn reply(
     send(socket, code, VERSION | REPLY, payload, fd)
 }
 
+/// Sends a message of our own, whole or not at all, to which there is no answer.
+///
+/// # Errors
+/// It was not taken.
+pub fn tell(socket: impl AsFd, code: u32) -> Result<(), WireError> {
+    send(socket, code, VERSION, &[], None)
+}
+
 fn send(
     socket: impl AsFd,
     code: u32,

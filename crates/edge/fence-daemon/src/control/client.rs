@@ -1,0 +1,82 @@
+//! Asking a running daemon.
+
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::{Answer, Question, Refusal};
+use crate::admin::Step;
+
+/// How long one step may take: new room is zeroed, which some devices do by writing.
+const STEP_LIMIT: Duration = Duration::from_secs(3600);
+const WRITE_LIMIT: Duration = Duration::from_secs(5);
+/// The longest line, in bytes.
+const MOST_LINE_BYTES: u64 = 64 << 10;
+
+/// Why a daemon did not do it.
+#[derive(Debug, Error)]
+pub enum ControlError {
+    /// It says why.
+    #[error("{why}")]
+    Refused {
+        /// What kind of reason.
+        kind: Refusal,
+        /// The reason.
+        why: String,
+    },
+    /// It ended before it had answered, and may have done some of it.
+    #[error("{path}: the daemon ended before it had answered: the same command again completes it", path = path.display())]
+    Gone {
+        /// Its control socket.
+        path: PathBuf,
+    },
+    /// It cannot be asked.
+    #[error("{path}: {source}", path = path.display())]
+    Io {
+        /// Its control socket.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Asks the daemon at a control socket; false if there is none.
+///
+/// # Errors
+/// It refuses, ends, or cannot be reached.
+pub fn ask(path: &Path, question: &Question, mut progress: impl FnMut(Step)) -> Result<bool, ControlError> {
+    let fails = |source: io::Error| match source.kind() {
+        ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
+            ControlError::Gone { path: path.to_owned() }
+        }
+        _ => ControlError::Io { path: path.to_owned(), source },
+    };
+    let mut stream = match UnixStream::connect(path) {
+        Ok(stream) => stream,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            return Ok(false);
+        }
+        Err(error) => return Err(fails(error)),
+    };
+    stream.set_read_timeout(Some(STEP_LIMIT)).map_err(fails)?;
+    stream.set_write_timeout(Some(WRITE_LIMIT)).map_err(fails)?;
+    let mut text = serde_json::to_vec(question).map_err(|error| fails(error.into()))?;
+    text.push(b'\n');
+    stream.write_all(&text).map_err(fails)?;
+    let mut lines = BufReader::new(stream);
+    loop {
+        let mut line = Vec::new();
+        lines.by_ref().take(MOST_LINE_BYTES).read_until(b'\n', &mut line).map_err(fails)?;
+        if !line.ends_with(b"\n") {
+            return Err(ControlError::Gone { path: path.to_owned() });
+        }
+        match serde_json::from_slice(&line).map_err(|error| fails(error.into()))? {
+            Answer::Step(step) => progress(step),
+            Answer::Done => return Ok(true),
+            Answer::Refused { kind, why } => return Err(ControlError::Refused { kind, why }),
+        }
+    }
+}

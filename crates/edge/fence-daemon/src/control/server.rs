@@ -1,0 +1,188 @@
+//! The daemon's side: the scheduler's thread accepts and carries out, a thread beside it reads, checks and writes to devices.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::event::{EventfdFlags, eventfd};
+use virtbench_fence::{DiskId, SchedulerConfig};
+
+use super::{Answer, MOST_QUESTION_BYTES, Question, Refusal};
+use crate::admin::{Live, ResizeError};
+use crate::frontend::listen::Listener;
+use crate::frontend::{Done, FrontEnd, Host};
+use crate::journal::Journal;
+use crate::ring::Interest;
+
+const LISTENER: u64 = 0;
+const ORDERS: u64 = 1;
+/// Questions that may wait for the one that is dealt with.
+const MOST_WAITING: usize = 4;
+/// How long a client may take to ask, and to take a line of the answer.
+const CLIENT_LIMIT: Duration = Duration::from_secs(5);
+/// How long the scheduler's thread may take; it is never busy for long.
+const ORDER_LIMIT: Duration = Duration::from_secs(30);
+
+/// What the scheduler's thread is to do.
+enum What {
+    Grow(DiskId, u64),
+    Reschedule(SchedulerConfig),
+}
+
+struct Order {
+    what: What,
+    answer: SyncSender<Result<(), String>>,
+}
+
+/// The control socket, in the scheduler's thread.
+pub struct Control {
+    listener: Listener,
+    clients: SyncSender<UnixStream>,
+    orders: Receiver<Order>,
+    bell: Arc<OwnedFd>,
+    journal: Journal,
+}
+
+impl Control {
+    /// Starts the thread that deals with clients, which ends when this is dropped.
+    ///
+    /// # Errors
+    /// No thread or descriptor is left.
+    pub fn start(listener: Listener, live: Live) -> io::Result<Self> {
+        let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let (clients, waiting) = sync_channel(MOST_WAITING);
+        let (send, orders) = sync_channel(1);
+        let scheduler = Scheduler { orders: send, bell: Arc::clone(&bell) };
+        thread::Builder::new().name("control".into()).spawn(move || work(&waiting, live, &scheduler))?;
+        Ok(Self { listener, clients, orders, bell, journal: Journal::new("control".into()) })
+    }
+
+    fn accept(&self) {
+        match self.listener.accept() {
+            Ok(None) => {}
+            // One too many finds the connection closed.
+            Ok(Some(client)) => drop(self.clients.try_send(client)),
+            Err(error) => self.journal.note(format_args!("a client cannot be accepted: {error}")),
+        }
+    }
+
+    fn carry_out(&self, host: &mut Host<'_>) {
+        let mut count = [0; 8];
+        let _ = rustix::io::read(&*self.bell, &mut count);
+        while let Ok(Order { what, answer }) = self.orders.try_recv() {
+            let done = match what {
+                What::Grow(disk, size_bytes) => host.grow_disk(disk, size_bytes),
+                What::Reschedule(scheduler) => host.reschedule(&scheduler),
+            };
+            let _ = answer.try_send(done.map_err(|error| error.to_string()));
+        }
+    }
+}
+
+impl FrontEnd for Control {
+    fn start(&mut self, host: &mut Host<'_>) {
+        host.watch(self.listener.socket().as_fd(), Interest::READ, LISTENER);
+        host.watch(self.bell.as_fd(), Interest::READ, ORDERS);
+    }
+
+    fn ready(&mut self, token: u64, host: &mut Host<'_>) {
+        match token {
+            LISTENER => self.accept(),
+            _ => self.carry_out(host),
+        }
+    }
+
+    fn completed(&mut self, _done: Done, _host: &mut Host<'_>) {}
+}
+
+/// The scheduler's thread, as seen from the one beside it.
+struct Scheduler {
+    orders: SyncSender<Order>,
+    bell: Arc<OwnedFd>,
+}
+
+impl Scheduler {
+    fn order(&self, what: What) -> Result<(), ResizeError> {
+        let ending = || ResizeError::Served("the daemon is ending".into());
+        let (answer, answered) = sync_channel(1);
+        self.orders.send(Order { what, answer }).map_err(|_| ending())?;
+        let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
+        let done = answered.recv_timeout(ORDER_LIMIT).map_err(|_| ending())?;
+        done.map_err(ResizeError::Value)
+    }
+}
+
+fn work(clients: &Receiver<UnixStream>, mut live: Live, scheduler: &Scheduler) {
+    let journal = Journal::new("control".into());
+    while let Ok(mut client) = clients.recv() {
+        let answer = match read(&mut client) {
+            Ok(text) => answer(&text, &mut live, scheduler, &mut client),
+            Err(error) => {
+                journal.note(format_args!("a client was sent away: {error}"));
+                continue;
+            }
+        };
+        if let Answer::Refused { why, .. } = &answer {
+            journal.note(format_args!("refused: {why}"));
+        }
+        let _ = say(&mut client, &answer);
+    }
+}
+
+/// A line, in bounded time and memory.
+fn read(client: &mut UnixStream) -> io::Result<Vec<u8>> {
+    client.set_nonblocking(false)?;
+    client.set_write_timeout(Some(CLIENT_LIMIT))?;
+    let until = Instant::now() + CLIENT_LIMIT;
+    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
+    while !text.ends_with(b"\n") {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() || text.len() as u64 > MOST_QUESTION_BYTES {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        client.set_read_timeout(Some(left))?;
+        match client.read(&mut piece)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            len => text.extend_from_slice(&piece[..len]),
+        }
+    }
+    Ok(text)
+}
+
+fn say(client: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+    let mut text = serde_json::to_vec(answer)?;
+    text.push(b'\n');
+    client.write_all(&text)
+}
+
+fn answer(text: &[u8], live: &mut Live, scheduler: &Scheduler, client: &mut UnixStream) -> Answer {
+    let done = match serde_json::from_slice(text) {
+        Err(error) => Err(ResizeError::Value(format!("no question of this daemon's: {error}"))),
+        Ok(Question::Resize(change)) => live.resize(
+            &change,
+            // Whoever has gone may ask again; what was begun is finished.
+            |step| drop(say(client, &Answer::Step(step))),
+            |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes)),
+        ),
+        Ok(Question::Reslot { disks, rotation }) => {
+            live.reslot(&disks, rotation, |slots| scheduler.order(What::Reschedule(slots)))
+        }
+    };
+    match done {
+        Ok(()) => Answer::Done,
+        Err(error) => Answer::Refused { kind: kind(&error), why: error.to_string() },
+    }
+}
+
+const fn kind(error: &ResizeError) -> Refusal {
+    match error {
+        ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Refusal::Value,
+        ResizeError::Damaged { .. } => Refusal::Damaged,
+        ResizeError::Serve(crate::ServeError::Config(_) | crate::ServeError::Load(_)) => Refusal::Value,
+        _ => Refusal::Target,
+    }
+}

@@ -270,8 +270,10 @@ pub struct CalibrateArgs {
 /// `virtbench fence resize`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The fence must not be served. A disk grows where it is if there is room, else it is copied to a free piece of its device; \
-new room holds zeroes. When the cache is divided anew, what it alone has is written to the disks first. Devices change \
+A disk grows where it is if there is room, else it is copied to a free piece of its device; new room holds zeroes. While \
+the fence is served its daemon does it: a disk grows where it is, and its guest sees that at once (QEMU's \
+vhost-user-blk), an NBD client when it connects anew; to become smaller, to move, or for another part of the cache the \
+daemon must be stopped. When the cache is divided anew, what it alone has is written to the disks first. Devices change \
 first, the configuration last; the same command again completes what was interrupted, by a crash as well.
 
 Examples:
@@ -298,7 +300,8 @@ pub struct ResizeArgs {
 /// `virtbench fence reslot`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The configuration is checked and changed; a daemon goes by it when it is started again, which its guests wait for.
+A daemon that serves the fence goes by it from its next rotation on, with nothing that is queued lost; shares count for \
+what comes from then on. The configuration is changed with it.
 
 Examples:
   virtbench fence reslot fence.toml --slots web=2 --slots mail=1 --spare 1

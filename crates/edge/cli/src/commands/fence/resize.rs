@@ -1,13 +1,22 @@
-//! `virtbench fence resize` and `virtbench fence reslot`
+//! `virtbench fence resize` and `virtbench fence reslot`: by the daemon that serves it, if there is one.
+
+use std::thread;
+use std::time::Duration;
 
 use virtbench_fence_daemon::admin::{
     Change, DiskEdit, EditError, ResizeError, RotationEdit, Step, edit, resize,
 };
+use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 
 use super::serve::{failure, load};
 use crate::args::fence::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+
+/// How often a daemon that ends in the middle is asked again, or found to be gone for good.
+const ATTEMPTS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(300);
 
 /// Changes the devices, then the configuration.
 pub fn execute(args: &ResizeArgs) -> Outcome {
@@ -18,11 +27,17 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
         cache_bytes: args.cache,
         give_up_end: args.force,
     };
-    resize(&config, &change, |step| {
-        say(step);
-        !interrupt::requested()
-    })
-    .map_err(broken)?;
+    if served(&config, &Question::Resize(change.clone()))? {
+        eprintln!(
+            "virtbench fence: the daemon serves it; guests are told, NBD clients see it when they connect anew"
+        );
+    } else {
+        resize(&config, &change, |step| {
+            say(step);
+            !interrupt::requested()
+        })
+        .map_err(broken)?;
+    }
     let values = DiskEdit {
         disk: args.disk.clone(),
         size_bytes: args.size,
@@ -31,6 +46,18 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
     };
     edit(&args.config, &[values], RotationEdit::default()).map_err(unchanged)?;
     Ok(())
+}
+
+/// Has a running daemon do it. False if there is none, or no more.
+fn served(config: &Config, question: &Question) -> Result<bool, Failure> {
+    let Some(socket) = config.control_socket() else { return Ok(false) };
+    let mut attempts = 1..ATTEMPTS;
+    loop {
+        match ask(&socket, question, say) {
+            Err(ControlError::Gone { .. }) if attempts.next().is_some() => thread::sleep(PAUSE),
+            answer => return answer.map_err(refused),
+        }
+    }
 }
 
 /// Changes the configuration.
@@ -51,8 +78,11 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
         let why = "nothing to change: give --slots, --share, --spare or --slot-ms";
         return Err(Failure::message(Kind::Usage, why));
     }
+    let told = served(&load(&args.config)?, &Question::Reslot { disks: disks.clone(), rotation })?;
     edit(&args.config, &disks, rotation).map_err(unchanged)?;
-    eprintln!("virtbench fence: changed; a daemon that serves it goes by it when it is started again");
+    let when =
+        if told { "the daemon goes by it from its next rotation on" } else { "the next daemon goes by it" };
+    eprintln!("virtbench fence: changed; {when}");
     Ok(())
 }
 
@@ -72,9 +102,20 @@ fn broken(error: ResizeError) -> Failure {
     let kind = match error {
         ResizeError::Serve(error) => return failure(error),
         ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Kind::Usage,
-        ResizeError::NoRoom { .. } => Kind::Target,
+        ResizeError::NoRoom { .. } | ResizeError::Served(_) => Kind::Target,
         ResizeError::Damaged { .. } => Kind::Inconsistent,
         ResizeError::Interrupted => Kind::Interrupted,
+    };
+    Failure::new(kind, error)
+}
+
+fn refused(error: ControlError) -> Failure {
+    let kind = match error {
+        ControlError::Refused { kind: Refusal::Value, .. } => Kind::Usage,
+        ControlError::Refused { kind: Refusal::Damaged, .. } => Kind::Inconsistent,
+        ControlError::Refused { kind: Refusal::Target, .. }
+        | ControlError::Gone { .. }
+        | ControlError::Io { .. } => Kind::Target,
     };
     Failure::new(kind, error)
 }

@@ -19,17 +19,12 @@ use virtio_queue::desc::split::Descriptor;
 use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, MmapRegion};
 use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
 
+#[path = "common/driver.rs"]
+mod driver;
+
+use driver::{AVAILABLE, Client, DATA, HEADER, INDIRECT, MEMORY_BYTES, NEXT, STATUS, USED, WRITE};
+
 const LIMIT: Duration = Duration::from_secs(60);
-const MEMORY_BYTES: usize = 1 << 20;
-const SIZE: u16 = 8;
-const AVAILABLE: u64 = 0x1000;
-const USED: u64 = 0x2000;
-const HEADER: u64 = 0x3000;
-const DATA: u64 = 0x4000;
-const STATUS: u64 = 0x8000;
-const NEXT: u16 = 1;
-const WRITE: u16 = 2;
-const INDIRECT: u16 = 4;
 
 struct Served {
     folder: tempfile::TempDir,
@@ -72,123 +67,6 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.stopper.stop();
         assert!(self.thread.take().unwrap().join().is_ok() || thread::panicking());
-    }
-}
-
-/// A driver with one ring in a memory of its own.
-struct Client {
-    _frontend: Frontend,
-    map: GuestMemoryMmap<()>,
-    /// What the memory is in.
-    file: File,
-    kick: EventFd,
-    err: EventFd,
-    available: u16,
-}
-
-fn memfd() -> File {
-    let file = tempfile::tempfile_in("/dev/shm").unwrap();
-    file.set_len(MEMORY_BYTES as u64).unwrap();
-    file
-}
-
-impl Client {
-    fn connect(socket: &Path) -> Self {
-        let begun = Instant::now();
-        loop {
-            match Self::attempt(socket) {
-                Ok(client) => return client,
-                // The one before has not been seen off yet.
-                Err(error) => assert!(begun.elapsed() < LIMIT, "{error}"),
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    fn attempt(socket: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut frontend = Frontend::connect(socket, 1)?;
-        frontend.set_owner()?;
-        frontend.set_features(frontend.get_features()?)?;
-        let protocol = frontend.get_protocol_features()?;
-        frontend.set_protocol_features(protocol & VhostUserProtocolFeatures::CONFIG)?;
-        let file = memfd();
-        let region = MmapRegion::<()>::from_file(FileOffset::new(file.try_clone()?, 0), MEMORY_BYTES)?;
-        let base = region.as_ptr() as u64;
-        let region = vm_memory::GuestRegionMmap::new(region, GuestAddress(0)).unwrap();
-        let map = GuestMemoryMmap::from_regions(vec![region])?;
-        frontend.set_mem_table(&[VhostUserMemoryRegionInfo {
-            guest_phys_addr: 0,
-            memory_size: MEMORY_BYTES as u64,
-            userspace_addr: base,
-            mmap_offset: 0,
-            mmap_handle: file.as_raw_fd(),
-        }])?;
-        let (kick, call, err) =
-            (EventFd::new(EFD_NONBLOCK)?, EventFd::new(EFD_NONBLOCK)?, EventFd::new(EFD_NONBLOCK)?);
-        frontend.set_vring_num(0, SIZE)?;
-        frontend.set_vring_base(0, 0)?;
-        frontend.set_vring_addr(
-            0,
-            &VringConfigData {
-                queue_max_size: SIZE,
-                queue_size: SIZE,
-                flags: 0,
-                desc_table_addr: base,
-                used_ring_addr: base + USED,
-                avail_ring_addr: base + AVAILABLE,
-                log_addr: None,
-            },
-        )?;
-        frontend.set_vring_err(0, &err)?;
-        frontend.set_vring_call(0, &call)?;
-        frontend.set_vring_kick(0, &kick)?;
-        frontend.set_vring_enable(0, true)?;
-        Ok(Self { _frontend: frontend, map, file, kick, err, available: 0 })
-    }
-
-    fn describe(&self, at: u64, table: &[(u64, u32, u16, u16)]) {
-        for (place, (address, len, flags, next)) in table.iter().enumerate() {
-            let descriptor = Descriptor::new(*address, *len, *flags, *next);
-            self.map.write_obj(descriptor, GuestAddress(at + place as u64 * 16)).unwrap();
-        }
-    }
-
-    /// Makes a head available, and `more` that are not there.
-    fn offer(&mut self, head: u16, more: u16) {
-        let place = u64::from(self.available % SIZE);
-        self.map.write_obj(head, GuestAddress(AVAILABLE + 4 + place * 2)).unwrap();
-        self.available = self.available.wrapping_add(1 + more);
-        self.map.store(self.available, GuestAddress(AVAILABLE + 2), Ordering::Release).unwrap();
-        self.kick.write(1).unwrap();
-    }
-
-    fn used(&self) -> u16 {
-        self.map.load(GuestAddress(USED + 2), Ordering::Acquire).unwrap()
-    }
-
-    /// A request of this type and its status.
-    fn ask(&mut self, kind: u32, sector: u64) -> u8 {
-        self.map.write_obj(kind, GuestAddress(HEADER)).unwrap();
-        self.map.write_obj(sector, GuestAddress(HEADER + 8)).unwrap();
-        self.map.write_obj(0xffu8, GuestAddress(STATUS)).unwrap();
-        let data = if kind == 1 { 0 } else { WRITE };
-        self.describe(0, &[(HEADER, 16, NEXT, 1), (DATA, 4096, NEXT | data, 2), (STATUS, 1, WRITE, 0)]);
-        let before = self.used();
-        self.offer(0, 0);
-        let begun = Instant::now();
-        while self.used() == before {
-            assert!(begun.elapsed() < LIMIT, "no answer");
-            thread::yield_now();
-        }
-        self.map.read_obj(GuestAddress(STATUS)).unwrap()
-    }
-
-    fn is_told_of_an_error(&self) {
-        let begun = Instant::now();
-        while self.err.read().is_err() {
-            assert!(begun.elapsed() < LIMIT, "the ring goes on");
-            thread::sleep(Duration::from_millis(5));
-        }
     }
 }
 

@@ -8,7 +8,7 @@ purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study) ;;
-  test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl) ;;
+  test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl systemd) ;;
   predictions) packages+=(coreutils dbench postgresql sqlite3 util-linux) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test, bench or predictions" >&2; exit 2 ;;

@@ -1,12 +1,13 @@
 //! Disks of the fence's daemon for the guests of a study.
 //!
 //! The daemon runs in a thread of this process, so that nothing of it outlives the study. Its devices are files in the
-//! folder for disks; its sockets lie in a folder of their own, which goes with them.
+//! folder for disks; its sockets lie in a folder of their own, which goes with them, or with the next run after a kill.
 
 mod configuration;
 mod device_file;
 mod options;
 mod served;
+mod socket_folder;
 mod systems;
 mod twin;
 mod warm;
@@ -20,7 +21,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use tempfile::TempDir;
 use thiserror::Error;
 use virtbench_engine::{EngineError, TargetError};
 use virtbench_fence_daemon::ServeError;
@@ -34,6 +34,7 @@ use crate::setup::Setup;
 use configuration::{Places, capacity_iops, text, warming};
 use device_file::DeviceFile;
 use served::Served;
+use socket_folder::SocketFolder;
 
 /// Disks that cannot be had.
 #[derive(Debug, Error)]
@@ -75,7 +76,7 @@ pub struct FenceDisks {
     disks: Vec<GuestDisk>,
     // The daemon ends before what it uses goes.
     _served: Served,
-    _sockets: TempDir,
+    _sockets: SocketFolder,
     _devices: [Option<DeviceFile>; 2],
 }
 
@@ -114,8 +115,7 @@ impl FenceDisks {
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, FenceError> {
         let FenceRequest { folder, run_name, setup, options, names, size_bytes, contents, .. } = *request;
-        let sockets = tempfile::Builder::new().prefix("virtbench-fence-").tempdir();
-        let sockets = sockets.map_err(|source| FenceError::File { path: std::env::temp_dir(), source })?;
+        let sockets = SocketFolder::new(&std::env::temp_dir())?;
         let places = Places::new(folder, run_name, sockets.path(), options, names.len(), size_bytes)?;
         let mut devices = [None, None];
         for (device, place) in devices.iter_mut().zip(&places.devices) {
@@ -164,7 +164,7 @@ impl FenceDisks {
 }
 
 /// Configurations are files for the daemon, whoever makes them.
-fn read(sockets: &TempDir, text: &str) -> Result<Config, FenceError> {
+fn read(sockets: &SocketFolder, text: &str) -> Result<Config, FenceError> {
     let path = sockets.path().join("fence.toml");
     fs::write(&path, text).map_err(|source| FenceError::File { path: path.clone(), source })?;
     Config::load(&path).map_err(|error| FenceError::Serve(error.into()))

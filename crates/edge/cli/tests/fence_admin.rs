@@ -115,7 +115,7 @@ fn devices_are_calibrated_without_changing_them_and_served_by_what_was_found() {
 fn a_disk_is_resized_and_slots_are_given_with_the_configuration() {
     let fence = dirty();
     let daemon = fence.serve();
-    refused(&fence.command("resize", &["a", "--size", "20MiB"]), 3, "in use by another daemon");
+    refused(&fence.command("resize", &["a", "--size", "20MiB"]), 3, "stop the daemon");
     assert_eq!(daemon.stop().code(), 0);
     refused(&fence.command("resize", &["a", "--size", "12MiB"]), 2, "--force");
     refused(&fence.command("resize", &["a", "--size", "50MiB"]), 3, "the largest free one has");

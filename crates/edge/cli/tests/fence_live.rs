@@ -123,13 +123,13 @@ fn a_daemon_killed_while_a_disk_grows_loses_nothing_and_the_same_command_complet
 #[test]
 fn a_confined_daemon_grows_disks_and_gives_slots_anew_under_load() {
     let slots =
-        CACHED.replace("Hybrid/Partitioned", "VirtualFence").replace("[limits]", "slot_ms = 5.0\n[limits]");
+        CACHED.replace("Hybrid/Partitioned", "VirtualFence").replace("[limits]", "slot_ms = 10.0\n[limits]");
     let fence = Fence::formatted(&slots);
     let daemon = fence.serve();
     let text = || fs::read_to_string(fence.path("fence.toml")).unwrap();
     let load = fence.begin_load("A", &["--verify", "--time", "3s", "--size", "8MiB"]);
     for (given, size) in [("b=2", "20MiB"), ("b=3", "22MiB"), ("b=1", "24MiB")] {
-        let done = fence.command("reslot", &["--slots", given, "--slot-ms", "4"]);
+        let done = fence.command("reslot", &["--slots", given, "--slot-ms", "8"]);
         assert_eq!(done.code(), 0, "{done:?}");
         assert!(done.stderr.contains("from its next rotation on"), "{done:?}");
         let done = fence.command("resize", &["b", "--size", size]);
@@ -137,7 +137,7 @@ fn a_confined_daemon_grows_disks_and_gives_slots_anew_under_load() {
     }
     let loaded = support::finish(load);
     assert_eq!(loaded.code(), 0, "{loaded:?}");
-    assert!(text().contains("size = \"24 MiB\"") && text().contains("slot_ms = 4"), "{}", text());
+    assert!(text().contains("size = \"24 MiB\"") && text().contains("slot_ms = 8"), "{}", text());
     assert_eq!(fence.load("B", &["--verify", "--size", "24MiB", "--time", "300ms"]).code(), 0);
 
     refused(&fence.command("resize", &["a", "--size", "20MiB"]), 3, "stop the daemon");

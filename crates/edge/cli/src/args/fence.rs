@@ -186,6 +186,9 @@ the host's death loses data). They are prepared by `fence format`. Schedulers: V
   slots = 2
   socket = \"/run/virtbench/web.sock\"
 
+`fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
+disk's socket with .control behind it.
+
 Stopping the daemon loses nothing. Behind a cache, a guest that runs on after its daemon was killed may read older data \
 where it has not flushed, unless its [[disk]] has write_through = true: each write is then stable before it is answered.
 

@@ -18,7 +18,7 @@ use virtbench_lab::{
     find_kernel, measure,
 };
 use virtbench_record::AcceleratorFacts;
-use virtbench_workload::{AccessSpec, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 const MIB: u64 = 1 << 20;
 
@@ -32,7 +32,7 @@ fn spec(region_bytes: u64, time_ns: u64) -> LoadSpec {
         ramp_ns: 0,
         time_ns,
         verify: true,
-        ..LoadSpec::new(AccessSpec::new(4096, 30.0, 100.0), region_bytes)
+        ..LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 30.0, 100.0)), region_bytes)
     }
 }
 
@@ -76,7 +76,6 @@ fn a_guest_sees_its_disk_grow_and_writes_at_the_new_end() {
     let beyond = load(25 * MIB, 1).unwrap_err().to_string();
     assert!(beyond.contains("24"), "{beyond}");
     machine.shut_down();
-    drop(machine);
 
     assert!(fs::read_to_string(fence.path("fence.toml")).unwrap().contains("24 MiB"));
     assert_eq!(daemon.stop().code(), 0);

@@ -197,6 +197,11 @@ impl Client<'_> {
                 self.words(32, &[MEMORY_BYTES, 0, shape], &[memory]);
             }
         }
+        if choice & 16 != 0 {
+            // A way back, which leads to the daemon itself or is none.
+            let strange = choice & 32 != 0;
+            self.words(21, &[], &[if strange { self.strange } else { self.stream.as_fd() }]);
+        }
         let ring = u32::from(choice >> 4 & 1);
         self.halves(8, ring, if choice & 32 == 0 { RING.into() } else { source.half().into() });
         self.halves(10, ring, if choice & 64 == 0 { 0 } else { source.half().into() });

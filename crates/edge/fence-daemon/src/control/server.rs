@@ -107,11 +107,11 @@ struct Scheduler {
 
 impl Scheduler {
     fn order(&self, what: What) -> Result<(), ResizeError> {
-        let ending = || ResizeError::Served("the daemon is ending".into());
+        // Without an answer the daemon is ending.
         let (answer, answered) = sync_channel(1);
-        self.orders.send(Order { what, answer }).map_err(|_| ending())?;
+        self.orders.send(Order { what, answer }).map_err(|_| ResizeError::Interrupted)?;
         let _ = rustix::io::write(&*self.bell, &1u64.to_ne_bytes());
-        let done = answered.recv_timeout(ORDER_LIMIT).map_err(|_| ending())?;
+        let done = answered.recv_timeout(ORDER_LIMIT).map_err(|_| ResizeError::Interrupted)?;
         done.map_err(ResizeError::Value)
     }
 }

@@ -2,27 +2,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
 use std::fs;
-use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use vhost::vhost_user::{Frontend, VhostUserFrontend, VhostUserProtocolFeatures};
-use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use virtbench_fence_daemon::Daemon;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::runtime::Stopper;
-use virtio_queue::desc::split::Descriptor;
-use vm_memory::{Bytes, FileOffset, GuestAddress, GuestMemoryMmap, MmapRegion};
-use vmm_sys_util::eventfd::{EFD_NONBLOCK, EventFd};
+use vm_memory::{Bytes, GuestAddress};
 
 #[path = "common/driver.rs"]
 mod driver;
 
-use driver::{AVAILABLE, Client, DATA, HEADER, INDIRECT, MEMORY_BYTES, NEXT, STATUS, USED, WRITE};
+use driver::{Client, DATA, HEADER, INDIRECT, MEMORY_BYTES, NEXT, STATUS, USED, WRITE};
 
 const LIMIT: Duration = Duration::from_secs(60);
 

@@ -34,9 +34,9 @@ pub struct Client {
     pub map: GuestMemoryMmap<()>,
     /// What the memory is in.
     pub file: File,
-    kick: EventFd,
+    pub kick: EventFd,
     pub err: EventFd,
-    available: u16,
+    pub available: u16,
 }
 
 fn memfd() -> File {

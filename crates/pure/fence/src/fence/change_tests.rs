@@ -1,3 +1,5 @@
+#![allow(clippy::cast_possible_truncation)] // small random numbers
+
 use std::collections::{BTreeMap, VecDeque};
 
 use virtbench_units::Random;

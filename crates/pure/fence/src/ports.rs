@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::account::Account;
 use crate::fence::UnknownIo;
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
@@ -193,6 +194,11 @@ impl Ports {
                 wants_crc,
             }));
         }
+    }
+
+    /// What the scheduler has kept of a disk.
+    pub(crate) fn account(&self, now: Time, disk: DiskId) -> Option<Account> {
+        self.scheduler.account(now, disk)
     }
 
     /// An outstanding I/O.

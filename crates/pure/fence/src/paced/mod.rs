@@ -19,8 +19,9 @@ mod queue;
 
 pub use config::{Class, Due, PacedConfig};
 
+use crate::account::{Account, PacedAccount};
 use crate::scheduler::{QueuedIo, Scheduler};
-use crate::types::{Device, Time};
+use crate::types::{Device, DiskId, Time};
 use clock::VirtualDevice;
 use queue::DueQueue;
 
@@ -40,6 +41,8 @@ pub struct Paced {
     active: [Time; 2],
     /// Where the last dispatched access ends, by device.
     head: [u64; 2],
+    /// By disk.
+    accounts: Vec<PacedAccount>,
 }
 
 const DEVICES: [Device; 2] = [Device::Slow, Device::Fast];
@@ -62,6 +65,7 @@ impl Paced {
             due: Vec::new(),
             active: [Time::ZERO; 2],
             head: [0; 2],
+            accounts: vec![PacedAccount::default(); config.classes.len()],
             config,
         }
     }
@@ -96,6 +100,11 @@ impl Scheduler for Paced {
         self.outstanding[device] -= 1;
         if self.virtual_devices[io.disk.index()].is_some() {
             self.active[device] = now;
+            let due = self.due.get(io.io.slot() as usize).copied().unwrap_or(now);
+            let account = &mut self.accounts[io.disk.index()];
+            account.ios += 1;
+            account.held.add(due.since(now));
+            account.late.add(now.since(due));
         }
     }
 
@@ -137,6 +146,11 @@ impl Scheduler for Paced {
 
     fn queued(&self) -> usize {
         self.queues.iter().chain(&self.best_effort).map(DueQueue::len).sum()
+    }
+
+    fn account(&self, _now: Time, disk: DiskId) -> Option<Account> {
+        self.virtual_devices.get(disk.index())?.as_ref()?;
+        Some(Account::Paced(self.accounts[disk.index()]))
     }
 }
 

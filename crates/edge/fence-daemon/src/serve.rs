@@ -247,8 +247,7 @@ impl Daemon {
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;
-        let names = config.disks.iter().map(|disk| disk.name.clone());
-        let figures = Figures::new(names, fence.cache_counts().count());
+        let figures = Figures::new(config.watched(), fence.cache_counts().count());
         let block_bytes =
             [0, 1].iter().filter_map(|&index| devices.facts(index)).map(|f| f.block_bytes).max();
         let (front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;

@@ -10,7 +10,7 @@ use super::requests::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
 use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Pool, Segment};
-use crate::metrics::Figures;
+use crate::metrics::{Figures, Publisher};
 use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
@@ -32,6 +32,7 @@ pub struct Core {
     max_request_bytes: u32,
     flights: Flights,
     figures: Arc<Figures>,
+    publisher: Publisher,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
     /// Completed, for front ends to be told.
@@ -57,6 +58,7 @@ impl Core {
             write_through,
             max_request_bytes,
             flights,
+            publisher: Publisher::new(Arc::clone(&figures)),
             figures,
             refused: Vec::new(),
             done: Vec::new(),
@@ -68,8 +70,8 @@ impl Core {
     }
 
     /// Writes down how everything stands, for whoever reads the figures.
-    pub(super) fn publish(&self) {
-        self.figures.stand(self.requests.per_disk(), self.fence.cache_counts());
+    pub(super) fn publish(&mut self) {
+        self.publisher.publish(self.now, self.requests.per_disk(), &self.fence);
     }
 
     /// Requests under way.

@@ -1,7 +1,13 @@
 //! What a daemon's OpenMetrics text says.
 
-/// Lines of families that are the fence's.
-pub struct Samples(Vec<(String, Vec<(String, String)>, f64)>);
+struct Sample {
+    name: String,
+    labels: Vec<(String, String)>,
+    value: f64,
+}
+
+/// Samples of families that are the fence's.
+pub struct Samples(Vec<Sample>);
 
 impl Samples {
     /// `virtbench_fence_NAME{label="value",...} V`; names of disks have neither commas nor quotes.
@@ -13,16 +19,18 @@ impl Samples {
                 let (name, value) = label.split_once('=')?;
                 Some((name.to_owned(), value.trim_matches('"').to_owned()))
             };
-            Some((name.to_owned(), labels.split(',').filter_map(label).collect(), value.parse().ok()?))
+            let labels = labels.split(',').filter_map(label).collect();
+            Some(Sample { name: name.to_owned(), labels, value: value.parse().ok()? })
         };
         Self(text.lines().filter_map(one).collect())
     }
 
     /// The sample of a family that has all these labels.
     pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-        let has = |(found, own, _): &&(String, Vec<(String, String)>, f64)| {
-            found == name && labels.iter().all(|(key, value)| own.iter().any(|(k, v)| k == key && v == value))
+        let has = |sample: &&Sample| {
+            let own = |key: &str, value: &str| sample.labels.iter().any(|(k, v)| k == key && v == value);
+            sample.name == name && labels.iter().all(|(key, value)| own(key, value))
         };
-        self.0.iter().find(has).map(|(.., value)| *value)
+        self.0.iter().find(has).map(|sample| sample.value)
     }
 }

@@ -254,8 +254,7 @@ impl Daemon {
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let fence = recover(fence, &devices)?;
-        let names = config.disks.iter().map(|disk| disk.name.clone());
-        let figures = Figures::new(names, fence.cache_counts().count());
+        let figures = Figures::new(config.watched(), fence.cache_counts().count());
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         if let Some(path) = config.control_socket() {

@@ -21,6 +21,7 @@ mod change;
 
 use thiserror::Error;
 
+use crate::account::Account;
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
 use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
 use crate::paced::Paced;
@@ -28,7 +29,7 @@ use crate::peers::{Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::slots::Slots;
-use crate::types::{Completion, Data, Device, DeviceOp, Effect, IoError, IoId, Op, Request, Time};
+use crate::types::{Completion, Data, Device, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request, Time};
 
 pub use change::ChangeError;
 
@@ -205,6 +206,13 @@ impl Fence {
     #[must_use]
     pub const fn steps(&self) -> u64 {
         self.ports.steps
+    }
+
+    /// What the scheduler has kept of a disk so far: slots, credit, overruns and errors of predictions, or tokens. None from
+    /// schedulers that keep nothing.
+    #[must_use]
+    pub fn account(&self, now: Time, disk: DiskId) -> Option<Account> {
+        self.ports.account(now, disk)
     }
 
     /// How the blocks of each cache partition stand.

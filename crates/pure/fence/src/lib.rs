@@ -12,6 +12,7 @@
 //! The driver's loop: call [`Fence::submit`], [`Fence::on_device`] or [`Fence::on_timer`]; drain [`Fence::poll_effect`],
 //! carrying effects out in order; sleep until [`Fence::next_deadline`] or the next event.
 
+mod account;
 pub mod cache;
 mod config;
 mod fence;
@@ -25,6 +26,7 @@ mod slab;
 pub mod slots;
 mod types;
 
+pub use account::{Account, PacedAccount, PredictionErrors, SlotAccount, Tally, TokenAccount};
 pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};
 pub use fence::{ChangeError, Fence, StartError, UnknownIo};
 pub use scheduler::{QueuedIo, Scheduler};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::account::Account;
 use crate::config::SchedulerConfig;
 use crate::fence::UnknownIo;
 use crate::owed::Owed;
@@ -197,6 +198,11 @@ impl Ports {
     /// Has the scheduler go by another configuration of its kind. False if it cannot.
     pub(crate) fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
         self.scheduler.reconfigure(config)
+    }
+
+    /// What the scheduler has kept of a disk.
+    pub(crate) fn account(&self, now: Time, disk: DiskId) -> Option<Account> {
+        self.scheduler.account(now, disk)
     }
 
     /// An outstanding I/O.

@@ -1,5 +1,6 @@
 //! The seam between what is to be done and when: every policy, `VirtualFence`'s slots and its peers, stands behind it.
 
+use crate::account::Account;
 use crate::config::SchedulerConfig;
 use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
 
@@ -52,4 +53,9 @@ pub trait Scheduler: Send {
 
     /// I/Os enqueued and not yet picked.
     fn queued(&self) -> usize;
+
+    /// What it has kept of a disk so far. None from one that keeps nothing.
+    fn account(&self, _now: Time, _disk: DiskId) -> Option<Account> {
+        None
+    }
 }

@@ -209,7 +209,20 @@ pub struct ServeArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The configuration must have `metrics = \"127.0.0.1:PORT\"`, where the daemon serves OpenMetrics at /metrics. Counts and \
-mean response times are since the daemon began; with --watch, after the first table, of the last second.")]
+means are since the daemon began; with --watch, after the first look, of the time since the look before.
+
+slots: those that have begun, and in how many of them something was dispatched; credit is what was left of slots that \
+ended early, overrun what others took too long; the balance is what slots to come are owed, negative what they owe. \
+predictions: how much longer batches took than predicted, and how far predictions missed, on average.
+
+steadiness: how much seconds of work differ, in the last minute of them and in all; a disk's own load makes its \
+throughput differ too. variation is their standard deviation over their mean, spread the greatest less the least. A \
+disk that is served has no run alone beside it: its deviation (paper 5, section 4.1) is from what the configuration \
+says it has alone, in alone_iops and alone_response_ms of its [[disk]].
+
+Examples:
+  virtbench fence status fence.toml --watch
+  virtbench fence status fence.toml --json | jq '.disks[] | {disk, slots, hit_ratio}'")]
 pub struct StatusArgs {
     /// The configuration that is served
     #[arg(value_name = "CONFIG")]
@@ -218,8 +231,11 @@ pub struct StatusArgs {
     #[arg(long)]
     pub watch: bool,
     /// Print the OpenMetrics text itself
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub raw: bool,
+    /// Print JSON; with --watch, a line a look
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `virtbench fence inspect`

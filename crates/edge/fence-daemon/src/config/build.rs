@@ -9,6 +9,7 @@ use virtbench_fence::{Backing, Config as FenceConfig, ConfigError, DeviceConfig,
 use super::scheduler::{Home, scheduler};
 use super::{Config, SchedulerName};
 use crate::frontend::nbd::Listen;
+use crate::metrics::{Alone, Watched};
 
 /// Room at the beginning of the device that virtual disks live on, for its label.
 pub const LABEL_BYTES: u64 = 1 << 20;
@@ -112,6 +113,12 @@ impl Config {
             if !(1..=64).contains(&disk.queues) {
                 return Err(format!("disk {name}: queues {}: use 1 to 64", disk.queues));
             }
+            let alone = [("alone_iops", disk.alone_iops), ("alone_response_ms", disk.alone_response_ms)];
+            let cannot_be = |value: f64| !(value.is_finite() && value > 0.0);
+            if let Some((key, value)) = alone.iter().find(|(_, value)| value.is_some_and(cannot_be)) {
+                let value = value.unwrap_or_default();
+                return Err(format!("disk {name}: {key} {value}: give what it has alone, above 0"));
+            }
             if matches!(home, Built::Cached { .. }) && disk.cache.is_none() {
                 return Err(format!("disk {name}: no cache: say how much of the fast device it may use"));
             }
@@ -205,6 +212,14 @@ impl Config {
             Built::Cached { shared } => self.partitions(shared).blocks().to_vec(),
             Built::Slow | Built::Fast => Vec::new(),
         }
+    }
+
+    /// The disks to those who count.
+    pub(crate) fn watched(&self) -> impl Iterator<Item = Watched> {
+        self.disks.iter().map(|disk| {
+            let response_s = disk.alone_response_ms.map(|ms| ms / 1e3);
+            Watched { name: disk.name.clone(), alone: Alone { iops: disk.alone_iops, response_s } }
+        })
     }
 
     fn partitions(&self, shared: bool) -> CachePartitions {

@@ -188,6 +188,10 @@ pub struct DiskTable {
     pub limit_iops: Option<u64>,
     /// Under `mclock` and `fair-queue`: its part of what is left.
     pub weight: Option<u64>,
+    /// Requests a second that it has alone, as measured or promised; figures tell its deviation from that.
+    pub alone_iops: Option<f64>,
+    /// Its mean response time alone, in milliseconds.
+    pub alone_response_ms: Option<f64>,
     /// Where it is served over vhost-user-blk.
     pub socket: Option<PathBuf>,
     /// Queues of that device.

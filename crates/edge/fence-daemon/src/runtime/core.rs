@@ -13,7 +13,7 @@ use super::requests::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
 use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Pool, Segment};
-use crate::metrics::Figures;
+use crate::metrics::{Figures, Publisher};
 use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
@@ -35,6 +35,7 @@ pub struct Core {
     max_request_bytes: u32,
     flights: Flights,
     figures: Arc<Figures>,
+    publisher: Publisher,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
     /// Disks of other sizes, for front ends to be told.
@@ -62,6 +63,7 @@ impl Core {
             write_through,
             max_request_bytes,
             flights,
+            publisher: Publisher::new(Arc::clone(&figures)),
             figures,
             refused: Vec::new(),
             resized: Vec::new(),
@@ -88,8 +90,8 @@ impl Core {
     }
 
     /// Writes down how everything stands, for whoever reads the figures.
-    pub(super) fn publish(&self) {
-        self.figures.stand(self.requests.per_disk(), self.fence.cache_counts());
+    pub(super) fn publish(&mut self) {
+        self.publisher.publish(self.now, self.requests.per_disk(), &self.fence);
     }
 
     /// Requests under way.

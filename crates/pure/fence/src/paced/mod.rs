@@ -19,9 +19,10 @@ mod queue;
 
 pub use config::{Class, Due, PacedConfig};
 
+use crate::account::{Account, PacedAccount};
 use crate::config::SchedulerConfig;
 use crate::scheduler::{QueuedIo, Scheduler};
-use crate::types::{Device, Time};
+use crate::types::{Device, DiskId, Time};
 use clock::VirtualDevice;
 use queue::DueQueue;
 
@@ -41,6 +42,8 @@ pub struct Paced {
     active: [Time; 2],
     /// Where the last dispatched access ends, by device.
     head: [u64; 2],
+    /// By disk.
+    accounts: Vec<PacedAccount>,
 }
 
 const DEVICES: [Device; 2] = [Device::Slow, Device::Fast];
@@ -63,6 +66,7 @@ impl Paced {
             due: Vec::new(),
             active: [Time::ZERO; 2],
             head: [0; 2],
+            accounts: vec![PacedAccount::default(); config.classes.len()],
             config,
         }
     }
@@ -97,6 +101,11 @@ impl Scheduler for Paced {
         self.outstanding[device] -= 1;
         if self.virtual_devices[io.disk.index()].is_some() {
             self.active[device] = now;
+            let due = self.due.get(io.io.slot() as usize).copied().unwrap_or(now);
+            let account = &mut self.accounts[io.disk.index()];
+            account.ios += 1;
+            account.held.add(due.since(now));
+            account.late.add(now.since(due));
         }
     }
 
@@ -155,6 +164,11 @@ impl Scheduler for Paced {
 
     fn queued(&self) -> usize {
         self.queues.iter().chain(&self.best_effort).map(DueQueue::len).sum()
+    }
+
+    fn account(&self, _now: Time, disk: DiskId) -> Option<Account> {
+        self.virtual_devices.get(disk.index())?.as_ref()?;
+        Some(Account::Paced(self.accounts[disk.index()]))
     }
 }
 

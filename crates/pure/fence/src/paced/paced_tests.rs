@@ -1,4 +1,5 @@
 use super::*;
+use crate::account::Tally;
 use crate::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
 use crate::types::{DeviceOp, DiskId, IoId};
 
@@ -63,6 +64,21 @@ fn answered(config: PacedConfig, arrivals: &[(u64, u16)]) -> Vec<u64> {
 fn an_answer_is_given_when_the_virtual_device_would_have_it() {
     // 10 ms at half the speed, one after the other, and 5 ms: the device itself is done after 4 and 8 ms.
     assert_eq!(answered(config(vec![HALF, HALF]), &[(0, 0), (0, 0), (100, 0)]), [25, 45, 125]);
+}
+
+#[test]
+fn answers_that_were_held_and_those_that_came_late_are_told_apart() {
+    let mut paced = Paced::new(config(vec![HALF, Class::BestEffort]), [1, 1]);
+    for (now, done) in [(0, 4), (100, 140)] {
+        paced.enqueue(at(now), io(now, 0, now << 20));
+        let picked = paced.pick(at(now)).unwrap();
+        paced.completed(at(done), picked);
+    }
+    // Both are due 25 ms after they came: one is held for 21, one is 15 late.
+    let tally = |ms: u64| Tally { count: 1, sum_ns: ms * MS };
+    let account = PacedAccount { ios: 2, held: tally(21), late: tally(15) };
+    assert_eq!(paced.account(at(140), DiskId(0)), Some(Account::Paced(account)));
+    assert_eq!(paced.account(at(140), DiskId(1)), None, "best effort is promised nothing");
 }
 
 #[test]

@@ -1,4 +1,5 @@
 use super::*;
+use crate::account::{Account, TokenAccount};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
 
@@ -123,4 +124,23 @@ fn the_slow_device_is_kept_for_whom_it_serves() {
     assert_eq!(second.io, IoId(3));
     fair.completed(at(10), second);
     assert_eq!(fair.pick(at(18)).unwrap().io, IoId(2));
+}
+
+#[test]
+fn tokens_are_what_is_saved_of_the_rate() {
+    let cap = Cap { iops: Some(100), bytes_per_s: None, burst_ns: 20 * MS };
+    let mut bucket = TokenBucket::new(&[cap, Cap { iops: None, ..cap }], [8, 8]);
+    let tokens = |bucket: &TokenBucket, ms: u64, disk: u16| match bucket.account(at(ms), DiskId(disk)) {
+        Some(Account::Tokens(TokenAccount { ios_ns, bytes_ns: None })) => ios_ns.map(|ns| ns / 1_000_000),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(tokens(&bucket, 0, 0), Some(20));
+    for id in 0..4 {
+        bucket.enqueue(at(0), io(id, 0, 0, 4096));
+    }
+    // 10 ms each: two out of what is saved, the third on credit.
+    assert_eq!(std::iter::from_fn(|| bucket.pick(at(0))).count(), 3);
+    assert_eq!((tokens(&bucket, 0, 0), tokens(&bucket, 7, 0)), (Some(-10), Some(-3)));
+    assert_eq!((tokens(&bucket, 100, 0), tokens(&bucket, 0, 1)), (Some(20), None));
+    assert_eq!(MClock::new(&[Shares::exactly(5)], [8, 8]).account(at(0), DiskId(0)), None);
 }

@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 
 use super::depth::{DEVICES, Depth};
+use crate::account::{Account, TokenAccount};
 use crate::scheduler::{QueuedIo, Scheduler};
-use crate::types::{Device, Time};
+use crate::types::{Device, DiskId, Time};
 
 /// The cap of one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,12 @@ impl Disk {
     /// When the next I/O may go.
     fn eligible(&self) -> Time {
         Time::from_ns(self.ios_full.max(self.bytes_full).ns().saturating_sub(self.cap.burst_ns))
+    }
+
+    /// How much of a rate is saved up.
+    fn saved_ns(&self, now: Time, full: Time) -> i64 {
+        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
+        signed(self.cap.burst_ns) - signed(full.since(now))
     }
 
     fn charge(&mut self, now: Time, io: &QueuedIo) {
@@ -104,5 +111,12 @@ impl Scheduler for TokenBucket {
 
     fn queued(&self) -> usize {
         self.disks.iter().flat_map(|disk| &disk.queues).map(VecDeque::len).sum()
+    }
+
+    fn account(&self, now: Time, disk: DiskId) -> Option<Account> {
+        let disk = self.disks.get(disk.index())?;
+        let ios_ns = disk.cap.iops.map(|_| disk.saved_ns(now, disk.ios_full));
+        let bytes_ns = disk.cap.bytes_per_s.map(|_| disk.saved_ns(now, disk.bytes_full));
+        Some(Account::Tokens(TokenAccount { ios_ns, bytes_ns }))
     }
 }

@@ -33,6 +33,11 @@ impl SlowBatch {
         self.sorted.len() + self.unplaced.len()
     }
 
+    /// What it is predicted to take.
+    pub(super) const fn predicted_ns(&self) -> u64 {
+        self.predicted_ns
+    }
+
     /// Takes `io` in if the batch is then still predicted to take at most `limit_ns`.
     pub(super) fn add(&mut self, predict: &SlowPredictor, io: QueuedIo, limit_ns: u64) -> bool {
         let (place, more, less) = match io.op {

@@ -1,5 +1,6 @@
 //! Whose turn it is, since when and until when; what each slot is owed or owes.
 
+use super::books::Books;
 use crate::types::Time;
 
 /// The rotation.
@@ -12,12 +13,14 @@ pub(super) struct SlotClock {
     /// Credit (positive) or debit of each slot, settled when its turn comes.
     balance_ns: Vec<i64>,
     now: Time,
+    pub(super) books: Books,
 }
 
 impl SlotClock {
-    pub(super) fn new(slots: usize, slot_ns: u64) -> Self {
+    pub(super) fn new(books: Books, slot_ns: u64) -> Self {
         let ends = Time::ZERO.after(slot_ns);
-        Self { slot_ns, current: 0, starts: Time::ZERO, ends, balance_ns: vec![0; slots], now: Time::ZERO }
+        let balance_ns = vec![0; books.slots()];
+        Self { slot_ns, current: 0, starts: Time::ZERO, ends, balance_ns, now: Time::ZERO, books }
     }
 
     pub(super) const fn current(&self) -> usize {
@@ -40,7 +43,11 @@ impl SlotClock {
     /// The current slot's work ended at `now`: credits or debits it, and begins the next.
     pub(super) fn next_slot(&mut self, now: Time) {
         let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        self.balance_ns[self.current] += signed(self.ends.since(now)) - signed(now.since(self.ends));
+        let (early_ns, late_ns) = (self.ends.since(now), now.since(self.ends));
+        let more_ns = signed(early_ns) - signed(late_ns);
+        self.balance_ns[self.current] += more_ns;
+        self.books.ended(self.current, early_ns, late_ns);
+        self.books.owed(self.current, more_ns);
         self.begin(now);
     }
 
@@ -60,8 +67,9 @@ impl SlotClock {
         let rotations = now.since(self.starts) / rotation_ns;
         self.starts = self.starts.after(rotations * rotation_ns);
         self.ends = self.ends.after(rotations * rotation_ns);
-        for balance in &mut self.balance_ns {
-            *balance = 0;
+        for (slot, balance) in self.balance_ns.iter_mut().enumerate() {
+            self.books.leapt(slot, rotations);
+            self.books.owed(slot, -std::mem::take(balance));
         }
         for _ in 0..self.balance_ns.len() {
             if now < self.ends {
@@ -108,6 +116,8 @@ impl SlotClock {
         if length < 0 {
             self.balance_ns[self.current] = length;
         }
+        self.books.begun(self.current);
+        self.books.owed(self.current, self.balance_ns[self.current] - balance);
         self.starts = start;
         self.ends = start.after(u64::try_from(length).unwrap_or(0));
     }

@@ -5,6 +5,7 @@
 //! rest, one that overruns is debited, both when its turn comes again.
 
 mod batch;
+mod books;
 mod clock;
 mod queues;
 
@@ -12,10 +13,12 @@ pub use queues::{SlotOwner, SlotsConfig};
 
 use std::collections::VecDeque;
 
+use crate::account::Account;
 use crate::config::SchedulerConfig;
 use crate::scheduler::{QueuedIo, Scheduler};
-use crate::types::{Device, Time};
+use crate::types::{Device, DiskId, Time};
 use batch::SlowBatch;
+use books::Books;
 use clock::SlotClock;
 use queues::Queues;
 
@@ -45,9 +48,11 @@ impl Slots {
     /// A rotation whose first slot begins at [`Time::ZERO`]. `config` must be valid for `disks` disks.
     #[must_use]
     pub fn new(config: SlotsConfig, disks: usize) -> Self {
+        let queues = Queues::new(&config.owners, disks);
+        let of_slot = (0..config.owners.len()).map(|slot| queues.of_slot(slot));
         Self {
-            clock: SlotClock::new(config.owners.len(), config.slot_ns),
-            queues: Queues::new(&config.owners, disks),
+            clock: SlotClock::new(Books::new(of_slot, disks + 1), config.slot_ns),
+            queues,
             outstanding: [0; 2],
             staged: VecDeque::new(),
             batch: SlowBatch::default(),
@@ -89,8 +94,10 @@ impl Slots {
                 balance_ns[slot] += owed_ns;
             }
         }
-        self.clock.restart(config.slot_ns, balance_ns);
         let from = self.queues.reassign(&config.owners);
+        let of_slot = (0..config.owners.len()).map(|slot| self.queues.of_slot(slot));
+        self.clock.books.reassign(of_slot, &from, &balance_ns);
+        self.clock.restart(config.slot_ns, balance_ns);
         self.heads = from.into_iter().map(|queue| self.heads[queue]).collect();
         self.config = config;
     }
@@ -123,13 +130,13 @@ impl Slots {
         if overrun {
             // One at a time, so as not to lengthen the overrun by waiting for many.
             if self.outstanding[Device::Slow.index()] > 0 {
-                self.take_fast(queue, 1);
+                self.take_fast(now, queue, 1);
             }
             return;
         }
         if self.outstanding[Device::Slow.index()] == 0
             && self.queues.len(queue, Device::Slow) > 0
-            && !self.take_slow(queue, remaining_ns)
+            && !self.take_slow(now, queue, remaining_ns)
         {
             self.ending = true;
             return;
@@ -139,22 +146,25 @@ impl Slots {
         }
         let most = self.queues.len(queue, Device::Fast).min(self.config.max_batch as usize);
         let fits = self.config.predict.fast.largest(remaining_ns, most);
-        self.take_fast(queue, fits);
+        self.take_fast(now, queue, fits);
     }
 
-    fn take_fast(&mut self, queue: usize, count: usize) {
-        if self.outstanding[Device::Fast.index()] > 0 {
+    fn take_fast(&mut self, now: Time, queue: usize, count: usize) {
+        let count = count.min(self.queues.len(queue, Device::Fast));
+        if self.outstanding[Device::Fast.index()] > 0 || count == 0 {
             return;
         }
         for _ in 0..count {
-            let Some(io) = self.queues.pop(queue, Device::Fast) else { return };
+            let Some(io) = self.queues.pop(queue, Device::Fast) else { break };
             self.outstanding[Device::Fast.index()] += 1;
             self.staged.push_back(io);
         }
+        let predicted_ns = self.config.predict.fast.batch_ns(count);
+        self.clock.books.sent(self.clock.current(), Device::Fast, now, predicted_ns);
     }
 
     /// False if the first pending access does not fit.
-    fn take_slow(&mut self, queue: usize, remaining_ns: u64) -> bool {
+    fn take_slow(&mut self, now: Time, queue: usize, remaining_ns: u64) -> bool {
         let predict = &self.config.predict.slow;
         self.batch.begin(self.heads[queue]);
         while self.batch.len() < self.config.max_batch as usize {
@@ -168,6 +178,7 @@ impl Slots {
             self.queues.pop(queue, Device::Slow);
             self.outstanding[Device::Slow.index()] += 1;
         }
+        self.clock.books.sent(self.clock.current(), Device::Slow, now, self.batch.predicted_ns());
         self.heads[queue] = self.batch.finish(&mut self.staged);
         true
     }
@@ -183,6 +194,9 @@ impl Scheduler for Slots {
 
     fn completed(&mut self, now: Time, io: QueuedIo) {
         self.outstanding[io.device.index()] -= 1;
+        if self.outstanding[io.device.index()] == 0 {
+            self.clock.books.returned(self.clock.current(), io.device, now);
+        }
         if self.idle() && (self.ending || now >= self.clock.ends()) {
             self.next_slot(now);
         }
@@ -210,6 +224,10 @@ impl Scheduler for Slots {
 
     fn queued(&self) -> usize {
         self.queues.total() + self.staged.len()
+    }
+
+    fn account(&self, _now: Time, disk: DiskId) -> Option<Account> {
+        Some(Account::Slots(self.clock.books.account(self.queues.of_disk(disk)?)))
     }
 }
 

@@ -104,6 +104,11 @@ impl Queues {
         from
     }
 
+    /// The queues that `disk` waits in.
+    pub(super) fn of_disk(&self, disk: DiskId) -> Option<usize> {
+        self.of_disk.get(disk.index()).copied()
+    }
+
     /// The queues that slot `slot` serves.
     pub(super) fn of_slot(&self, slot: usize) -> Option<usize> {
         self.of_slot[slot]

@@ -1,0 +1,83 @@
+//! `virtbench fence status`
+
+mod look;
+mod samples;
+mod table;
+
+use std::io::Write as _;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use console::Term;
+use virtbench_fence_daemon::config::{Built, Config};
+use virtbench_fence_daemon::metrics;
+
+use crate::args::fence::StatusArgs;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::interrupt;
+use look::{Disk, Status};
+use samples::Samples;
+
+/// How often `--watch` asks.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Prints what a running daemon counts.
+pub fn execute(args: &StatusArgs) -> Outcome {
+    let config = Config::load(&args.config).map_err(|error| Failure::new(Kind::Usage, error))?;
+    let Some(address) = config.metrics else {
+        let why =
+            format!("{}: no metrics address: write metrics = \"127.0.0.1:9100\"", args.config.display());
+        return Err(Failure::message(Kind::Usage, why));
+    };
+    let fetch = || {
+        metrics::fetch(address).map_err(|error| {
+            Failure::message(
+                Kind::Target,
+                format!("no fence answers at {address}: {error}: is `fence serve` running?"),
+            )
+        })
+    };
+    let disks = disks(&config);
+    let terminal = Term::stdout();
+    let mut before: Option<(Instant, Samples)> = None;
+    loop {
+        let (at, text) = (Instant::now(), fetch()?);
+        let samples = Samples::parse(&text);
+        let since = before.as_ref().map(|(then, samples)| (at.duration_since(*then).as_secs_f64(), samples));
+        let status = Status::new(&disks, &samples, since);
+        let shown = if args.raw {
+            text
+        } else if args.json && args.watch {
+            format!("{}\n", serde_json::to_string(&status)?)
+        } else if args.json {
+            format!("{}\n", serde_json::to_string_pretty(&status)?)
+        } else {
+            table::text(&status)
+        };
+        if args.watch && !args.raw && !args.json && terminal.is_term() {
+            terminal.clear_screen()?;
+        }
+        let mut out = std::io::stdout().lock();
+        out.write_all(shown.as_bytes())?;
+        out.flush()?;
+        before = Some((at, samples));
+        if !args.watch || interrupt::requested() {
+            return Ok(());
+        }
+        thread::sleep(EVERY);
+    }
+}
+
+/// The disks of a configuration, each with its partition of the cache.
+fn disks(config: &Config) -> Vec<Disk> {
+    let home = config.home().unwrap_or(Built::Slow);
+    let partition = |place: usize| match home {
+        Built::Cached { shared } => Some(if shared { 0 } else { place }),
+        Built::Slow | Built::Fast => None,
+    };
+    let disk = |(place, disk): (usize, &virtbench_fence_daemon::config::DiskTable)| Disk {
+        name: disk.name.clone(),
+        partition: partition(place),
+    };
+    config.disks.iter().enumerate().map(disk).collect()
+}

@@ -1,0 +1,190 @@
+//! A look as tables, of which those are left out that no disk has anything for.
+
+use std::fmt::Write as _;
+
+use super::look::{DiskStatus, PredictionStatus, Status, SteadinessStatus};
+
+/// Column heads and rows; the first column is to the left.
+struct Table {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    fn new<const N: usize>(heads: [&str; N]) -> Self {
+        Self { heads: heads.map(str::to_owned).to_vec(), rows: Vec::new() }
+    }
+
+    fn write(&self, text: &mut String) {
+        if self.rows.is_empty() {
+            return;
+        }
+        let lines = || std::iter::once(&self.heads).chain(&self.rows);
+        let width = |at: usize| lines().map(|line| line[at].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..self.heads.len()).map(width).collect();
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        for line in lines() {
+            for (at, (cell, width)) in line.iter().zip(&widths).enumerate() {
+                let _ = if at == 0 {
+                    write!(text, "{cell:<width$}", width = width)
+                } else {
+                    write!(text, "  {cell:>width$}", width = width)
+                };
+            }
+            text.push('\n');
+        }
+    }
+}
+
+fn some(value: Option<f64>, digits: usize) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn percent(value: Option<f64>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}%", value * 100.0))
+}
+
+/// All of it.
+pub fn text(status: &Status) -> String {
+    let mut text = String::new();
+    for table in [requests(status), slots(status), predictions(status), tokens(status), paced(status)] {
+        table.write(&mut text);
+    }
+    steadiness(status).write(&mut text);
+    if status.disks.iter().any(|disk| disk.degraded == Some(true)) {
+        text.push_str(
+            "degraded: a device failed; writes and flushes are refused, reads go on, until the daemon is started again\n",
+        );
+    }
+    text
+}
+
+fn requests(status: &Status) -> Table {
+    let per = if status.seconds.is_some() { "/s" } else { "" };
+    let heads = ["reads", "writes", "flushes", "MB"].map(|head| format!("{head}{per}"));
+    let [reads, writes, flushes, mb] = heads.each_ref().map(String::as_str);
+    let mut table = Table::new([
+        "disk", reads, writes, flushes, mb, "read ms", "write ms", "errors", "waiting", "hits", "cache",
+    ]);
+    let rate = |count: f64| match status.seconds {
+        Some(seconds) if seconds > 0.0 => format!("{:.1}", count / seconds),
+        _ => format!("{count}"),
+    };
+    for disk in &status.disks {
+        let cache = match disk.degraded {
+            None => "-",
+            Some(false) => "ok",
+            Some(true) => "degraded",
+        };
+        table.rows.push(vec![
+            disk.disk.clone(),
+            rate(disk.reads),
+            rate(disk.writes),
+            rate(disk.flushes),
+            format!("{:.1}", disk.bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9)),
+            some(disk.read_ms, 3),
+            some(disk.write_ms, 3),
+            disk.errors.to_string(),
+            disk.under_way.to_string(),
+            percent(disk.hit_ratio),
+            cache.to_owned(),
+        ]);
+    }
+    table
+}
+
+fn slots(status: &Status) -> Table {
+    let mut table = Table::new([
+        "slots",
+        "begun",
+        "used",
+        "credits",
+        "credit ms",
+        "overruns",
+        "overrun ms",
+        "balance ms",
+    ]);
+    for (disk, slots) in each(status, |disk| disk.slots.as_ref()) {
+        table.rows.push(vec![
+            disk.disk.clone(),
+            slots.slots.to_string(),
+            percent((slots.slots > 0.0).then(|| slots.used / slots.slots)),
+            slots.credits.to_string(),
+            format!("{:.3}", slots.credit_ms),
+            slots.overruns.to_string(),
+            format!("{:.3}", slots.overrun_ms),
+            format!("{:.3}", slots.balance_ms),
+        ]);
+    }
+    table
+}
+
+fn predictions(status: &Status) -> Table {
+    let mut table = Table::new([
+        "predictions",
+        "slow batches",
+        "longer ms",
+        "missed by ms",
+        "fast batches",
+        "longer ms",
+        "missed by ms",
+    ]);
+    let three =
+        |of: &PredictionStatus| [of.batches.to_string(), some(of.error_ms, 3), some(of.absolute_error_ms, 3)];
+    for (disk, slots) in each(status, |disk| disk.slots.as_ref()) {
+        let mut row = vec![disk.disk.clone()];
+        row.extend(three(&slots.slow).into_iter().chain(three(&slots.fast)));
+        table.rows.push(row);
+    }
+    table
+}
+
+fn tokens(status: &Status) -> Table {
+    let mut table = Table::new(["tokens", "I/Os ms", "bytes ms"]);
+    for (disk, tokens) in each(status, |disk| disk.tokens.as_ref()) {
+        table.rows.push(vec![disk.disk.clone(), some(tokens.ios_ms, 3), some(tokens.bytes_ms, 3)]);
+    }
+    table
+}
+
+fn paced(status: &Status) -> Table {
+    let mut table = Table::new(["paced", "I/Os", "held ms", "late", "late ms"]);
+    for (disk, paced) in each(status, |disk| disk.paced.as_ref()) {
+        table.rows.push(vec![
+            disk.disk.clone(),
+            paced.ios.to_string(),
+            format!("{:.3}", paced.held_ms),
+            paced.late.to_string(),
+            format!("{:.3}", paced.late_ms),
+        ]);
+    }
+    table
+}
+
+fn steadiness(status: &Status) -> Table {
+    let mut table =
+        Table::new(["steadiness", "of", "over", "seconds", "variation", "spread", "deviation from alone"]);
+    for disk in &status.disks {
+        for SteadinessStatus { of, over, intervals, variation, spread, deviation } in &disk.steadiness {
+            table.rows.push(vec![
+                disk.disk.clone(),
+                (*of).to_owned(),
+                (*over).to_owned(),
+                intervals.to_string(),
+                percent(*variation),
+                percent(*spread),
+                percent(*deviation),
+            ]);
+        }
+    }
+    table
+}
+
+fn each<'a, T: 'a>(
+    status: &'a Status,
+    pick: impl Fn(&'a DiskStatus) -> Option<&'a T> + 'a,
+) -> impl Iterator<Item = (&'a DiskStatus, &'a T)> {
+    status.disks.iter().filter_map(move |disk| Some((disk, pick(disk)?)))
+}

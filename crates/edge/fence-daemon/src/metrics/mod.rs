@@ -1,0 +1,135 @@
+//! Figures of a running daemon: counted by its thread, read by others, served as OpenMetrics on loopback.
+
+mod http;
+mod intervals;
+mod publish;
+mod text;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use virtbench_fence::Account;
+use virtbench_fence::cache::CacheCounts;
+
+use crate::frontend::Action;
+pub use http::{fetch, serve};
+pub use intervals::Alone;
+use intervals::SoFar;
+pub(crate) use publish::Publisher;
+
+/// Kinds of requests, in the order in which they are counted.
+const KINDS: [&str; 4] = ["read", "write", "flush", "discard"];
+
+/// One writer, any number of readers: a sum needs no locked instruction.
+#[derive(Debug, Default)]
+struct Count(AtomicU64);
+
+impl Count {
+    #[inline]
+    fn add(&self, more: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Debug, Default)]
+struct DiskFigures {
+    name: String,
+    requests: [Count; 4],
+    bytes: [Count; 4],
+    errors: Count,
+    response_ns: [Count; 4],
+    under_way: Count,
+    alone: Alone,
+    stand: Mutex<Stand>,
+}
+
+/// What is written whole or not at all. Whoever counts never waits for a reader: it writes another time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stand {
+    account: Option<Account>,
+    so_far: SoFar,
+}
+
+/// A disk, to those who count.
+#[derive(Debug)]
+pub struct Watched {
+    /// Its name.
+    pub name: String,
+    /// What it has alone.
+    pub alone: Alone,
+}
+
+impl From<String> for Watched {
+    fn from(name: String) -> Self {
+        Self { name, alone: Alone::default() }
+    }
+}
+
+#[derive(Debug, Default)]
+struct CacheFigures {
+    counts: [Count; 9],
+}
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub struct Figures {
+    disks: Vec<DiskFigures>,
+    caches: Vec<CacheFigures>,
+}
+
+const fn kind(action: Action) -> usize {
+    match action {
+        Action::Read => 0,
+        Action::Write { .. } | Action::WriteZeroes { .. } => 1,
+        Action::Flush => 2,
+        Action::Discard => 3,
+    }
+}
+
+impl Figures {
+    /// For these disks and so many partitions of the cache.
+    #[must_use]
+    pub fn new(disks: impl Iterator<Item = impl Into<Watched>>, caches: usize) -> Arc<Self> {
+        let disk = |Watched { name, alone }| DiskFigures { name, alone, ..DiskFigures::default() };
+        let disks = disks.map(Into::into).map(disk).collect();
+        Arc::new(Self { disks, caches: (0..caches).map(|_| CacheFigures::default()).collect() })
+    }
+
+    /// A request is done.
+    #[inline]
+    pub(crate) fn completed(&self, disk: usize, action: Action, bytes: u64, response_ns: u64, well: bool) {
+        let Some(figures) = self.disks.get(disk) else { return };
+        let kind = kind(action);
+        figures.requests[kind].add(1);
+        figures.response_ns[kind].add(response_ns);
+        if well {
+            figures.bytes[kind].add(bytes);
+        } else {
+            figures.errors.add(1);
+        }
+    }
+
+    /// How the partitions of the cache stand.
+    fn caches_stand(&self, caches: impl Iterator<Item = CacheCounts>) {
+        for (cache, now) in self.caches.iter().zip(caches) {
+            let blocks = [now.blocks, now.free, now.used, now.writing, now.retiring].map(u64::from);
+            let [a, b, c, d, e] = blocks;
+            let values = [a, b, c, d, e, now.halted as u64, now.hits, now.misses, now.read_only.into()];
+            for (count, value) in cache.counts.iter().zip(values) {
+                count.set(value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

@@ -1,0 +1,39 @@
+//! From the loop to the figures: ten times a second under load, and before the loop sleeps.
+
+use std::sync::Arc;
+
+use virtbench_fence::{DiskId, Fence, Time};
+
+use super::Figures;
+use super::intervals::{Intervals, Seen};
+
+/// What only the loop's thread has to know.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    figures: Arc<Figures>,
+    intervals: Vec<Intervals>,
+}
+
+impl Publisher {
+    pub(crate) fn new(figures: Arc<Figures>) -> Self {
+        let intervals = figures.disks.iter().map(|disk| Intervals::new(disk.alone)).collect();
+        Self { figures, intervals }
+    }
+
+    /// How everything stands; `under_way` are the requests of each disk.
+    pub(crate) fn publish(&mut self, now: Time, under_way: impl Iterator<Item = usize>, fence: &Fence) {
+        let disks = self.figures.disks.iter().zip(&mut self.intervals);
+        for (id, ((disk, intervals), under_way)) in (0..).zip(disks.zip(under_way)) {
+            let under_way = under_way as u64;
+            disk.under_way.set(under_way);
+            let sum = |counts: &[super::Count]| counts.iter().map(super::Count::get).sum();
+            let seen = Seen { requests: sum(&disk.requests), response_ns: sum(&disk.response_ns), under_way };
+            let so_far = intervals.look(now, seen).then(|| intervals.so_far());
+            if let Ok(mut stand) = disk.stand.try_lock() {
+                stand.account = fence.account(now, DiskId(id));
+                stand.so_far = so_far.unwrap_or(stand.so_far);
+            }
+        }
+        self.figures.caches_stand(fence.cache_counts());
+    }
+}

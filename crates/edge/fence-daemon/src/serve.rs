@@ -180,7 +180,7 @@ pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
 /// Whether a cache holds what its disks have not. Asked with disks that cannot be its own.
 fn is_dirty(fence: &FenceConfig, file: &File, name: &str) -> Result<bool, ServeError> {
     let Ok((superblocks, logs)) = image(file, name) else { return Ok(false) };
-    let image = Image { superblocks: &superblocks, logs: &logs };
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: None };
     Ok(matches!(
         Fence::recover(fence.clone(), &image),
         Err(StartError::Recovery(RecoveryError::DirtyDisk { .. } | RecoveryError::DirtyPartitions { .. }))
@@ -284,7 +284,7 @@ fn recover(fence: FenceConfig, devices: &Devices) -> Result<Fence, ServeError> {
         return Ok(Fence::new(fence)?);
     };
     let (superblocks, logs) = image(file, name)?;
-    match Fence::recover(fence, &Image { superblocks: &superblocks, logs: &logs }) {
+    match Fence::recover(fence, &Image { superblocks: &superblocks, logs: &logs, memory: None }) {
         Ok((fence, write)) => {
             carry_out(file, name, &write)?;
             Ok(fence)

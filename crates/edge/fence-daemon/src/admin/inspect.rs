@@ -145,7 +145,7 @@ fn cache_facts(
     data: bool,
 ) -> Result<(), ServeError> {
     let (superblocks, logs) = image(file, &device)?;
-    let image = Image { superblocks: &superblocks, logs: &logs };
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: None };
     let cache = |source: RecoveryError| ServeError::Cache { device: device.clone(), source };
     let inspection = virtbench_fence::cache::inspect(&image).map_err(cache)?;
     drop(logs);

@@ -218,7 +218,7 @@ impl Held<'_> {
         let name = self.name;
         let cache = |source: RecoveryError| ServeError::Cache { device: name.to_owned(), source };
         let (superblocks, logs) = image(self.fast, name)?;
-        let found = inspect(&Image { superblocks: &superblocks, logs: &logs }).map_err(cache)?;
+        let found = inspect(&Image { superblocks: &superblocks, logs: &logs, memory: None }).map_err(cache)?;
         if let Some(fault) = found.faults.first() {
             return Err(ResizeError::Damaged { device: name.to_owned(), fault: fault.to_string() });
         }

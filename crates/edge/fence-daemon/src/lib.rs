@@ -18,6 +18,7 @@ mod guard;
 mod journal;
 pub mod label;
 pub mod memory;
+mod memory_log;
 pub mod metrics;
 pub mod ring;
 pub mod runtime;
@@ -25,4 +26,5 @@ mod serve;
 pub mod twin;
 
 pub use confine::{ConfineError, confine};
+pub use memory_log::MemoryLogError;
 pub use serve::{Daemon, ServeError, format};

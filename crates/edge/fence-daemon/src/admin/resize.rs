@@ -11,12 +11,13 @@ use std::os::unix::fs::FileExt;
 
 use thiserror::Error;
 use virtbench_fence::Backing;
-use virtbench_fence::cache::{BLOCK_BYTES, Image, RecoveryError, inspect, resized};
+use virtbench_fence::cache::{BLOCK_BYTES, Image, RecoveryError, identity, inspect, resized};
 
 use super::room::{Room, place};
 use crate::config::{Built, Config, LoadError, Size};
 use crate::label::{Label, LabelError, read_at, write_at};
 use crate::memory::Buffer;
+use crate::memory_log::{self, Mapped};
 use crate::serve::{Devices, ServeError, carry_out, image, random_uuid};
 
 /// Bytes that are copied or zeroed at once.
@@ -180,9 +181,16 @@ pub fn resize(
     file.sync_all().map_err(|source| io(device, "syncing", source))?;
     if let Some((cache, fast, name)) = superblock {
         let blocks = crate::serve::superblocks(fast, name)?;
-        let write = resized(&fence, &cache, &blocks)
-            .map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
-        carry_out(fast, name, &write)?;
+        let failed = |source| ServeError::Cache { device: name.to_owned(), source };
+        let write = resized(&fence, &cache, &blocks).map_err(failed)?;
+        if identity(&blocks).map_err(failed)? == cache.uuid {
+            let memory = Mapped::open(&config.cache.memory, &blocks).map_err(ServeError::from)?;
+            memory.log.precede(&blocks).map_err(failed)?;
+            carry_out(fast, name, &write)?;
+        } else {
+            carry_out(fast, name, &write)?;
+            memory_log::forget(&config.cache.memory, &blocks);
+        }
         tell(Step::Cache)?;
     }
     if placed != label {
@@ -218,7 +226,9 @@ impl Held<'_> {
         let name = self.name;
         let cache = |source: RecoveryError| ServeError::Cache { device: name.to_owned(), source };
         let (superblocks, logs) = image(self.fast, name)?;
-        let found = inspect(&Image { superblocks: &superblocks, logs: &logs, memory: None }).map_err(cache)?;
+        let memory = memory_log::left(&self.new.cache.memory, &superblocks).map_err(ServeError::from)?;
+        let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
+        let found = inspect(&image).map_err(cache)?;
         if let Some(fault) = found.faults.first() {
             return Err(ResizeError::Damaged { device: name.to_owned(), fault: fault.to_string() });
         }

@@ -302,6 +302,9 @@ impl Partition {
         self.commit.stable = self.commit.number;
         self.commit.stable_generation = self.commit.built_generation;
         self.settling = false;
+        if let Some(memory) = &self.memory {
+            memory.forget(self.commit.stable);
+        }
         for request in self.commit.waiters_now.drain(..) {
             ports.part_done(request, Ok(()));
         }

@@ -7,7 +7,7 @@
 //!
 //! A partition has two halves. The entries that commit n will write go into half n modulo 2, behind each other, and void
 //! are those of commits that are on the device; so nothing is ever taken out, and a half begins anew while the commit that
-//! makes the other void is not even begun. A half that is full halts writes until the next commit begins.
+//! makes the other void is not even begun. A half that is full halts writes until the next commit begins. To see that nothing is left, counts are taken back to 0.
 //!
 //! ```text
 //! word 0       MAGIC, last of all when the log is made
@@ -76,6 +76,14 @@ impl MemoryLog {
             self.set(SEQUENCE, found.sequence + 1);
         }
         Ok(())
+    }
+
+    /// Whether there is nothing in here that is not on the device.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
+        let count = |partition, parity| self.get(self.half(partitions, partition, parity) + COUNT);
+        (0..partitions).all(|partition| count(partition, 0) == 0 && count(partition, 1) == 0)
     }
 
     fn get(&self, at: usize) -> u64 {
@@ -226,6 +234,15 @@ impl Writer {
         }
         self.count += 1;
         self.log.set(half + COUNT, u64::from(self.count));
+    }
+
+    /// Commit `stable` and those before it are on the device.
+    pub(super) fn forget(&self, stable: u64) {
+        for half in self.halves {
+            if self.log.get(half) <= stable {
+                self.log.set(half + COUNT, 0);
+            }
+        }
     }
 
     /// Entries that there is room for until `commit` begins.

@@ -276,10 +276,10 @@ fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
     failures
 }
 
-/// Power fails at every event until what a kill has left is on the device.
+/// Power fails at every event until what a kill has left is on the device, and what it replaced is retired: two commits.
 fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
     let mut failures = 0;
-    for events in 0.. {
+    for events in 0..7 {
         let at = || {
             let mut world = killed();
             world.peek(0, 0);
@@ -296,7 +296,8 @@ fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
             return failures;
         }
         let choices = choices(blocks, &world);
-        for combination in 0..choices.iter().map(Vec::len).product() {
+        let combinations: usize = choices.iter().map(Vec::len).product();
+        for combination in 0..combinations {
             let (mut world, _) = at();
             crash_so(&mut world, &choices, combination);
             outlive(&mut world);

@@ -109,7 +109,7 @@ fn serve(folder: &Path, name: &str, device: &str) -> Result<(Server, PathBuf)> {
     let mut text = String::new();
     write!(
         text,
-        "[slow]\ndevice = '{device}'\n[scheduler]\nname = 'pass-through'\n\
+        "[slow]\ndevice = '{device}'\n[scheduler]\nname = 'pass-through'\n[limits]\nspin_us = 1000\n\
          [[disk]]\nname = 'bench'\nsize = {DISK_BYTES}\nsocket = '{}'\nqueues = 1\n",
         socket.display()
     )?;

@@ -4,10 +4,12 @@
 //! deadline in time of its own making. Its own work counts as the fence's.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, Result, ensure};
 use rustix::time::{ClockId, clock_gettime};
-use virtbench_fence::cache::{CacheConfig, CachePartitions};
+use virtbench_fence::cache::{CacheConfig, CachePartitions, Image, Layout, MemoryLog, format};
 use virtbench_fence::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
 use virtbench_fence::{
@@ -36,6 +38,8 @@ struct Case {
     name: &'static str,
     scheduler: SchedulerConfig,
     cached: bool,
+    /// With a log in memory, as the daemon has it.
+    logged: bool,
     /// Blocks of each disk that are asked for.
     working_set: u64,
 }
@@ -52,11 +56,14 @@ fn cases() -> Vec<Case> {
         })
     };
     let fits = u64::from(PARTITION_BLOCKS) / 2;
-    let case = |name, scheduler, cached, working_set| Case { name, scheduler, cached, working_set };
+    let case =
+        |name, scheduler, cached, working_set| Case { name, scheduler, cached, logged: cached, working_set };
+    let unlogged = case("FIFO, cached, all hits, no log in memory", SchedulerConfig::Fifo, true, fits);
     vec![
         case("FIFO, no cache", SchedulerConfig::Fifo, false, fits),
         case("slots, no cache", slots(), false, fits),
         case("FIFO, cached, all hits", SchedulerConfig::Fifo, true, fits),
+        Case { logged: false, ..unlogged },
         case("slots, cached, all hits", slots(), true, fits),
         case("FIFO, cached, half of it missed", SchedulerConfig::Fifo, true, 4 * fits),
         case("slots, cached, half of it missed", slots(), true, 4 * fits),
@@ -123,6 +130,23 @@ fn config(case: &Case) -> Config {
     }
 }
 
+/// A fence over an empty cache.
+fn fence(case: &Case) -> Result<Fence> {
+    let config = config(case);
+    let Backing::Cached(cache) = config.backing.clone() else { return Ok(Fence::new(config)?) };
+    let blocks = cache.partitions.blocks();
+    let superblocks: Vec<u8> = format(&config, &cache).into_iter().flat_map(|write| write.bytes).collect();
+    let logs: Vec<Vec<u8>> = Layout::new(blocks)
+        .partitions
+        .iter()
+        .map(|partition| vec![0; partition.log_blocks as usize * 4096])
+        .collect();
+    let words: Vec<AtomicU64> = (0..MemoryLog::words(blocks)).map(|_| AtomicU64::new(0)).collect();
+    let memory = case.logged.then(|| MemoryLog::new(Arc::new(words), [0; 2]));
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
+    Ok(Fence::recover(config, &image)?.0)
+}
+
 /// Closed loops over devices that serve in the order of arrival.
 struct Driver {
     fence: Fence,
@@ -140,7 +164,7 @@ impl Driver {
     fn new(case: &Case) -> Result<Self> {
         let ready = (0..DISKS).flat_map(|disk| (0..DEPTH).map(move |_| disk)).collect();
         Ok(Self {
-            fence: Fence::new(config(case))?,
+            fence: fence(case)?,
             now_ns: 0,
             random: Random::new(1),
             working_set: case.working_set,

@@ -47,7 +47,6 @@ cache = "16 MiB"
 socket = "A"
 export = "a"
 queues = 2
-write_through = true
 "#;
 
 fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {

@@ -19,6 +19,7 @@ mod guard;
 mod journal;
 pub mod label;
 pub mod memory;
+mod memory_log;
 pub mod metrics;
 pub mod ring;
 pub mod runtime;
@@ -26,4 +27,5 @@ mod serve;
 pub mod twin;
 
 pub use confine::{ConfineError, confine};
+pub use memory_log::MemoryLogError;
 pub use serve::{Daemon, ServeError, format};

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Label, LabelError, read_at, write_at};
 use crate::memory::Buffer;
+use crate::memory_log::{self, Mapped, MemoryLogError};
 use crate::metrics::{self, Figures};
 use crate::runtime::{Parts, Runtime, Stopper};
 
@@ -50,6 +52,9 @@ pub enum ServeError {
         /// Why.
         source: RecoveryError,
     },
+    /// What was answered and not flushed has no place.
+    #[error(transparent)]
+    MemoryLog(#[from] MemoryLogError),
     /// A socket cannot be had.
     #[error(transparent)]
     Listen(#[from] ListenError),
@@ -165,12 +170,15 @@ pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
             }
         }
         if let Some((file, name)) = devices.file(1).filter(|_| home == 0)
-            && is_dirty(&fence, file, name)?
+            && is_dirty(&fence, file, name, &config.cache.memory)?
         {
             return Err(LabelError::Dirty { device: devices.names[0].clone() }.into());
         }
     }
     if let (Backing::Cached(cache), Some((file, name))) = (&fence.backing, devices.file(1)) {
+        if let Ok(before) = superblocks(file, name) {
+            memory_log::forget(&config.cache.memory, &before);
+        }
         // The identity of the cache comes last, so that nothing half-formatted passes for whole.
         for write in format_cache(&fence, cache) {
             carry_out(file, name, &write)?;
@@ -184,9 +192,10 @@ pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
 }
 
 /// Whether a cache holds what its disks have not. Asked with disks that cannot be its own.
-fn is_dirty(fence: &FenceConfig, file: &File, name: &str) -> Result<bool, ServeError> {
+fn is_dirty(fence: &FenceConfig, file: &File, name: &str, folder: &Path) -> Result<bool, ServeError> {
     let Ok((superblocks, logs)) = image(file, name) else { return Ok(false) };
-    let image = Image { superblocks: &superblocks, logs: &logs };
+    let memory = memory_log::left(folder, &superblocks)?;
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
     Ok(matches!(
         Fence::recover(fence.clone(), &image),
         Err(StartError::Recovery(RecoveryError::DirtyDisk { .. } | RecoveryError::DirtyPartitions { .. }))
@@ -228,6 +237,7 @@ pub(crate) fn carry_out(file: &File, name: &str, write: &Write) -> Result<(), Se
 /// A daemon that has everything it needs, to be run on the thread that makes it.
 pub struct Daemon {
     runtime: Runtime,
+    memory: Option<Mapped>,
     /// What is served where, a line each.
     pub served: Vec<String>,
 }
@@ -253,12 +263,13 @@ impl Daemon {
         let fence = devices.fence(&calibrated, disks, [0; 16])?;
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
-        let fence = recover(fence, &devices)?;
+        let (fence, memory) = recover(fence, &devices, &config.cache.memory)?;
         let figures = Figures::new(config.watched(), fence.cache_counts().count());
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         if let Some(path) = config.control_socket() {
-            let control = Control::start(Listener::bind(&path)?, Live::new(devices, calibrated))
+            let log = memory.as_ref().map(|memory| memory.log.clone());
+            let control = Control::start(Listener::bind(&path)?, Live::new(devices, calibrated, log))
                 .map_err(|source| system("the control socket", source))?;
             served.push(format!("control at {}", path.display()));
             front_ends.push(Box::new(control));
@@ -278,7 +289,7 @@ impl Daemon {
             served.push(format!("figures at http://{address}/metrics"));
         }
         let runtime = Runtime::new(parts, stopper).map_err(|source| system("io_uring", source))?;
-        Ok(Self { runtime, served })
+        Ok(Self { runtime, memory, served })
     }
 
     /// Serves until the stopper says so; requests under way are finished first.
@@ -286,19 +297,27 @@ impl Daemon {
     /// # Errors
     /// The ring fails.
     pub fn run(self) -> Result<(), ServeError> {
-        self.runtime.run().map_err(|source| system("io_uring", source))
+        self.runtime.run().map_err(|source| system("io_uring", source))?;
+        self.memory.into_iter().for_each(Mapped::close);
+        Ok(())
     }
 }
 
-fn recover(fence: FenceConfig, devices: &Devices) -> Result<Fence, ServeError> {
+fn recover(
+    fence: FenceConfig,
+    devices: &Devices,
+    folder: &Path,
+) -> Result<(Fence, Option<Mapped>), ServeError> {
     let (Backing::Cached(_), Some((file, name))) = (&fence.backing, devices.file(1)) else {
-        return Ok(Fence::new(fence)?);
+        return Ok((Fence::new(fence)?, None));
     };
     let (superblocks, logs) = image(file, name)?;
-    match Fence::recover(fence, &Image { superblocks: &superblocks, logs: &logs }) {
+    let memory = Mapped::open(folder, &superblocks)?;
+    match Fence::recover(fence, &Image { superblocks: &superblocks, logs: &logs, memory: Some(&memory.log) })
+    {
         Ok((fence, write)) => {
             carry_out(file, name, &write)?;
-            Ok(fence)
+            Ok((fence, Some(memory)))
         }
         Err(StartError::Config(error)) => Err(error.into()),
         Err(StartError::Recovery(source)) => Err(ServeError::Cache { device: name.to_owned(), source }),

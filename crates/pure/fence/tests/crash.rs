@@ -118,10 +118,36 @@ fn crash(world: &mut World, random: &mut Random) {
     });
 }
 
-/// One history: some hundred events, a crash now and then, every answer checked.
-fn history(seed: u64) -> [u64; 3] {
+/// The process is killed; perhaps the next is too, or power fails, before anybody has looked.
+fn kill(world: &mut World, random: &mut Random) {
+    let survival = [0, 50, 100][random.below(3) as usize];
+    for again in 0..3 {
+        let twice = random.below(4) == 0;
+        world.kill(twice, || random.below(100) < survival);
+        if random.below(3) > 0 {
+            break;
+        }
+        for _ in 0..random.below(6) {
+            if world.in_flight() > 0 {
+                let index = random.below(world.in_flight() as u64) as usize;
+                world.complete(index);
+            } else if again == 0 {
+                submit(world, random);
+            }
+        }
+    }
+    if random.below(4) == 0 { crash(world, random) } else { world.verify() }
+}
+
+/// One history: some hundred events, a crash now and then, every answer checked. With `kills`, in place of some crashes the
+/// process alone is killed.
+fn history(seed: u64, kills: bool) -> [u64; 3] {
     let mut random = Random::new(seed);
-    let mut world = World::new(config(&mut random));
+    let config = config(&mut random);
+    let mut world = match kills {
+        true => World::with_memory(config, 6 + random.below(40) as usize),
+        false => World::new(config),
+    };
     world.checksums = random.below(4) == 0;
     // In one of four histories devices fail, in one of eight those I/Os only that are on behalf of one disk.
     let errors = if random.below(4) == 0 { 1 + random.below(10) } else { 0 };
@@ -149,7 +175,11 @@ fn history(seed: u64) -> [u64; 3] {
         if random.below(2) == 0 {
             world.settle(|outstanding| random.below(outstanding as u64) as usize);
         }
-        crash(&mut world, &mut random);
+        if kills && random.below(3) > 0 {
+            kill(&mut world, &mut random);
+        } else {
+            crash(&mut world, &mut random);
+        }
     }
     [world.answered, world.dispatched, world.failed]
 }
@@ -160,15 +190,24 @@ fn variable(name: &str) -> Option<u64> {
 
 #[test]
 fn flushed_data_survives_every_crash() {
+    all_histories(false);
+}
+
+#[test]
+fn answered_data_survives_every_kill() {
+    all_histories(true);
+}
+
+fn all_histories(kills: bool) {
     if let Some(seed) = variable("VIRTBENCH_SEED") {
-        history(seed);
+        history(seed, kills);
         return;
     }
     let seeds = variable("VIRTBENCH_SEEDS").unwrap_or(10_000);
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let mut sums = [0; 3];
     std::thread::scope(|scope| {
-        let part = |first| scope.spawn(move || histories((first..seeds).step_by(threads as usize)));
+        let part = |first| scope.spawn(move || histories((first..seeds).step_by(threads as usize), kills));
         let parts: Vec<_> = (0..threads).map(part).collect();
         for part in parts {
             let counts = part.join().unwrap();
@@ -182,13 +221,14 @@ fn flushed_data_survives_every_crash() {
     assert!(answered > 0 && dispatched > answered / 2 && failed > 0, "the histories do nothing");
 }
 
-fn histories(seeds: impl Iterator<Item = u64>) -> [u64; 3] {
+fn histories(seeds: impl Iterator<Item = u64>, kills: bool) -> [u64; 3] {
     let mut sums = [0; 3];
+    let test = if kills { "every_kill" } else { "every_crash" };
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| history(seed))) {
+        match catch_unwind(AssertUnwindSafe(|| history(seed, kills))) {
             Ok(counts) => sums = std::array::from_fn(|which| sums[which] + counts[which]),
             Err(_) => panic!(
-                "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test crash flushed"
+                "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test crash {test}"
             ),
         }
     }
@@ -200,6 +240,6 @@ const ONCE_FAILED: [u64; 4] = [12_654, 21_397, 26_921, 36_272];
 
 #[test]
 fn seeds_that_once_failed_stay_mended() {
-    let [answered, ..] = histories(ONCE_FAILED.into_iter());
+    let [answered, ..] = histories(ONCE_FAILED.into_iter(), false);
     assert!(answered > 0);
 }

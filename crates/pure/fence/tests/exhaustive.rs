@@ -58,7 +58,10 @@ use Step::{Ask, Settle};
 
 /// Runs the history until `events` device I/Os have completed. False if it has no more.
 fn run(blocks: u32, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
-    let mut world = World::new(config(blocks));
+    run_in(World::new(config(blocks)), history, events, checksums)
+}
+
+fn run_in(mut world: World, history: &[Step], events: usize, checksums: bool) -> (World, bool) {
     world.checksums = checksums;
     let mut left = events;
     for step in history {
@@ -93,44 +96,45 @@ fn outlive(world: &mut World) {
     }
 }
 
+/// What may persist of each unflushed write.
+fn choices(blocks: u32, world: &World) -> Vec<Vec<u64>> {
+    let log_end = virtbench_fence::cache::Layout::new(&[blocks]).partitions[0].data_offset_bytes as usize;
+    let of = |device: usize| {
+        let log = move |write: &Unflushed| device == 1 && write.offset < log_end;
+        world.disks[device].unflushed.iter().map(move |write| fates(write, log(write)))
+    };
+    of(0).chain(of(1)).collect()
+}
+
+/// Power fails in one of the ways that there are.
+fn crash_so(world: &mut World, choices: &[Vec<u64>], mut combination: usize) {
+    let mut fate = Vec::new();
+    for choices in choices {
+        fate.push(choices[combination % choices.len()]);
+        combination /= choices.len();
+    }
+    let mut first = 0;
+    world.crash(|_, disk| {
+        let order: Vec<usize> = (0..disk.unflushed.len()).collect();
+        let fate = &fate[first..];
+        first += order.len();
+        disk.crash(&order, |write, sector| fate[write] >> sector & 1 == 1);
+    });
+}
+
 /// Crashes at every event of the history in every way; returns how many crashes that were.
 fn crash_everywhere(blocks: u32, history: &[Step]) -> u64 {
     const MOST: usize = 20_000;
     let mut crashes = 0;
     for events in 0.. {
         let (world, more) = run(blocks, history, events, false);
-        let log_end = virtbench_fence::cache::Layout::new(&[blocks]).partitions[0].data_offset_bytes as usize;
-        let choices: Vec<Vec<u64>> = (0..2)
-            .flat_map(|device| {
-                let log = move |write: &Unflushed| device == 1 && write.offset < log_end;
-                world.disks[device]
-                    .unflushed
-                    .iter()
-                    .map(move |write| fates(write, log(write)))
-                    .collect::<Vec<_>>()
-            })
-            .collect();
+        let choices = choices(blocks, &world);
         let combinations: usize = choices.iter().map(Vec::len).product();
         assert!(combinations <= MOST, "{combinations} ways to crash: shorten the history");
         for combination in 0..combinations {
-            let mut rest = combination;
-            let fate: Vec<u64> = choices
-                .iter()
-                .map(|choices| {
-                    let chosen = choices[rest % choices.len()];
-                    rest /= choices.len();
-                    chosen
-                })
-                .collect();
             for checksums in [false, true] {
                 let (mut world, _) = run(blocks, history, events, checksums);
-                let mut first = 0;
-                world.crash(|_, disk| {
-                    let order: Vec<usize> = (0..disk.unflushed.len()).collect();
-                    let fate = &fate[first..];
-                    first += order.len();
-                    disk.crash(&order, |write, sector| fate[write] >> sector & 1 == 1);
-                });
+                crash_so(&mut world, &choices, combination);
                 outlive(&mut world);
                 crashes += 1;
             }
@@ -238,4 +242,86 @@ fn a_clean_block_that_was_overwritten_never_outlives_what_took_its_place() {
 fn a_block_is_not_evicted_while_its_entry_is_being_written() {
     let crashes = overwrite_a_clean_block(&[Ask(0, Op::Flush, 0, 0)]);
     assert!(crashes > 1000, "{crashes}");
+}
+
+/// Kills at every event of the history, after which none, all, or one half of what was under way has arrived; then power
+/// fails at every event of what follows, in every way. Returns how many times power failed.
+fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
+    let mut failures = 0;
+    for events in 0.. {
+        let mut more = false;
+        for fate in 0..4 {
+            let killed = || {
+                let (mut world, more) = run_in(World::with_memory(config(blocks), 8), history, events, false);
+                let mut sector = 0;
+                world.kill(fate == 3, || {
+                    sector += 1;
+                    [false, true, sector % 8 < 4, sector % 8 >= 4][fate]
+                });
+                (world, more)
+            };
+            let (mut world, goes_on) = killed();
+            more = goes_on;
+            world.verify();
+            outlive(&mut world);
+            if fate == 1 {
+                failures += fail_power_everywhere(blocks, || killed().0);
+            }
+        }
+        if !more {
+            println!("{failures} power failures after kills");
+            return failures;
+        }
+    }
+    failures
+}
+
+/// Power fails at every event until what a kill has left is on the device, and what it replaced is retired: two commits.
+fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
+    let mut failures = 0;
+    for events in 0..7 {
+        let at = || {
+            let mut world = killed();
+            world.peek(0, 0);
+            let there = (0..events).all(|_| {
+                world.in_flight() > 0 && {
+                    world.complete(0);
+                    true
+                }
+            });
+            (world, there)
+        };
+        let (world, there) = at();
+        if !there {
+            return failures;
+        }
+        let choices = choices(blocks, &world);
+        let combinations: usize = choices.iter().map(Vec::len).product();
+        for combination in 0..combinations {
+            let (mut world, _) = at();
+            crash_so(&mut world, &choices, combination);
+            outlive(&mut world);
+            failures += 1;
+        }
+    }
+    failures
+}
+
+/// Overwritten before a commit has begun, while one is under way, and after it; blocks are freed and used again.
+#[test]
+fn what_was_answered_is_there_after_a_kill_at_every_event() {
+    let write = |disk, block: u64| [Ask(disk, Op::Write, block * 8, 8), Settle];
+    let mut history = vec![Ask(1, Op::Read, 0, 8), Settle];
+    history.extend([write(0, 0), write(0, 0), write(0, 1), write(0, 0)].concat());
+    history.extend([Ask(0, Op::Flush, 0, 0), Ask(0, Op::Write, 0, 8), Ask(0, Op::Write, 0, 8), Settle]);
+    history.extend([
+        Ask(0, Op::Write, 3, 2),
+        Settle,
+        Ask(1, Op::Read, 8, 8),
+        Ask(0, Op::Write, 0, 8),
+        Settle,
+    ]);
+    history.extend([write(0, 2), write(1, 1), write(0, 3), write(0, 0)].concat());
+    let failures = kill_everywhere(8, &history);
+    assert!(failures > 1000, "{failures}");
 }

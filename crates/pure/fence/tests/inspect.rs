@@ -72,7 +72,7 @@ fn log_at() -> usize {
 fn inspect(device: &[u8]) -> Inspection {
     let log = Layout::new(&[BLOCKS]).partitions[0];
     let logs = vec![device[log_at()..log_at() + log.log_blocks as usize * 4096].to_vec()];
-    cache::inspect(&Image { superblocks: &device[..8192], logs: &logs }).unwrap()
+    cache::inspect(&Image { superblocks: &device[..8192], logs: &logs, memory: None }).unwrap()
 }
 
 fn seal(entry: &mut [u8]) {

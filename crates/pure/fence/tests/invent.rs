@@ -122,7 +122,7 @@ pub fn recover_from(bytes: &[u8]) {
         log[block + 16..block + 20].copy_from_slice(&crc.to_le_bytes());
         seal(log, block);
     }
-    let image = Image { superblocks: &superblocks, logs: &logs };
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: None };
     if let Ok(found) = cache::inspect(&image) {
         let live: usize = (0..found.partitions.len()).map(|partition| found.live(partition).count()).sum();
         assert_eq!(live as u32, found.partitions.iter().map(|part| part.clean + part.dirty).sum::<u32>());

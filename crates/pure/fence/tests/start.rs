@@ -69,7 +69,8 @@ fn recover(config: Config, device: &[u8]) -> Result<Fence, StartError> {
         device[at..at + part.log_blocks as usize * 4096].to_vec()
     };
     let logs: Vec<_> = layout.partitions.iter().map(log).collect();
-    Fence::recover(config, &Image { superblocks: &device[..8192], logs: &logs }).map(|(fence, _)| fence)
+    Fence::recover(config, &Image { superblocks: &device[..8192], logs: &logs, memory: None })
+        .map(|(fence, _)| fence)
 }
 
 #[test]

@@ -190,8 +190,9 @@ the host's death loses data). They are prepared by `fence format`. Schedulers: V
 `fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
 disk's socket with .control behind it.
 
-Stopping the daemon loses nothing. Behind a cache, a guest that runs on after its daemon was killed may read older data \
-where it has not flushed, unless its [[disk]] has write_through = true: each write is then stable before it is answered.
+Stopping the daemon loses nothing, nor does a kill: behind a cache, what was answered and not flushed is also in /dev/shm \
+([cache] memory = FOLDER names another tmpfs), where the next daemon finds it. A power failure leaves what was flushed; with \
+write_through = true in its [[disk]] each write of a disk is stable before it is answered.
 
 A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
 write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.

@@ -111,6 +111,9 @@ impl Fence {
         {
             text = place(text, name, with);
         }
+        // What daemons leave that are killed goes with the folder.
+        let memory = format!("[cache]\nmemory = {:?}\n", self.folder.path());
+        text = text.replace("[cache]\n", &memory);
         fs::write(self.path("fence.toml"), text).unwrap();
     }
 

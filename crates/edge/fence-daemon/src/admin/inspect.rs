@@ -8,6 +8,7 @@ use virtbench_fence::cache::{BLOCK_BYTES, Image, Inspection, PartitionState, Rec
 use crate::config::{Built, Config, DeviceTable};
 use crate::device::open_read_only;
 use crate::label::{Label, LabelError, Partition, read_at};
+use crate::memory_log;
 use crate::serve::{ServeError, image, unreadable};
 
 /// Blocks of data that are read at once.
@@ -117,7 +118,7 @@ pub fn inspect(config: &Config, data: bool) -> Result<Inspected, ServeError> {
     }
     if let Some((file, device)) = opened(cache)? {
         let names = names(config, &uuid);
-        cache_facts(&mut found, &file, device, &names, data)?;
+        cache_facts(&mut found, &file, device, &names, config, data)?;
         if let Some(facts) = &found.cache {
             found.changed.extend(compare(config, home, facts));
         }
@@ -142,10 +143,12 @@ fn cache_facts(
     file: &File,
     device: String,
     names: &[([u8; 16], String)],
+    config: &Config,
     data: bool,
 ) -> Result<(), ServeError> {
     let (superblocks, logs) = image(file, &device)?;
-    let image = Image { superblocks: &superblocks, logs: &logs };
+    let memory = memory_log::left(&config.cache.memory, &superblocks)?;
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
     let cache = |source: RecoveryError| ServeError::Cache { device: device.clone(), source };
     let inspection = virtbench_fence::cache::inspect(&image).map_err(cache)?;
     drop(logs);

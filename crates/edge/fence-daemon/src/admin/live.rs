@@ -3,7 +3,7 @@
 //! This runs beside the scheduler's thread. The devices change first, by the steps of `resize`, so that what guests are
 //! told outlives the daemon; then the thread that serves goes by it. New room is zeroed past the scheduler.
 
-use virtbench_fence::cache::identity;
+use virtbench_fence::cache::{MemoryLog, identity};
 use virtbench_fence::{DiskId, SchedulerConfig};
 
 use super::edit::{DiskEdit, RotationEdit};
@@ -16,12 +16,14 @@ use crate::serve::{Devices, ServeError, superblocks};
 pub struct Live {
     devices: Devices,
     config: Config,
+    /// Of the cache, where there is one.
+    memory: Option<MemoryLog>,
 }
 
 impl Live {
     /// `config` is what is served, with predictions in it.
-    pub(crate) const fn new(devices: Devices, config: Config) -> Self {
-        Self { devices, config }
+    pub(crate) const fn new(devices: Devices, config: Config, memory: Option<MemoryLog>) -> Self {
+        Self { devices, config, memory }
     }
 
     /// Has a disk grow where it is. The new size is stable before `serve` gets it, which then lets clients use it.
@@ -35,7 +37,7 @@ impl Live {
         mut progress: impl FnMut(Step),
         serve: impl FnOnce(DiskId, u64) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
-        let Self { devices, config } = self;
+        let Self { devices, config, memory } = self;
         let name = &change.disk;
         let plan = Plan::new(devices, config, change)?;
         let disk = config.disks.iter().position(|disk| disk.name == *name);
@@ -63,7 +65,7 @@ impl Live {
                 }
                 _ => None,
             };
-            plan.carry_out(devices, cache, &mut |step| {
+            plan.carry_out(devices, cache.zip(memory.as_ref()), &mut |step| {
                 progress(step);
                 Ok(())
             })?;

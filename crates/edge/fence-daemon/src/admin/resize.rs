@@ -12,13 +12,14 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_fence::cache::{BLOCK_BYTES, CacheConfig, Image, RecoveryError, inspect, resized};
+use virtbench_fence::cache::{BLOCK_BYTES, CacheConfig, Image, MemoryLog, RecoveryError, inspect, resized};
 use virtbench_fence::{Backing, Config as FenceConfig};
 
 use super::room::{Room, place};
 use crate::config::{Built, Config, LoadError, Size};
 use crate::label::{Label, LabelError, read_at, write_at};
 use crate::memory::Buffer;
+use crate::memory_log::{self, Mapped};
 use crate::serve::{Devices, ServeError, carry_out, image, random_uuid, superblocks};
 
 /// Bytes that are copied or zeroed at once.
@@ -149,7 +150,17 @@ pub fn resize(
         kept = keep;
         tell(Step::WrittenBack(written))?;
     }
-    plan.carry_out(&devices, kept, &mut tell)
+    let memory = match (kept, devices.file(1)) {
+        (Some(_), Some((fast, name))) => {
+            let superblocks = superblocks(fast, name)?;
+            Some(Mapped::open(&config.cache.memory, &superblocks).map_err(ServeError::from)?)
+        }
+        _ => None,
+    };
+    let kept = kept.zip(memory.as_ref().map(|memory| &memory.log));
+    plan.carry_out(&devices, kept, &mut tell)?;
+    memory.into_iter().for_each(Mapped::close);
+    Ok(())
 }
 
 /// The device that disks live on.
@@ -194,11 +205,12 @@ impl Plan {
         matches!(self.fence.backing, Backing::Cached(_))
     }
 
-    /// Everything but what the cache holds, which is on the disks by now unless the cache keeps its identity.
+    /// Everything but what the cache holds, which is on the disks by now unless the cache is `kept`, by its identity,
+    /// with its log in memory.
     pub(super) fn carry_out(
         &self,
         devices: &Devices,
-        cache: Option<[u8; 16]>,
+        kept: Option<([u8; 16], &MemoryLog)>,
         tell: &mut dyn FnMut(Step) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
         let Self { label, placed, .. } = self;
@@ -218,14 +230,22 @@ impl Plan {
         }
         file.sync_all().map_err(|source| io(device, "syncing", source))?;
         if let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) {
-            let uuid = match cache {
-                Some(uuid) => uuid,
+            let uuid = match kept {
+                Some((uuid, _)) => uuid,
                 None => random_uuid()?,
             };
             let blocks = superblocks(fast, name)?;
-            let write = resized(&self.fence, &CacheConfig { uuid, ..table.clone() }, &blocks)
-                .map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
+            let failed = |source| ServeError::Cache { device: name.to_owned(), source };
+            let write =
+                resized(&self.fence, &CacheConfig { uuid, ..table.clone() }, &blocks).map_err(failed)?;
+            if let Some((_, memory)) = kept {
+                memory.precede(&blocks).map_err(failed)?;
+            }
             carry_out(fast, name, &write)?;
+            if kept.is_none() {
+                // Not before: the old cache without it is an older one.
+                memory_log::forget(&self.new.cache.memory, &blocks);
+            }
             tell(Step::Cache)?;
         }
         if placed != label {
@@ -262,7 +282,9 @@ impl Held<'_> {
         let name = self.name;
         let cache = |source: RecoveryError| ServeError::Cache { device: name.to_owned(), source };
         let (superblocks, logs) = image(self.fast, name)?;
-        let found = inspect(&Image { superblocks: &superblocks, logs: &logs }).map_err(cache)?;
+        let memory = memory_log::left(&self.new.cache.memory, &superblocks).map_err(ServeError::from)?;
+        let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
+        let found = inspect(&image).map_err(cache)?;
         if let Some(fault) = found.faults.first() {
             return Err(ResizeError::Damaged { device: name.to_owned(), fault: fault.to_string() });
         }

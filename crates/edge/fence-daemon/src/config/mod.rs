@@ -69,7 +69,7 @@ const fn default_depth() -> u32 {
 }
 
 /// `[cache]`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheTable {
     /// Blocks of 4 KiB of each partition that are kept free.
@@ -78,11 +78,14 @@ pub struct CacheTable {
     pub low_watermark: u32,
     /// Blocks of memory for fills, partial writes and write-backs of each partition.
     pub scratch_blocks: u32,
+    /// A folder in tmpfs: what was answered and not flushed is written down there, so that a daemon that takes over from
+    /// one that was killed finds it. Whoever serves the cache next must name the same.
+    pub memory: PathBuf,
 }
 
 impl Default for CacheTable {
     fn default() -> Self {
-        Self { free_target: 512, low_watermark: 16, scratch_blocks: 256 }
+        Self { free_target: 512, low_watermark: 16, scratch_blocks: 256, memory: "/dev/shm".into() }
     }
 }
 
@@ -199,8 +202,7 @@ pub struct DiskTable {
     pub queues: u16,
     /// What it is called over NBD.
     pub export: Option<String>,
-    /// A write is stable before it is answered. Without it a guest that goes on after its daemon was killed may read older
-    /// data where it has not flushed, which its file system does not expect; a daemon that is stopped loses nothing.
+    /// A write is stable before it is answered, for clients that do not flush what must outlive a power failure.
     #[serde(default)]
     pub write_through: bool,
     /// Clients may not write.

@@ -1,5 +1,6 @@
 //! Reads and writes, block by block. An operation that changes what a key means holds the lock of the key's block.
 
+use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
 use super::{BLOCK_BYTES, Part, Partition};
 use crate::ports::{Owner, Ports};
@@ -386,7 +387,7 @@ impl Partition {
         if result.is_err() {
             return self.cancel_fill(now, op.block, ports);
         }
-        self.settle(op.block, State::Clean, crc);
+        self.settle(op.key, op.block, State::Clean, crc);
         self.table.insert_used(op.block);
         self.unlock(now, op.block, ports);
     }
@@ -417,7 +418,7 @@ impl Partition {
         if result.is_err() {
             return self.fail_write(now, op, result, ports);
         }
-        self.settle(op.block, State::Dirty, crc);
+        self.settle(op.key, op.block, State::Dirty, crc);
         if op.old == NONE {
             self.table.insert_used(op.block);
             self.unlock(now, op.block, ports);
@@ -454,11 +455,18 @@ impl Partition {
     }
 
     /// The block's data has arrived: it has a version, and its entry goes with the next commit.
-    fn settle(&mut self, block: u32, state: State, crc: u32) {
+    fn settle(&mut self, key: u64, block: u32, state: State, crc: u32) {
         self.table.set_crc(block, self.next_generation, crc);
         self.next_generation += 1;
         self.table.set_state(block, state);
         self.table.set(block, PENDING);
         self.commit.pending.push_back(block);
+        if let (State::Dirty, Some(memory)) = (state, &mut self.memory) {
+            let generation = self.table.generation(block);
+            let mut bytes = [0; ENTRY_BYTES];
+            Entry { generation, key, block, data_crc: crc, kind: Kind::Dirty }
+                .encode(self.identity, &mut bytes);
+            memory.store(self.commit.next(), &bytes);
+        }
     }
 }

@@ -70,6 +70,11 @@ impl Commit {
         self.number = number;
     }
 
+    /// Number of the commit that will write what becomes pending now.
+    pub(super) const fn next(&self) -> u64 {
+        self.number + 1
+    }
+
     /// Background commits are `disk`'s, while none is under way.
     pub(super) fn charge(&mut self, disk: DiskId) {
         if self.step == Step::Idle {
@@ -119,7 +124,8 @@ impl Partition {
             || self.commit.wanted
             || self.commit.pending.len() >= NEW_PER_LOG_BLOCK as usize
             || self.commit.retiring() >= NEW_PER_LOG_BLOCK as usize
-            || short && self.commit.retiring() > 0;
+            || short && self.commit.retiring() > 0
+            || self.memory.as_ref().is_some_and(|memory| memory.presses(self.commit.next()));
         if !due {
             return;
         }
@@ -296,6 +302,9 @@ impl Partition {
         self.commit.stable = self.commit.number;
         self.commit.stable_generation = self.commit.built_generation;
         self.settling = false;
+        if let Some(memory) = &self.memory {
+            memory.forget(self.commit.stable);
+        }
         for request in self.commit.waiters_now.drain(..) {
             ports.part_done(request, Ok(()));
         }

@@ -192,7 +192,7 @@ pub fn inspect<L: AsRef<[u8]>>(image: &Image<'_, L>) -> Result<Inspection, Recov
         if bytes.len() as u64 != u64::from(place.log_blocks) * BLOCK_BYTES {
             return Err(RecoveryError::Truncated);
         }
-        let log = Log::read(&found, place.blocks, bytes);
+        let log = Log::read(&found, index, place.blocks, bytes, image.memory);
         check_chain(&found, index, place, &log, bytes, &mut faults);
         check_entries(&found, index, place.blocks, &log, bytes, &mut faults);
         partitions.push(state(&found, place, &log));

@@ -11,6 +11,7 @@
 //! - It is retired after it is stable on the slow device, by a commit at least one later than that which may
 //!   retire what it replaced: so no older version can come back to life.
 //! - A retired block is free once its tombstone is stable and no read of it is under way.
+//! - A write is answered once its entry is in the [`MemoryLog`], if there is one: it survives the process, flushed or not.
 
 mod blocks;
 mod commit;
@@ -18,12 +19,14 @@ mod config;
 mod evict;
 mod inspect;
 mod lists;
+mod memory_log;
 mod metadata;
 mod recovery;
 mod table;
 
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use inspect::{Fault, Inspection, LiveBlock, PartitionState, inspect};
+pub use memory_log::MemoryLog;
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
 pub use recovery::{Image, RecoveryError, Write, format, identity, layout, resized};
@@ -37,6 +40,7 @@ use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Op, Request, Time};
 use blocks::BlockOp;
 use commit::Commit;
 use evict::WriteBack;
+use memory_log::Writer;
 use metadata::Identity;
 use table::Table;
 
@@ -77,6 +81,8 @@ pub(crate) struct Partition {
     /// Blocks on their way to the free list.
     retiring: u32,
     commit: Commit,
+    /// Where entries are kept that no commit has written yet.
+    memory: Option<Writer>,
     write_back: WriteBack,
     /// Just recovered: what was found is made stable before anybody may see it.
     settling: bool,
@@ -115,6 +121,7 @@ impl Partition {
             reserved: 0,
             retiring: 0,
             commit: Commit::default(),
+            memory: None,
             write_back: WriteBack::default(),
             settling: false,
             broken: None,
@@ -165,7 +172,7 @@ impl Partition {
 
     /// Memory of what is known of the blocks, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.table.memory_bytes()
+        self.table.memory_bytes() + self.memory.as_ref().map_or(0, Writer::memory_bytes)
     }
 
     pub(crate) fn counts(&self) -> CacheCounts {
@@ -197,7 +204,13 @@ impl Partition {
     fn admits(&self, request: &Request) -> bool {
         let available = self.table.free.len().saturating_sub(self.reserved);
         let needs = if request.op == Op::Write { blocks_of(request) } else { 0 };
-        !self.settling && available > self.low_watermark && available >= needs
+        !self.settling && available > self.low_watermark && available >= needs && self.has_room(needs)
+    }
+
+    /// Every write under way, and so many blocks more, can store their entries.
+    fn has_room(&self, blocks: u32) -> bool {
+        let room = |memory: &Writer| memory.room(self.commit.next()) as usize;
+        self.memory.as_ref().is_none_or(|memory| room(memory) >= self.ops.len() + blocks as usize)
     }
 
     fn fast_io(&self, owner: Owner, disk: u16, op: DeviceOp, block: u32, part: Part, data: Data) -> NewIo {

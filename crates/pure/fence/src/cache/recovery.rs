@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::memory_log::MemoryLog;
 use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, PartitionLayout, Superblock};
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
@@ -16,13 +17,15 @@ pub struct Write {
     pub bytes: Vec<u8>,
 }
 
-/// What was read from the fast device.
+/// What was read from the fast device, and what is in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Image<'a, L = Vec<u8>> {
     /// The first 8192 bytes.
     pub superblocks: &'a [u8],
     /// The log of each partition, at the place and of the length that [`Layout`] says.
     pub logs: &'a [L],
+    /// What an earlier process may have left, and what a fence recovered from this goes on with.
+    pub memory: Option<&'a MemoryLog>,
 }
 
 /// Why a cache cannot be started.
@@ -56,6 +59,14 @@ pub enum RecoveryError {
     DirtyPartitions {
         /// Blocks of each partition.
         was: Vec<u32>,
+    },
+    /// The longest requests could fill it.
+    #[error("the memory log has room for {entries} entries, requests of this length need {needs}")]
+    MemoryLog {
+        /// Of a half.
+        entries: u32,
+        /// Of a half.
+        needs: u32,
     },
     /// Less was read than the layout says.
     #[error("the image has not all of the cache's metadata: read what the layout names")]
@@ -125,7 +136,7 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
         if bytes.len() as u64 != u64::from(partition.log_blocks) * 4096 {
             return Err(RecoveryError::Truncated);
         }
-        logs.push(Log::read(&found, partition.blocks, bytes));
+        logs.push(Log::read(&found, index, partition.blocks, bytes, image.memory));
     }
     check(config, cache, &found, &logs)?;
     let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
@@ -136,7 +147,14 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
         partition.resume(Found { retire_again, superseded, pending, next_generation, end });
         partition
     };
-    let partitions = (0..).zip(&layout.partitions).zip(logs).map(resumed).collect();
+    let mut partitions: Vec<Partition> = (0..).zip(&layout.partitions).zip(logs).map(resumed).collect();
+    if let Some(memory) = image.memory {
+        let (count, most_blocks) = (partitions.len(), config.max_request_bytes / 4096 + 1);
+        for (index, partition) in partitions.iter_mut().enumerate() {
+            partition.memory = Some(memory.writer(count, index, most_blocks)?);
+        }
+        memory.begin(&found);
+    }
     let next = Superblock { sequence: found.sequence + 1, ..found };
     Ok((partitions, Write { offset_bytes: next.offset_bytes(), bytes: next.encode() }))
 }
@@ -189,17 +207,26 @@ struct Newest {
 }
 
 impl Log {
-    pub(super) fn read(found: &Superblock, blocks: u32, bytes: &[u8]) -> Self {
-        let end = End::find(Identity::of(&found.uuid), bytes);
+    /// By the log of partition `index`, and by what a killed process has left in memory.
+    pub(super) fn read(
+        found: &Superblock,
+        index: usize,
+        blocks: u32,
+        bytes: &[u8],
+        memory: Option<&MemoryLog>,
+    ) -> Self {
+        let mut end = End::find(Identity::of(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
         let mut next_generation = 1;
+        let fits = |entry: &Entry| {
+            let disk = found.disks.get(usize::from(table::disk_of(entry.key)));
+            entry.block < blocks && disk.is_some_and(|disk| table::block_of(entry.key) < disk.1 / 4096)
+        };
         for (log_block, &complete) in bytes.chunks_exact(4096).zip(&end.whole) {
             for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
                 let Some(entry) = Entry::decode(Identity::of(&found.uuid), entry) else { continue };
-                let disk = found.disks.get(usize::from(table::disk_of(entry.key)));
-                let fits = disk.is_some_and(|disk| table::block_of(entry.key) < disk.1 / 4096);
-                if entry.block >= blocks || !fits {
+                if !fits(&entry) {
                     continue;
                 }
                 next_generation = next_generation.max(entry.generation + 1);
@@ -215,6 +242,19 @@ impl Log {
                     }
                 }
             }
+        }
+        if let Some(memory) = memory {
+            // Their blocks hold what they say: no version but the newest of a key has lost its block to another.
+            let answered = memory.read(found, index, end.stable);
+            for entry in answered.entries.iter().filter(|entry| fits(entry)) {
+                let place = &mut newest[entry.block as usize];
+                if place.kind.is_none() || entry.generation > table.generation(entry.block) {
+                    *place = Newest { kind: Some(entry.kind), stable: false };
+                    table.describe(entry.block, entry.key, entry.generation, entry.data_crc);
+                }
+            }
+            next_generation = next_generation.max(answered.generation + 1);
+            end.newest = end.newest.max(answered.commit);
         }
         let mut log = Self {
             table,

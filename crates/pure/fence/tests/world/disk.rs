@@ -5,6 +5,10 @@
 //! completed when it was dispatched. What is on the medium stays. The core must answer: what a guest flushed is never
 //! lost, and never mixed with another disk's.
 //!
+//! **The kill contract.** The process that carries out the core's effects may be killed at any instant, and the machine
+//! lives. What has completed stays, though no flush covers it; of each write under way any sectors take effect. The core
+//! must answer: what was answered is there, flushed or not, if it was given a log in memory.
+//!
 //! **The error contract.** Any I/O may fail. A failed read has filled its memory with anything, of a failed write any
 //! sectors have taken effect, a failed flush has covered nothing. What had completed before stays as it was.
 
@@ -56,6 +60,14 @@ impl Disk {
                 let id = self.write(offset + sector * SECTOR, data.to_vec());
                 self.complete(id);
             }
+        }
+    }
+
+    /// Nobody waits for what is under way any more: of its sectors those take effect that `stored` names.
+    pub fn kill(&mut self, mut stored: impl FnMut() -> bool) {
+        let under_way = self.unflushed.iter().filter(|write| !write.completed);
+        for id in under_way.map(|write| write.id).collect::<Vec<_>>() {
+            self.fail(id, &mut stored);
         }
     }
 

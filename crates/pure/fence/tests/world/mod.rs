@@ -4,10 +4,12 @@ pub mod disk;
 pub mod model;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use disk::{Disk, SECTOR};
 use model::Model;
-use virtbench_fence::cache::{self, Image, Layout};
+use virtbench_fence::cache::{self, Image, Layout, MemoryLog};
 use virtbench_fence::{
     Backing, BufferId, Completion, Config, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, Fence, IoError,
     Op, Request, RequestId, Time,
@@ -48,6 +50,9 @@ pub struct World {
     pub failed: u64,
     /// Of each disk, whether an I/O of its partition has failed since the start: else none of its requests may.
     hurt: Vec<bool>,
+    /// What a process that is killed leaves.
+    memory: Option<Arc<Vec<AtomicU64>>>,
+    power_failures: u64,
 }
 
 fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
@@ -82,8 +87,24 @@ impl World {
             dispatched: 0,
             failed: 0,
             hurt: vec![false; config.disks.len()],
+            memory: None,
+            power_failures: 0,
             config,
         }
+    }
+
+    /// The same with a log in memory, of so many entries for a commit.
+    pub fn with_memory(config: Config, entries: usize) -> Self {
+        let mut world = Self::new(config);
+        let Backing::Cached(cache) = &world.config.backing else { return world };
+        let words = 8 + cache.partitions.blocks().len() * 2 * (4 + 4 * entries);
+        world.memory = Some(Arc::new((0..words).map(|_| AtomicU64::new(0)).collect()));
+        world.recover(true);
+        world
+    }
+
+    fn memory_log(&self) -> Option<MemoryLog> {
+        self.memory.clone().map(|words| MemoryLog::new(words, [7, self.power_failures]))
     }
 
     pub fn in_flight(&self) -> usize {
@@ -313,17 +334,42 @@ impl World {
         self.outstanding.clear();
         self.hurt.fill(false);
         self.models.iter_mut().for_each(|model| model.fail_power(self.now));
+        self.power_failures += 1;
+        self.recover(true);
+    }
+
+    /// The process is killed; `stored` says of each sector under way whether it takes effect. The next one recovers the
+    /// cache, and with `twice` is killed itself before it has written anything.
+    pub fn kill(&mut self, twice: bool, mut stored: impl FnMut() -> bool) {
+        self.disks.iter_mut().for_each(|disk| disk.kill(&mut stored));
+        self.guests.clear();
+        self.outstanding.clear();
+        self.hurt.fill(false);
+        self.models.iter_mut().for_each(|model| model.kill(self.now));
+        if twice {
+            self.recover(false);
+        }
+        self.recover(true);
+    }
+
+    /// A new fence over what is there; `begins` says whether it comes to write its superblock and to sync.
+    fn recover(&mut self, begins: bool) {
         let logs = image_of(&self.config, &self.disks[1]);
         if logs.is_empty() {
             self.fence = Fence::new(self.config.clone()).unwrap();
-        } else {
-            let superblocks = self.disks[1].read(0, 8192);
-            let image = Image { superblocks: &superblocks, logs: &logs };
-            self.inspect(&image);
-            let (fence, write) = Fence::recover(self.config.clone(), &image).unwrap();
-            self.fence = fence;
-            let at = write.offset_bytes as usize;
-            self.disks[1].medium[at..at + write.bytes.len()].copy_from_slice(&write.bytes);
+            return;
+        }
+        let superblocks = self.disks[1].read(0, 8192);
+        let memory = self.memory_log();
+        let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
+        self.inspect(&image);
+        let (fence, write) = Fence::recover(self.config.clone(), &image).unwrap();
+        self.fence = fence;
+        if begins {
+            let id = self.disks[1].write(write.offset_bytes as usize, write.bytes);
+            self.disks[1].complete(id);
+            let all = self.disks[1].covered();
+            self.disks[1].flush(&all);
         }
     }
 

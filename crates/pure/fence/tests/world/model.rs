@@ -18,6 +18,8 @@ pub struct Model {
     sectors: BTreeMap<u64, Vec<Written>>,
     /// The start of the latest flush that was answered.
     flushed: u64,
+    /// When the process was killed last: what was answered before is there.
+    killed: u64,
 }
 
 const NEVER: u64 = u64::MAX;
@@ -48,7 +50,7 @@ impl Model {
 
     /// After a crash `value` was found: it is the sector's only past from now on.
     pub fn check_crash(&mut self, sector: u64, value: u64) -> Result<(), String> {
-        self.check(sector, value, self.flushed)?;
+        self.check(sector, value, self.flushed.max(self.killed))?;
         if let Some(writes) = self.sectors.get_mut(&sector) {
             *writes = vec![Written { value, start: 0, end: 0, failed: false }];
         }
@@ -57,6 +59,7 @@ impl Model {
 
     /// Power has failed: what no flush made sure may have taken effect, or not.
     pub fn fail_power(&mut self, now: u64) {
+        self.killed = 0;
         for written in self.sectors.values_mut().flatten() {
             if written.end >= self.flushed && written.end > 0 {
                 (written.end, written.failed) = (written.end.min(now), true);
@@ -64,8 +67,16 @@ impl Model {
         }
     }
 
+    /// The process was killed: what was not answered may have taken effect, or not.
+    pub fn kill(&mut self, now: u64) {
+        for written in self.sectors.values_mut().flatten().filter(|written| written.end == NEVER) {
+            (written.end, written.failed) = (now, true);
+        }
+        self.killed = now + 1;
+    }
+
     pub fn after_crash(&mut self) {
-        self.flushed = 0;
+        (self.flushed, self.killed) = (0, 0);
     }
 
     /// `value` must have been written, and not replaced for certain by a write that ended before `bound`.

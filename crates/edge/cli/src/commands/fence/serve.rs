@@ -39,9 +39,11 @@ pub(super) fn load(path: &Path) -> Result<Config, Failure> {
 pub(super) fn failure(error: ServeError) -> Failure {
     let kind = match &error {
         ServeError::Load(_) | ServeError::Config(_) => Kind::Usage,
-        ServeError::Device(_) | ServeError::Label(_) | ServeError::Cache { .. } | ServeError::Listen(_) => {
-            Kind::Target
-        }
+        ServeError::Device(_)
+        | ServeError::Label(_)
+        | ServeError::Cache { .. }
+        | ServeError::Listen(_)
+        | ServeError::MemoryLog(_) => Kind::Target,
         ServeError::Nbd(NbdSetupError::Tls(_)) => Kind::Usage,
         ServeError::Nbd(NbdSetupError::Listen(_)) => Kind::Target,
         ServeError::System { .. } => Kind::Environment,

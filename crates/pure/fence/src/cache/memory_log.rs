@@ -1,0 +1,262 @@
+//! What a driver's process leaves in memory when it is killed: the entries of answered writes that no commit has made
+//! stable yet.
+//!
+//! The machine lives, and with it whoever was answered: it goes on with the next process and expects each answered write to
+//! be there, though it has not flushed it. Data is on the device by then; what is missing is the entry that names its
+//! block. So each is stored here before the write is answered, in memory that outlives the process.
+//!
+//! A partition has two halves. The entries that commit n will write go into half n modulo 2, behind each other, and void
+//! are those of commits that are on the device; so nothing is ever taken out, and a half begins anew while the commit that
+//! makes the other void is not even begun. A half that is full halts writes until the next commit begins. To see that nothing is left, counts are taken back to 0.
+//!
+//! ```text
+//! word 0       MAGIC, last of all when the log is made
+//! 1, 2         identity of the cache
+//! 3            number of the superblock that it goes with, or of the one that is about to be written
+//! 4, 5         epoch: what lies in here is believed while it is the same, which a power failure ends
+//! 6            partitions
+//! 8 ...        for each partition two halves: number of the commit, entries, 0, 0, then 4 words an entry
+//! ```
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Superblock, u64_at};
+use super::recovery::{RecoveryError, newest};
+
+const MAGIC: u64 = u64::from_le_bytes(*b"vbfmem01");
+const UUID: usize = 1;
+const SEQUENCE: usize = 3;
+const EPOCH: usize = 4;
+const PARTITIONS: usize = 6;
+const HEADER: usize = 8;
+/// Words before the entries of a half: the commit's number and how many entries there are.
+const HALF_HEADER: usize = 4;
+const COUNT: usize = 1;
+const ENTRY_WORDS: usize = ENTRY_BYTES / 8;
+
+/// Entries of a half: room for what is written during a long commit, and twice over for the longest request.
+const FEWEST: usize = 8320;
+const MOST: usize = 1 << 16;
+
+type Words = dyn AsRef<[AtomicU64]> + Send + Sync;
+
+/// Memory that outlives the process, and what makes it believable. Clones are the same memory.
+#[derive(Clone)]
+pub struct MemoryLog {
+    words: Arc<Words>,
+    epoch: [u64; 2],
+}
+
+impl MemoryLog {
+    /// Words that the log of a cache with partitions of so many data blocks takes: a thousandth of the cache, or little.
+    #[must_use]
+    pub fn words(partitions: &[u32]) -> usize {
+        let most = partitions.iter().max().map_or(0, |&blocks| blocks as usize);
+        let entries = (most / 16).clamp(FEWEST, MOST);
+        HEADER + partitions.len() * 2 * (HALF_HEADER + entries * ENTRY_WORDS)
+    }
+
+    /// Memory as it is: zeroes at first. `epoch` changes whenever what is on the devices may have been lost: at best the
+    /// kernel's boot.
+    #[must_use]
+    pub fn new(words: Arc<Words>, epoch: [u64; 2]) -> Self {
+        Self { words, epoch }
+    }
+
+    /// To be called before a superblock that takes the place of these (the first 8192 bytes of the fast device) is
+    /// written: what is in here goes with either.
+    ///
+    /// # Errors
+    /// [`RecoveryError::NoSuperblock`].
+    pub fn precede(&self, superblocks: &[u8]) -> Result<(), RecoveryError> {
+        let found = newest(superblocks)?;
+        if self.belongs_to(&found) {
+            self.set(SEQUENCE, found.sequence + 1);
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing in here that is not on the device.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let partitions = usize::try_from(self.get(PARTITIONS)).unwrap_or(0);
+        let count = |partition, parity| self.get(self.half(partitions, partition, parity) + COUNT);
+        (0..partitions).all(|partition| count(partition, 0) == 0 && count(partition, 1) == 0)
+    }
+
+    fn get(&self, at: usize) -> u64 {
+        (*self.words).as_ref().get(at).map_or(0, |word| word.load(Ordering::Acquire))
+    }
+
+    fn set(&self, at: usize, value: u64) {
+        if let Some(word) = (*self.words).as_ref().get(at) {
+            word.store(value, Ordering::Release);
+        }
+    }
+
+    /// Entries of a half.
+    fn capacity(&self, partitions: usize) -> usize {
+        let half = ((*self.words).as_ref().len().saturating_sub(HEADER)) / (2 * partitions).max(1);
+        half.saturating_sub(HALF_HEADER) / ENTRY_WORDS
+    }
+
+    /// First word of a half.
+    fn half(&self, partitions: usize, partition: usize, commit: u64) -> usize {
+        let half = HALF_HEADER + self.capacity(partitions) * ENTRY_WORDS;
+        HEADER + (2 * partition + usize::from(!commit.is_multiple_of(2))) * half
+    }
+
+    fn belongs_to(&self, found: &Superblock) -> bool {
+        let sequence = self.get(SEQUENCE);
+        self.get(0) == MAGIC
+            && [self.get(UUID), self.get(UUID + 1)] == halves(&found.uuid)
+            && [self.get(EPOCH), self.get(EPOCH + 1)] == self.epoch
+            && self.get(PARTITIONS) == found.partitions.len() as u64
+            && (sequence == found.sequence || sequence == found.sequence + 1)
+    }
+
+    /// What was answered and is not in commit `stable` or an earlier one: of each key the newest version, and the highest
+    /// numbers of a commit and of a version in use.
+    pub(super) fn read(&self, found: &Superblock, partition: usize, stable: u64) -> Answered {
+        let mut answered = Answered::default();
+        if !self.belongs_to(found) {
+            return answered;
+        }
+        let (partitions, identity) = (found.partitions.len(), Identity::of(&found.uuid));
+        for parity in 0..2 {
+            let half = self.half(partitions, partition, parity);
+            let commit = self.get(half);
+            if commit <= stable {
+                continue;
+            }
+            let count = usize::try_from(self.get(half + COUNT)).unwrap_or(0).min(self.capacity(partitions));
+            for place in 0..count {
+                let at = half + HALF_HEADER + place * ENTRY_WORDS;
+                let mut bytes = [0; ENTRY_BYTES];
+                for (word, bytes) in (at..).zip(bytes.chunks_exact_mut(8)) {
+                    bytes.copy_from_slice(&self.get(word).to_le_bytes());
+                }
+                let Some(entry) = Entry::decode(identity, &bytes) else { break };
+                answered.commit = answered.commit.max(commit);
+                answered.generation = answered.generation.max(entry.generation);
+                answered.entries.push(entry);
+            }
+        }
+        answered.entries.sort_unstable_by_key(|entry| (entry.key, std::cmp::Reverse(entry.generation)));
+        answered.entries.dedup_by_key(|entry| entry.key);
+        answered
+    }
+
+    /// Makes the log that of a cache whose next superblock is about to be written. What belongs to the cache stays until a
+    /// commit makes it void.
+    pub(super) fn begin(&self, found: &Superblock) {
+        if !self.belongs_to(found) {
+            self.set(0, 0);
+            let partitions = found.partitions.len();
+            for partition in 0..partitions {
+                for parity in 0..2 {
+                    self.set(self.half(partitions, partition, parity), 0);
+                }
+            }
+            let [low, high] = halves(&found.uuid);
+            let header = [low, high, 0, self.epoch[0], self.epoch[1], partitions as u64];
+            header.into_iter().zip(UUID..).for_each(|(word, at)| self.set(at, word));
+        }
+        self.set(SEQUENCE, found.sequence + 1);
+        self.set(0, MAGIC);
+    }
+
+    /// What a partition stores its entries with.
+    ///
+    /// # Errors
+    /// The memory is too small for requests that touch `most_blocks`.
+    pub(super) fn writer(
+        &self,
+        partitions: usize,
+        partition: usize,
+        most_blocks: u32,
+    ) -> Result<Writer, RecoveryError> {
+        let capacity = u32::try_from(self.capacity(partitions)).unwrap_or(u32::MAX);
+        if capacity / 2 < most_blocks {
+            return Err(RecoveryError::MemoryLog { entries: capacity, needs: most_blocks.saturating_mul(2) });
+        }
+        let halves = [0, 1].map(|parity| self.half(partitions, partition, parity));
+        Ok(Writer { log: self.clone(), halves, capacity, commit: 0, count: 0 })
+    }
+}
+
+impl fmt::Debug for MemoryLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryLog").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
+}
+
+fn halves(uuid: &[u8; 16]) -> [u64; 2] {
+    [u64_at(uuid, 0), u64_at(uuid, 8)]
+}
+
+/// What a log has that the device has not.
+#[derive(Default)]
+pub(super) struct Answered {
+    /// By key.
+    pub(super) entries: Vec<Entry>,
+    pub(super) commit: u64,
+    pub(super) generation: u64,
+}
+
+/// One partition's way into the log.
+#[derive(Debug)]
+pub(super) struct Writer {
+    log: MemoryLog,
+    halves: [usize; 2],
+    capacity: u32,
+    /// The commit that writes what was stored last, and how many entries are stored for it.
+    commit: u64,
+    count: u32,
+}
+
+impl Writer {
+    /// Stores an entry that `commit` will write. It counts when this returns, and not before it is whole.
+    pub(super) fn store(&mut self, commit: u64, bytes: &[u8; ENTRY_BYTES]) {
+        let half = self.halves[usize::from(!commit.is_multiple_of(2))];
+        if self.commit != commit {
+            self.log.set(half + COUNT, 0);
+            self.log.set(half, commit);
+            (self.commit, self.count) = (commit, 0);
+        }
+        debug_assert!(self.count < self.capacity, "an entry without a place");
+        let at = half + HALF_HEADER + self.count as usize * ENTRY_WORDS;
+        let words = (*self.log.words).as_ref().get(at..at + ENTRY_WORDS);
+        for (word, bytes) in words.into_iter().flatten().zip(bytes.as_chunks().0) {
+            word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
+        }
+        self.count += 1;
+        self.log.set(half + COUNT, u64::from(self.count));
+    }
+
+    /// Commit `stable` and those before it are on the device.
+    pub(super) fn forget(&self, stable: u64) {
+        for half in self.halves {
+            if self.log.get(half) <= stable {
+                self.log.set(half + COUNT, 0);
+            }
+        }
+    }
+
+    /// Entries that there is room for until `commit` begins.
+    pub(super) const fn room(&self, commit: u64) -> u32 {
+        if self.commit == commit { self.capacity.saturating_sub(self.count) } else { self.capacity }
+    }
+
+    /// Half of the room for `commit` is gone: it should begin.
+    pub(super) const fn presses(&self, commit: u64) -> bool {
+        self.room(commit) < self.capacity.div_ceil(2)
+    }
+
+    /// Bytes of memory.
+    pub(super) const fn memory_bytes(&self) -> usize {
+        2 * (HALF_HEADER * 8 + self.capacity as usize * ENTRY_BYTES)
+    }
+}

@@ -41,8 +41,8 @@ pub struct DeviationArgs {
     /// Who disturbs whom, each workload against each
     #[arg(long, conflicts_with = "pattern")]
     pub matrix: bool,
-    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, fifo,
-    /// qemu-throttle, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
+    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, qemu-raw,
+    /// fifo, qemu-throttle, blkio, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
     /// Hybrid/Partitioned, VirtualFence, paced
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = read_system,
         conflicts_with_all = ["matrix", "adapter", "backing"])]

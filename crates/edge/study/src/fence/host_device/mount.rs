@@ -1,5 +1,6 @@
 //! A file system of FUSE that is mounted nowhere: its only file is its root, reached by a descriptor.
 
+use std::env;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,6 +14,7 @@ use rustix::mount::{
 
 use super::file::{ExportFile, MAX_REQUEST_BYTES};
 
+/// FUSE's device, unless `$VIRTBENCH_FUSE` names another.
 const DEVICE: &str = "/dev/fuse";
 /// A regular file, for its owner.
 const ROOT_MODE: &str = "100600";
@@ -28,7 +30,8 @@ impl Mount {
 }
 
 fn open() -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).open(DEVICE)
+    let device = env::var("VIRTBENCH_FUSE").unwrap_or_else(|_| DEVICE.to_owned());
+    OpenOptions::new().read(true).write(true).open(device)
 }
 
 /// Checks that there is such a thing.

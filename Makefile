@@ -42,10 +42,12 @@ profile: setup-bench build
 check-predictions: setup-predictions build
 	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --out out/predictions
 
+# A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The table for
+# docs/deviation.md is out/deviation/table.md.
 DEVIATION_TIME ?= 25s
 deviation: setup-study build
 	$(VIRTBENCH) study deviation --systems all --workload load:size=4k,read=50,random=100,outstanding=8 \
-		--size 16MiB --memory 128MiB --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation
+		--size 16MiB --memory 128MiB --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation --resume
 
 lint: setup-study
 	$(CARGO) fmt --check

@@ -26,7 +26,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("classics", &["counters", "engine", "files", "record", "units", "workload"]),
     ("agent", &["classics", "engine", "record", "workload"]),
     ("lab", &["agent", "record", "units", "workload"]),
-    ("study", &["engine", "fence-daemon", "fence-sim", "lab", "model", "record", "units", "workload"]),
+    ("study", &["engine", "fence-daemon", "fence-sim", "lab", "model", "nbd", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     ("bench", &["fence", "fence-sim", "lab", "record", "units", "workload"]),
     (

@@ -14,6 +14,7 @@ use crate::connection::{Connection, ConnectionError};
 use crate::console::Console;
 use crate::guest_disk::GuestDisk;
 use crate::image::GuestImage;
+use crate::io_limit::IoGroup;
 use crate::process::{AgentProcess, MachineError};
 use crate::qemu::Qemu;
 use crate::qmp::Qmp;
@@ -120,6 +121,8 @@ pub struct Guest {
     greeting: Greeting,
     command_line: Vec<String>,
     boot: Duration,
+    // They go after QEMU, which is dropped first.
+    _limits: Vec<IoGroup>,
 }
 
 impl Guest {
@@ -160,6 +163,9 @@ impl Guest {
 
         let mut process = AgentProcess::spawn(command, inherited, "QEMU")?;
         pin(process.id(), &config.processors).map_err(failed)?;
+        let limited = config.disks.iter().filter_map(|disk| Some((disk, disk.limits?)));
+        let limits = limited.map(|(disk, limits)| IoGroup::limit(process.id(), &disk.path, limits));
+        let limits = limits.collect::<Result<_, _>>()?;
         let greeting = match connection.greet(config.boot_limit) {
             Ok(greeting) => greeting,
             Err(error) => {
@@ -171,7 +177,8 @@ impl Guest {
         };
         let command_line =
             std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
-        Ok(Self { process, servers, connection, qmp, greeting, command_line, boot: started.elapsed() })
+        let boot = started.elapsed();
+        Ok(Self { process, servers, connection, qmp, greeting, command_line, boot, _limits: limits })
     }
 
     /// The conversation with its agent.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::adapters::{Adapter, DiskSettings, Transport};
+use crate::io_limit::IoLimits;
 
 /// Name of the export of an NBD server.
 pub(crate) const EXPORT: &str = "disk";
@@ -46,6 +47,8 @@ pub struct GuestDisk {
     /// QEMU lets the guest have so many I/Os a second, in a throttle group of its own; not over vhost-user, where I/O
     /// passes QEMU by.
     pub throttle_iops: Option<u32>,
+    /// The host's kernel lets QEMU have so many I/Os a second on this disk, which is a block device of the host.
+    pub limits: Option<IoLimits>,
     /// Whether other guests have the same file, which then is not locked: they are not loaded at the
     /// same time.
     pub shared: bool,
@@ -65,6 +68,7 @@ impl GuestDisk {
             server: None,
             export: None,
             throttle_iops: None,
+            limits: None,
             shared: false,
         }
     }

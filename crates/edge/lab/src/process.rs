@@ -12,6 +12,7 @@ use virtbench_agent::protocol::{FailureKind, ProtocolError};
 use crate::child::{BoundChild, describe_end};
 use crate::connection::ConnectionError;
 use crate::console::Console;
+use crate::io_limit::IoLimitError;
 
 /// How long a process that has hung up may take to end.
 const END_LIMIT: Duration = Duration::from_secs(3);
@@ -27,6 +28,9 @@ pub enum MachineError {
         /// Why not.
         source: io::Error,
     },
+    /// Its I/Os cannot be limited.
+    #[error(transparent)]
+    IoLimit(#[from] IoLimitError),
     /// Its process has ended.
     #[error("{what} {how} while it was needed{}", tail(console))]
     Ended {

@@ -49,7 +49,8 @@ pub enum BackingError {
     #[error(
         "{backing} takes no {setting:?}: qcow2 takes cluster=SIZE and prealloc=off|metadata|falloc|full, overlay \
              takes cluster=SIZE, fence takes scheduler=NAME, slow=hdd|file, fast=ssd|file|none, \
-             profile=spec|paper-fit, cache=PERCENT, slot=TIME, iops=N and throttle=on, the others take nothing"
+             profile=spec|paper-fit, cache=PERCENT, slot=TIME, iops=N, attach=host|daemon and \
+             throttle=on|blkio|off, the others take nothing"
     )]
     Setting {
         /// The backing.
@@ -216,6 +217,8 @@ mod tests {
                 "fence,slow=file,fast=file,cache=10%,slot=5000us",
             ),
             ("fence,scheduler=pass-through,throttle=on", "fence,scheduler=pass-through,throttle=on"),
+            ("fence,scheduler=fifo,attach=host", "fence,scheduler=fifo,attach=host"),
+            ("fence,attach=host,throttle=blkio", "fence,throttle=blkio"),
         ] {
             let backing = Backing::parse(text).unwrap();
             assert_eq!(backing.to_string(), name);
@@ -235,6 +238,7 @@ mod tests {
             ("fence,fast=none", "fast=none"),
             ("fence,rpm=9", "fence takes no \"rpm=9\""),
             ("fence,cache=200%", "cache=200%"),
+            ("fence,throttle=blkio,attach=daemon", "attach=daemon"),
         ] {
             let message = Backing::parse(text).unwrap_err().to_string();
             assert!(message.contains(word), "{text}: {message}");

@@ -21,7 +21,8 @@ pub use apply::{Load, SearchError};
 pub use backing::{Backing, BackingError};
 pub use disk::{DiskError, StudyDisk};
 pub use fence::{
-    FenceDisks, FenceError, FenceOptions, FenceRequest, Medium, Simulated, SimulationError, System, simulate,
+    FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, Simulated, SimulationError,
+    System, Throttle, check_host_devices, simulate,
 };
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
@@ -29,7 +30,7 @@ pub use images::{Contents, Images, ImagesError};
 pub use points::{Course, Event, StudyError, measure_points};
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{Step, schedule};
-pub use sets::{SetEvent, SetStep, measure_sets, schedule_sets};
+pub use sets::{SetEvent, SetStep, measure_sets, missing_sets, schedule_sets};
 pub use setup::{Setup, SetupError, setups};
 pub use share::{at_share, saturation, takes_a_rate};
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

@@ -88,6 +88,17 @@ pub fn schedule_sets(plan: &TogetherPlan, repetitions: u32, seed: u64) -> Vec<Se
     steps
 }
 
+/// What of a folder's plan is not measured yet, in order.
+#[must_use]
+pub fn missing_sets(folder: &RunFolder<SetRecord>) -> Vec<SetStep> {
+    let provenance = folder.provenance();
+    let Some(plan) = &provenance.together else { return Vec::new() };
+    let measured: BTreeSet<(&str, u32)> =
+        folder.records().iter().map(|record| (record.set.as_str(), record.repetition)).collect();
+    let steps = schedule_sets(plan, provenance.plan.repetitions, provenance.plan.seed).into_iter();
+    steps.filter(|step| !measured.contains(&(plan.sets[step.set].name.as_str(), step.repetition))).collect()
+}
+
 /// Measures whatever of the folder's plan is missing. `environments` are the machines by the names of the
 /// plan's members, `jobs` the plan's workloads.
 ///
@@ -100,18 +111,10 @@ pub fn measure_sets(
     stop: &AtomicBool,
     on_event: &mut dyn FnMut(SetEvent<'_>),
 ) -> Result<(), StudyError> {
-    let provenance = folder.provenance();
-    let (repetitions, seed) = (provenance.plan.repetitions, provenance.plan.seed);
-    let Some(plan) = provenance.together.clone() else { return Ok(()) };
-    let steps = schedule_sets(&plan, repetitions, seed);
-    let measured: BTreeSet<(&str, u32)> =
-        folder.records().iter().map(|record| (record.set.as_str(), record.repetition)).collect();
-    let missing: Vec<SetStep> = steps
-        .iter()
-        .filter(|step| !measured.contains(&(plan.sets[step.set].name.as_str(), step.repetition)))
-        .cloned()
-        .collect();
-    let before = steps.len() - missing.len();
+    let seed = folder.provenance().plan.seed;
+    let Some(plan) = folder.provenance().together.clone() else { return Ok(()) };
+    let missing = missing_sets(folder);
+    let before = folder.records().len();
     let mut sitting = Sitting { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
     for (index, step) in missing.into_iter().enumerate() {
         if stop.load(Ordering::Relaxed) {

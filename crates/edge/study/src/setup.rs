@@ -7,6 +7,7 @@ use virtbench_lab::{Adapter, DiskSettings, SettingError, Transport, UnknownAdapt
 use virtbench_record::{BackingFacts, SetupFacts};
 
 use crate::backing::{Backing, BackingError};
+use crate::fence::Throttle;
 
 /// The most configurations of one study.
 const MAX_SETUPS: usize = 64;
@@ -31,6 +32,16 @@ pub enum SetupError {
     /// Two that exclude each other.
     #[error("{setup}: {adapter} is served by qemu-storage-daemon itself: use another backing than nbd")]
     ServedTwice {
+        /// The configuration.
+        setup: String,
+        /// The adapter.
+        adapter: &'static str,
+    },
+    /// A server that a guest reaches past its host's block devices.
+    #[error(
+        "{setup}: {adapter} passes the host's block devices by: leave out attach=host and throttle=blkio"
+    )]
+    PassesHost {
         /// The configuration.
         setup: String,
         /// The adapter.
@@ -75,7 +86,22 @@ impl Setup {
         if setup.backing == Backing::Nbd && setup.adapter.transport == Transport::VhostUser {
             return Err(SetupError::ServedTwice { setup: text.to_owned(), adapter: setup.adapter.name });
         }
+        if setup.is_on_host() && setup.adapter.transport == Transport::VhostUser {
+            return Err(SetupError::PassesHost { setup: text.to_owned(), adapter: setup.adapter.name });
+        }
         Ok(setup)
+    }
+
+    /// Whether a disk of the fence's daemon is made a block device of the host.
+    #[must_use]
+    pub fn is_on_host(&self) -> bool {
+        matches!(&self.backing, Backing::Fence(options) if options.on_host)
+    }
+
+    /// Whether the host's kernel limits what a guest does on it.
+    #[must_use]
+    pub fn is_limited_by_host(&self) -> bool {
+        matches!(&self.backing, Backing::Fence(options) if options.throttle == Throttle::Blkio)
     }
 
     /// Whether a qemu-storage-daemon stands between QEMU and the blocks.

@@ -22,7 +22,10 @@ on files do not go together.
 
 With --systems the VMs' disks are the fence daemon's, on devices that behave as a hard disk and a \
 solid-state drive, shared in one way after the other. Each has a run of its own in --out; the table \
-that compares them, with what the simulator says of the same load, is comparison.csv.
+that compares them, with what the simulator says of the same load, is table.md (and table.json); all \
+VMs are in comparison.csv. With --resume, systems that are finished are left alone. qemu-raw and blkio \
+make block devices of the host and need root, /dev/fuse and loop devices; a system that cannot be had \
+is marked, and the others are measured.
 
 Examples:
   virtbench study deviation --workload mailserver:files=200
@@ -41,8 +44,8 @@ pub struct DeviationArgs {
     /// Who disturbs whom, each workload against each
     #[arg(long, conflicts_with = "pattern")]
     pub matrix: bool,
-    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, fifo,
-    /// qemu-throttle, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
+    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, qemu-raw,
+    /// fifo, qemu-throttle, blkio, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
     /// Hybrid/Partitioned, VirtualFence, paced
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = read_system,
         conflicts_with_all = ["matrix", "adapter", "backing"])]

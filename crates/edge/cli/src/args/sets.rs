@@ -62,7 +62,7 @@ pub struct SetsArgs {
     #[arg(long, value_name = "ADAPTER[,SETTING=VALUE...]", default_value = virtbench_lab::DEFAULT_ADAPTER.name)]
     pub adapter: String,
     /// Where the disks' blocks are kept: raw, qcow2, loop, overlay, nbd, or fence with its settings (fence,scheduler=VirtualFence,slow=hdd,fast=ssd,
-    /// cache=50%), as for `study adapters`
+    /// cache=50%, attach=host, throttle=on|blkio), as for `study adapters`
     #[arg(long, value_name = "NAME", default_value = "raw")]
     pub backing: String,
     /// File system on the disks, where the workload needs one

@@ -10,6 +10,7 @@ mod sets;
 mod sets_course;
 mod sets_summary;
 mod systems;
+mod systems_table;
 
 use crate::args::StudyCommand;
 use crate::exit::Outcome;

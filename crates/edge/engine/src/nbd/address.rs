@@ -1,6 +1,6 @@
 //! Where an NBD server is: NBD URIs (the NetworkBlockDevice project's `doc/uri.md`).
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use percent_encoding::percent_decode_str;
 
@@ -37,6 +37,12 @@ impl std::fmt::Display for Server {
 }
 
 impl NbdAddress {
+    /// An export of the server at a Unix socket.
+    #[must_use]
+    pub fn unix(socket: &Path, export: &str) -> Self {
+        Self { server: Server::Unix(socket.to_owned()), export: export.to_owned() }
+    }
+
     /// Reads `nbd://HOST[:PORT]/EXPORT` or `nbd+unix:///EXPORT?socket=PATH`.
     ///
     /// # Errors

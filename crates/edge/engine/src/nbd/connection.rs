@@ -27,15 +27,18 @@ const HEARTBEAT: Duration = Duration::from_millis(50);
 
 /// A socket in the transmission phase. Receiving from it blocks for 50 ms at most.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     socket: OwnedFd,
     /// What the server said about the export.
     pub export: Export,
 }
 
 impl Connection {
-    /// Connects and shakes hands.
-    pub(crate) fn open(address: &NbdAddress) -> Result<Self, NbdError> {
+    /// Connects and shakes hands, each in 5 s at most.
+    ///
+    /// # Errors
+    /// There is no server, it says nothing in time, or it has no such export.
+    pub fn open(address: &NbdAddress) -> Result<Self, NbdError> {
         let named = |source| NbdError::Connect { address: address.server.to_string(), source };
         let socket = match &address.server {
             Server::Tcp(host, port) => connect_tcp(host, *port).map_err(named)?,

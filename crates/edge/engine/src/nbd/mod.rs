@@ -11,7 +11,7 @@ mod outbox;
 mod source;
 
 pub use address::NbdAddress;
-pub(crate) use connection::Connection;
+pub use connection::Connection;
 pub use error::NbdError;
 pub(crate) use outbox::Outbox;
 pub(crate) use source::NbdSource;

@@ -91,7 +91,7 @@ fn caches_are_warm_when_the_daemon_that_is_measured_starts() {
         // The same devices once more, with figures.
         let text = fs::read_to_string(lab.folder.path().join("fence.toml")).unwrap();
         let text = format!("metrics = \"{address}\"\n{text}");
-        let FenceDisks { disks: guests, _served: served, _sockets: sockets, _devices: devices } = disks;
+        let FenceDisks { disks: guests, _served: served, _sockets: sockets, _devices: devices, .. } = disks;
         drop(served);
         let served = Served::start(read(&sockets, &text).unwrap()).unwrap();
         assert!(served.lines.iter().any(|line| line.contains("figures")), "{:?}", served.lines);

@@ -5,6 +5,7 @@
 
 mod configuration;
 mod device_file;
+mod host_device;
 mod options;
 mod served;
 mod socket_folder;
@@ -12,7 +13,8 @@ mod systems;
 mod twin;
 mod warm;
 
-pub use options::{FenceOptions, Medium};
+pub use host_device::{HostDeviceError, check_host_devices};
+pub use options::{FenceOptions, Medium, Throttle};
 pub use systems::System;
 pub use twin::{Simulated, SimulationError, simulate};
 
@@ -25,14 +27,15 @@ use thiserror::Error;
 use virtbench_engine::{EngineError, TargetError};
 use virtbench_fence_daemon::ServeError;
 use virtbench_fence_daemon::config::Config;
-use virtbench_lab::{FilesystemError, GuestDisk, Transport};
-use virtbench_workload::AccessSpec;
+use virtbench_lab::{FilesystemError, GuestDisk, IoLimits, Transport};
+use virtbench_workload::{AccessLine, AccessSpec};
 
 use crate::disk::DiskError;
 use crate::images::Contents;
 use crate::setup::Setup;
 use configuration::{Places, capacity_iops, text, warming};
 use device_file::DeviceFile;
+use host_device::HostDevice;
 use served::Served;
 use socket_folder::SocketFolder;
 
@@ -62,6 +65,9 @@ pub enum FenceError {
     /// A device cannot be written, or a cache not be filled.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// A disk cannot be a block device of the host.
+    #[error(transparent)]
+    HostDevice(#[from] HostDeviceError),
     /// The load that fills the caches.
     #[error("filling the caches: {0}")]
     Warm(#[from] EngineError),
@@ -74,6 +80,8 @@ pub enum FenceError {
 #[derive(Debug)]
 pub struct FenceDisks {
     disks: Vec<GuestDisk>,
+    // What is written on them arrives before the daemon ends.
+    _host: Vec<HostDevice>,
     // The daemon ends before what it uses goes.
     _served: Served,
     _sockets: SocketFolder,
@@ -140,20 +148,30 @@ impl FenceDisks {
         }
         let served = Served::start(config)?;
         let iops = options.iops.unwrap_or_else(|| capacity_iops(&places, names.len()));
-        let disk = |name: &String| {
+        let mut host = Vec::new();
+        if options.on_host {
+            let attach = |name: &String| HostDevice::attach(&places.nbd, name);
+            host = names.iter().map(attach).collect::<Result<Vec<_>, _>>()?;
+        }
+        let disk = |(index, name): (usize, &String)| {
             let mut disk = GuestDisk::new(setup.adapter, places.home().to_owned());
             disk.settings = setup.settings.clone();
             disk.shared = true;
+            if let Some(device) = host.get(index) {
+                disk.path = device.path().to_owned();
+                disk.limits = (options.throttle == Throttle::Blkio).then(|| limits(iops, request.warm));
+                return disk;
+            }
             disk.server = Some(match setup.adapter.transport {
                 Transport::VhostUser => places.socket(name),
                 Transport::Qemu => places.nbd.clone(),
             });
             disk.export = Some(name.clone());
-            disk.throttle_iops = options.throttled.then_some(iops);
+            disk.throttle_iops = (options.throttle == Throttle::Qemu).then_some(iops);
             disk
         };
-        let disks = names.iter().map(disk).collect();
-        Ok(Self { disks, _served: served, _sockets: sockets, _devices: devices })
+        let disks = names.iter().enumerate().map(disk).collect();
+        Ok(Self { disks, _host: host, _served: served, _sockets: sockets, _devices: devices })
     }
 
     /// The disk of each machine.
@@ -161,6 +179,20 @@ impl FenceDisks {
     pub fn disks(&self) -> &[GuestDisk] {
         &self.disks
     }
+}
+
+/// A rate as the host's kernel takes it, which counts reads and writes apart: divided as the accesses are, halves where
+/// those are not known.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+fn limits(iops: u32, access: Option<&AccessSpec>) -> IoLimits {
+    let weighed = |of: fn(&AccessLine) -> f64| -> f64 {
+        let lines = access.iter().flat_map(|access| &access.lines);
+        lines.map(|line| line.share_percent * f64::from(line.burst) * of(line)).sum()
+    };
+    let all = weighed(|_| 100.0);
+    let reads = if all > 0.0 { weighed(|line| line.read_percent) / all } else { 0.5 };
+    let part = |share: f64| ((f64::from(iops) * share).round() as u32).max(1);
+    IoLimits { read_iops: part(reads), write_iops: part(1.0 - reads) }
 }
 
 /// Configurations are files for the daemon, whoever makes them.

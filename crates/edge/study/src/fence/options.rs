@@ -17,6 +17,17 @@ pub enum Medium {
     Emulated,
 }
 
+/// What holds a guest to its rate outside the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Throttle {
+    /// Nothing.
+    Off,
+    /// A throttle group of QEMU.
+    Qemu,
+    /// The host's kernel, by a cgroup; the disk is a block device of the host then.
+    Blkio,
+}
+
 /// Disks of the fence's daemon, all on one pair of devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FenceOptions {
@@ -34,8 +45,10 @@ pub struct FenceOptions {
     pub slot_us: u64,
     /// What each disk may do a second under schedulers that count I/Os; its part of what the slow device does without it.
     pub iops: Option<u32>,
-    /// QEMU holds each guest to that as well, with a throttle group.
-    pub throttled: bool,
+    /// What else holds each guest to that.
+    pub throttle: Throttle,
+    /// Each disk is a block device of the host, which QEMU opens as any other.
+    pub on_host: bool,
 }
 
 impl Default for FenceOptions {
@@ -57,7 +70,8 @@ impl FenceOptions {
             cache_percent: 50,
             slot_us: 20_000,
             iops: None,
-            throttled: false,
+            throttle: Throttle::Off,
+            on_host: false,
         }
     }
 
@@ -116,11 +130,20 @@ impl FenceOptions {
                 self.iops = Some(iops.ok_or_else(|| wrong("iops", "it is a number from 1"))?);
             }
             "throttle" => {
-                self.throttled = match value {
-                    "on" => true,
-                    "off" => false,
-                    _ => return Err(wrong("throttle", "it is on or off")),
-                }
+                self.throttle = match value {
+                    "on" => Throttle::Qemu,
+                    "blkio" => Throttle::Blkio,
+                    "off" => Throttle::Off,
+                    _ => return Err(wrong("throttle", "it is on, blkio or off")),
+                };
+                self.on_host |= self.throttle == Throttle::Blkio;
+            }
+            "attach" => {
+                self.on_host = match value {
+                    "host" => true,
+                    "daemon" if self.throttle != Throttle::Blkio => false,
+                    _ => return Err(wrong("attach", "it is host, or daemon without throttle=blkio")),
+                };
             }
             _ => return Ok(false),
         }
@@ -143,8 +166,14 @@ impl FenceOptions {
             (true, None) => slow.to_owned(),
             (true, Some(_)) => format!("{slow} behind caches of {} % on {fast}", self.cache_percent),
         };
-        let throttled = if self.throttled { ", each guest throttled by QEMU" } else { "" };
-        format!("a disk of the fence's daemon, {} on {devices}{throttled}", self.scheduler.name())
+        let throttled = match self.throttle {
+            Throttle::Off => "",
+            Throttle::Qemu => ", each guest throttled by QEMU",
+            Throttle::Blkio => ", each guest throttled by the host's kernel",
+        };
+        let on_host = if self.on_host { ", as a block device of the host" } else { "" };
+        let name = self.scheduler.name();
+        format!("a disk of the fence's daemon, {name} on {devices}{on_host}{throttled}")
     }
 }
 
@@ -178,9 +207,13 @@ impl fmt::Display for FenceOptions {
         if let Some(iops) = self.iops {
             write!(f, ",iops={iops}")?;
         }
-        if self.throttled {
-            f.write_str(",throttle=on")?;
+        if self.on_host && self.throttle != Throttle::Blkio {
+            f.write_str(",attach=host")?;
         }
-        Ok(())
+        f.write_str(match self.throttle {
+            Throttle::Off => "",
+            Throttle::Qemu => ",throttle=on",
+            Throttle::Blkio => ",throttle=blkio",
+        })
     }
 }

@@ -14,17 +14,27 @@ pub struct System {
 
 impl System {
     /// All, the unfenced one first, then the peers, then paper 5's Table 1, then our own.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::new(
             "none",
             "no fence: everything at once to the hard disk",
             "vhost-user-blk@fence,scheduler=pass-through",
+        ),
+        Self::new(
+            "qemu-raw",
+            "no fence: a block device of the host over the hard disk for each, opened raw by QEMU",
+            "virtio-blk@fence,scheduler=pass-through,attach=host",
         ),
         Self::new("fifo", "first in, first out", "vhost-user-blk@fence,scheduler=fifo"),
         Self::new(
             "qemu-throttle",
             "QEMU's throttle groups, nothing else",
             "virtio-blk@fence,scheduler=pass-through,throttle=on",
+        ),
+        Self::new(
+            "blkio",
+            "the host kernel's throttling of block devices, nothing else",
+            "virtio-blk@fence,scheduler=pass-through,throttle=blkio",
         ),
         Self::new("token-bucket", "a cap for each", "vhost-user-blk@fence,scheduler=token-bucket"),
         Self::new("mclock", "mClock, reservation = limit", "vhost-user-blk@fence,scheduler=mclock"),

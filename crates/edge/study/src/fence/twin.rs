@@ -11,6 +11,7 @@ use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole};
 use virtbench_units::LatencySummary;
 use virtbench_workload::{JobSpec, LoadSpec};
 
+use super::Throttle;
 use super::configuration::sizes;
 use crate::Backing;
 use crate::points::StudyError;
@@ -41,8 +42,8 @@ pub enum SimulationError {
     /// Its disks are not the fence's.
     #[error("{0} is no disk of the fence: only those can be simulated")]
     Backing(String),
-    /// QEMU takes part.
-    #[error("QEMU's throttling is not simulated")]
+    /// QEMU or the kernel takes part.
+    #[error("throttling by QEMU or the host's kernel is not simulated")]
     Throttled,
     /// Its load has no rate, several workers, or pauses.
     #[error("{0} is no load with one worker and a rate: only such are simulated")]
@@ -79,7 +80,7 @@ pub fn simulate(
     let Backing::Fence(options) = Setup::parse(&plan.disk)?.backing else {
         return Err(SimulationError::Backing(plan.disk.clone()));
     };
-    if options.throttled {
+    if options.throttle != Throttle::Off {
         return Err(SimulationError::Throttled);
     }
     let config = Config::load(&folder.join("fence.toml"))?;

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use virtbench_lab::{Adapter, Environment, GuestDisk, LoopDevice, find_qemu_img, find_storage_daemon};
+use virtbench_lab::{
+    Adapter, Environment, GuestDisk, LoopDevice, check_io_limits, find_qemu_img, find_storage_daemon,
+};
 use virtbench_record::{Provenance, RunKind, SetupFacts};
 use virtbench_report::takeaway;
 use virtbench_study::{
     Backing, Contents, Course, Event, FenceError, Grid, Images, ImagesError, RunFolder, Setup,
-    measure_points, setups,
+    check_host_devices, measure_points, setups,
 };
 
 use super::common;
@@ -53,7 +55,7 @@ fn named(args: &AdaptersArgs) -> Result<Vec<Setup>, Failure> {
 }
 
 /// Looks for what the configurations need beside QEMU, before anything is made.
-fn check_tools(setups: &[Setup]) -> Outcome {
+pub fn check_tools(setups: &[Setup]) -> Outcome {
     let missing = |error: anyhow::Error| Failure::new(Kind::Environment, error);
     if setups.iter().any(Setup::is_served) {
         find_storage_daemon().map_err(|error| missing(error.into()))?;
@@ -63,6 +65,12 @@ fn check_tools(setups: &[Setup]) -> Outcome {
     }
     if setups.iter().any(|setup| setup.backing == Backing::Loop) {
         LoopDevice::check().map_err(|error| missing(error.into()))?;
+    }
+    if setups.iter().any(Setup::is_on_host) {
+        check_host_devices().map_err(|error| missing(error.into()))?;
+    }
+    if setups.iter().any(Setup::is_limited_by_host) {
+        check_io_limits().map_err(|error| missing(error.into()))?;
     }
     Ok(())
 }
@@ -141,7 +149,9 @@ pub fn images_failure(error: ImagesError) -> Failure {
         ImagesError::Image(virtbench_lab::ImageMakingError::Stopped { .. }) => {
             Failure::new(Kind::Interrupted, error)
         }
-        ImagesError::Loop(_) => Failure::new(Kind::Environment, error),
+        ImagesError::Loop(_) | ImagesError::Fence(FenceError::HostDevice(_)) => {
+            Failure::new(Kind::Environment, error)
+        }
         ImagesError::Fence(FenceError::Target(virtbench_engine::TargetError::Interrupted(_))) => {
             Failure::new(Kind::Interrupted, error)
         }

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use virtbench_lab::{Environment, Filesystem, GuestDisk, LoopDevice, find_qemu_img, find_storage_daemon};
+use virtbench_lab::{Environment, Filesystem, GuestDisk};
 use virtbench_record::{Plan, RunKind, SetPlan, SetRecord, TogetherPlan};
 use virtbench_study::{
     Backing, Contents, FenceDisks, FenceRequest, Images, ImagesError, RunFolder, SetEvent, Setup,
-    measure_sets, schedule_sets,
+    measure_sets, missing_sets, schedule_sets,
 };
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
@@ -44,12 +44,15 @@ impl SetStudy<'_> {
         let out = common::folder_path(self.args.out.as_deref(), self.name);
         let setup = Setup::parse(&format!("{}@{}", self.args.adapter, self.args.backing))
             .map_err(|error| Failure::new(Kind::Usage, error))?;
-        check_tools(&setup)?;
+        adapters::check_tools(std::slice::from_ref(&setup))?;
         self.fit_jobs()?;
         let vms = self.vms();
         self.check_memory(vms.len())?;
         let filesystem = self.filesystem()?;
         let provenance = self.provenance(&setup, filesystem, &vms, &out);
+        if self.args.resume && is_complete(&out, &provenance)? {
+            return report(&out);
+        }
         let guest = self.args.guest(self.vcpus, self.memory_bytes);
         let lab = Lab::with_filesystems(&guest, &[setup.adapter], filesystem.as_slice())?;
         let mut folder: RunFolder<SetRecord> = common::open_folder(self.args.resume, &out, provenance)?;
@@ -282,19 +285,10 @@ fn held_to(index: usize, vcpus: usize, processors: usize) -> Vec<usize> {
     (first..first + vcpus.min(processors)).map(|processor| processor % processors).collect()
 }
 
-/// Looks for what the disks need beside QEMU, before anything is made.
-fn check_tools(setup: &Setup) -> Outcome {
-    let missing = |error: anyhow::Error| Failure::new(Kind::Environment, error);
-    if setup.is_served() {
-        find_storage_daemon().map_err(|error| missing(error.into()))?;
-    }
-    if setup.is_qcow2() {
-        find_qemu_img().map_err(|error| missing(error.into()))?;
-    }
-    if setup.backing == Backing::Loop {
-        LoopDevice::check().map_err(|error| missing(error.into()))?;
-    }
-    Ok(())
+/// Whether everything of the run in a folder is measured, so that no disk has to be made and nothing be booted.
+fn is_complete(out: &Path, provenance: &virtbench_record::Provenance) -> Result<bool, Failure> {
+    let folder: RunFolder<SetRecord> = RunFolder::resume(out, provenance).map_err(common::folder_failure)?;
+    Ok(missing_sets(&folder).is_empty())
 }
 
 /// Gives a job the times of the command line, and checks it again.

@@ -30,6 +30,7 @@ fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
     use CostPart::{Copy, System, User, Wait};
     Costs {
         references: Vec::new(),
+        crowded: Vec::new(),
         costs_format: 1,
         host: host(),
         adapter: "virtio-blk".into(),
@@ -81,6 +82,7 @@ fn kernel_code_of_reference_applications_counts_more_than_pieces() {
             workers: 1,
             reference: reference_run(0.5, 1_000_000_000, 100.0),
             subject: reference_run(0.9, 1_000_000_000, 5.0),
+            counted: None,
         };
         let mut references = vec![reference.clone(); count];
         // One that mostly copies, and one that does next to nothing, say nothing of kernel code.

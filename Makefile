@@ -40,7 +40,7 @@ profile: setup-bench build
 	mv target/profile.txt docs/profile.txt
 
 check-predictions: setup-predictions build
-	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --out out/predictions
+	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions
 
 DEVIATION_TIME ?= 25s
 deviation: setup-study build

@@ -159,7 +159,8 @@ fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
         writeln!(out, "\n{:<36}{:>14}{:>14}", "slower with every processor busy", "native", "vm")?;
     }
     for many in &costs.crowded {
-        let Some(alone) = costs.costs.iter().find(|cost| cost.part == many.part && cost.name == many.name) else {
+        let Some(alone) = costs.costs.iter().find(|cost| cost.part == many.part && cost.name == many.name)
+        else {
             continue;
         };
         let slower = [many.reference_ns / alone.reference_ns, many.subject_ns / alone.subject_ns];

@@ -58,7 +58,9 @@ pub(super) fn likened(costs: &Costs, counted: &Footprint, crowding: Crowding<'_>
     let known: Vec<(&str, Demands, f64)> = costs
         .references
         .iter()
-        .filter_map(|one| Some((one.name.as_str(), demands(one.counted.as_ref()?)?, factor_ln(one, crowding)?)))
+        .filter_map(|one| {
+            Some((one.name.as_str(), demands(one.counted.as_ref()?)?, factor_ln(one, crowding)?))
+        })
         .collect();
     if known.len() < FEWEST {
         return None;
@@ -119,3 +121,7 @@ fn factor_ln(one: &Reference, crowding: Crowding<'_>) -> Option<f64> {
     };
     Some((alone_s(&one.subject, 1)? / alone_s(&one.reference, 0)?).ln())
 }
+
+#[cfg(test)]
+#[path = "likeness_tests.rs"]
+mod tests;

@@ -192,10 +192,9 @@ impl Scaling {
         let subject_processors = f64::from(vcpus.unwrap_or(costs.vcpus));
         let most = crowding(costs);
         let counts = [processors, f64::from(costs.vcpus)];
-        let alike = profile
-            .footprint
-            .value()
-            .and_then(|counted| likened(costs, counted, &|side, busy| crowded(most[side], busy, counts[side])));
+        let alike = profile.footprint.value().and_then(|counted| {
+            likened(costs, counted, &|side, busy| crowded(most[side], busy, counts[side]))
+        });
         // Where applications are compared, those that copy much are compared with their like.
         let copy_s = if alike.is_some() { 0.0 } else { (copied * byte_ns[0] / 1e9).min(all_system_s) };
         let (kernel, kernel_from) = match alike {

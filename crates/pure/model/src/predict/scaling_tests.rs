@@ -135,3 +135,29 @@ fn pieces_that_differ_widen_the_interval_and_it_nests() {
             .is_none()
     );
 }
+
+#[test]
+fn processors_that_are_busy_together_slow_each_other_down() {
+    let mut costs = costs(10.0, 10.0, 10.0, 10.0);
+    let crowded = |factor: f64| Cost { subject_ns: 1000.0 * factor, ..cost(CostPart::User, 100.0, 1.0) };
+    // Four workers that only compute keep both busy; a single one never does.
+    let [four, one] =
+        [4, 1].map(|workers| application(if workers == 4 { 200.0 } else { 90.0 }, 0.0, 0.0, workers));
+    let before = [ratio(&four, &costs), ratio(&one, &costs)];
+    costs.crowded = vec![crowded(1.25)];
+    let after = [ratio(&four, &costs), ratio(&one, &costs)];
+    assert!((after[0] / before[0] - 0.8).abs() < 0.01, "{before:?} {after:?}");
+    assert!((after[1] / before[1] - 1.0).abs() < 1e-9, "{before:?} {after:?}");
+}
+
+#[test]
+fn waiting_for_each_other_grows_with_what_the_others_do() {
+    let costs = costs(20.0, 20.0, 20.0, 2.0);
+    // Two workers, a tenth of a processor; the disk is busy all the time that they wait, or never.
+    let waits = |disk: f64| Profile {
+        outstanding_mean: Figure::known(disk, Source::BlockStatistics),
+        ..application(10.0, 0.0, 0.0, 2)
+    };
+    let (disk, locks) = (ratio(&waits(2.0), &costs), ratio(&waits(0.0), &costs));
+    assert!((disk - 0.36).abs() < 0.06 && (locks - 0.05).abs() < 0.01, "{disk} {locks}");
+}

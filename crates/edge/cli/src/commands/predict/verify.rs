@@ -57,7 +57,8 @@ pub fn verify(
         ));
     }
     let mut machine = There::boot(there, vcpus, &carried, args.disk_from.as_deref())?;
-    let all = (0..runs.max(1)).map(|_| verified(machine.run(spec.clone())?.outcome, is_command.then_some(&metric)));
+    let all =
+        (0..runs.max(1)).map(|_| verified(machine.run(spec.clone())?.outcome, is_command.then_some(&metric)));
     let all: Result<Vec<Verified>, Failure> = all.collect();
     machine.end();
     let mut all = all?;

@@ -16,7 +16,7 @@ use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
     Band, Capacity, Costs, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
-use virtbench_report::{trials_csv, trials_html, trials_takeaway};
+use virtbench_report::{trials_csv, trials_html, trials_markdown, trials_takeaway};
 use virtbench_workload::WorkloadSpec;
 
 use crate::args::predictions::PredictionsArgs;
@@ -187,7 +187,8 @@ fn look(args: &PredictionsArgs, case: &Case, trial: u32, out: &Path) -> Outcome 
     shell(&format!("cp -a '{}' '{}'", prepared.display(), work.display()), out)?;
     shell("sync", out)?;
     let counted = native(case, &work, true);
-    let profiles: Result<Vec<Profile>, Failure> = (0..args.runs).map(|_| native(case, &work, false)).collect();
+    let profiles: Result<Vec<Profile>, Failure> =
+        (0..args.runs).map(|_| native(case, &work, false)).collect();
     fs::remove_dir_all(&work)?;
     let (counted, mut profiles) = (counted?, profiles?);
     profiles.sort_by(|a, b| a.capacity().value.total_cmp(&b.capacity().value));
@@ -364,6 +365,7 @@ fn finish(out: &Path, trials: &[Trial], costs: &Costs, cases: &Cases) -> Outcome
         cautions.push(format!("Without any trial: {}.", missing.join(", ")));
     }
     fs::write(out.join("results.csv"), trials_csv(trials))?;
+    fs::write(out.join("results.md"), trials_markdown(trials))?;
     fs::write(out.join("report.html"), trials_html(trials, &place, cautions, env!("CARGO_PKG_VERSION")))?;
     let takeaway = trials_takeaway(trials);
     let mut stdout = io::stdout().lock();

@@ -264,32 +264,35 @@ impl Scaling {
 
     /// The subject's rate as a share of the reference's: what the network does there over what it does
     /// here, and no more than the processors allow with the kernel's own threads counted in.
-    fn ratio(&self, factors: &Factors) -> f64 {
+    fn ratio(&self, factors: &Factors) -> (f64, There) {
         let here = self.solve(self.busy([1.0; 3]), self.wait_s + self.held_s, self.processors[0]).per_second;
-        let mut ratio = 0.0;
+        let at = |slower: f64| {
+            let there = self.there(factors, slower);
+            let solved = self.solve(there.busy_s, there.wait_s, self.processors[1]).per_second;
+            ((solved / here).min(self.processors[1] / there.all_busy_s.max(1e-12)), there)
+        };
+        let mut found = at(1.0);
         // How busy the subject is decides how fast it is, and the other way round.
         for _ in 0..ROUNDS {
-            let there = self.there(factors, ratio);
-            let solved = self.solve(there.busy_s, there.wait_s, self.processors[1]).per_second;
-            ratio = (solved / here).min(self.processors[1] / there.all_busy_s.max(1e-12));
+            found = at(self.slower(found.0 * found.1.all_busy_s));
         }
-        ratio
+        found
     }
 
-    /// The application's times on the subject, at a rate that is `ratio` of the reference's.
-    fn there(&self, factors: &Factors, ratio: f64) -> There {
+    /// What is added to factors where so many of the subject's processors are busy, over what the reference's times hold.
+    fn slower(&self, busy: f64) -> f64 {
+        let here = self.busy([1.0; 3]) + self.threads_s - self.awaited_s;
+        crowded(self.crowding[1], busy, self.processors[1])
+            / crowded(self.crowding[0], here, self.processors[0])
+    }
+
+    /// The application's times on the subject.
+    fn there(&self, factors: &Factors, slower: f64) -> There {
         let Factors { user, system, copy, wait } = *factors;
-        let plain_s = self.busy([1.0; 3]);
-        let rest_s = self.threads_s - self.awaited_s;
-        let slower = |busy: f64| {
-            crowded(self.crowding[1], busy, self.processors[1])
-                / crowded(self.crowding[0], plain_s + rest_s, self.processors[0])
-        };
-        let (busy_s, rest_s) = (self.busy([user, system, copy]), rest_s * system);
-        let slower = slower(ratio * (busy_s + rest_s)).max(0.1);
-        let (busy_s, rest_s) = (busy_s * slower, rest_s * slower);
+        let busy_s = self.busy([user, system, copy]) * slower;
+        let rest_s = (self.threads_s - self.awaited_s) * system * slower;
         let disk_s = self.wait_s * wait;
-        let held = (busy_s + disk_s) / (plain_s + self.wait_s).max(1e-12);
+        let held = (busy_s + disk_s) / (self.busy([1.0; 3]) + self.wait_s).max(1e-12);
         There { busy_s, all_busy_s: busy_s + rest_s, wait_s: disk_s + self.held_s * held }
     }
 
@@ -297,13 +300,12 @@ impl Scaling {
         let [user, system, copy, wait] = self.factors;
         let factors =
             Factors { user: user.mean(), system: system.mean(), copy: copy.mean(), wait: wait.mean() };
-        let ratio = self.ratio(&factors);
+        let (ratio, times) = self.ratio(&factors);
         let draws = draws(SAMPLES, seed, |sample| {
             let [user, system, copy, wait] = self.factors.map(|factor| factor.drawn(sample));
-            Some(self.ratio(&Factors { user, system, copy, wait }))
+            Some(self.ratio(&Factors { user, system, copy, wait }).0)
         });
         let plain = [self.user_s, self.system_s + self.awaited_s + self.copy_s, self.wait_s + self.held_s];
-        let times = self.there(&factors, ratio);
         let computing = times.busy_s;
         let ms = |seconds: f64| seconds * 1e3;
         let residence = self.solve(computing, times.wait_s, self.processors[1]).residence_s[0];

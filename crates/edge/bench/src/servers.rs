@@ -48,7 +48,7 @@ pub fn fence(config: &Path, socket: &Path) -> Result<Server> {
     start(&mut command, socket)
 }
 
-/// nbdkit's file plugin at a unix socket. It reads through the page cache, which favours it.
+/// nbdkit's file plugin at a unix socket. It reads through the page cache.
 pub fn nbdkit_file(socket: &Path, file: &Path) -> Result<Server> {
     let mut command = Command::new("nbdkit");
     command.args(["--foreground", "--unix"]).arg(socket).arg("file").arg(file);

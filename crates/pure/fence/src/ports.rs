@@ -147,20 +147,18 @@ impl Ports {
     ) -> Result<Option<(Completion, Owner)>, UnknownIo> {
         let unknown = UnknownIo(completion.io);
         let index = completion.io.slot();
-        if self.ios.get(index).ok_or(unknown)?.0 != completion.io {
-            return Err(unknown);
-        }
-        let (id, io) = self.ios.remove(index).ok_or(unknown)?;
-        let queued = io.queued(id);
+        let (id, io) = self.ios.get(index).filter(|(id, _)| *id == completion.io).ok_or(unknown)?;
+        let (queued, owner) = (io.queued(*id), io.owner);
+        self.ios.discard(index);
         self.scheduler.completed(now, queued);
         let when = self.scheduler.release_at(now, &queued);
         // What was held until now comes before it.
         if when <= now && self.held.first_key_value().is_none_or(|(&(first, _), _)| first > now) {
             self.steps += 1;
-            return Ok(Some((completion, io.owner)));
+            return Ok(Some((completion, owner)));
         }
         self.completions += 1;
-        self.held.insert((when, self.completions), (completion, io.owner));
+        self.held.insert((when, self.completions), (completion, owner));
         Ok(None)
     }
 

@@ -64,6 +64,18 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// [`remove`](Self::remove) for who has seen the value: nothing is moved.
+    pub(crate) fn discard(&mut self, index: u32)
+    where
+        T: Copy,
+    {
+        if let Some(place @ Place::Full(_)) = self.places.get_mut(index as usize) {
+            *place = Place::Free(self.free);
+            self.free = Some(index);
+            self.len -= 1;
+        }
+    }
+
     pub(crate) const fn len(&self) -> usize {
         self.len as usize
     }

@@ -166,7 +166,8 @@ pub struct FormatArgs {
 /// `virtbench fence serve`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The configuration is TOML. Devices are file:PATH (a file, block or loop device), null:SIZE, or behave as a hard disk or a \
+The configuration is TOML. Devices are file:PATH (a file, block or loop device, by direct I/O), buffered:PATH (through the page cache), \
+null:SIZE, or behave as a hard disk or a \
 solid-state drive over a file: hdd:PATH?rpm=7200&seek=11ms&rate=80MB&capacity=160GB&order=scan, \
 ssd:PATH?profile=spec|paper-fit&read=50us&write=141us, each with seed=N and sync=off (a flush costs nothing, and only \
 the host's death loses data). They are prepared by `fence format`. Schedulers: VirtualFence, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC, Hybrid/Partitioned \

@@ -17,8 +17,9 @@ use crate::vhost_user::{Device, VhostUserSource, ring_note};
 const BATCH: usize = 64;
 /// The longest wait before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
-/// The longest that a server is looked at without sleeping, in nanoseconds: about what waking up takes.
-const SPIN_NS: u64 = 20_000;
+/// The longest that a server is looked at without sleeping, in nanoseconds, as long as it answers within that time:
+/// about what a solid-state drive takes.
+const SPIN_NS: u64 = 100_000;
 
 /// One worker's queue.
 pub(crate) struct VhostUser {

@@ -148,8 +148,8 @@ pub struct Limits {
     pub requests_per_disk: usize,
     /// The longest request that is handled in one piece.
     pub max_request: Size,
-    /// How long to look for work before sleeping, microseconds. Over a device that does nothing 20 doubled the IOPS at
-    /// depth 32: waking costs more than a request does.
+    /// How long to look for work before sleeping, microseconds, as long as what came last came within that time: about
+    /// what a solid-state drive takes. Waking costs more than a request does.
     pub spin_us: u64,
     /// Once it serves, the daemon may ask of the kernel what serving takes and nothing else.
     pub confine: bool,
@@ -157,7 +157,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 20, confine: true }
+        Self { requests_per_disk: 1024, max_request: Size(1 << 20), spin_us: 100, confine: true }
     }
 }
 

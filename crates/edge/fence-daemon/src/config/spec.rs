@@ -39,8 +39,10 @@ impl<'de> Deserialize<'de> for Size {
 /// A physical device, as the configuration names it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DeviceSpec {
-    /// `file:PATH`: a file, a block device or a loop device.
+    /// `file:PATH`: a file, a block device or a loop device, past the page cache.
     File(PathBuf),
+    /// `buffered:PATH`: the same through the page cache. What was flushed is on the device all the same.
+    Buffered(PathBuf),
     /// `hdd:PATH[?option=value&...]` and `ssd:PATH[?option=value&...]`: a hard disk's or a solid-state drive's behaviour
     /// over a file.
     Emulated(Emulated),
@@ -56,7 +58,7 @@ impl DeviceSpec {
     #[must_use]
     pub const fn path(&self) -> Option<&PathBuf> {
         match self {
-            Self::File(path) | Self::Emulated(Emulated { path, .. }) => Some(path),
+            Self::File(path) | Self::Buffered(path) | Self::Emulated(Emulated { path, .. }) => Some(path),
             Self::Null { .. } => None,
         }
     }
@@ -72,6 +74,7 @@ impl FromStr for DeviceSpec {
         }
         match kind {
             "file" => Ok(Self::File(rest.into())),
+            "buffered" => Ok(Self::Buffered(rest.into())),
             "null" => parse_bytes(rest)
                 .map(|size_bytes| Self::Null { size_bytes })
                 .map_err(|error| format!("{text:?}: {error}")),
@@ -87,7 +90,7 @@ impl FromStr for DeviceSpec {
 }
 
 fn unknown(text: &str) -> String {
-    format!("{text:?} is no device: use file:PATH, hdd:PATH?rpm=7200, ssd:PATH or null:SIZE")
+    format!("{text:?} is no device: use file:PATH, buffered:PATH, hdd:PATH?rpm=7200, ssd:PATH or null:SIZE")
 }
 
 fn options(text: &str) -> Result<(PathBuf, Vec<(String, String)>), String> {
@@ -104,6 +107,7 @@ impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "file:{}", path.display()),
+            Self::Buffered(path) => write!(f, "buffered:{}", path.display()),
             Self::Emulated(Emulated { path, kind: EmulatedKind::Hdd { .. }, .. }) => {
                 write!(f, "hdd:{}", path.display())
             }

@@ -70,13 +70,15 @@ pub fn open(device: Device, spec: &DeviceSpec) -> Result<Opened, DeviceError> {
         DeviceSpec::Null { size_bytes } => {
             Ok(Opened { backend: Box::new(NullBackend::new(*size_bytes)), file: None })
         }
-        DeviceSpec::File(path) => {
-            let (backend, file) = open_backend(device, path)?;
+        DeviceSpec::File(path) | DeviceSpec::Buffered(path) => {
+            let cache =
+                if matches!(spec, DeviceSpec::File(_)) { PageCache::Past } else { PageCache::Through };
+            let (backend, file) = open_backend(device, path, cache)?;
             Ok(Opened { backend: Box::new(backend), file: Some(file) })
         }
         DeviceSpec::Emulated(emulated) => {
             let path = &emulated.path;
-            let (backend, file) = open_backend(device, path)?;
+            let (backend, file) = open_backend(device, path, PageCache::Past)?;
             let fits = emulated.check(backend.facts().size_bytes);
             fits.map_err(|why| DeviceError::Model { path: path.clone(), why })?;
             // This thread waits for what the model says; the kernel's usual 50 us of slack would be part of every time.
@@ -88,8 +90,8 @@ pub fn open(device: Device, spec: &DeviceSpec) -> Result<Opened, DeviceError> {
 }
 
 /// A file's backend, and the file once more.
-fn open_backend(device: Device, path: &Path) -> Result<(FileBackend, File), DeviceError> {
-    let (file, facts) = open_file(path)?;
+fn open_backend(device: Device, path: &Path, cache: PageCache) -> Result<(FileBackend, File), DeviceError> {
+    let (file, facts) = open_file(path, cache)?;
     let own = file.try_clone().map_err(|source| DeviceError::Io {
         path: path.to_owned(),
         action: "cannot share the descriptor",
@@ -98,11 +100,20 @@ fn open_backend(device: Device, path: &Path) -> Result<(FileBackend, File), Devi
     Ok((FileBackend::new(device, file, facts), own))
 }
 
-/// Opens a file or block device for direct I/O, locks it and finds out what it is.
+/// Which way I/O takes to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PageCache {
+    /// Around it, as direct I/O.
+    Past,
+    /// Through it.
+    Through,
+}
+
+/// Opens a file or block device, locks it and finds out what it is.
 ///
 /// # Errors
 /// As [`open`].
-pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
+pub fn open_file(path: &Path, cache: PageCache) -> Result<(File, Facts), DeviceError> {
     let fails = |action| {
         let path = path.to_owned();
         move |source: io::Error| DeviceError::Io { path, action, source }
@@ -113,10 +124,11 @@ pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
     }
     // O_EXCL on a block device keeps out mounts and other users of the kernel's.
     let exclusive = if kind.is_block_device() { libc::O_EXCL } else { 0 };
+    let direct = if cache == PageCache::Past { libc::O_DIRECT } else { 0 };
     let file = OpenOptions::new()
         .read(true)
         .write(true)
-        .custom_flags(libc::O_DIRECT | libc::O_CLOEXEC | exclusive)
+        .custom_flags(direct | libc::O_CLOEXEC | exclusive)
         .open(path)
         .map_err(|source| match source.raw_os_error() {
             Some(libc::EBUSY) => DeviceError::InUse { path: path.to_owned() },
@@ -124,7 +136,10 @@ pub fn open_file(path: &Path) -> Result<(File, Facts), DeviceError> {
         })?;
     lock(&file, path, FlockOperation::NonBlockingLockExclusive)?;
     let size_bytes = size_of(&file).map_err(fails("has no size"))?;
-    let facts = alignment(&file).map_err(fails("cannot be examined"))?;
+    let facts = match cache {
+        PageCache::Past => alignment(&file).map_err(fails("cannot be examined"))?,
+        PageCache::Through => Facts { size_bytes: 0, block_bytes: 512, memory_alignment: 1 },
+    };
     Ok((file, Facts { size_bytes, ..facts }))
 }
 

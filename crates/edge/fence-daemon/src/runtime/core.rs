@@ -157,23 +157,16 @@ impl Core {
         let index = request.0 as u32;
         let Some(pending) = self.requests.get_mut(index) else { return };
         if pending.answered(result) {
-            if let Some(pending) = self.requests.remove(index) {
-                let front_end = pending.front_end;
-                let (request, response_ns) = (pending.request, self.now.since(pending.begun));
-                let (done, list) = pending.finish();
-                let well = done.result.is_ok();
-                self.figures.completed(
-                    request.disk.index(),
-                    request.action,
-                    request.len_bytes,
-                    response_ns,
-                    well,
-                );
-                self.done.push((front_end, done));
-                if let Some(mut list) = list {
-                    list.clear();
-                    self.spare_lists.push(list);
-                }
+            let (front_end, request) = (pending.front_end, pending.request);
+            let response_ns = self.now.since(pending.begun);
+            let (done, list) = pending.finish();
+            self.requests.remove(index);
+            let (disk, well) = (request.disk.index(), done.result.is_ok());
+            self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
+            self.done.push((front_end, done));
+            if let Some(mut list) = list {
+                list.clear();
+                self.spare_lists.push(list);
             }
             return;
         }

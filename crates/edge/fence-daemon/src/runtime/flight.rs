@@ -46,22 +46,30 @@ struct Flight {
 #[derive(Debug)]
 pub(super) struct Flights {
     flights: Vec<Flight>,
+    own: Own,
+    /// A list used by copies.
+    list: Vec<Segment>,
+}
+
+/// Memory of our own that I/Os may name, and what devices want of any.
+#[derive(Debug)]
+struct Own {
     facts: [Facts; 2],
     scratch: Buffer,
     scratch_blocks: usize,
     zeroes: Buffer,
-    /// A list used by copies.
-    list: Vec<Segment>,
 }
 
 impl Flights {
     pub(super) fn new(scratch_blocks: usize, max_request_bytes: usize, facts: [Facts; 2]) -> Self {
         Self {
             flights: Vec::new(),
-            facts,
-            scratch: Buffer::zeroed(scratch_blocks * SCRATCH_BYTES),
-            scratch_blocks,
-            zeroes: Buffer::zeroed(max_request_bytes),
+            own: Own {
+                facts,
+                scratch: Buffer::zeroed(scratch_blocks * SCRATCH_BYTES),
+                scratch_blocks,
+                zeroes: Buffer::zeroed(max_request_bytes),
+            },
             list: Vec::new(),
         }
     }
@@ -73,13 +81,11 @@ impl Flights {
         if self.flights.len() <= index {
             self.flights.resize_with(index + 1, Flight::default);
         }
-        let mut flight = std::mem::take(&mut self.flights[index]);
+        let flight = &mut self.flights[index];
         flight.io = Some(io);
         flight.segments.clear();
         flight.clients = false;
-        let found = self.prepare(sources, pool, &io, &mut flight);
-        self.flights[index] = flight;
-        found
+        self.own.prepare(sources, pool, &io, flight)
     }
 
     /// The memory of an I/O that was taken in, in the form that its device wants.
@@ -88,6 +94,73 @@ impl Flights {
         &self.flights[slot as usize].segments
     }
 
+    /// Zeroes the memory of a read that its device will leave as it is, unless it is the client's own.
+    pub(super) fn blank(&self, slot: u32) {
+        let Some(flight) = self.flights.get(slot as usize) else { return };
+        if !flight.clients && flight.io.is_some_and(|io| io.op == DeviceOp::Read) {
+            flight.segments.iter().for_each(memory::zero);
+        }
+    }
+
+    /// Copies at once.
+    pub(super) fn copy(&mut self, sources: &Sources<'_>, from: Data, to: Data, len_bytes: u32) {
+        let len = len_bytes as usize;
+        let mut list = std::mem::take(&mut self.list);
+        list.clear();
+        match (from, to) {
+            (from, Data::Scratch { block, at_bytes }) => {
+                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
+                if self.own.locate(sources, from, len, &mut list)
+                    && let Some(to) = self.own.scratch.get_mut(at..at + len)
+                {
+                    memory::gather(&list, to);
+                }
+            }
+            (Data::Scratch { block, at_bytes }, to) => {
+                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
+                if self.own.locate(sources, to, len, &mut list)
+                    && let Some(from) = self.own.scratch.get(at..at + len)
+                {
+                    memory::scatter(from, &list);
+                }
+            }
+            _ => debug_assert!(false, "the core copies to or from scratch: {from:?} {to:?}"),
+        }
+        self.list = list;
+    }
+
+    /// An I/O is over: its name, and the checksum of its data if it wants one. `None` if there was none in that slot.
+    #[inline]
+    pub(super) fn end(
+        &mut self,
+        sources: &Sources<'_>,
+        pool: &mut Pool,
+        finished: Finished,
+    ) -> Option<(IoId, u32)> {
+        let index = finished.slot as usize;
+        let io = self.flights.get_mut(index)?.io.take()?;
+        let reads = io.op == DeviceOp::Read;
+        let mut crc = self.flights[index].crc;
+        if io.wants_crc && reads {
+            crc = self.own.crc(&io, &self.flights[index]);
+        }
+        if let Some(bounce) = self.flights[index].bounce.take() {
+            if reads && finished.result.is_ok() {
+                let mut list = std::mem::take(&mut self.list);
+                list.clear();
+                if self.own.locate(sources, io.data, io.len_bytes as usize, &mut list) {
+                    memory::scatter(&bounce[..io.len_bytes as usize], &list);
+                }
+                self.list = list;
+            }
+            pool.give(bounce);
+        }
+        Some((io.id, crc))
+    }
+}
+
+impl Own {
+    #[inline]
     fn prepare(&self, sources: &Sources<'_>, pool: &mut Pool, io: &DeviceIo, flight: &mut Flight) -> bool {
         let len = io.len_bytes as usize;
         let writes = io.op == DeviceOp::Write;
@@ -114,14 +187,6 @@ impl Flights {
         }
         flight.clients = flight.bounce.is_none() && sources.is_clients(io.data);
         true
-    }
-
-    /// Zeroes the memory of a read that its device will leave as it is, unless it is the client's own.
-    pub(super) fn blank(&self, slot: u32) {
-        let Some(flight) = self.flights.get(slot as usize) else { return };
-        if !flight.clients && flight.io.is_some_and(|io| io.op == DeviceOp::Read) {
-            flight.segments.iter().for_each(memory::zero);
-        }
     }
 
     /// Whether a device takes memory as it is.
@@ -160,62 +225,6 @@ impl Flights {
                 }
             }
         }
-    }
-
-    /// Copies at once.
-    pub(super) fn copy(&mut self, sources: &Sources<'_>, from: Data, to: Data, len_bytes: u32) {
-        let len = len_bytes as usize;
-        let mut list = std::mem::take(&mut self.list);
-        list.clear();
-        match (from, to) {
-            (from, Data::Scratch { block, at_bytes }) => {
-                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
-                if self.locate(sources, from, len, &mut list)
-                    && let Some(to) = self.scratch.get_mut(at..at + len)
-                {
-                    memory::gather(&list, to);
-                }
-            }
-            (Data::Scratch { block, at_bytes }, to) => {
-                let at = block as usize * SCRATCH_BYTES + at_bytes as usize;
-                if self.locate(sources, to, len, &mut list)
-                    && let Some(from) = self.scratch.get(at..at + len)
-                {
-                    memory::scatter(from, &list);
-                }
-            }
-            _ => debug_assert!(false, "the core copies to or from scratch: {from:?} {to:?}"),
-        }
-        self.list = list;
-    }
-
-    /// An I/O is over: its name, and the checksum of its data if it wants one. `None` if there was none in that slot.
-    #[inline]
-    pub(super) fn end(
-        &mut self,
-        sources: &Sources<'_>,
-        pool: &mut Pool,
-        finished: Finished,
-    ) -> Option<(IoId, u32)> {
-        let index = finished.slot as usize;
-        let io = self.flights.get_mut(index)?.io.take()?;
-        let reads = io.op == DeviceOp::Read;
-        let mut crc = self.flights[index].crc;
-        if io.wants_crc && reads {
-            crc = self.crc(&io, &self.flights[index]);
-        }
-        if let Some(bounce) = self.flights[index].bounce.take() {
-            if reads && finished.result.is_ok() {
-                let mut list = std::mem::take(&mut self.list);
-                list.clear();
-                if self.locate(sources, io.data, io.len_bytes as usize, &mut list) {
-                    memory::scatter(&bounce[..io.len_bytes as usize], &list);
-                }
-                self.list = list;
-            }
-            pool.give(bounce);
-        }
-        Some((io.id, crc))
     }
 
     /// Of memory that is ours: bounced, or scratch.

@@ -47,7 +47,7 @@ pub struct Parts {
     pub requests_per_disk: usize,
     /// The longest request that the fence takes; longer ones are handed over in parts.
     pub max_request_bytes: u32,
-    /// How long to look for work before sleeping.
+    /// How long to look for work before sleeping, as long as what came last came within that time.
     pub spin: Duration,
     /// Where requests are counted.
     pub figures: Arc<Figures>,
@@ -141,18 +141,23 @@ impl Runtime {
     /// # Errors
     /// The ring fails, which nothing mends.
     pub fn run(mut self) -> io::Result<()> {
+        let spin_ns = u64::try_from(self.spin.as_nanos()).unwrap_or(u64::MAX);
         self.begin();
-        let mut busy_at = Instant::now();
+        let mut busy_at = self.core.now;
+        // What comes more slowly than that is not worth looking for: it is slept through at once.
+        let mut quick = true;
         while !self.stopper.is_set() {
             if self.turn()? {
-                busy_at = Instant::now();
-            } else if busy_at.elapsed() >= self.spin
+                busy_at = self.core.now;
+            } else if (!quick || self.core.now.since(busy_at) >= spin_ns)
                 && !self.any(|front_end, host| front_end.before_sleep(host))
             {
                 self.core.publish();
                 let limit = self.until_deadline();
                 self.ring.wait(limit)?;
-                busy_at = Instant::now();
+                self.tell_time();
+                quick = self.core.now.since(busy_at) < spin_ns;
+                busy_at = self.core.now;
             }
         }
         self.drain()

@@ -89,9 +89,10 @@ impl Pending {
         Some(Part { op: Op::Flush, at_bytes: 0, len_bytes: 0 })
     }
 
-    /// What the front end is told, and the list of pieces that is to be used again.
-    pub(super) fn finish(self) -> (Done, Option<Vec<Segment>>) {
-        let (buffer, list): (Option<Buffer>, _) = match self.memory {
+    /// What the front end is told, and the list of pieces that is to be used again. Its memory is gone then.
+    #[inline]
+    pub(super) fn finish(&mut self) -> (Done, Option<Vec<Segment>>) {
+        let (buffer, list): (Option<Buffer>, _) = match std::mem::replace(&mut self.memory, Memory::None) {
             Memory::None => (None, None),
             Memory::Owned(buffer) => (Some(buffer), None),
             Memory::Shared { segments, keep } => {
@@ -140,11 +141,15 @@ impl Table {
         self.places.get_mut(index as usize)?.as_mut()
     }
 
-    pub(super) fn remove(&mut self, index: u32) -> Option<Pending> {
-        let pending = self.places.get_mut(index as usize)?.take()?;
-        self.per_disk[pending.request.disk.index()] -= 1;
-        self.free.push(index);
-        Some(pending)
+    /// Makes room: the request is done.
+    #[inline]
+    pub(super) fn remove(&mut self, index: u32) {
+        let Some(place) = self.places.get_mut(index as usize) else { return };
+        if let Some(pending) = place {
+            self.per_disk[pending.request.disk.index()] -= 1;
+            self.free.push(index);
+            *place = None;
+        }
     }
 
     /// Requests under way of each disk.

@@ -1,3 +1,8 @@
+use std::rc::Rc;
+
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+use super::super::memory::{ClientMemory, Place};
 use super::*;
 
 const NEXT: u16 = 1;
@@ -5,29 +10,40 @@ const WRITE: u16 = 2;
 const INDIRECT: u16 = 4;
 
 struct World {
-    map: Map,
+    map: Rc<Mapped>,
     chain: Chain,
 }
 
 impl World {
     /// 64 KiB at 0 and 64 KiB right behind it; a table of 8 at 0.
     fn new(table: &[(u64, u32, u16, u16)]) -> Self {
-        let map = Map::from_ranges(&[(GuestAddress(0), 1 << 16), (GuestAddress(1 << 16), 1 << 16)]).unwrap();
-        let world = Self { map, chain: Chain::default() };
+        let region = |base: u64| {
+            let memory = memfd_create("chain", MemfdFlags::CLOEXEC).unwrap();
+            ftruncate(&memory, 1 << 16).unwrap();
+            (Place { base, len: 1 << 16, user: base, offset: 0 }, memory)
+        };
+        let mut memory = ClientMemory::new();
+        memory.replace(vec![region(0), region(1 << 16)]).unwrap();
+        let world = Self { map: Rc::clone(memory.map()), chain: Chain::default() };
         world.write(0, table);
         world
     }
 
     fn write(&self, at: u64, table: &[(u64, u32, u16, u16)]) {
         for (place, (address, len, flags, next)) in table.iter().enumerate() {
-            let descriptor = Descriptor::new(*address, *len, *flags, *next);
-            self.map.write_obj(descriptor, GuestAddress(at + place as u64 * 16)).unwrap();
+            let descriptor = Descriptor { address: *address, len: *len, flags: *flags, next: *next };
+            let base = self.map.at(at + place as u64 * 16, 16).unwrap();
+            // SAFETY: 16 bytes that are mapped.
+            unsafe { base.cast::<Descriptor>().write_unaligned(descriptor) };
         }
     }
 
+    fn table(&self) -> Table {
+        Table { first: self.map.at(0, 128).unwrap(), size: 8 }
+    }
+
     fn walk(&mut self, head: u16) -> Result<(usize, usize, [u32; 2]), Violation> {
-        let table = TableAt { address: GuestAddress(0), size: 8 };
-        self.chain.walk(&self.map, table, head, true)?;
+        self.chain.walk(&self.map, self.table(), head, true)?;
         Ok((self.chain.readable, self.chain.pieces.len() - self.chain.readable, self.chain.bytes))
     }
 }
@@ -62,7 +78,8 @@ fn each_violation_has_its_name() {
     let mut nested = World::new(&[(0x8000, 16, INDIRECT, 0)]);
     nested.write(0x8000, &[(0x8000, 16, INDIRECT, 0)]);
     assert_eq!(nested.walk(0), Err(Violation::Indirect));
-    assert!(nested.chain.walk(&nested.map, TableAt { address: GuestAddress(0), size: 8 }, 0, false).is_err());
+    assert!(nested.chain.walk(&nested.map, nested.table(), 0, false).is_err());
+    assert_eq!(of(&[(0xfff8, 32, INDIRECT, 0)], 0), Violation::Address { address: 0xfff8, len: 32 });
 }
 
 #[test]

@@ -1,13 +1,12 @@
 //! A client's memory: what of it is mapped here, under which addresses.
 
 use std::fs::File;
-use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use vm_memory::mmap::{GuestRegionMmap, MmapRegion};
-use vm_memory::{FileOffset, GuestAddress, GuestMemoryMmap};
+use vm_memory::FileOffset;
+use vm_memory::mmap::MmapRegion;
 
 use super::wire::WireError;
 use crate::guard::{Guard, deaths};
@@ -20,28 +19,36 @@ const TMPFS: i64 = 0x0102_1994;
 const HUGETLBFS: i64 = 0x958_458f6;
 
 /// Mapped memory, by guest-physical address.
-pub type Map = GuestMemoryMmap<()>;
-
-/// Mapped memory with what keeps accesses to it from ending the process, and which goes first.
 #[derive(Debug, Default)]
 pub struct Mapped {
-    #[allow(dead_code)] // held, and dropped first
-    guards: Vec<Arc<Guard>>,
-    map: Map,
+    /// Sorted, and apart from each other.
+    regions: Vec<Region>,
 }
 
-impl Deref for Mapped {
-    type Target = Map;
+impl Mapped {
+    /// Memory at an address: where it is mapped, and how much of `len` bytes is there in one piece. None if nothing is.
+    #[inline]
+    pub fn piece(&self, address: u64, len: usize) -> Option<(*mut u8, usize)> {
+        let index = self.regions.partition_point(|region| region.base <= address).checked_sub(1)?;
+        let region = &self.regions[index];
+        let into = usize::try_from(address - region.base).ok()?;
+        let there = region.mapped.size().checked_sub(into).filter(|there| *there > 0)?;
+        // SAFETY: inside the region.
+        Some((unsafe { region.mapped.as_ptr().add(into) }, len.min(there)))
+    }
 
-    fn deref(&self) -> &Map {
-        &self.map
+    /// `len` bytes at an address, if all of them are there in one piece.
+    #[inline]
+    pub fn at(&self, address: u64, len: usize) -> Option<*mut u8> {
+        self.piece(address, len).filter(|piece| piece.1 == len).map(|piece| piece.0)
     }
 }
 
 #[derive(Debug, Clone)]
 struct Region {
+    /// What keeps accesses to it from ending the process; goes first.
     guard: Arc<Guard>,
-    mapped: Arc<GuestRegionMmap<()>>,
+    mapped: Arc<MmapRegion<()>>,
     base: u64,
     len: u64,
     /// Where the client itself has it.
@@ -138,22 +145,18 @@ impl ClientMemory {
             return Err(WireError::Malformed("too many regions of memory"));
         }
         self.regions.sort_by_key(|region| region.base);
-        let mapped: Vec<_> = self.regions.iter().map(|region| Arc::clone(&region.mapped)).collect();
-        let guards = self.regions.iter().map(|region| Arc::clone(&region.guard)).collect();
-        let map = match mapped.is_empty() {
-            true => Map::new(),
-            false => Map::from_arc_regions(mapped)
-                .map_err(|_| WireError::Malformed("regions of memory overlap"))?,
-        };
-        self.map = Rc::new(Mapped { guards, map });
+        if self.regions.windows(2).any(|pair| pair[0].base + pair[0].len > pair[1].base) {
+            return Err(WireError::Malformed("regions of memory overlap"));
+        }
+        self.map = Rc::new(Mapped { regions: self.regions.clone() });
         Ok(())
     }
 
     /// From an address of the client's own, as rings are given, to a guest-physical one.
-    pub fn translate(&self, user: u64) -> Result<GuestAddress, WireError> {
+    pub fn translate(&self, user: u64) -> Result<u64, WireError> {
         let find = |region: &Region| {
             let into = user.checked_sub(region.user).filter(|into| *into < region.len)?;
-            Some(GuestAddress(region.base + into))
+            Some(region.base + into)
         };
         self.regions.iter().find_map(find).ok_or(WireError::Malformed("an address outside shared memory"))
     }
@@ -187,8 +190,6 @@ impl Region {
         let mapping = MmapRegion::from_file(FileOffset::new(File::from(fd), offset), size).map_err(cannot)?;
         let guard = Guard::new(mapping.as_ptr(), size)
             .map_err(|_| WireError::Malformed("more memory than can be guarded"))?;
-        let mapped = GuestRegionMmap::new(mapping, GuestAddress(base))
-            .ok_or(WireError::Malformed("memory that is not there"))?;
-        Ok(Self { guard: Arc::new(guard), mapped: Arc::new(mapped), base, len, user })
+        Ok(Self { guard: Arc::new(guard), mapped: Arc::new(mapping), base, len, user })
     }
 }

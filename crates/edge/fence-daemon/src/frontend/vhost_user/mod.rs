@@ -9,6 +9,7 @@ mod chain;
 mod inflight;
 mod memory;
 mod session;
+mod split;
 mod vring;
 mod wire;
 
@@ -19,7 +20,7 @@ use virtbench_fence::{DiskId, Time};
 
 use self::blk::{Device, Parsed, Status, What};
 use self::chain::{Chain, Violation};
-use self::memory::{Map, Mapped};
+use self::memory::Mapped;
 use self::session::{After, Session};
 use self::vring::indirect;
 use self::wire::WireError;
@@ -215,7 +216,12 @@ impl VhostUserBlk {
         heads.clear();
         let inflight = session.inflight.as_ref();
         let mut done = 0;
-        let mut found = session.rings[number].take(&map, inflight, most, &mut heads);
+        let ring = &mut session.rings[number];
+        let mut found = ring.take(inflight, most, &mut heads);
+        if let Some(table) = ring.table() {
+            heads.iter().for_each(|head| table.fetch(*head));
+            heads.iter().for_each(|head| table.fetch_behind(&map, *head));
+        }
         if found.is_ok() {
             for &head in &heads {
                 if let Err(violation) = self.begin(number, head, &map, host) {
@@ -254,7 +260,7 @@ impl VhostUserBlk {
         host: &mut Host<'_>,
     ) -> Result<(), Violation> {
         let Some(session) = &mut self.session else { return Ok(()) };
-        let table = session.rings[number].table();
+        let Some(table) = session.rings[number].table() else { return Ok(()) };
         self.chain.walk(map, table, head, indirect(session.features))?;
         let mut segments = host.segments();
         let Parsed { what, status, written } =
@@ -263,7 +269,10 @@ impl VhostUserBlk {
         let taken = Taken { connection: self.connection, ring, head, status, written, _map: Rc::clone(map) };
         let (action, offset_bytes, len_bytes) = match what {
             What::Do { action, offset_bytes, len_bytes } => (action, offset_bytes, len_bytes),
-            What::Answer(status) => return self.answer(&taken, status),
+            What::Answer(status) => {
+                self.answer(&taken, status);
+                return Ok(());
+            }
         };
         let memory = if segments.is_empty() {
             Memory::None
@@ -275,22 +284,20 @@ impl VhostUserBlk {
         if host.submit(request, memory).is_err()
             && let Some(taken) = self.release(tag)
         {
-            return self.answer(&taken, Status::IoError);
+            self.answer(&taken, Status::IoError);
         }
         Ok(())
     }
 
     /// Gives a request back to its ring.
     #[inline]
-    fn answer(&mut self, taken: &Taken, status: Status) -> Result<(), Violation> {
-        let Some(session) = &mut self.session else { return Ok(()) };
+    fn answer(&mut self, taken: &Taken, status: Status) {
+        let Some(session) = &mut self.session else { return };
         // SAFETY: a byte of the memory that `_map` keeps mapped.
         unsafe { taken.status.write_volatile(status as u8) };
         let written = if status == Status::Ok { taken.written } else { 1 };
         // The ring lies where it does now, which need not be where the request was found.
-        let map = Rc::clone(session.memory.map());
-        let inflight = session.inflight.as_ref();
-        session.rings[usize::from(taken.ring)].give(&map, inflight, taken.head, written)
+        session.rings[usize::from(taken.ring)].give(session.inflight.as_ref(), taken.head, written);
     }
 
     #[allow(clippy::cast_possible_truncation)] // bounded by the requests of a disk
@@ -309,19 +316,10 @@ impl VhostUserBlk {
         Some(taken)
     }
 
-    /// Something for each running ring; what goes wrong stops that ring.
-    fn each_ring(&mut self, mut act: impl FnMut(&mut vring::Vring, &Map) -> Result<(), Violation>) {
-        let rings = self.session.as_ref().map_or(0, |session| session.rings.len());
-        for number in 0..rings {
-            let Some(session) = &mut self.session else { return };
-            let ring = &mut session.rings[number];
-            if !ring.is_sound() {
-                continue;
-            }
-            if let Err(violation) = act(ring, session.memory.map()) {
-                self.fail(number, 0, violation);
-            }
-        }
+    /// Its rings that are in use and have said nothing that cannot be.
+    fn sound_rings(&mut self) -> impl Iterator<Item = &mut vring::Vring> {
+        let rings = self.session.as_mut().map(|session| session.rings.iter_mut());
+        rings.into_iter().flatten().filter(|ring| ring.is_sound())
     }
 }
 
@@ -355,7 +353,7 @@ impl FrontEnd for VhostUserBlk {
             return 0;
         }
         if std::mem::take(&mut self.listens) {
-            self.each_ring(vring::Vring::look);
+            self.sound_rings().for_each(|ring| ring.look());
         }
         let rings = self.session.as_ref().map_or(0, |session| session.rings.len());
         (0..rings).map(|number| self.serve(number, host)).sum()
@@ -373,14 +371,12 @@ impl FrontEnd for VhostUserBlk {
             return;
         }
         let status = if done.result.is_ok() { Status::Ok } else { Status::IoError };
-        if let Err(violation) = self.answer(&taken, status) {
-            self.fail(usize::from(taken.ring), 0, violation);
-        }
+        self.answer(&taken, status);
     }
 
     #[inline]
     fn settle(&mut self, host: &mut Host<'_>) {
-        self.each_ring(vring::Vring::tell);
+        self.sound_rings().for_each(vring::Vring::tell);
         if self.session.as_mut().is_some_and(Session::has_lost_memory) {
             return self.close(host, &WireError::Malformed("it took memory away that it shares"));
         }
@@ -394,12 +390,9 @@ impl FrontEnd for VhostUserBlk {
             return false;
         }
         self.listens = true;
-        let mut more = false;
-        self.each_ring(|ring, map| {
-            more |= ring.is_running() && ring.listen(map)? && ring.has_room();
-            Ok(())
-        });
-        more
+        // Each of them is asked to tell.
+        self.sound_rings()
+            .fold(false, |more, ring| more | (ring.is_running() && ring.listen() && ring.has_room()))
     }
 
     fn next_deadline(&self) -> Option<Time> {

@@ -2,18 +2,14 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{Ordering, fence};
 
-use virtio_bindings::virtio_ring::{
-    VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC, VRING_AVAIL_F_NO_INTERRUPT,
-};
-use virtio_queue::{Queue, QueueOwnedT, QueueT};
-use vm_memory::{Bytes, GuestAddress};
+use virtio_bindings::virtio_ring::{VIRTIO_RING_F_EVENT_IDX, VIRTIO_RING_F_INDIRECT_DESC};
 
 use super::blk::bit;
-use super::chain::{TableAt, Violation};
+use super::chain::{Table, Violation};
 use super::inflight::Inflight;
-use super::memory::{ClientMemory, Map};
+use super::memory::ClientMemory;
+use super::split::{Parts, Split};
 use super::wire::WireError;
 use crate::ring::WatchId;
 
@@ -35,7 +31,9 @@ pub struct Addresses {
 #[derive(Debug)]
 pub struct Vring {
     number: u16,
-    queue: Queue,
+    size: u16,
+    /// Once it has been started, and until it is stopped.
+    split: Option<Split>,
     addresses: Option<Addresses>,
     /// Where the client says that we stopped.
     base: u16,
@@ -59,11 +57,10 @@ pub struct Vring {
 impl Vring {
     /// A ring that has not been set up.
     pub fn new(number: u16) -> Self {
-        // 1024 is a size that there can be, which the default is not.
-        let queue = Queue::new(MOST_DESCRIPTORS).unwrap_or_default();
         Self {
             number,
-            queue,
+            size: MOST_DESCRIPTORS,
+            split: None,
             addresses: None,
             base: 0,
             kick: None,
@@ -81,13 +78,22 @@ impl Vring {
     /// Whom to tell. The client is told once without need: what was done before it could be told counts too.
     pub fn set_call(&mut self, call: Option<OwnedFd>) {
         self.call = call;
-        self.untold = true;
+        self.tell_anyway();
     }
 
-    /// Its number of descriptors.
+    fn tell_anyway(&mut self) {
+        self.untold = true;
+        if let Some(split) = &mut self.split {
+            split.tell_anyway();
+        }
+    }
+
+    /// Its number of descriptors: a power of two.
     pub fn set_size(&mut self, size: u32) -> Result<(), WireError> {
-        let size = u16::try_from(size).map_err(|_| WireError::Malformed("a ring of that size"))?;
-        self.queue.try_set_size(size).map_err(|_| WireError::Malformed("a ring of that size"))
+        let size =
+            u16::try_from(size).ok().filter(|size| size.is_power_of_two() && *size <= MOST_DESCRIPTORS);
+        self.size = size.ok_or(WireError::Malformed("a ring of that size"))?;
+        Ok(())
     }
 
     /// Where it goes on.
@@ -102,32 +108,35 @@ impl Vring {
         self.relocate(memory)
     }
 
+    fn parts(&self, memory: &ClientMemory) -> Result<Option<Parts>, WireError> {
+        let Some(Addresses { descriptors, used, available }) = self.addresses else { return Ok(None) };
+        let descriptors = memory.translate(descriptors)?;
+        let (available, used) = (memory.translate(available)?, memory.translate(used)?);
+        Ok(Some(Parts { descriptors, available, used }))
+    }
+
     /// Looks its addresses up again, because the memory has changed.
     pub fn relocate(&mut self, memory: &ClientMemory) -> Result<(), WireError> {
-        let Some(Addresses { descriptors, used, available }) = self.addresses else { return Ok(()) };
-        let wrong = |_| WireError::Malformed("a ring that is not aligned");
-        self.queue.try_set_desc_table_address(memory.translate(descriptors)?).map_err(wrong)?;
-        self.queue.try_set_avail_ring_address(memory.translate(available)?).map_err(wrong)?;
-        self.queue.try_set_used_ring_address(memory.translate(used)?).map_err(wrong)?;
-        if self.queue.ready() && !self.queue.is_valid(&***memory.map()) {
-            return Err(WireError::Malformed("a ring outside shared memory"));
+        if let (Some(parts), Some(split)) = (self.parts(memory)?, &self.split) {
+            self.split = Some(split.moved(memory.map(), parts).map_err(|_| OUTSIDE)?);
         }
         Ok(())
     }
 
     /// Whether requests are taken from it.
-    pub fn is_running(&self) -> bool {
-        self.queue.ready() && self.enabled && !self.broken
+    #[inline]
+    pub const fn is_running(&self) -> bool {
+        self.split.is_some() && self.enabled && !self.broken
     }
 
     /// Whether it has been started and not stopped.
-    pub fn is_started(&self) -> bool {
-        self.queue.ready()
+    pub const fn is_started(&self) -> bool {
+        self.split.is_some()
     }
 
     /// Whether it has been started, and has said nothing that cannot be.
-    pub fn is_sound(&self) -> bool {
-        self.queue.ready() && !self.broken
+    pub const fn is_sound(&self) -> bool {
+        self.split.is_some() && !self.broken
     }
 
     /// Clients that know the protocol's features say when it may be used.
@@ -142,40 +151,29 @@ impl Vring {
         features: u64,
         inflight: Option<&Inflight>,
     ) -> Result<(), WireError> {
-        if self.addresses.is_none() {
-            return Err(WireError::Malformed("a ring without addresses"));
-        }
-        self.relocate(memory)?;
-        self.queue.set_event_idx(features & bit(VIRTIO_RING_F_EVENT_IDX) != 0);
-        self.queue.set_ready(true);
-        let map = &***memory.map();
-        let outside = || WireError::Malformed("a ring outside shared memory");
-        if !self.queue.is_valid(map) {
-            self.queue.set_ready(false);
-            return Err(outside());
-        }
-        let used = self.queue.used_idx(map, Ordering::Acquire).map_err(|_| outside())?.0;
-        self.queue.set_next_used(used);
-        self.queue.set_next_avail(self.base);
+        let parts = self.parts(memory)?.ok_or(WireError::Malformed("a ring without addresses"))?;
+        let event_idx = features & bit(VIRTIO_RING_F_EVENT_IDX) != 0;
+        let mut split = Split::new(memory.map(), parts, self.size, event_idx).map_err(|_| OUTSIDE)?;
+        split.set_next_available(self.base);
         self.again.clear();
         if let Some(inflight) = inflight {
-            let left = inflight.begin(self.number, self.queue.size(), used)?;
+            let left = inflight.begin(self.number, self.size, split.next_used())?;
             let count = u16::try_from(left.heads.len()).unwrap_or(u16::MAX);
-            self.queue.set_next_avail(used.wrapping_add(count));
+            split.set_next_available(split.next_used().wrapping_add(count));
             self.counter = left.next_counter;
             self.again.extend(left.heads);
         }
+        self.split = Some(split);
         // Whatever the driver waited for when its server went away, it looks again.
-        self.untold = true;
+        self.tell_anyway();
         self.broken = false;
         Ok(())
     }
 
     /// Ends; gives where.
     pub fn stop(&mut self) -> u16 {
-        if self.queue.ready() {
-            self.queue.set_ready(false);
-            self.base = self.queue.next_avail();
+        if let Some(split) = self.split.take() {
+            self.base = split.next_available();
         }
         self.base
     }
@@ -193,12 +191,12 @@ impl Vring {
     #[inline]
     pub fn take(
         &mut self,
-        map: &Map,
         inflight: Option<&Inflight>,
         most: usize,
         heads: &mut Vec<u16>,
     ) -> Result<(), Violation> {
-        let most = most.min(usize::from(self.queue.size()).saturating_sub(self.taken as usize));
+        let Some(split) = &mut self.split else { return Ok(()) };
+        let most = most.min(usize::from(split.size()).saturating_sub(self.taken as usize));
         let begin = heads.len();
         while heads.len() - begin < most
             && let Some(head) = self.again.pop_front()
@@ -207,15 +205,11 @@ impl Vring {
         }
         let known = heads.len() - begin;
         if known < most {
-            let available = self.queue.iter(map).map_err(|error| match error {
-                virtio_queue::Error::InvalidAvailRingIndex => Violation::Overfull,
-                _ => Violation::Ring,
-            })?;
-            heads.extend(available.take(most - known).map(|chain| chain.head_index()));
+            split.take(most - known, heads)?;
         }
         if let Some(inflight) = inflight {
             for &head in &heads[begin + known..] {
-                if head >= self.queue.size() {
+                if head >= split.size() {
                     return Err(Violation::Index(head));
                 }
                 inflight.take(self.number, head, self.counter);
@@ -226,70 +220,57 @@ impl Vring {
         Ok(())
     }
 
-    /// Gives a head back.
+    /// Gives a head back. The client may not see it before it is [told](Self::tell).
     #[inline]
-    pub fn give(
-        &mut self,
-        map: &Map,
-        inflight: Option<&Inflight>,
-        head: u16,
-        written: u32,
-    ) -> Result<(), Violation> {
+    pub fn give(&mut self, inflight: Option<&Inflight>, head: u16, written: u32) {
+        let Some(split) = &mut self.split else { return };
         self.taken = self.taken.saturating_sub(1);
-        if let Some(inflight) = inflight {
-            inflight.about_to_give(self.number, head);
-        }
-        self.queue.add_used(map, head, written).map_err(|_| Violation::Ring)?;
-        if let Some(inflight) = inflight {
-            inflight.gave(self.number, head, self.queue.next_used());
-        }
         self.untold = true;
-        Ok(())
+        let Some(inflight) = inflight else { return split.give(head, written) };
+        // One at a time, as what is under way says which was the last.
+        inflight.about_to_give(self.number, head);
+        split.give(head, written);
+        split.show();
+        inflight.gave(self.number, head, split.next_used());
     }
 
-    /// Tells the client what was used, if it wants to know.
+    /// Shows the client what was used, and tells it if it wants to know.
     #[inline]
-    pub fn tell(&mut self, map: &Map) -> Result<(), Violation> {
+    pub fn tell(&mut self) {
         if !std::mem::take(&mut self.untold) {
-            return Ok(());
+            return;
         }
-        let wants = if self.queue.event_idx_enabled() {
-            self.queue.needs_notification(map).map_err(|_| Violation::Ring)?
-        } else {
-            fence(Ordering::SeqCst);
-            let flags: u16 = map
-                .load(GuestAddress(self.queue.avail_ring()), Ordering::Relaxed)
-                .map_err(|_| Violation::Ring)?;
-            u32::from(u16::from_le(flags)) & VRING_AVAIL_F_NO_INTERRUPT == 0
-        };
-        if let (true, Some(call)) = (wants, &self.call) {
+        let Some(split) = &mut self.split else { return };
+        split.show();
+        if let (true, Some(call)) = (split.wants_to_know(), &self.call) {
             tell(call);
         }
-        Ok(())
     }
 
     /// The client need not tell us of new requests: we look.
     #[inline]
-    pub fn look(&mut self, map: &Map) -> Result<(), Violation> {
-        self.queue.disable_notification(map).map_err(|_| Violation::Ring)
+    pub fn look(&self) {
+        self.split.iter().for_each(Split::look);
     }
 
     /// The client is to tell us. True if there is something already.
-    pub fn listen(&mut self, map: &Map) -> Result<bool, Violation> {
-        Ok(self.queue.enable_notification(map).map_err(|_| Violation::Ring)? || !self.again.is_empty())
+    pub fn listen(&self) -> bool {
+        self.split.as_ref().is_some_and(Split::listen) || !self.again.is_empty()
     }
 
     /// Whether more may be taken from it: a ring has no more under way than it has places.
     pub fn has_room(&self) -> bool {
-        self.taken < u32::from(self.queue.size())
+        self.taken < u32::from(self.size)
     }
 
-    /// Where its chains are.
+    /// Where its chains are, while it is in use.
     #[inline]
-    pub fn table(&self) -> TableAt {
-        TableAt { address: GuestAddress(self.queue.desc_table()), size: self.queue.size() }
+    pub fn table(&self) -> Option<Table> {
+        self.split.as_ref().map(Split::table)
     }
 }
+
+const OUTSIDE: WireError = WireError::Malformed("a ring that is not aligned, or outside shared memory");
 
 /// Whether chains may lead to tables elsewhere.
 pub const fn indirect(features: u64) -> bool {

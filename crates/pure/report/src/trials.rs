@@ -240,7 +240,7 @@ mod tests {
         };
         let text = trials_markdown(&[trial(1, 120.0), trial(2, 90.0)]);
         assert!(
-            text.contains("| db, tps | 2 | 1000 | 105 | 90 to 120 | 100 | 100 to 100 | +5 % | 15 % |"),
+            text.contains("| db, tps | 2 | 1,000 | 105 | 90.0 to 120 | 100 | 100 to 100 | +5 % | 15 % |"),
             "{text}"
         );
         assert!(text.contains("| **mean absolute error** | 2 | | | | | | | **15 %** |"), "{text}");

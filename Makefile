@@ -40,7 +40,7 @@ profile: setup-bench build
 	mv target/profile.txt docs/profile.txt
 
 check-predictions: setup-predictions build
-	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --out out/predictions
+	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions
 
 # A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The table for
 # docs/deviation.md is out/deviation/table.md.

@@ -21,7 +21,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("nbd", &["units"]),
     ("fence-daemon", &["fence", "fence-sim", "nbd", "units", "workload"]),
     ("counters", &["record"]),
-    ("engine", &["nbd", "units", "workload", "record"]),
+    ("engine", &["counters", "nbd", "units", "workload", "record"]),
     ("files", &["engine", "units", "workload"]),
     ("classics", &["counters", "engine", "files", "record", "units", "workload"]),
     ("agent", &["classics", "engine", "record", "workload"]),

@@ -7,6 +7,7 @@
 mod kind;
 mod look;
 mod tracefs;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,6 +19,7 @@ use thiserror::Error;
 pub use kind::{COUNT_KINDS, CountKind};
 pub use look::{Look, machine_cpu_ns};
 pub use tracefs::tracefs;
+pub use usage::{process_cpu_ns, thread_cpu_ns};
 
 /// The most processors that are counted on.
 const MOST_PROCESSORS: i32 = 1024;

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use virtbench_record::Footprint;
 
-use crate::{Counters, LeaveOut};
+use crate::{Counters, LeaveOut, thread_cpu_ns};
 
 /// A machine that is looked at, from its beginning on.
 #[derive(Debug)]
@@ -64,16 +64,4 @@ pub fn machine_cpu_ns() -> Option<[u64; 2]> {
     let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|n| *n > 0)?;
     let ns = 1_000_000_000 / per_second;
     Some([sum(&[0, 1]) * ns, sum(&[2, 5, 6]) * ns])
-}
-
-/// User and system time of the calling thread, in nanoseconds.
-fn thread_cpu_ns() -> [u64; 2] {
-    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage fills the struct it is given; zeroed is valid for it should it fail.
-    let usage = unsafe {
-        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .map(|time| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
 }

@@ -1,6 +1,6 @@
 //! What the load generator itself costs.
 
-use std::mem::MaybeUninit;
+use virtbench_counters::thread_cpu_ns;
 
 /// CPU time of the calling thread from the begin of measuring.
 pub(crate) struct CpuMeter {
@@ -27,27 +27,4 @@ impl CpuMeter {
         let now = thread_cpu_ns();
         self.at_begin.map_or([0, 0], |then| [now[0].saturating_sub(then[0]), now[1].saturating_sub(then[1])])
     }
-}
-
-/// User and system time of the calling thread, in nanoseconds.
-#[must_use]
-pub fn thread_cpu_ns() -> [u64; 2] {
-    cpu_ns(libc::RUSAGE_THREAD)
-}
-
-/// CPU time of this process, in nanoseconds: user and system.
-#[must_use]
-pub fn process_cpu_ns() -> [u64; 2] {
-    cpu_ns(libc::RUSAGE_SELF)
-}
-
-fn cpu_ns(who: libc::c_int) -> [u64; 2] {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage fills the struct it is given; zeroed is valid for it should it fail.
-    let usage = unsafe {
-        libc::getrusage(who, usage.as_mut_ptr());
-        usage.assume_init()
-    };
-    [usage.ru_utime, usage.ru_stime]
-        .map(|time| time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_usec.unsigned_abs() * 1_000)
 }

@@ -34,10 +34,10 @@ mod worker;
 
 pub use buffers::Buffers;
 pub use clock::monotonic_ns;
-pub use cpu::{process_cpu_ns, thread_cpu_ns};
 pub use live::{LIVE_BUCKETS, LiveSample};
 pub use run::{Control, EngineError, Verified, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
 pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]
 pub use vhost_user::VhostUserError;
+pub use virtbench_counters::{process_cpu_ns, thread_cpu_ns};

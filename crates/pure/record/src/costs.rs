@@ -7,7 +7,7 @@ use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
 
 /// Version of the format.
-pub const COSTS_FORMAT: u32 = 2;
+pub const COSTS_FORMAT: u32 = 3;
 
 /// What a piece of work is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +54,9 @@ pub struct Costs {
     pub vcpus: u32,
     /// The pieces.
     pub costs: Vec<Cost>,
+    /// Pieces of user code, each in as many threads as the subject has processors; times are those of one thread.
+    #[serde(default)]
+    pub crowded: Vec<Cost>,
     /// Reference applications.
     #[serde(default)]
     pub references: Vec<Reference>,
@@ -81,6 +84,9 @@ pub struct Reference {
     pub reference: ReferenceRun,
     /// On the subject.
     pub subject: ReferenceRun,
+    /// What it asked the reference's kernel for, in a run of its own: counting slows it down.
+    #[serde(default)]
+    pub counted: Option<Footprint>,
 }
 
 /// Costs that cannot be.
@@ -107,7 +113,7 @@ impl Costs {
         if self.vcpus == 0 {
             return refuse("vcpus", "there must be one".into());
         }
-        for cost in &self.costs {
+        for cost in self.costs.iter().chain(&self.crowded) {
             for time_ns in [cost.reference_ns, cost.subject_ns] {
                 if !(time_ns.is_finite() && time_ns > 0.0) {
                     return refuse(&cost.name, format!("{time_ns} ns is no time"));

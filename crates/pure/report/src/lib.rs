@@ -32,7 +32,7 @@ pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use set_rows::sets_csv;
 pub use takeaway::{Takeaway, sets_takeaway, takeaway};
-pub use trials::{trials_csv, trials_html, trials_takeaway};
+pub use trials::{trials_csv, trials_html, trials_markdown, trials_takeaway};
 
 /// The report of a run of points as one HTML file; `histograms` as for [`native_vs_vm_html`].
 #[must_use]

@@ -178,3 +178,72 @@ pub fn trials_csv(trials: &[Trial]) -> String {
     }
     text
 }
+
+/// Both tables for a document, in Markdown: case by case, means over trials, and how often intervals held the truth.
+#[must_use]
+pub fn trials_markdown(trials: &[Trial]) -> String {
+    let mut text = String::from(
+        "| case | trials | native | predicted | 95 % interval | in the VM | from to | error | mean size of error |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for case in by_case(trials) {
+        let [reference, predicted, truth] = case.capacities().map(significant);
+        let last = |end: usize| {
+            let all = case.trials.iter().filter_map(|trial| Some(trial.intervals.last()?[end]));
+            significant(all.sum::<f64>() / case.trials.len() as f64)
+        };
+        let truths = case.trials.iter().map(|trial| trial.truth);
+        let (least, most) = (truths.clone().fold(f64::INFINITY, f64::min), truths.fold(0.0, f64::max));
+        let _ = writeln!(
+            text,
+            "| {}, {} | {} | {reference} | {predicted} | {} to {} | {truth} | {} to {} | {:+.0} % | {:.0} % |",
+            case.name(),
+            case.trials[0].capacity_name,
+            case.trials.len(),
+            last(0),
+            last(1),
+            significant(least),
+            significant(most),
+            case.error_percent(),
+            case.absolute_error_percent()
+        );
+    }
+    let _ = writeln!(
+        text,
+        "| **mean absolute error** | {} | | | | | | | **{:.0} %** |\n\n| stated | held the truth |\n|---|---|",
+        trials.len(),
+        mean_absolute_error_percent(trials)
+    );
+    for (confidence, share) in coverage(trials) {
+        let _ = writeln!(text, "| {:.0} % | {:.0} % |", 100.0 * confidence, 100.0 * share);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_document_s_table_has_means_over_trials_and_what_intervals_held() {
+        let trial = |trial: u32, predicted: f64| Trial {
+            case: "db".into(),
+            trial,
+            capacity_name: "tps".into(),
+            reference: 1000.0,
+            predicted,
+            truth: 100.0,
+            intervals: vec![[predicted - 15.0, predicted + 15.0]; 6],
+            bottleneck: String::new(),
+            machine_percent: None,
+            reference_percent: None,
+        };
+        let text = trials_markdown(&[trial(1, 120.0), trial(2, 90.0)]);
+        assert!(
+            text.contains("| db, tps | 2 | 1,000 | 105 | 90.0 to 120 | 100 | 100 to 100 | +5 % | 15 % |"),
+            "{text}"
+        );
+        assert!(text.contains("| **mean absolute error** | 2 | | | | | | | **15 %** |"), "{text}");
+        assert!(text.contains("| 95 % | 50 % |"), "{text}");
+    }
+}

@@ -34,6 +34,10 @@ pub struct PredictionsArgs {
     /// How often each is tried
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
+    /// How often each is run in a trial, on either side; the run in the middle counts. One more comes before it natively,
+    /// to warm up and to count what it asks the kernel for
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub runs: u32,
     /// Only these cases; may be repeated
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use virtbench_lab::host_facts;
-use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, WorkloadOutcome};
+use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, Reference, ReferenceRun, WorkloadOutcome};
 use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, parse_workload};
 
 use crate::args::costs::CostsArgs;
@@ -18,10 +18,14 @@ use crate::there::There;
 
 /// The two suites. Kernels run for so long that those of a slow guest are repeated often enough.
 const SUITES: [&str; 2] = ["cpu:threads=1,kernel=300ms,runs=1", "system:kernel=400ms,runs=2"];
+/// How long a computation takes where every processor of the VM has one.
+const CROWDED: &str = "200ms";
 /// Bytes of a copying piece.
 const COPY_BYTES: f64 = 65_536.0;
 /// Less than this is no wait, but the grain of the kernel's accounts.
 const LEAST_WAIT_NS: f64 = 1_000.0;
+/// Processor time of a run below this is within the grain of the kernel's accounts, in nanoseconds.
+const GRAIN_NS: u64 = 100_000_000;
 /// The largest file of costs, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -62,10 +66,12 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Costs, Failure> {
     let folder = there.target_dir.clone().unwrap_or(here);
     let mut native = There::native(folder.clone())?;
     let reference = suites(&mut native)?;
+    let reference_crowded = crowd(&mut native, vcpus)?;
     native.end();
     let mut vm = There::boot(there, vcpus, &[], None)?;
     let accelerator = vm.accelerator().unwrap_or_default();
     let subject = suites(&mut vm);
+    let subject_crowded = crowd(&mut vm, vcpus);
     vm.end();
     let costs = Costs {
         costs_format: COSTS_FORMAT,
@@ -74,6 +80,7 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Costs, Failure> {
         accelerator,
         vcpus,
         costs: pieces(&reference, &subject?),
+        crowded: user(&reference_crowded, &subject_crowded?, f64::from(vcpus)),
         references: references::measure(there, vcpus)?,
     };
     costs.check().map_err(|error| Failure::new(Kind::Measured, error))?;
@@ -88,6 +95,24 @@ fn suites(machine: &mut There) -> Result<[WorkloadOutcome; 2], Failure> {
     Ok([run(SUITES[0])?, run(SUITES[1])?])
 }
 
+/// The computations in so many threads.
+fn crowd(machine: &mut There, threads: u32) -> Result<WorkloadOutcome, Failure> {
+    let text = format!("cpu:threads={threads},kernel={CROWDED},runs=1");
+    let spec: WorkloadSpec = parse_workload(&text).map_err(|error| Failure::new(Kind::Other, error))?;
+    Ok(machine.run(spec)?.outcome)
+}
+
+/// Times of the computations, those of one thread of so many.
+fn user(reference: &WorkloadOutcome, subject: &WorkloadOutcome, threads: f64) -> Vec<Cost> {
+    let time = |outcome: &WorkloadOutcome, name: &str| Some(threads * 60e9 / outcome.metric(name)?.mean);
+    let cost = |kernel: CpuKernel| {
+        let name = kernel.name();
+        let (reference_ns, subject_ns) = (time(reference, name)?, time(subject, name)?);
+        Some(Cost { name: name.to_owned(), part: CostPart::User, reference_ns, subject_ns })
+    };
+    CpuKernel::ALL.into_iter().filter_map(cost).collect()
+}
+
 /// Piece by piece the times on both sides; one that a side did not finish is left out.
 fn pieces(reference: &[WorkloadOutcome; 2], subject: &[WorkloadOutcome; 2]) -> Vec<Cost> {
     let mean = |outcome: &WorkloadOutcome, name: &str| outcome.metric(name).map(|metric| metric.mean);
@@ -97,10 +122,7 @@ fn pieces(reference: &[WorkloadOutcome; 2], subject: &[WorkloadOutcome; 2]) -> V
     let cost = |name: &str, part, times: Option<(f64, f64)>| {
         times.map(|(reference_ns, subject_ns)| Cost { name: name.to_owned(), part, reference_ns, subject_ns })
     };
-    let user = CpuKernel::ALL.into_iter().filter_map(|kernel| {
-        let name = kernel.name();
-        cost(name, CostPart::User, both(0, &|outcome| mean(outcome, name).map(|rate| 60e9 / rate)))
-    });
+    let user = user(&reference[0], &subject[0], 1.0).into_iter();
     let system = SystemKernel::ALL.into_iter().filter_map(|kernel| {
         let name = kernel.name();
         let cpu = format!("{name} cpu");
@@ -133,5 +155,49 @@ fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
         let factor = subject_ns / reference_ns;
         writeln!(out, "{name:<14}{part:<8}{reference_ns:>14.2}{subject_ns:>14.2}{factor:>9.2}")?;
     }
+    if !costs.crowded.is_empty() {
+        writeln!(out, "\n{:<36}{:>14}{:>14}", "slower with every processor busy", "native", "vm")?;
+    }
+    for many in &costs.crowded {
+        let Some(alone) = costs.costs.iter().find(|cost| cost.part == many.part && cost.name == many.name)
+        else {
+            continue;
+        };
+        let slower = [many.reference_ns / alone.reference_ns, many.subject_ns / alone.subject_ns];
+        writeln!(out, "{:<36}{:>14.2}{:>14.2}", many.name, slower[0], slower[1])?;
+    }
+    references_table(out, &costs.references)?;
     writeln!(out, "{}, {} vCPUs, {}", costs.accelerator, costs.vcpus, costs.adapter)
+}
+
+/// Reference applications: how often a second, and what user code and kernel code of one take longer in the VM.
+fn references_table(out: &mut impl Write, references: &[Reference]) -> io::Result<()> {
+    if references.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n{:<14}{:>8}{:>14}{:>14}{:>9}{:>9}{:>9}{:>9}",
+        "reference", "workers", "native, /s", "vm, /s", "factor", "user", "kernel", "counted"
+    )?;
+    for Reference { name, workers, reference, subject, counted } in references {
+        let factor = |mode: usize| {
+            let each = |run: &ReferenceRun| {
+                run.footprint.cpu_ns[mode] as f64 / (run.footprint.elapsed_ns as f64 * run.per_second)
+            };
+            let known = [reference, subject].iter().all(|run| run.footprint.cpu_ns[mode] >= GRAIN_NS);
+            if known { format!("{:.2}", each(subject) / each(reference)) } else { "-".to_owned() }
+        };
+        writeln!(
+            out,
+            "{name:<14}{workers:>8}{:>14.1}{:>14.1}{:>9.2}{:>9}{:>9}{:>9}",
+            reference.per_second,
+            subject.per_second,
+            reference.per_second / subject.per_second,
+            factor(0),
+            factor(1),
+            if counted.is_some() { "yes" } else { "no" }
+        )?;
+    }
+    Ok(())
 }

@@ -46,7 +46,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     prediction.cautions.extend(costs_cautions(args, &profile, costs.as_ref())?);
     let verified = if args.verify.verify {
         let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
-        let verified = verify::verify(&profile, &args.there, &args.verify, vcpus)?;
+        let verified = verify::verify(&profile, &args.there, &args.verify, vcpus, 1)?;
         if let Some([user, system]) = verified.machine_percent {
             prediction.cautions.push(format!(
                 "While it ran the VM spent {user:.0} % of one processor in user code and {system:.0} % in its kernel."

@@ -55,32 +55,24 @@ struct Runnable {
 
 /// Runs all of them on both sides. One that fails on either is left out, with a word on stderr.
 pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure> {
-    let text = match &there.references {
-        Some(path) => fs::read_to_string(path)
-            .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))?,
-        None => REFERENCES.to_owned(),
-    };
-    let file: References = toml::from_str(&text)
-        .map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))?;
+    let file = read(there)?;
     let runnable = runnable(&file)?;
-    let parent = there.target_dir.clone().map_or_else(std::env::current_dir, Ok)?;
-    let folder = Folder::new(&parent, &file.prepare)?;
-    let mut native = There::native(folder.0.clone())?;
-    let reference: Vec<_> = runnable.iter().map(|one| run(&mut native, one, 0)).collect();
-    native.end();
-    fs::remove_dir_all(&folder.0)?;
+    let parent = parent(there)?;
+    let reference = native(&parent, &file, &runnable, false)?;
+    let counted = native(&parent, &file, &runnable, true)?;
     let folder = Folder::new(&parent, &file.prepare)?;
     let mut vm = There::boot(there, vcpus, &carried(&file)?, Some(&folder.0))?;
-    let subject: Vec<_> = runnable.iter().map(|one| run(&mut vm, one, 1)).collect();
+    let subject: Vec<_> = runnable.iter().map(|one| run(&mut vm, one, 1, false)).collect();
     vm.end();
     let mut references = Vec::new();
-    for (one, (reference, subject)) in runnable.iter().zip(reference.into_iter().zip(subject)) {
+    for (((one, reference), subject), counted) in runnable.iter().zip(reference).zip(subject).zip(counted) {
         match (reference, subject) {
             (Ok(reference), Ok(subject)) => references.push(Reference {
                 name: one.name.clone(),
                 workers: one.spec.workload.threads(),
                 reference,
                 subject,
+                counted: counted.ok().map(|run| run.footprint).filter(|seen| !seen.counts.is_empty()),
             }),
             (reference, subject) => {
                 let why: Vec<String> = [reference.err(), subject.err()].into_iter().flatten().collect();
@@ -89,6 +81,49 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure>
         }
     }
     Ok(references)
+}
+
+/// Runs them natively once more, in place of what is known of that side: how fast a machine's file system is, changes
+/// within minutes, and an application and those that it is compared with have to have found it the same.
+pub fn renew(there: &ThereArgs, references: &mut [Reference]) -> Result<(), Failure> {
+    let file = read(there)?;
+    let mut runnable = runnable(&file)?;
+    runnable.retain(|one| references.iter().any(|known| known.name == one.name));
+    let again = native(&parent(there)?, &file, &runnable, false)?;
+    for (one, again) in runnable.iter().zip(again) {
+        let known = references.iter_mut().find(|known| known.name == one.name);
+        if let (Some(known), Ok(again)) = (known, again) {
+            known.reference = again;
+        }
+    }
+    Ok(())
+}
+
+fn read(there: &ThereArgs) -> Result<References, Failure> {
+    let text = match &there.references {
+        Some(path) => fs::read_to_string(path)
+            .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))?,
+        None => REFERENCES.to_owned(),
+    };
+    toml::from_str(&text).map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))
+}
+
+fn parent(there: &ThereArgs) -> Result<PathBuf, Failure> {
+    Ok(there.target_dir.clone().map_or_else(std::env::current_dir, Ok)?)
+}
+
+/// All of them on this host, with what the kernel is asked for counted or not.
+fn native(
+    parent: &Path,
+    file: &References,
+    runnable: &[Runnable],
+    count: bool,
+) -> Result<Vec<Result<ReferenceRun, String>>, Failure> {
+    let folder = Folder::new(parent, &file.prepare)?;
+    let mut machine = There::native(folder.0.clone())?;
+    let runs = runnable.iter().map(|one| run(&mut machine, one, 0, count)).collect();
+    machine.end();
+    Ok(runs)
 }
 
 fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
@@ -122,8 +157,8 @@ fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
 }
 
 /// Runs one on one side; 0 is the reference.
-fn run(machine: &mut There, one: &Runnable, side: usize) -> Result<ReferenceRun, String> {
-    let mut spec = WorkloadSpec { runs: 1, ..one.spec.clone() };
+fn run(machine: &mut There, one: &Runnable, side: usize, count: bool) -> Result<ReferenceRun, String> {
+    let mut spec = WorkloadSpec { runs: 1, count, ..one.spec.clone() };
     match &mut spec.workload {
         Workload::Files(files) => files.run_ns = RUN_NS[side],
         Workload::Command(_) => spec.runs = RUNS[side],

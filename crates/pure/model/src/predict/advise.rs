@@ -5,7 +5,7 @@ use virtbench_record::ModelRuns;
 use super::latency::{LatencyPrediction, Rounding, latency_model};
 use super::queueing::{Fitted, Outcome, Subject};
 use super::ratio::RatioPrediction;
-use super::scaling::Scaled;
+use super::scaling::{KernelFrom, Scaled};
 use super::{Breakdown, ComputeCost, Part, Prediction, WhatIf};
 
 /// A change that helps less than this share is not worth a line.
@@ -84,18 +84,34 @@ fn growth([before, after]: &[Breakdown; 2]) -> (Part, f64) {
 
 /// Completes a prediction by the parts of the work.
 pub(super) fn of_scaling(prediction: &mut Prediction, found: Scaled) {
-    let Scaled { draws, breakdown, busy, factors, .. } = found;
+    let Scaled { draws, breakdown, busy, factors, kernel_spread, kernel_from, .. } = found;
     let (part, ms) = growth(&breakdown);
     prediction.bottleneck = format!(
         "processors {:.0} % busy; {} grows most, by {ms:.0} ms a second of work; the VM takes {:.1} times as long \
-         for user code, {:.1} for kernel code, {:.1} for copying, {:.1} for waiting",
+         for user code, {:.1} for kernel code{}, {:.1} for waiting",
         100.0 * busy,
         part.name(),
         factors.user,
         factors.system,
-        factors.copy,
+        match kernel_from {
+            KernelFrom::Alike(..) => String::new(),
+            KernelFrom::Pieces | KernelFrom::References => format!(", {:.1} for copying", factors.copy),
+        },
         factors.wait
     );
+    let spread = format!("another application may be off by a factor of {kernel_spread:.1} either way");
+    prediction.cautions.push(match kernel_from {
+        KernelFrom::Alike(count, nearest) => format!(
+            "The factor of kernel code is from {count} reference applications, mostly {}; left out and predicted \
+             from the others, they are off by a factor of {kernel_spread:.1} either way.",
+            nearest.join(", ")
+        ),
+        KernelFrom::References => format!(
+            "The factor of kernel code is the mean of reference applications; {spread}. A profile with --count \
+             lets those be chosen that ask the kernel for the like."
+        ),
+        KernelFrom::Pieces => format!("The factor of kernel code is from pieces of work; {spread}."),
+    });
     prediction.draws = draws;
     prediction.breakdown = Some(breakdown);
 }

@@ -18,6 +18,7 @@ mod advise;
 pub mod calibrate;
 mod choose;
 pub mod latency;
+mod likeness;
 mod matching;
 pub mod mva;
 pub mod queueing;

@@ -8,14 +8,17 @@
 //! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to the application.
 //!
 //! Kernel code is the exception: a piece that is repeated over and over is hot in every cache, an application's kernel
-//! code is not, and an emulator suffers more from that. So its factor is that of reference applications, where there are
-//! any, with what copying takes left out.
+//! code is not, and an emulator suffers more from that. So its factor is that of reference applications: of those that
+//! ask the kernel for the like ([`super::likeness`]), where that was counted; else their mean, copying left out.
 //!
 //! Several workers share processors. On the reference the waiting is what a closed network of that many
-//! customers needs to be as fast as the application; on the subject the network has the subject's times.
+//! customers needs to be as fast as the application; on the subject the network has the subject's times. Processors that
+//! are busy together slow each other down: by how much, pieces in several threads show. What several workers wait beyond
+//! what the disk takes, they wait for each other (locks): it grows as the time does in which the others hold them.
 
 use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
+use super::likeness::likened;
 use super::mva::{Network, Solved, Station, solve};
 use super::sampling::{SAMPLES, Sample, draws};
 use super::{Breakdown, Part};
@@ -26,14 +29,16 @@ const FEWEST_REFERENCES: usize = 5;
 const LEAST_KERNEL_NS: f64 = 1e8;
 /// Steps of a bisection.
 const STEPS: u32 = 40;
+/// Rounds in which a rate and how busy it makes the subject are made to agree.
+const ROUNDS: u32 = 4;
 
 /// How many times as long a part of the work takes on the subject.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Factor {
+pub(super) struct Factor {
     /// Logarithm of the geometric mean over its pieces.
-    ln: f64,
+    pub ln: f64,
     /// Standard deviation of the logarithms: how far another piece of the kind may be from it.
-    deviation: f64,
+    pub deviation: f64,
 }
 
 impl Factor {
@@ -70,6 +75,28 @@ impl Factor {
     }
 }
 
+/// How many times as long user code takes in as many threads as the subject has processors, on either machine; 1 where
+/// that was not measured.
+fn crowding(costs: &Costs) -> [f64; 2] {
+    let of = |time: fn(&Cost) -> f64| {
+        let both = costs.crowded.iter().filter_map(|many| {
+            let alone = costs.costs.iter().find(|one| one.part == CostPart::User && one.name == many.name)?;
+            Some((time(many) / time(alone)).ln())
+        });
+        let (count, sum) = both.fold((0.0, 0.0), |(count, sum), ln| (count + 1.0, sum + ln));
+        if count > 0.0 { (sum / count).exp() } else { 1.0 }
+    };
+    [of(|cost| cost.reference_ns), of(|cost| cost.subject_ns)]
+}
+
+/// Slowdown with so many of a machine's processors busy: `all` with all, none with one.
+fn crowded(all: f64, busy: f64, processors: f64) -> f64 {
+    if processors <= 1.0 {
+        return 1.0;
+    }
+    1.0 + (all - 1.0) * ((busy - 1.0) / (processors - 1.0)).clamp(0.0, 1.0)
+}
+
 /// Kernel code of an operation without copying, in seconds. `None` where it is less than the accounts can tell, or less
 /// than the copying.
 fn kernel_code_s(run: &ReferenceRun, byte_ns: f64) -> Option<f64> {
@@ -78,6 +105,17 @@ fn kernel_code_s(run: &ReferenceRun, byte_ns: f64) -> Option<f64> {
     let copy_ns = footprint.copied_bytes as f64 * byte_ns;
     let known = all_ns >= LEAST_KERNEL_NS && copy_ns <= all_ns / 2.0 && footprint.elapsed_ns > 0;
     known.then(|| (all_ns - copy_ns) / (footprint.elapsed_ns as f64 * run.per_second))
+}
+
+/// Where kernel code's factor is from.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum KernelFrom {
+    /// Pieces of work.
+    Pieces,
+    /// The mean of reference applications.
+    References,
+    /// Reference applications that ask the kernel for the like: how many there are, and those most alike.
+    Alike(usize, Vec<String>),
 }
 
 /// Factors of all parts.
@@ -93,6 +131,9 @@ pub(super) struct Factors {
 #[derive(Debug, Clone)]
 pub(super) struct Scaling {
     factors: [Factor; 4],
+    kernel_from: KernelFrom,
+    /// Slowdown of each machine's processors when all are busy.
+    crowding: [f64; 2],
     /// Seconds of each in a second of the application's work on the reference.
     user_s: f64,
     system_s: f64,
@@ -101,8 +142,18 @@ pub(super) struct Scaling {
     /// Of the time of the kernel's threads, what the application waits for.
     awaited_s: f64,
     wait_s: f64,
+    /// What workers wait for each other.
+    held_s: f64,
     customers: u32,
     processors: [f64; 2],
+}
+
+/// An application's times on the subject.
+struct There {
+    busy_s: f64,
+    /// With what the kernel's threads compute meanwhile.
+    all_busy_s: f64,
+    wait_s: f64,
 }
 
 /// What comes of it.
@@ -118,6 +169,10 @@ pub(super) struct Scaled {
     pub busy: f64,
     /// The factors.
     pub factors: Factors,
+    /// How far another application's kernel code may be from its factor: standard deviation as a factor.
+    pub kernel_spread: f64,
+    /// Where that is from.
+    pub kernel_from: KernelFrom,
 }
 
 impl Scaling {
@@ -132,32 +187,54 @@ impl Scaling {
         };
         let byte_ns = [mean_ns(|cost| cost.reference_ns), mean_ns(|cost| cost.subject_ns)];
         let copied = profile.copied_bytes_per_second.value().copied().unwrap_or(0.0);
-        let copy_s = (copied * byte_ns[0] / 1e9).min(all_system_s);
         let busy_s = user_s + all_system_s;
         let processors = f64::from(*profile.processors.value().unwrap_or(&1)).max(busy_s);
+        let subject_processors = f64::from(vcpus.unwrap_or(costs.vcpus));
+        let most = crowding(costs);
+        let counts = [processors, f64::from(costs.vcpus)];
+        let alike = profile.footprint.value().and_then(|counted| {
+            likened(costs, counted, &|side, busy| crowded(most[side], busy, counts[side]))
+        });
+        // Where applications are compared, those that copy much are compared with their like.
+        let copy_s = if alike.is_some() { 0.0 } else { (copied * byte_ns[0] / 1e9).min(all_system_s) };
+        let (kernel, kernel_from) = match alike {
+            Some(found) => (found.factor, KernelFrom::Alike(found.references, found.nearest)),
+            None => match Factor::of_references(costs, byte_ns) {
+                Some(factor) => (factor, KernelFrom::References),
+                None => (Factor::of(costs, CostPart::System)?, KernelFrom::Pieces),
+            },
+        };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
         let least = busy_s.ceil().clamp(1.0, 65_536.0) as u32;
         let customers = profile.workers.value().copied().unwrap_or(1).max(least);
         let mut scaling = Self {
             factors: [
                 Factor::of(costs, CostPart::User)?,
-                Factor::of_references(costs, byte_ns).or_else(|| Factor::of(costs, CostPart::System))?,
+                kernel,
                 Factor::of(costs, CostPart::Copy)?,
                 Factor::of(costs, CostPart::Wait)?,
             ],
+            kernel_from,
+            crowding: most,
             user_s,
             system_s: all_system_s - copy_s,
             copy_s,
             threads_s: share(profile.cpu_kernel_threads_percent.value()).unwrap_or(0.0),
             awaited_s: 0.0,
             wait_s: 0.0,
+            held_s: 0.0,
             customers,
-            processors: [processors, f64::from(vcpus.unwrap_or(costs.vcpus))],
+            processors: [processors, subject_processors],
         };
         let wait_s = scaling.fit_wait();
         // Whoever waits for a journal waits while the kernel's threads compute.
         scaling.awaited_s = scaling.threads_s.min(wait_s);
         scaling.wait_s = wait_s - scaling.awaited_s;
+        // Of what is left the disk takes no more than it was busy.
+        if let (true, Some(disk_s)) = (customers > 1, profile.outstanding_mean.value()) {
+            scaling.held_s = (scaling.wait_s - disk_s).max(0.0);
+            scaling.wait_s -= scaling.held_s;
+        }
         Some(scaling)
     }
 
@@ -187,28 +264,51 @@ impl Scaling {
 
     /// The subject's rate as a share of the reference's: what the network does there over what it does
     /// here, and no more than the processors allow with the kernel's own threads counted in.
-    fn ratio(&self, factors: &Factors) -> f64 {
+    fn ratio(&self, factors: &Factors) -> (f64, There) {
+        let here = self.solve(self.busy([1.0; 3]), self.wait_s + self.held_s, self.processors[0]).per_second;
+        let at = |slower: f64| {
+            let there = self.there(factors, slower);
+            let solved = self.solve(there.busy_s, there.wait_s, self.processors[1]).per_second;
+            ((solved / here).min(self.processors[1] / there.all_busy_s.max(1e-12)), there)
+        };
+        let mut found = at(1.0);
+        // How busy the subject is decides how fast it is, and the other way round.
+        for _ in 0..ROUNDS {
+            found = at(self.slower(found.0 * found.1.all_busy_s));
+        }
+        found
+    }
+
+    /// What is added to factors where so many of the subject's processors are busy, over what the reference's times hold.
+    fn slower(&self, busy: f64) -> f64 {
+        let here = self.busy([1.0; 3]) + self.threads_s - self.awaited_s;
+        crowded(self.crowding[1], busy, self.processors[1])
+            / crowded(self.crowding[0], here, self.processors[0])
+    }
+
+    /// The application's times on the subject.
+    fn there(&self, factors: &Factors, slower: f64) -> There {
         let Factors { user, system, copy, wait } = *factors;
-        let busy_s = self.busy([user, system, copy]);
-        let there = self.solve(busy_s, self.wait_s * wait, self.processors[1]).per_second;
-        let here = self.solve(self.busy([1.0; 3]), self.wait_s, self.processors[0]).per_second;
-        let most = self.processors[1] / (busy_s + (self.threads_s - self.awaited_s) * system).max(1e-12);
-        (there / here).min(most)
+        let busy_s = self.busy([user, system, copy]) * slower;
+        let rest_s = (self.threads_s - self.awaited_s) * system * slower;
+        let disk_s = self.wait_s * wait;
+        let held = (busy_s + disk_s) / (self.busy([1.0; 3]) + self.wait_s).max(1e-12);
+        There { busy_s, all_busy_s: busy_s + rest_s, wait_s: disk_s + self.held_s * held }
     }
 
     pub(super) fn predict(&self, seed: u64) -> Scaled {
         let [user, system, copy, wait] = self.factors;
         let factors =
             Factors { user: user.mean(), system: system.mean(), copy: copy.mean(), wait: wait.mean() };
-        let ratio = self.ratio(&factors);
+        let (ratio, times) = self.ratio(&factors);
         let draws = draws(SAMPLES, seed, |sample| {
             let [user, system, copy, wait] = self.factors.map(|factor| factor.drawn(sample));
-            Some(self.ratio(&Factors { user, system, copy, wait }))
+            Some(self.ratio(&Factors { user, system, copy, wait }).0)
         });
-        let plain = [self.user_s, self.system_s + self.awaited_s + self.copy_s, self.wait_s];
-        let computing = self.busy([factors.user, factors.system, factors.copy]);
+        let plain = [self.user_s, self.system_s + self.awaited_s + self.copy_s, self.wait_s + self.held_s];
+        let computing = times.busy_s;
         let ms = |seconds: f64| seconds * 1e3;
-        let residence = self.solve(computing, self.wait_s * factors.wait, self.processors[1]).residence_s[0];
+        let residence = self.solve(computing, times.wait_s, self.processors[1]).residence_s[0];
         let queue = (residence - computing).max(0.0);
         let of = |[user, system, wait]: [f64; 3], added: f64, queue: f64| {
             Breakdown::of([
@@ -220,15 +320,15 @@ impl Scaling {
             ])
         };
         let added = (computing - plain[0] - plain[1]).max(0.0);
-        let there = [plain[0], plain[1], plain[2] * factors.wait];
+        let there = [plain[0], plain[1], times.wait_s];
         Scaled {
             ratio,
             draws,
             breakdown: [of(plain, 0.0, 0.0), of(there, added, queue)],
-            busy: (ratio * (computing + (self.threads_s - self.awaited_s) * factors.system)
-                / self.processors[1])
-                .min(1.0),
+            busy: (ratio * times.all_busy_s / self.processors[1]).min(1.0),
             factors,
+            kernel_spread: self.factors[1].deviation.exp(),
+            kernel_from: self.kernel_from.clone(),
         }
     }
 }

@@ -30,6 +30,7 @@ fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
     use CostPart::{Copy, System, User, Wait};
     Costs {
         references: Vec::new(),
+        crowded: Vec::new(),
         costs_format: 1,
         host: host(),
         adapter: "virtio-blk".into(),
@@ -81,6 +82,7 @@ fn kernel_code_of_reference_applications_counts_more_than_pieces() {
             workers: 1,
             reference: reference_run(0.5, 1_000_000_000, 100.0),
             subject: reference_run(0.9, 1_000_000_000, 5.0),
+            counted: None,
         };
         let mut references = vec![reference.clone(); count];
         // One that mostly copies, and one that does next to nothing, say nothing of kernel code.
@@ -132,4 +134,30 @@ fn pieces_that_differ_widen_the_interval_and_it_nests() {
         Scaling::new(&Profile { cpu_user_percent: Figure::unavailable("x"), ..profile }, &unsure, None)
             .is_none()
     );
+}
+
+#[test]
+fn processors_that_are_busy_together_slow_each_other_down() {
+    let mut costs = costs(10.0, 10.0, 10.0, 10.0);
+    let crowded = |factor: f64| Cost { subject_ns: 1000.0 * factor, ..cost(CostPart::User, 100.0, 1.0) };
+    // Four workers that only compute keep both busy; a single one never does.
+    let [four, one] =
+        [4, 1].map(|workers| application(if workers == 4 { 200.0 } else { 90.0 }, 0.0, 0.0, workers));
+    let before = [ratio(&four, &costs), ratio(&one, &costs)];
+    costs.crowded = vec![crowded(1.25)];
+    let after = [ratio(&four, &costs), ratio(&one, &costs)];
+    assert!((after[0] / before[0] - 0.8).abs() < 0.01, "{before:?} {after:?}");
+    assert!((after[1] / before[1] - 1.0).abs() < 1e-9, "{before:?} {after:?}");
+}
+
+#[test]
+fn waiting_for_each_other_grows_with_what_the_others_do() {
+    let costs = costs(20.0, 20.0, 20.0, 2.0);
+    // Two workers, a tenth of a processor; the disk is busy all the time that they wait, or never.
+    let waits = |disk: f64| Profile {
+        outstanding_mean: Figure::known(disk, Source::BlockStatistics),
+        ..application(10.0, 0.0, 0.0, 2)
+    };
+    let (disk, locks) = (ratio(&waits(2.0), &costs), ratio(&waits(0.0), &costs));
+    assert!((disk - 0.36).abs() < 0.06 && (locks - 0.05).abs() < 0.01, "{disk} {locks}");
 }

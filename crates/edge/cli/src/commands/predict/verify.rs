@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use virtbench_lab::pack;
-use virtbench_record::{Capacity, JobOutcome, Profile};
+use virtbench_record::{Capacity, JobOutcome, Profile, WorkloadOutcome};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use crate::args::read_workload;
@@ -21,12 +21,13 @@ pub struct Verified {
     pub machine_percent: Option<[f64; 2]>,
 }
 
-/// Runs the profile's application in a VM.
+/// Runs the profile's application in a VM, so often one after the other; the run in the middle counts.
 pub fn verify(
     profile: &Profile,
     there: &ThereArgs,
     args: &VerifyArgs,
     vcpus: u32,
+    runs: u32,
 ) -> Result<Verified, Failure> {
     let usage = |message: String| Failure::message(Kind::Usage, message);
     if profile.command.is_empty() {
@@ -56,9 +57,17 @@ pub fn verify(
         ));
     }
     let mut machine = There::boot(there, vcpus, &carried, args.disk_from.as_deref())?;
-    let measured = machine.run(spec);
+    let all =
+        (0..runs.max(1)).map(|_| verified(machine.run(spec.clone())?.outcome, is_command.then_some(&metric)));
+    let all: Result<Vec<Verified>, Failure> = all.collect();
     machine.end();
-    let outcome = measured?.outcome;
+    let mut all = all?;
+    all.sort_by(|a, b| a.capacity.total_cmp(&b.capacity));
+    Ok(all.swap_remove(all.len() / 2))
+}
+
+/// What a run came to; a workload of our own has no metric.
+fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verified, Failure> {
     if let Some(trouble) = outcome.command.as_ref().and_then(|end| Some((end.trouble()?, end))) {
         let (trouble, end) = trouble;
         let said: Vec<&str> = end.output.lines().rev().take(12).collect();
@@ -70,16 +79,17 @@ pub fn verify(
         .footprint
         .as_ref()
         .map(|footprint| footprint.cpu_ns.map(|ns| 100.0 * ns as f64 / footprint.elapsed_ns.max(1) as f64));
-    let value = if is_command {
-        let Capacity { value, .. } =
-            metric.of(&outcome).map_err(|why| Failure::message(Kind::Measured, why))?;
-        value
-    } else {
-        let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
-        throughput
-            .ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput in the VM"))?
+    let capacity = match metric {
+        Some(metric) => {
+            let capacity: Capacity =
+                metric.of(&outcome).map_err(|why| Failure::message(Kind::Measured, why))?;
+            capacity.value
+        }
+        None => JobOutcome::Workload(Box::new(outcome))
+            .throughput()
+            .ok_or_else(|| Failure::message(Kind::Measured, "the workload had no throughput in the VM"))?,
     };
-    Ok(Verified { capacity: value, machine_percent })
+    Ok(Verified { capacity, machine_percent })
 }
 
 /// The workload of a command line of virtbench's own, which the agent runs without a second program.

@@ -16,12 +16,13 @@ use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
     Band, Capacity, Costs, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
 };
-use virtbench_report::{trials_csv, trials_html, trials_takeaway};
+use virtbench_report::{trials_csv, trials_html, trials_markdown, trials_takeaway};
+use virtbench_workload::WorkloadSpec;
 
 use crate::args::predictions::PredictionsArgs;
 use crate::args::there::VerifyArgs;
 use crate::commands::predict::verify::{own_workload, verify};
-use crate::commands::{costs, profile};
+use crate::commands::{costs, profile, references};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::there::There;
@@ -66,6 +67,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     if args.again {
         for trial in &mut trials {
             let kept = out.join("profiles").join(format!("{}-{}.json", trial.case, trial.trial));
+            let costs = costs_then(&out, trial.trial)?.unwrap_or_else(|| costs.clone());
             let again = predicted(args, &profile::read(&kept)?, trial.trial, &costs)?;
             *trial = Trial {
                 machine_percent: trial.machine_percent,
@@ -76,14 +78,24 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         return finish(&out, &trials, &costs, &cases);
     }
     for trial in 1..=args.trials {
-        for case in &cases.case {
-            if interrupt::requested() {
-                return Err(interrupt::failure("what was tried is kept; run it again for the rest"));
+        let wanted = |case: &&Case| {
+            let asked = args.only.is_empty() || args.only.contains(&case.name);
+            asked && !trials.iter().any(|done| done.case == case.name && done.trial == trial)
+        };
+        let missing: Vec<&Case> = cases.case.iter().filter(wanted).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        let costs = costs_now(args, &costs, trial, &out)?;
+        // All of the native side first: it changes within minutes, and was looked at just now.
+        for case in &missing {
+            proceed()?;
+            if let Err(failure) = look(args, case, trial, &out) {
+                eprintln!("{} {trial}: {failure:#}", case.name);
             }
-            let wanted = args.only.is_empty() || args.only.contains(&case.name);
-            if !wanted || trials.iter().any(|done| done.case == case.name && done.trial == trial) {
-                continue;
-            }
+        }
+        for case in &missing {
+            proceed()?;
             match one(args, case, trial, &costs, &out) {
                 Ok(done) => {
                     eprintln!(
@@ -117,7 +129,46 @@ fn costs_of(args: &PredictionsArgs, out: &Path) -> Result<Costs, Failure> {
     Ok(measured)
 }
 
-fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Path) -> Result<Trial, Failure> {
+/// The costs with references as they are natively at this trial, kept beside the others.
+fn costs_now(args: &PredictionsArgs, costs: &Costs, trial: u32, out: &Path) -> Result<Costs, Failure> {
+    if let Some(known) = costs_then(out, trial)? {
+        return Ok(known);
+    }
+    let mut now = costs.clone();
+    let mut there = args.there.clone();
+    there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.to_owned()));
+    references::renew(&there, &mut now.references)?;
+    costs::write(&costs_path(out, trial), &now)?;
+    Ok(now)
+}
+
+/// Those of a trial, where there are any.
+fn costs_then(out: &Path, trial: u32) -> Result<Option<Costs>, Failure> {
+    let path = costs_path(out, trial);
+    path.exists().then(|| costs::read(&path)).transpose()
+}
+
+fn costs_path(out: &Path, trial: u32) -> PathBuf {
+    out.join(format!("costs-{trial}.json"))
+}
+
+fn profile_path(out: &Path, case: &Case, trial: u32) -> PathBuf {
+    out.join("profiles").join(format!("{}-{trial}.json", case.name))
+}
+
+fn proceed() -> Outcome {
+    if interrupt::requested() {
+        return Err(interrupt::failure("what was tried is kept; run it again for the rest"));
+    }
+    Ok(())
+}
+
+/// The native side of a trial: the profile of the run in the middle, with what another one asked the kernel for.
+fn look(args: &PredictionsArgs, case: &Case, trial: u32, out: &Path) -> Outcome {
+    let path = profile_path(out, case, trial);
+    if path.exists() {
+        return Ok(());
+    }
     // Prepared once, copied for each trial and onto each VM's disk.
     let prepared = out.join("prepared").join(&case.name);
     if !prepared.exists() {
@@ -135,19 +186,27 @@ fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Pat
     }
     shell(&format!("cp -a '{}' '{}'", prepared.display(), work.display()), out)?;
     shell("sync", out)?;
-    let profile = native(case, &work);
+    let counted = native(case, &work, true);
+    let profiles: Result<Vec<Profile>, Failure> =
+        (0..args.runs).map(|_| native(case, &work, false)).collect();
     fs::remove_dir_all(&work)?;
-    let profile = profile?;
-    let profiles = out.join("profiles");
-    fs::create_dir_all(&profiles)?;
-    let kept = serde_json::to_string_pretty(&profile)? + "\n";
-    fs::write(profiles.join(format!("{}-{trial}.json", case.name)), kept)?;
+    let (counted, mut profiles) = (counted?, profiles?);
+    profiles.sort_by(|a, b| a.capacity().value.total_cmp(&b.capacity().value));
+    let mut profile = profiles.swap_remove(profiles.len() / 2);
+    profile.footprint = counted.footprint;
+    fs::create_dir_all(out.join("profiles"))?;
+    Ok(fs::write(path, serde_json::to_string_pretty(&profile)? + "\n")?)
+}
+
+fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Path) -> Result<Trial, Failure> {
+    let profile = profile::read(&profile_path(out, case, trial))?;
+    let prepared = out.join("prepared").join(&case.name);
     // Before anything is known of the truth.
     let prediction = predicted(args, &profile, trial, costs)?;
     let verify_args = VerifyArgs { verify: true, with: case.with.clone(), disk_from: Some(prepared) };
     let mut there = args.there.clone();
     there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.to_owned()));
-    let verified = verify(&profile, &there, &verify_args, args.vcpus)?;
+    let verified = verify(&profile, &there, &verify_args, args.vcpus, args.runs)?;
     let percent = |figure: &Figure<f64>| figure.value().copied();
     Ok(Trial {
         machine_percent: verified.machine_percent,
@@ -180,22 +239,29 @@ fn predicted(
 
 /// The application on this host: a command from outside, a workload of our own by the same agent that runs
 /// it in the VM.
-fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
+fn native(case: &Case, work: &Path, count: bool) -> Result<Profile, Failure> {
     if let Some(spec) = own_workload(&case.command) {
+        let spec = WorkloadSpec { count, ..spec };
         let mut machine = There::native(work.to_owned())?;
         let before_s = kernel_threads_s();
         let measured = machine.run(spec);
-        let threads_s = kernel_threads_s() - before_s;
+        // A kernel thread that ends meanwhile takes its time along.
+        let threads_s = (kernel_threads_s() - before_s).max(0.0);
         machine.end();
         return own_profile(case, measured?.outcome, threads_s);
     }
     let before = std::env::current_dir()?;
     std::env::set_current_dir(work)?;
-    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, count: false };
+    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, count };
     let profiled = profile::profile_command(&case.command, case.metric.as_deref(), limits);
     std::env::set_current_dir(before)?;
     let mut profiled = profiled?;
     profiled.workers = Figure::known(case.workers, Source::User);
+    // What the kernel writes back meanwhile overlaps with everything: its response times are not what a worker waits for.
+    if profiled.check().is_err() {
+        profiled.latency_ns =
+            Figure::unavailable("the kernel's writing back overlaps with the application's operations");
+    }
     profiled.check().map_err(|error| Failure::new(Kind::Other, error))?;
     Ok(profiled)
 }
@@ -305,6 +371,7 @@ fn finish(out: &Path, trials: &[Trial], costs: &Costs, cases: &Cases) -> Outcome
         cautions.push(format!("Without any trial: {}.", missing.join(", ")));
     }
     fs::write(out.join("results.csv"), trials_csv(trials))?;
+    fs::write(out.join("results.md"), trials_markdown(trials))?;
     fs::write(out.join("report.html"), trials_html(trials, &place, cautions, env!("CARGO_PKG_VERSION")))?;
     let takeaway = trials_takeaway(trials);
     let mut stdout = io::stdout().lock();

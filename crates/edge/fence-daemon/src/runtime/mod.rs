@@ -90,6 +90,8 @@ pub struct Runtime {
     stopper: Stopper,
     events: Vec<Event>,
     published: Time,
+    /// Requests taken in the last turn from shared memory.
+    handed: usize,
 }
 
 impl Runtime {
@@ -120,6 +122,7 @@ impl Runtime {
             stopper,
             events: Vec::with_capacity(MOST_EVENTS),
             published: Time::ZERO,
+            handed: 0,
         })
     }
 
@@ -168,7 +171,10 @@ impl Runtime {
     /// # Errors
     /// The ring fails.
     pub fn turn(&mut self) -> io::Result<bool> {
-        self.ring.submit()?;
+        // What comes in one turn after another goes to the kernel together, as each call may wake a device.
+        if self.handed == 0 || self.ring.queued() >= SUBMIT_AT {
+            self.ring.submit()?;
+        }
         self.tell_time();
         if self.core.now.since(self.published) > PUBLISH_NS {
             self.published = self.core.now;
@@ -177,10 +183,10 @@ impl Runtime {
         let mut busy = self.take_events();
         self.on_timers();
         busy |= self.collect();
-        let mut handed = 0;
+        self.handed = 0;
         for place in 0..self.front_ends.len() {
             let mut host = Host { front_end: place, core: &mut self.core, ring: &mut self.ring };
-            handed += self.front_ends[place].poll(&mut host);
+            self.handed += self.front_ends[place].poll(&mut host);
             self.carry_out();
             if self.ring.queued() >= SUBMIT_AT {
                 self.ring.submit()?;
@@ -188,7 +194,7 @@ impl Runtime {
         }
         self.each(|front_end, host| front_end.settle(host));
         busy |= self.carry_out();
-        Ok(busy || handed > 0)
+        Ok(busy || self.handed > 0)
     }
 
     fn tell_time(&mut self) {

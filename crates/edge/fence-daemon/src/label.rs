@@ -6,13 +6,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_fence::DiskConfig;
 
 use crate::config::Config;
+use crate::device::{read_at, write_at};
 use crate::memory::Buffer;
 
 const MAGIC: &[u8; 8] = b"vbfence\x01";
@@ -86,26 +86,6 @@ pub enum LabelError {
         /// Why.
         source: io::Error,
     },
-}
-
-/// Reads `len` bytes at `offset` of a device opened for direct I/O; lengths are whole blocks.
-///
-/// # Errors
-/// It cannot be read.
-pub fn read_at(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
-    let mut buffer = Buffer::zeroed(len);
-    file.read_exact_at(&mut buffer, offset)?;
-    Ok(buffer)
-}
-
-/// Writes whole blocks.
-///
-/// # Errors
-/// It cannot be written.
-pub fn write_at(file: &File, offset: u64, bytes: &[u8]) -> io::Result<()> {
-    let mut buffer = Buffer::zeroed(bytes.len());
-    buffer.copy_from_slice(bytes);
-    file.write_all_at(&buffer, offset)
 }
 
 impl Label {

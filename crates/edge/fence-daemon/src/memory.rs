@@ -88,6 +88,10 @@ pub fn zero(segment: &Segment) {
     unsafe { segment.base().write_bytes(0, segment.len()) };
 }
 
+/// Buffers of this many bytes and more are mapped, in huge pages where the system has them: a cache's whole log is one, and
+/// is mostly looked at once. Requests never have any.
+const MAPPED_BYTES: usize = 64 << 20;
+
 /// Memory of our own, aligned for direct I/O. It does not move when the value does.
 #[derive(Debug)]
 pub struct Buffer {
@@ -101,6 +105,10 @@ impl Buffer {
     pub fn zeroed(len: usize) -> Self {
         let len = len.max(1);
         let layout = Self::layout(len);
+        if len >= MAPPED_BYTES {
+            let Some(base) = map(len) else { handle_alloc_error(layout) };
+            return Self { base, len };
+        }
         // SAFETY: the length is not zero.
         let base = unsafe { alloc_zeroed(layout) };
         let Some(base) = NonNull::new(base) else { handle_alloc_error(layout) };
@@ -141,8 +149,26 @@ impl DerefMut for Buffer {
     }
 }
 
+/// Zeroes of the kernel's, which take no memory before they are written to.
+fn map(len: usize) -> Option<NonNull<u8>> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, wherever the kernel finds room.
+    let base = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, -1, 0) };
+    if base == libc::MAP_FAILED {
+        return None;
+    }
+    // SAFETY: the mapping just made. A system without huge pages refuses, and nothing is lost.
+    unsafe { libc::madvise(base, len, libc::MADV_HUGEPAGE) };
+    NonNull::new(base.cast())
+}
+
 impl Drop for Buffer {
     fn drop(&mut self) {
+        if self.len >= MAPPED_BYTES {
+            // SAFETY: mapped by `map`, with the same length.
+            unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+            return;
+        }
         // SAFETY: allocated with the same layout.
         unsafe { dealloc(self.base.as_ptr(), Self::layout(self.len)) };
     }

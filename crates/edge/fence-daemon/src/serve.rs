@@ -16,12 +16,12 @@ use virtbench_fence::{
 use crate::admin::Live;
 use crate::config::{Built, Config, DeviceSpec, LoadError};
 use crate::control::Control;
-use crate::device::{Backend, DeviceError, Facts, FaultyBackend, Opened, open};
+use crate::device::{Backend, DeviceError, Facts, FaultyBackend, Opened, open, read_at, write_at};
 use crate::frontend::FrontEnd;
 use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
-use crate::label::{Label, LabelError, read_at, write_at};
+use crate::label::{Label, LabelError};
 use crate::memory::Buffer;
 use crate::memory_log::{self, Mapped, MemoryLogError};
 use crate::metrics::{self, Figures};

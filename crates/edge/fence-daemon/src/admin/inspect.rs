@@ -6,8 +6,8 @@ use serde::Serialize;
 use virtbench_fence::cache::{BLOCK_BYTES, Image, Inspection, PartitionState, RecoveryError};
 
 use crate::config::{Built, Config, DeviceTable};
-use crate::device::open_read_only;
-use crate::label::{Label, LabelError, Partition, read_at};
+use crate::device::{open_read_only, read_at};
+use crate::label::{Label, LabelError, Partition};
 use crate::memory_log;
 use crate::serve::{ServeError, image, unreadable};
 

@@ -17,7 +17,8 @@ use virtbench_fence::{Backing, Config as FenceConfig};
 
 use super::room::{Room, place};
 use crate::config::{Built, Config, LoadError, Size};
-use crate::label::{Label, LabelError, read_at, write_at};
+use crate::device::{read_at, write_at};
+use crate::label::{Label, LabelError};
 use crate::memory::Buffer;
 use crate::memory_log::{self, Mapped};
 use crate::serve::{Devices, ServeError, carry_out, image, random_uuid, superblocks};

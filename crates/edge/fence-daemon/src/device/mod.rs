@@ -1,11 +1,13 @@
 //! The seam to physical devices: a [`Backend`] carries out the fence's device I/Os.
 
+mod blocks;
 mod emulated;
 mod faulty;
 mod file;
 mod null;
 mod open;
 
+pub use blocks::{read_at, write_at};
 pub use emulated::EmulatedBackend;
 pub use faulty::FaultyBackend;
 pub use file::FileBackend;

@@ -211,3 +211,7 @@ impl Split {
         self.available_word(1).load(Ordering::Acquire) != self.next_available.0
     }
 }
+
+#[cfg(test)]
+#[path = "split_tests.rs"]
+mod tests;

@@ -79,7 +79,7 @@ fn a_driver_is_told_when_it_wants_to_be() {
     let mut driver = Driver::new();
     let mut ring = driver.ring(true);
     assert!(ring.wants_to_know(), "whoever waited for an earlier server looks again");
-    let mut give = |ring: &mut Split| {
+    let give = |driver: &mut Driver, ring: &mut Split| {
         driver.offer(&[0]);
         taken(ring);
         ring.give(0, 0);
@@ -87,11 +87,11 @@ fn a_driver_is_told_when_it_wants_to_be() {
         driver.used()
     };
     // Event index 0: as soon as the first is used.
-    assert_eq!((give(&mut ring), ring.wants_to_know()), (1, true));
-    assert_eq!((give(&mut ring), ring.wants_to_know()), (2, false));
+    assert_eq!((give(&mut driver, &mut ring), ring.wants_to_know()), (1, true));
+    assert_eq!((give(&mut driver, &mut ring), ring.wants_to_know()), (2, false));
     driver.wait_for(3);
-    assert_eq!((give(&mut ring), ring.wants_to_know()), (3, false));
-    assert_eq!((give(&mut ring), ring.wants_to_know()), (4, true));
+    assert_eq!((give(&mut driver, &mut ring), ring.wants_to_know()), (3, false));
+    assert_eq!((give(&mut driver, &mut ring), ring.wants_to_know()), (4, true));
     ring.tell_anyway();
     assert!(ring.wants_to_know());
 }

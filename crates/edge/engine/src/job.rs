@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, mpsc};
 
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use virtbench_workload::{ArrivalTimes, LoadSpec, Stream};
+use virtbench_workload::{LoadSpec, Stream};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
@@ -54,7 +54,7 @@ impl WorkerJob {
         };
         let Ok(moments) = started.recv() else { return Err(io::Error::other("another worker failed")) };
         let Self { spec, index, .. } = &self;
-        let arrivals = spec.rate.map(|rate| ArrivalTimes::new(rate, spec.seed, *index, spec.workers));
+        let arrivals = spec.arrivals(*index);
         backend.perform(RunLoad(Worker {
             stream: Stream::new(&spec.access, spec.region_bytes, spec.seed, *index, spec.workers)
                 .with_flush_every(spec.flush_every),

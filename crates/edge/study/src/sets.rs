@@ -23,6 +23,8 @@ const MAX_ATTEMPTS: u32 = 3;
 const MAX_LOST: usize = 10;
 /// Between the seeds of one set and those of the next.
 const SET_SEEDS: u64 = 1_000_000;
+/// Between those and the seeds of arrivals.
+const ARRIVAL_SEEDS: u64 = 500_000;
 /// Making a workload's files takes longer than opening a disk, the more so with neighbours.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
 
@@ -144,13 +146,20 @@ pub(crate) fn jobs_of(
 ) -> Result<Vec<JobSpec>, StudyError> {
     // Each set makes accesses of its own: what an earlier one read would be found in caches by the next.
     let place = plan.sets.iter().position(|one| one.name == set.name).unwrap_or(0) as u64;
-    let seed = seed.wrapping_add(u64::from(repetition)).wrapping_add(place.wrapping_mul(SET_SEEDS));
+    let arrivals = seed.wrapping_add(u64::from(repetition));
+    let seed = arrivals.wrapping_add(place.wrapping_mul(SET_SEEDS));
+    let machines: BTreeSet<&str> =
+        plan.sets.iter().flat_map(|set| &set.members).map(|member| member.vm.as_str()).collect();
     let members = set.members.iter().enumerate();
     members
         .map(|(index, member)| {
             let job = jobs.get(member.workload).cloned().ok_or(StudyError::NoWorkload(member.workload))?;
             // Machines that did the same at the same time would meet more often than chance has it.
-            let job = with_seed(job, seed.wrapping_add(1_000 * index as u64));
+            // A machine's operations come at the same moments alone and beside others: chance alone would have one of
+            // some hundred arrivals differ by a tenth from another.
+            let machine = machines.iter().position(|name| *name == member.vm).unwrap_or(0) as u64;
+            let arrivals = arrivals.wrapping_add(ARRIVAL_SEEDS + 1_000 * machine);
+            let job = with_seed(job, seed.wrapping_add(1_000 * index as u64), arrivals);
             let Some(percent) = member.share_percent else { return Ok(job) };
             let workload = &plan.workloads[member.workload];
             let most = saturation(plan, records, member.workload)
@@ -160,9 +169,11 @@ pub(crate) fn jobs_of(
         .collect()
 }
 
-fn with_seed(job: JobSpec, seed: u64) -> JobSpec {
+fn with_seed(job: JobSpec, seed: u64, arrivals: u64) -> JobSpec {
     match job {
-        JobSpec::Load(load) => JobSpec::Load(virtbench_workload::LoadSpec { seed, ..load }),
+        JobSpec::Load(load) => {
+            JobSpec::Load(virtbench_workload::LoadSpec { seed, arrival_seed: Some(arrivals), ..load })
+        }
         JobSpec::Workload(workload) => {
             JobSpec::Workload(virtbench_workload::WorkloadSpec { seed, ..workload })
         }

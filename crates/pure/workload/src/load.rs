@@ -5,6 +5,7 @@ use thiserror::Error;
 use virtbench_units::format_bytes;
 
 use crate::access::{AccessError, AccessSpec};
+use crate::arrivals::ArrivalTimes;
 use crate::recording::{Recording, ReplayError};
 
 /// The most outstanding I/Os a worker can keep.
@@ -170,6 +171,9 @@ pub struct LoadSpec {
     pub direct: bool,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Another one for when the operations of an open loop arrive, so that two loads arrive alike and do different things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival_seed: Option<u64>,
     /// An open loop's rate; without it the loop is closed: outstanding I/Os are kept up.
     #[serde(default)]
     pub rate: Option<Rate>,
@@ -220,6 +224,7 @@ impl LoadSpec {
             engine: EngineKind::IoUring,
             direct: true,
             seed: 1,
+            arrival_seed: None,
             rate: None,
             flush_every: None,
             content: Content::default(),
@@ -233,6 +238,13 @@ impl LoadSpec {
 }
 
 impl LoadSpec {
+    /// When the operations of one worker arrive, if the loop is open.
+    #[must_use]
+    pub fn arrivals(&self, worker: u32) -> Option<ArrivalTimes> {
+        let seed = self.arrival_seed.unwrap_or(self.seed);
+        self.rate.map(|rate| ArrivalTimes::new(rate, seed, worker, self.workers))
+    }
+
     /// Whether any operation is a flush.
     #[must_use]
     pub fn flushes(&self) -> bool {

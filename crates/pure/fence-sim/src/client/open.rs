@@ -1,6 +1,6 @@
 //! An open-loop load as the engine applies it, operation by operation.
 
-use virtbench_workload::{ArrivalTimes, Direction, LoadSpec, Pace, Rate, Step, Stream, TraceAction, TraceOp};
+use virtbench_workload::{Direction, LoadSpec, Pace, Rate, Step, Stream, TraceAction, TraceOp};
 
 use super::Client;
 
@@ -8,9 +8,8 @@ use super::Client;
 /// seed, at the same moments. Nothing where it has no rate, several workers, or pauses within.
 #[must_use]
 pub fn open_loop(load: &LoadSpec, length_ns: u64) -> Option<Vec<TraceOp>> {
-    let (rate, 1) = (load.rate?, load.workers) else { return None };
+    let (Some(mut times), 1) = (load.arrivals(0), load.workers) else { return None };
     let mut stream = Stream::new(&load.access, load.region_bytes, load.seed, 0, 1);
-    let mut times = ArrivalTimes::new(rate, load.seed, 0, 1);
     let mut ops = Vec::new();
     loop {
         let time_ns = times.next_ns();
@@ -32,7 +31,8 @@ pub fn open_loop(load: &LoadSpec, length_ns: u64) -> Option<Vec<TraceOp>> {
 #[must_use]
 pub fn open_client(load: &LoadSpec, warm_up_ns: u64, warm_up_rate: f64) -> Option<Client> {
     let rate = Some(Rate { per_second: warm_up_rate, ..load.rate? });
-    let mut ops = open_loop(&LoadSpec { seed: !load.seed, rate, ..load.clone() }, warm_up_ns)?;
+    let mut ops =
+        open_loop(&LoadSpec { seed: !load.seed, arrival_seed: None, rate, ..load.clone() }, warm_up_ns)?;
     let length_ns = load.ramp_ns.saturating_add(load.time_ns);
     ops.extend(
         open_loop(load, length_ns)?

@@ -13,7 +13,6 @@ use virtbench_fence::DiskConfig;
 
 use crate::config::Config;
 use crate::device::{read_at, write_at};
-use crate::memory::Buffer;
 
 const MAGIC: &[u8; 8] = b"vbfence\x01";
 const BYTES: usize = 64 << 10;

@@ -34,14 +34,17 @@ pub fn read_at(file: &File, offset: u64, len: usize) -> io::Result<Buffer> {
 /// The first of `bytes` behind `offset` that are no hole, in whole blocks. What cannot tell holes has none.
 fn data_from(file: &File, offset: u64, bytes: Range<usize>) -> io::Result<Range<usize>> {
     let behind = |at: u64| usize::try_from(at.saturating_sub(offset)).unwrap_or(usize::MAX).min(bytes.end);
-    let begin = match seek(file, SeekFrom::Data(offset + bytes.start as u64)) {
-        Ok(data) => behind(data) / PIECE_BYTES * PIECE_BYTES,
+    let data = match seek(file, SeekFrom::Data(offset + bytes.start as u64)) {
+        Ok(data) => data,
         // Nothing but a hole follows, unless the file ends before.
-        Err(Errno::NXIO) if file.metadata()?.len() >= offset + bytes.end as u64 => bytes.end,
+        Err(Errno::NXIO) if file.metadata()?.len() >= offset + bytes.end as u64 => {
+            return Ok(bytes.end..bytes.end);
+        }
         Err(_) => return Ok(bytes),
     };
-    let end = seek(file, SeekFrom::Hole(offset + begin as u64))
-        .map_or(bytes.end, |hole| behind(hole).next_multiple_of(PIECE_BYTES));
+    let begin = behind(data) / PIECE_BYTES * PIECE_BYTES;
+    let end =
+        seek(file, SeekFrom::Hole(data)).map_or(bytes.end, |hole| behind(hole).next_multiple_of(PIECE_BYTES));
     Ok(begin.max(bytes.start)..end.min(bytes.end))
 }
 

@@ -13,6 +13,9 @@ use super::FenceError;
 /// How long it may take to start: the metadata of a cache is read, and an earlier one's lock waited for.
 const START_LIMIT: Duration = Duration::from_secs(60);
 
+/// Of the daemon's thread among this host's, as `nice` counts.
+const PRIORITY: i32 = -15;
+
 /// A daemon at work. Dropping it waits until requests under way are finished, for a limited time.
 #[derive(Debug)]
 pub(super) struct Served {
@@ -32,6 +35,9 @@ impl Served {
         let stop = stopper.clone();
         let serve = move || match Daemon::start(&config, stop) {
             Ok(daemon) => {
+                // Guests under emulation take all processors there are; a device does not wait for those that use it. Who may
+                // not have this goes without.
+                let _ = rustix::process::setpriority_process(None, PRIORITY);
                 let _ = up.send(Ok(daemon.served.clone()));
                 if let Err(error) = daemon.run() {
                     // Guests see their disks go, which is measured and recorded.

@@ -247,7 +247,7 @@ fn a_load_that_is_stopped_keeps_what_it_measured() {
         let report = std::thread::scope(|scope| {
             let is_over = || stop.load(Ordering::Relaxed);
             let running = scope.spawn(move || run.run(1, &Outside { is_over: &is_over, count: &|_, _| {} }));
-            std::thread::sleep(std::time::Duration::from_millis(300));
+            std::thread::sleep(std::time::Duration::from_secs(1));
             stop.store(true, Ordering::Relaxed);
             running.join().unwrap().unwrap()
         });

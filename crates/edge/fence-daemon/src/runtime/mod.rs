@@ -26,6 +26,8 @@ const RING_ENTRIES: u32 = 1024;
 const MOST_EVENTS: usize = 512;
 /// Device I/Os that are put together before the kernel gets them: more, and the device idles meanwhile.
 const SUBMIT_AT: usize = 8;
+/// Turns that may pass meanwhile.
+const MOST_HELD: usize = 4;
 /// Pauses of the processor's between two looks at what may have come: together about a third of a microsecond.
 const PAUSES: u32 = 32;
 /// The watcher of the stop signal.
@@ -94,6 +96,8 @@ pub struct Runtime {
     published: Time,
     /// Requests taken in the last turn from shared memory.
     handed: usize,
+    /// Turns since the kernel was last looked after.
+    held: usize,
 }
 
 impl Runtime {
@@ -125,6 +129,7 @@ impl Runtime {
             events: Vec::with_capacity(MOST_EVENTS),
             published: Time::ZERO,
             handed: 0,
+            held: 0,
         })
     }
 
@@ -176,8 +181,12 @@ impl Runtime {
     /// # Errors
     /// The ring fails.
     pub fn turn(&mut self) -> io::Result<bool> {
-        // What comes in one turn after another goes to the kernel together, as each call may wake a device.
-        if self.handed == 0 || self.ring.queued() >= SUBMIT_AT {
+        // What comes in one turn after another goes to the kernel together, as each call may wake a device; but whoever
+        // never rests must not keep others' I/Os from it.
+        if self.handed > 0 && self.held < MOST_HELD && self.ring.queued() < SUBMIT_AT {
+            self.held += 1;
+        } else {
+            self.held = 0;
             self.ring.submit()?;
         }
         self.tell_time();
@@ -343,3 +352,7 @@ impl Runtime {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "turns_tests.rs"]
+mod tests;

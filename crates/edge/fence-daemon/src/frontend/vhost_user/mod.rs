@@ -227,11 +227,11 @@ impl VhostUserBlk {
         let mut done = 0;
         let ring = &mut session.rings[number];
         let mut found = ring.take(inflight, most, &mut heads);
-        if let Some(table) = ring.table() {
-            heads.iter().for_each(|head| table.fetch(*head));
-            heads.iter().for_each(|head| table.fetch_behind(&map, *head));
-        }
         if found.is_ok() {
+            if let Some(table) = ring.table() {
+                heads.iter().for_each(|head| table.fetch(*head));
+                heads.iter().for_each(|head| table.fetch_behind(&map, *head));
+            }
             for &head in &heads {
                 if let Err(violation) = self.begin(number, head, &map, host) {
                     found = Err(violation);

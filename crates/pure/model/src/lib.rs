@@ -17,6 +17,8 @@ pub mod slo;
 pub mod steady;
 pub mod surface;
 pub mod surface_fit;
+#[cfg(test)]
+mod test_support;
 pub mod together;
 
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};

@@ -72,6 +72,26 @@ pub struct ReferenceRun {
     pub footprint: Footprint,
 }
 
+/// Processor time of a run below this is within the grain of the kernel's accounts, in nanoseconds.
+const GRAIN_NS: u64 = 100_000_000;
+
+impl ReferenceRun {
+    /// Operations that it made.
+    #[must_use]
+    pub fn operations(&self) -> f64 {
+        self.footprint.elapsed_ns as f64 / 1e9 * self.per_second
+    }
+
+    /// Processor time of an operation in seconds, by the place in [`Footprint::cpu_ns`]. `None` where it is less than the
+    /// kernel's accounts can tell.
+    #[must_use]
+    pub fn cpu_s(&self, place: usize) -> Option<f64> {
+        let Footprint { elapsed_ns, cpu_ns, .. } = &self.footprint;
+        let known = cpu_ns[place] >= GRAIN_NS && *elapsed_ns > 0;
+        known.then(|| cpu_ns[place] as f64 / 1e9 / self.operations())
+    }
+}
+
 /// An application that was run on both machines, so that others can be compared with it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -100,6 +120,16 @@ pub struct CostsError {
 }
 
 impl Costs {
+    /// How many times as long each piece takes with every processor of the subject's number busy, on the reference and on
+    /// the subject; by the piece's name.
+    pub fn slowdowns(&self) -> impl Iterator<Item = (&str, [f64; 2])> {
+        self.crowded.iter().filter_map(|many| {
+            let alone = self.costs.iter().find(|one| one.part == many.part && one.name == many.name)?;
+            let slower = [many.reference_ns / alone.reference_ns, many.subject_ns / alone.subject_ns];
+            Some((many.name.as_str(), slower))
+        })
+    }
+
     /// Whether times can be so.
     ///
     /// # Errors

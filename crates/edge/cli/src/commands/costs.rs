@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::Context;
 use virtbench_lab::host_facts;
-use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, Reference, ReferenceRun, WorkloadOutcome};
+use virtbench_record::{COSTS_FORMAT, Cost, CostPart, Costs, Reference, WorkloadOutcome};
 use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, parse_workload};
 
 use crate::args::costs::CostsArgs;
@@ -24,8 +24,6 @@ const CROWDED: &str = "200ms";
 const COPY_BYTES: f64 = 65_536.0;
 /// Less than this is no wait, but the grain of the kernel's accounts.
 const LEAST_WAIT_NS: f64 = 1_000.0;
-/// Processor time of a run below this is within the grain of the kernel's accounts, in nanoseconds.
-const GRAIN_NS: u64 = 100_000_000;
 /// The largest file of costs, in bytes.
 const MOST_BYTES: usize = 1 << 20;
 
@@ -158,13 +156,8 @@ fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
     if !costs.crowded.is_empty() {
         writeln!(out, "\n{:<36}{:>14}{:>14}", "slower with every processor busy", "native", "vm")?;
     }
-    for many in &costs.crowded {
-        let Some(alone) = costs.costs.iter().find(|cost| cost.part == many.part && cost.name == many.name)
-        else {
-            continue;
-        };
-        let slower = [many.reference_ns / alone.reference_ns, many.subject_ns / alone.subject_ns];
-        writeln!(out, "{:<36}{:>14.2}{:>14.2}", many.name, slower[0], slower[1])?;
+    for (name, [native, vm]) in costs.slowdowns() {
+        writeln!(out, "{name:<36}{native:>14.2}{vm:>14.2}")?;
     }
     references_table(out, &costs.references)?;
     writeln!(out, "{}, {} vCPUs, {}", costs.accelerator, costs.vcpus, costs.adapter)
@@ -182,11 +175,11 @@ fn references_table(out: &mut impl Write, references: &[Reference]) -> io::Resul
     )?;
     for Reference { name, workers, reference, subject, counted } in references {
         let factor = |mode: usize| {
-            let each = |run: &ReferenceRun| {
-                run.footprint.cpu_ns[mode] as f64 / (run.footprint.elapsed_ns as f64 * run.per_second)
-            };
-            let known = [reference, subject].iter().all(|run| run.footprint.cpu_ns[mode] >= GRAIN_NS);
-            if known { format!("{:.2}", each(subject) / each(reference)) } else { "-".to_owned() }
+            let both = subject.cpu_s(mode).zip(reference.cpu_s(mode));
+            both.map_or_else(
+                || "-".to_owned(),
+                |(subject_s, reference_s)| format!("{:.2}", subject_s / reference_s),
+            )
         };
         writeln!(
             out,

@@ -7,7 +7,8 @@
 //!
 //! A partition has two halves. The entries that commit n will write go into half n modulo 2, behind each other, and void
 //! are those of commits that are on the device; so nothing is ever taken out, and a half begins anew while the commit that
-//! makes the other void is not even begun. A half that is full halts writes until the next commit begins. To see that nothing is left, counts are taken back to 0.
+//! makes the other void is not even begun. A half that is full halts writes until the next commit begins. To see that
+//! nothing is left, counts are taken back to 0.
 //!
 //! ```text
 //! word 0       MAGIC, last of all when the log is made

@@ -13,8 +13,6 @@ use super::scaling::Factor;
 
 /// With fewer reference applications there is nothing to choose from.
 const FEWEST: usize = 8;
-/// Kernel code of a run below this is within the grain of the kernel's accounts, in nanoseconds.
-const LEAST_KERNEL_NS: u64 = 100_000_000;
 /// Widths that are tried.
 const WIDTHS: [f64; 6] = [0.7, 1.0, 1.4, 2.0, 2.8, 4.0];
 /// Weight of a reference that is not at all alike, so that an application without any like it gets the mean.
@@ -113,11 +111,10 @@ fn demands(counted: &Footprint) -> Option<Demands> {
 /// Kernel code of an operation on the subject over that on the reference.
 fn factor_ln(one: &Reference, crowding: Crowding<'_>) -> Option<f64> {
     let alone_s = |run: &ReferenceRun, side: usize| {
-        let Footprint { elapsed_ns, cpu_ns, .. } = run.footprint;
-        let elapsed_ns = (elapsed_ns > 0).then_some(elapsed_ns as f64)?;
-        let busy = (cpu_ns[0] + cpu_ns[1]) as f64 / elapsed_ns;
-        let each_s = cpu_ns[1] as f64 / (elapsed_ns * run.per_second) / crowding(side, busy);
-        (cpu_ns[1] >= LEAST_KERNEL_NS).then_some(each_s)
+        let each_s = run.cpu_s(1)?;
+        let Footprint { elapsed_ns, cpu_ns, .. } = &run.footprint;
+        let busy = (cpu_ns[0] + cpu_ns[1]) as f64 / *elapsed_ns as f64;
+        Some(each_s / crowding(side, busy))
     };
     Some((alone_s(&one.subject, 1)? / alone_s(&one.reference, 0)?).ln())
 }

@@ -1,8 +1,7 @@
 use std::collections::BTreeMap;
 
-use virtbench_record::{DiskFacts, HostFacts};
-
 use super::*;
+use crate::test_support::host;
 
 fn footprint(kernel_s: f64, counts: &[(&str, u64)]) -> Footprint {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -25,24 +24,9 @@ fn reference(name: &str, factor: f64, counts: &[(&str, u64)]) -> Reference {
 }
 
 fn costs(references: Vec<Reference>) -> Costs {
-    let disk = DiskFacts {
-        filesystem: String::new(),
-        device: None,
-        rotational: None,
-        scheduler: None,
-        write_cache: None,
-    };
     Costs {
         costs_format: 3,
-        host: HostFacts {
-            kernel: String::new(),
-            distribution: String::new(),
-            cpu: String::new(),
-            processors: 2,
-            memory_bytes: 1 << 30,
-            hypervisor: None,
-            disk,
-        },
+        host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "tcg".into(),
         vcpus: 2,

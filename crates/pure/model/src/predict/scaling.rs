@@ -25,8 +25,6 @@ use super::{Breakdown, Part};
 
 /// With fewer reference applications the pieces stand for kernel code.
 const FEWEST_REFERENCES: usize = 5;
-/// Kernel code of a run below this is within the grain of the kernel's accounts, in nanoseconds.
-const LEAST_KERNEL_NS: f64 = 1e8;
 /// Steps of a bisection.
 const STEPS: u32 = 40;
 /// Rounds in which a rate and how busy it makes the subject are made to agree.
@@ -78,15 +76,10 @@ impl Factor {
 /// How many times as long user code takes in as many threads as the subject has processors, on either machine; 1 where
 /// that was not measured.
 fn crowding(costs: &Costs) -> [f64; 2] {
-    let of = |time: fn(&Cost) -> f64| {
-        let both = costs.crowded.iter().filter_map(|many| {
-            let alone = costs.costs.iter().find(|one| one.part == CostPart::User && one.name == many.name)?;
-            Some((time(many) / time(alone)).ln())
-        });
-        let (count, sum) = both.fold((0.0, 0.0), |(count, sum), ln| (count + 1.0, sum + ln));
-        if count > 0.0 { (sum / count).exp() } else { 1.0 }
-    };
-    [of(|cost| cost.reference_ns), of(|cost| cost.subject_ns)]
+    [0, 1].map(|side: usize| {
+        let values: Vec<f64> = costs.slowdowns().map(|(_, slower)| slower[side].ln()).collect();
+        Factor::of_logarithms(&values).map_or(1.0, Factor::mean)
+    })
 }
 
 /// Slowdown with so many of a machine's processors busy: `all` with all, none with one.
@@ -100,11 +93,9 @@ fn crowded(all: f64, busy: f64, processors: f64) -> f64 {
 /// Kernel code of an operation without copying, in seconds. `None` where it is less than the accounts can tell, or less
 /// than the copying.
 fn kernel_code_s(run: &ReferenceRun, byte_ns: f64) -> Option<f64> {
-    let footprint = &run.footprint;
-    let all_ns = footprint.cpu_ns[1] as f64;
-    let copy_ns = footprint.copied_bytes as f64 * byte_ns;
-    let known = all_ns >= LEAST_KERNEL_NS && copy_ns <= all_ns / 2.0 && footprint.elapsed_ns > 0;
-    known.then(|| (all_ns - copy_ns) / (footprint.elapsed_ns as f64 * run.per_second))
+    let all_s = run.cpu_s(1)?;
+    let copy_s = run.footprint.copied_bytes as f64 * byte_ns / 1e9 / run.operations();
+    (copy_s <= all_s / 2.0).then_some(all_s - copy_s)
 }
 
 /// Where kernel code's factor is from.

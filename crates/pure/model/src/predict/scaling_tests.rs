@@ -1,29 +1,11 @@
-use virtbench_record::{DiskFacts, Figure, Footprint, HostFacts, Source};
+use virtbench_record::{Figure, Footprint, Source};
 
 use super::super::tests::profile;
 use super::*;
+use crate::test_support::host;
 
 fn cost(part: CostPart, reference_ns: f64, factor: f64) -> Cost {
     Cost { name: format!("{part:?}"), part, reference_ns, subject_ns: reference_ns * factor }
-}
-
-fn host() -> HostFacts {
-    let disk = DiskFacts {
-        filesystem: String::new(),
-        device: None,
-        rotational: None,
-        scheduler: None,
-        write_cache: None,
-    };
-    HostFacts {
-        kernel: String::new(),
-        distribution: String::new(),
-        cpu: String::new(),
-        processors: 2,
-        memory_bytes: 1 << 30,
-        hypervisor: None,
-        disk,
-    }
 }
 
 fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
@@ -32,7 +14,7 @@ fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
         references: Vec::new(),
         crowded: Vec::new(),
         costs_format: 1,
-        host: host(),
+        host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "tcg".into(),
         vcpus: 2,

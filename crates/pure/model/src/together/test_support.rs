@@ -4,21 +4,6 @@ use virtbench_record::*;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, MemorySpec, Workload, WorkloadSpec};
 
 pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
-    let host = HostFacts {
-        kernel: "k".into(),
-        distribution: "d".into(),
-        cpu: "c".into(),
-        processors,
-        memory_bytes: 1 << 30,
-        hypervisor: None,
-        disk: DiskFacts {
-            filesystem: "ext4".into(),
-            device: None,
-            rotational: None,
-            scheduler: None,
-            write_cache: None,
-        },
-    };
     let plan = Plan {
         grid: String::new(),
         blocks_bytes: Vec::new(),
@@ -61,7 +46,7 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
         started_unix_s: 0,
         plan,
         together: Some(together),
-        host,
+        host: crate::test_support::host(processors),
         guest: Some(guest),
         setups: Vec::new(),
         idle: Vec::new(),

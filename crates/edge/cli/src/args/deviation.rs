@@ -25,13 +25,14 @@ solid-state drive, shared in one way after the other. Each has a run of its own 
 that compares them, with what the simulator says of the same load, is table.md (and table.json); all \
 VMs are in comparison.csv. With --resume, systems that are finished are left alone. qemu-raw and blkio \
 make block devices of the host and need root, /dev/fuse and loop devices; a system that cannot be had \
-is marked, and the others are measured.
+is marked, and the others are measured. Those with time slots, VirtualFence and what ends in +NWC, \
+also have them of another length than 20 ms: VirtualFence:30ms.
 
 Examples:
   virtbench study deviation --workload mailserver:files=200
   virtbench study deviation --workload load:size=4k,read=50,random=100 --pattern 5,5,5,5 --time 10s
   virtbench study deviation --workload fileserver:files=500 --backing loop --pattern shares.txt
-  virtbench study deviation --systems none,mclock,VirtualFence --size 64MiB --memory 128MiB --time 30s \\
+  virtbench study deviation --systems none,VirtualFence,VirtualFence:30ms --size 64MiB --memory 128MiB --time 30s \\
       --workload load:size=4k,read=50,random=100,outstanding=8
   virtbench study deviation --matrix --workload cpu:kernel=200ms --workload memory --workload load:read=50")]
 pub struct DeviationArgs {
@@ -88,7 +89,8 @@ fn read_system(text: &str) -> Result<Systems, String> {
     }
     System::find(text).map(Systems::One).ok_or_else(|| {
         let names: Vec<&str> = System::ALL.iter().map(|system| system.name).collect();
-        format!("{text} is no system: choose all, or of {}", names.join(", "))
+        let which = "slots of 1ms to 10s, as VirtualFence:30ms, for VirtualFence and what ends in +NWC";
+        format!("{text} is no system: choose all, or of {}; {which}", names.join(", "))
     })
 }
 

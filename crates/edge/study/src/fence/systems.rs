@@ -1,8 +1,13 @@
 //! Ways of sharing one emulated hard disk and solid-state drive, to be compared in one run.
 
+use std::fmt;
+
+use virtbench_units::{format_duration_ns, parse_duration_ns};
+
 use crate::setup::{Setup, SetupError};
 
-/// One of them: a configuration of the guests' disks by a name.
+/// One of them: a configuration of the guests' disks by a name. Its [`Display`](fmt::Display) is what
+/// [`find`](Self::find) reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct System {
     /// Its name.
@@ -10,6 +15,8 @@ pub struct System {
     /// What it is, in a few words.
     pub summary: &'static str,
     setup: &'static str,
+    /// Length of its time slots where they are not as long as usual, nanoseconds.
+    slot_ns: Option<u64>,
 }
 
 impl System {
@@ -65,33 +72,53 @@ impl System {
     ];
 
     const fn new(name: &'static str, summary: &'static str, setup: &'static str) -> Self {
-        Self { name, summary, setup }
+        Self { name, summary, setup, slot_ns: None }
     }
 
-    /// The one of that name.
+    /// The one of that name; one with time slots also with their length, `VirtualFence:30ms`.
     #[must_use]
-    pub fn find(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|system| system.name.eq_ignore_ascii_case(name))
+    pub fn find(text: &str) -> Option<Self> {
+        let (name, slot) = text.split_once(':').map_or((text, None), |(name, slot)| (name, Some(slot)));
+        let system = Self::ALL.into_iter().find(|system| system.name.eq_ignore_ascii_case(name))?;
+        let Some(slot) = slot else { return Some(system) };
+        let slot_ns = parse_duration_ns(slot).ok().filter(|_| system.has_slots())?;
+        let system = Self { slot_ns: Some(slot_ns), ..system };
+        system.setup().is_ok().then_some(system)
+    }
+
+    /// Whether time is divided into slots that are not work-conserving.
+    fn has_slots(self) -> bool {
+        self.name.ends_with("+NWC") || self.name == "VirtualFence"
     }
 
     /// Adapter and backing of its guests' disks.
     #[must_use]
-    pub fn disk(&self) -> (&'static str, &'static str) {
-        self.setup.split_once('@').unwrap_or((self.setup, "raw"))
+    pub fn disk(&self) -> (String, String) {
+        let (adapter, backing) = self.setup.split_once('@').unwrap_or((self.setup, "raw"));
+        let slot = self.slot_ns.map_or_else(String::new, |slot_ns| format!(",slot={}us", slot_ns / 1000));
+        (adapter.to_owned(), format!("{backing}{slot}"))
     }
 
     /// Its guests' disks.
     ///
     /// # Errors
-    /// None: a test reads all.
+    /// Slots are too short or too long; none without.
     pub fn setup(&self) -> Result<Setup, SetupError> {
-        Setup::parse(self.setup)
+        let (adapter, backing) = self.disk();
+        Setup::parse(&format!("{adapter}@{backing}"))
     }
 
     /// Its name as a folder's.
     #[must_use]
     pub fn folder(&self) -> String {
-        self.name.to_ascii_lowercase().replace(['/', '+'], "-")
+        self.to_string().to_ascii_lowercase().replace(['/', '+', ':'], "-")
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)?;
+        self.slot_ns.map_or(Ok(()), |slot_ns| write!(f, ":{}", format_duration_ns(slot_ns)))
     }
 }
 
@@ -116,6 +143,27 @@ mod tests {
                 system.name.starts_with(['H', 'V', 'p']) && system.name != "HDD+NWC",
                 "{setup}"
             );
+        }
+    }
+    #[test]
+    fn those_with_slots_have_them_of_any_length() {
+        let system = System::find("virtualfence:30ms").unwrap();
+        assert_eq!(
+            (system.to_string(), system.folder()),
+            ("VirtualFence:30ms".into(), "virtualfence-30ms".into())
+        );
+        assert_eq!(System::find(&system.to_string()), Some(system));
+        let Backing::Fence(options) = system.setup().unwrap().backing else { panic!() };
+        assert_eq!(options.slot_us, 30_000);
+        for wrong in [
+            "none:30ms",
+            "paced:30ms",
+            "VirtualFence:0",
+            "VirtualFence:1h",
+            "VirtualFence:",
+            "VirtualFence:30",
+        ] {
+            assert_eq!(System::find(wrong), None, "{wrong}");
         }
     }
 }

@@ -28,14 +28,14 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
         let folder = out.join(system.folder());
         let (adapter, backing) = system.disk();
         let sets = SetsArgs {
-            adapter: adapter.to_owned(),
-            backing: backing.to_owned(),
+            adapter,
+            backing,
             resume: args.sets.resume && read_provenance(&folder).is_ok(),
             out: Some(folder.clone()),
             ..args.sets.clone()
         };
         let left = format_duration_ns(pace.left_s(systems.len() - index).saturating_mul(1_000_000_000));
-        eprintln!("{}/{} {}: {}; about {left} left", index + 1, systems.len(), system.name, system.summary);
+        eprintln!("{}/{} {system}: {}; about {left} left", index + 1, systems.len(), system.summary);
         let begun = Instant::now();
         let measured = deviation::study(args, &sets)?.execute(|_| Ok(()));
         pace.add(begun.elapsed());
@@ -46,7 +46,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
             Err(error) => {
                 let words = error.to_string();
                 let is_lacking = error.kind() == Kind::Environment;
-                eprintln!("{}: {}{words}", system.name, if is_lacking { "unavailable: " } else { "" });
+                eprintln!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" });
                 // What this host lacks is no failure, unless it lacks it for all.
                 if !is_lacking || failure.is_none() {
                     failure = Some(error);
@@ -128,7 +128,7 @@ fn rows_of(
 ) -> Result<Vec<Row>, Failure> {
     let jobs = deviation::study(args, sets)?.jobs_as_given()?;
     let simulated = simulate(folder, &run.provenance, &run.records, &jobs).unwrap_or_else(|error| {
-        eprintln!("{}: not simulated: {error}", system.name);
+        eprintln!("{system}: not simulated: {error}");
         Vec::new()
     });
     let Some(plan) = &run.provenance.together else { return Ok(Vec::new()) };

@@ -15,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 /// One machine under one system, alone or together with the others. Milliseconds, and operations a second.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
-    system: &'static str,
+    system: String,
     vm: String,
     share_percent: Option<f64>,
     beside_others: bool,
@@ -51,7 +51,7 @@ impl Row {
             |of: Option<LatencySummary>, figure: fn(&LatencySummary) -> f64| of.map(|of| figure(&of) / 1e6);
         let in_twin = twin.and_then(|twin| twin.response_ns);
         Self {
-            system: system.name,
+            system: system.to_string(),
             vm: member.vm.clone(),
             share_percent,
             beside_others,
@@ -96,7 +96,7 @@ pub struct Tried {
 /// What the machine with the least load gets under a system.
 #[derive(Debug, Serialize)]
 struct Compared {
-    system: &'static str,
+    system: String,
     summary: &'static str,
     #[serde(flatten)]
     fate: Fate,
@@ -129,7 +129,7 @@ impl Compared {
         let simulated_per_second = both(|row| row.simulated_per_second);
         let simulated_mean_ms = both(|row| row.simulated_mean_ms);
         Self {
-            system: tried.system.name,
+            system: tried.system.to_string(),
             summary: tried.system.summary,
             fate: tried.fate.clone(),
             per_second,
@@ -254,7 +254,7 @@ mod tests {
 
     fn row(beside_others: bool, mean_ms: f64) -> Row {
         Row {
-            system: "none",
+            system: "none".into(),
             vm: "vm1".into(),
             share_percent: Some(8.0),
             beside_others,

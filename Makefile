@@ -46,7 +46,7 @@ check-predictions: setup-predictions build
 # docs/deviation.md is out/deviation/table.md.
 DEVIATION_TIME ?= 25s
 deviation: setup-study build
-	$(VIRTBENCH) study deviation --systems all --workload load:size=4k,read=50,random=100,outstanding=8 \
+	$(VIRTBENCH) study deviation --systems all,VirtualFence:30ms --workload load:size=4k,read=50,random=100,outstanding=8 \
 		--size 16MiB --memory 128MiB --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation --resume
 
 lint: setup-study

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use virtbench_counters::{LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
-use virtbench_record::WorkloadOutcome;
+use virtbench_record::{Footprint, WorkloadOutcome};
 
 use crate::body::{ClassicError, Watch};
 use crate::caches::drop_caches;
@@ -37,9 +37,9 @@ impl Prepared {
         wait_until(agreed_ns - self.spec.ramp_ns, control);
         self.ramp_up(control, agreed_ns)?;
         let mut notes = self.notes.clone();
-        let look = Look::new(self.spec.count, LeaveOut::Nobody);
-        if let Some(why) = look.trouble().filter(|_| self.spec.count) {
-            notes.push(format!("what the kernel is asked for is not counted: {why}"));
+        let look = Look::new(self.spec.sample, LeaveOut::Nobody);
+        if let Some(why) = look.trouble().filter(|_| self.spec.sample) {
+            notes.push(format!("the kernel's functions are not sampled: {why}"));
         }
         let (operations, bytes) = (control.counter(0), AtomicU64::new(0));
         let operations_before = operations.load(Ordering::Relaxed);
@@ -83,7 +83,9 @@ impl Prepared {
             threads: self.body.threads(),
             own_cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(cpu_before[mode])),
             steal_ns: steal_before.zip(steal_ns()).map(|(before, after)| after.saturating_sub(before)),
-            footprint: seen_before.zip(seen).map(|(before, after)| after.since(&before)),
+            footprint: seen_before
+                .zip(seen)
+                .map(|(before, after)| Footprint { functions: look.functions(), ..after.since(&before) }),
             command: sheet.take_command(),
             intervals,
             spec: self.spec.recorded(),

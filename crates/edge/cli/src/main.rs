@@ -8,6 +8,7 @@ mod guests;
 mod interrupt;
 mod live;
 mod metric;
+mod native_place;
 mod progress;
 mod there;
 mod watched;

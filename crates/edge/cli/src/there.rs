@@ -1,13 +1,12 @@
 //! Runs a workload on files, or a command, in a VM that is made for it, or natively by the same agent.
 
-use std::fs::{self, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context;
 use virtbench_lab::{
-    CarriedFile, Environment, Filesystem, GuestDisk, Machine, Native, TimeLimits, find_adapter,
+    CarriedFile, Environment, Filesystem, GuestDisk, Machine, Native, TimeLimits, fill_holes, find_adapter,
     make_filesystem_with, measure,
 };
 use virtbench_record::{Measured, WorkloadOutcome};
@@ -20,8 +19,6 @@ use crate::interrupt;
 
 /// Emulated guests take long to make a workload's files, and to end.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(300), grace: Duration::from_secs(120) };
-/// How long a guest that carries much may take to boot.
-const WRITE_BYTES: usize = 4 << 20;
 
 /// A machine that workloads are run on one after the other.
 pub struct There {
@@ -100,24 +97,4 @@ impl Drop for Disk {
             let _ = fs::remove_file(path);
         }
     }
-}
-
-/// Writes what has no blocks yet. Otherwise each first write of the guest would have the host's file system
-/// find a block for it, and each flush wait for that one's journal.
-fn fill_holes(path: &Path) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
-    let length = file.metadata()?.len();
-    let mut buffer = vec![0; WRITE_BYTES];
-    let zeros = vec![0; WRITE_BYTES];
-    let mut at = 0;
-    while at < length {
-        let count = usize::try_from(length - at).unwrap_or(WRITE_BYTES).min(WRITE_BYTES);
-        file.seek(SeekFrom::Start(at))?;
-        std::io::Read::read_exact(&mut file, &mut buffer[..count])?;
-        file.seek(SeekFrom::Start(at))?;
-        let whole = if buffer[..count] == zeros[..count] { &zeros[..count] } else { &buffer[..count] };
-        file.write_all(whole)?;
-        at += count as u64;
-    }
-    file.sync_all()
 }

@@ -1,53 +1,78 @@
 //! What this machine does while an application runs on it.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
 use virtbench_record::Footprint;
 
-use crate::{Counters, LeaveOut, thread_cpu_ns};
+use crate::{Sampler, thread_cpu_ns};
+
+/// Whose time does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LeaveOut {
+    /// Everybody's counts.
+    Nobody,
+    /// That of the thread that asks.
+    ThisThread,
+}
 
 /// A machine that is looked at, from its beginning on.
 #[derive(Debug)]
 pub struct Look {
     begun: Instant,
     own: bool,
-    counters: Result<Counters, String>,
+    sampler: Result<RefCell<Sampler>, String>,
 }
 
 impl Look {
-    /// Begins to count if `count` is set. [`LeaveOut::ThisThread`] leaves out what the calling thread does, whose looks are
-    /// then all to be taken from it.
+    /// Begins to sample the kernel's functions if `sample` is set. [`LeaveOut::ThisThread`] leaves out the processor time of
+    /// the calling thread, whose looks are then all to be taken from it.
     #[must_use]
-    pub fn new(count: bool, leave_out: LeaveOut) -> Self {
-        let counters = if count {
-            Counters::start(leave_out).map_err(|error| error.to_string())
+    pub fn new(sample: bool, leave_out: LeaveOut) -> Self {
+        let sampler = if sample {
+            Sampler::start().map(RefCell::new).map_err(|error| {
+                format!("the kernel refuses ({error}); root is needed, or kernel.perf_event_paranoid=-1")
+            })
         } else {
             Err("it was not asked for".into())
         };
-        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, counters }
+        Self { begun: Instant::now(), own: leave_out == LeaveOut::Nobody, sampler }
     }
 
-    /// Why nothing is counted, where that is so.
+    /// Why nothing is sampled, where that is so.
     #[must_use]
     pub fn trouble(&self) -> Option<&str> {
-        self.counters.as_ref().err().map(String::as_str)
+        self.sampler.as_ref().err().map(String::as_str)
     }
 
-    /// What the machine has done so far, to be held against an earlier look; nothing where it does not say. How many
-    /// bytes system calls copied the caller knows.
+    /// What the machine has done so far, to be held against an earlier look, its [`functions`](Self::functions) left out;
+    /// nothing where it does not say. How many bytes system calls copied the caller knows.
     #[must_use]
     pub fn take(&self, copied_bytes: u64) -> Option<Footprint> {
-        let counts = self.counters.as_ref().map_or_else(|_| Ok(BTreeMap::new()), Counters::read).ok()?;
         let own = if self.own { [0, 0] } else { thread_cpu_ns() };
         let cpu = machine_cpu_ns()?;
         Some(Footprint {
             elapsed_ns: u64::try_from(self.begun.elapsed().as_nanos()).ok()?,
             cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(own[mode])),
             copied_bytes,
-            counts,
+            functions: BTreeMap::new(),
         })
+    }
+
+    /// Forgets what was sampled so far.
+    pub fn forget(&self) {
+        if let Ok(sampler) = &self.sampler {
+            sampler.borrow_mut().forget();
+        }
+    }
+
+    /// Kernel time by function since the beginning, or since [`forget`](Self::forget), in nanoseconds; nothing where nothing
+    /// is sampled. The first time it takes as long as reading the names of all functions.
+    #[must_use]
+    pub fn functions(&self) -> BTreeMap<String, u64> {
+        self.sampler.as_ref().map_or_else(|_| BTreeMap::new(), |sampler| sampler.borrow_mut().read())
     }
 }
 

@@ -70,11 +70,12 @@ impl Accelerator {
         }
     }
 
-    /// QEMU's arguments for it. The CPU is the best it offers.
+    /// QEMU's arguments for it. The CPU is the best it offers; emulated, without the promise that string moves are fast byte by
+    /// byte, which they are not.
     fn arguments(self) -> [&'static str; 4] {
         match self {
             Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
-            Self::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max"],
+            Self::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"],
         }
     }
 }

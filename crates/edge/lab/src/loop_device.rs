@@ -55,7 +55,16 @@ pub struct LoopError {
     source: io::Error,
 }
 
-/// A loop device over a file, past the page cache. The kernel takes it away when the last process
+/// How a loop device reaches its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopCache {
+    /// Past the page cache.
+    Direct,
+    /// Through it, as a drive with a write cache: what is written is on the disk with the next flush.
+    WriteBack,
+}
+
+/// A loop device over a file. The kernel takes it away when the last process
 /// that has it open closes it, also if that is by a kill.
 #[derive(Debug)]
 pub struct LoopDevice {
@@ -68,8 +77,8 @@ impl LoopDevice {
     ///
     /// # Errors
     /// Not permitted, no such driver, or a kernel older than 5.8.
-    pub fn attach(file: &Path) -> Result<Self, LoopError> {
-        attach(file).map_err(|source| LoopError { path: file.to_owned(), source })
+    pub fn attach(file: &Path, cache: LoopCache) -> Result<Self, LoopError> {
+        attach(file, cache).map_err(|source| LoopError { path: file.to_owned(), source })
     }
 
     /// Checks that one can be had, as far as that shows without making one.
@@ -89,15 +98,19 @@ impl LoopDevice {
     }
 }
 
-fn attach(path: &Path) -> io::Result<LoopDevice> {
-    let direct = i32::try_from(OFlags::DIRECT.bits()).map_err(io::Error::other)?;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(direct).open(path)?;
+fn attach(path: &Path, cache: LoopCache) -> io::Result<LoopDevice> {
+    let (open, flags) = match cache {
+        LoopCache::Direct => (OFlags::DIRECT, LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO),
+        LoopCache::WriteBack => (OFlags::empty(), LO_FLAGS_AUTOCLEAR),
+    };
+    let open = i32::try_from(open.bits()).map_err(io::Error::other)?;
+    let file = OpenOptions::new().read(true).write(true).custom_flags(open).open(path)?;
     let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
     let mut last = io::Error::other("no loop device is free");
     for _ in 0..TRIES {
         let node = PathBuf::from(format!("/dev/loop{}", free_number(&control)?));
         let device = OpenOptions::new().read(true).write(true).open(&node)?;
-        match configure(&device, &file) {
+        match configure(&device, &file, flags) {
             Ok(()) => return Ok(LoopDevice { path: node, _open: device }),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => last = error,
             Err(error) => return Err(error),
@@ -135,13 +148,13 @@ fn free_number(control: &File) -> io::Result<i32> {
     Ok(unsafe { ioctl::ioctl(control.as_fd(), GetFree) }?)
 }
 
-fn configure(device: &File, file: &File) -> io::Result<()> {
+fn configure(device: &File, file: &File, flags: u32) -> io::Result<()> {
     let info = LoopInfo {
         numbers: [0; 5],
         number: 0,
         encrypt_type: 0,
         encrypt_key_size: 0,
-        flags: LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO,
+        flags,
         names: [0; 160],
         init: [0; 2],
     };
@@ -163,7 +176,7 @@ mod tests {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let file = directory.path().join("disk");
         File::create(&file).unwrap().set_len(1 << 20).unwrap();
-        let device = LoopDevice::attach(&file).unwrap_or_else(|error| panic!("{error}"));
+        let device = LoopDevice::attach(&file, LoopCache::Direct).unwrap_or_else(|error| panic!("{error}"));
         let name = device.path().file_name().unwrap().to_owned();
         let backing = Path::new("/sys/block").join(&name).join("loop");
         assert!(fs::read_to_string(backing.join("backing_file")).unwrap().contains("disk"));
@@ -178,7 +191,8 @@ mod tests {
 
     #[test]
     fn what_is_missing_is_named() {
-        let message = LoopDevice::attach(Path::new("/nonexistent/disk")).unwrap_err().to_string();
+        let message =
+            LoopDevice::attach(Path::new("/nonexistent/disk"), LoopCache::Direct).unwrap_err().to_string();
         assert!(message.contains("/nonexistent/disk"), "{message}");
     }
 }

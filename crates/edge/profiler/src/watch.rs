@@ -36,8 +36,6 @@ pub struct Limits {
     pub time: Duration,
     /// Whether the block layer's events may be used.
     pub tracing: bool,
-    /// Whether what the kernel is asked for is counted, which takes some 0.3 us of a system call.
-    pub count: bool,
 }
 
 /// Why there is no profile.
@@ -196,7 +194,9 @@ struct Watched {
     last: Moment,
     ended: bool,
     workers: u32,
-    /// Why the kernel's work is not counted.
+    /// Kernel time by function, nanoseconds.
+    functions: std::collections::BTreeMap<String, u64>,
+    /// Why the kernel's functions are not sampled.
     trouble: Option<String>,
 }
 
@@ -208,7 +208,7 @@ fn watch(
     stop: &AtomicBool,
 ) -> Watched {
     let begun = Instant::now();
-    let look = Look::new(limits.count, LeaveOut::ThisThread);
+    let look = Look::new(true, LeaveOut::ThisThread);
     let mut first = Moment::now(tree, &look);
     let mut last = first.clone();
     let mut ramping = !limits.ramp.is_zero();
@@ -221,6 +221,7 @@ fn watch(
         drain(tracing, analysis, tree);
         if ramping && begun.elapsed() >= limits.ramp {
             first = Moment::now(tree, &look);
+            look.forget();
             last = first.clone();
             analysis.from_s = first.at_s;
             ramping = false;
@@ -242,10 +243,11 @@ fn watch(
     }
     if ramping {
         first = last.clone();
+        look.forget();
         analysis.from_s = first.at_s;
     }
     let trouble = look.trouble().map(str::to_owned);
-    Watched { first, last, ended, workers, trouble }
+    Watched { first, last, ended, workers, functions: look.functions(), trouble }
 }
 
 /// Threads that have moved more than a hundredth of all data, while their accounts can be read.
@@ -298,7 +300,9 @@ fn footprint(watched: &Watched) -> Result<Footprint, String> {
         return Err(why.clone());
     }
     let both = watched.first.footprint.as_ref().zip(watched.last.footprint.as_ref());
-    both.map(|(first, last)| last.since(first)).ok_or_else(|| "the counters could not be read".into())
+    let functions = watched.functions.clone();
+    both.map(|(first, last)| Footprint { functions, ..last.clone().since(first) })
+        .ok_or_else(|| "the machine's accounts could not be read".into())
 }
 
 fn too_short(name: String, elapsed: Duration, status: Option<ExitStatus>, limits: Limits) -> ProfilerError {

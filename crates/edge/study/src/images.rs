@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopDevice, LoopError, Preallocation, Qcow2,
+    Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopCache, LoopDevice, LoopError, Preallocation,
+    Qcow2,
 };
 
 use crate::backing::Backing;
@@ -95,7 +96,8 @@ impl Images {
         let base =
             overlays.then(|| write(&format!("{run_name}-base"), "writing the backing file")).transpose()?;
         let wants_loop = setups.iter().any(|setup| setup.backing == Backing::Loop);
-        let loop_device = wants_loop.then(|| LoopDevice::attach(raw.path())).transpose()?;
+        let loop_device =
+            wants_loop.then(|| LoopDevice::attach(raw.path(), LoopCache::Direct)).transpose()?;
         let mut images =
             Self { raw, base, loop_device, made: Vec::new(), fences: Vec::new(), disks: Vec::new() };
         for (index, setup) in setups.iter().enumerate() {

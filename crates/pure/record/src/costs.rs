@@ -7,7 +7,7 @@ use crate::footprint::Footprint;
 use crate::provenance::HostFacts;
 
 /// Version of the format.
-pub const COSTS_FORMAT: u32 = 3;
+pub const COSTS_FORMAT: u32 = 4;
 
 /// What a piece of work is made of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,9 +104,6 @@ pub struct Reference {
     pub reference: ReferenceRun,
     /// On the subject.
     pub subject: ReferenceRun,
-    /// What it asked the reference's kernel for, in a run of its own: counting slows it down.
-    #[serde(default)]
-    pub counted: Option<Footprint>,
 }
 
 /// Costs that cannot be.

@@ -15,24 +15,20 @@ pub struct Footprint {
     pub cpu_ns: [u64; 2],
     /// Bytes that system calls copied for the application.
     pub copied_bytes: u64,
-    /// What the kernel was asked for, by kind; empty where nobody counted.
+    /// Kernel time by function, in nanoseconds, as far as samples of it tell; empty where nobody looked.
     #[serde(default)]
-    pub counts: BTreeMap<String, u64>,
+    pub functions: BTreeMap<String, u64>,
 }
 
 impl Footprint {
-    /// What came between an earlier look and this one, both taken since the same moment.
+    /// What came between an earlier look and this one, both taken since the same moment. Functions are left as they are.
     #[must_use]
-    pub fn since(&self, earlier: &Self) -> Self {
-        let counts = self.counts.iter().map(|(name, count)| {
-            let before = earlier.counts.get(name).copied().unwrap_or(0);
-            (name.clone(), count.saturating_sub(before))
-        });
+    pub fn since(self, earlier: &Self) -> Self {
         Self {
             elapsed_ns: self.elapsed_ns.saturating_sub(earlier.elapsed_ns),
             cpu_ns: [0, 1].map(|mode| self.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
             copied_bytes: self.copied_bytes.saturating_sub(earlier.copied_bytes),
-            counts: counts.collect(),
+            functions: self.functions,
         }
     }
 }

@@ -31,7 +31,7 @@ pub enum Source {
     /// The statistics of whole block devices, `/sys/block/*/stat`, shared out by bytes.
     #[serde(rename = "block statistics")]
     BlockStatistics,
-    /// Counters of the kernel's perf events, and `/proc/stat`.
+    /// Samples by the kernel's perf events, and `/proc/stat`.
     #[serde(rename = "perf events")]
     PerfEvents,
     /// Events of the block layer, through tracefs.

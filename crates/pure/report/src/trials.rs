@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use maud::{Markup, html};
-use virtbench_model::predict::trials::{Trial, by_case, coverage, mean_absolute_error_percent};
+use virtbench_model::predict::trials::{
+    Trial, by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
+};
 
 use crate::format::significant;
 use crate::page::{document, opening};
@@ -24,6 +26,10 @@ pub fn trials_takeaway(trials: &[Trial]) -> Takeaway {
         cases.len(),
         mean_absolute_error_percent(trials)
     );
+    let averaged = (trials.len() > cases.len()).then(|| {
+        let averaged = mean_error_of_averages_percent(trials);
+        format!("With the trials of each averaged, so that chance evens out, {averaged:.0} %.")
+    });
     let details = held.iter().filter(|(confidence, _)| [0.5, 0.8, 0.95].contains(confidence)).map(
         |(confidence, share)| {
             format!(
@@ -34,7 +40,7 @@ pub fn trials_takeaway(trials: &[Trial]) -> Takeaway {
             )
         },
     );
-    Takeaway { headline, details: details.collect(), cautions: Vec::new() }
+    Takeaway { headline, details: averaged.into_iter().chain(details).collect(), cautions: Vec::new() }
 }
 
 /// The page; `place` says where it was measured, `cautions` what to know before its figures are used.
@@ -210,8 +216,9 @@ pub fn trials_markdown(trials: &[Trial]) -> String {
     }
     let _ = writeln!(
         text,
-        "| **mean absolute error** | {} | | | | | | | **{:.0} %** |\n\n| stated | held the truth |\n|---|---|",
+        "| **mean absolute error** | {} | | | | | | **{:.0} %** | **{:.0} %** |\n\n| stated | held the truth |\n|---|---|",
         trials.len(),
+        mean_error_of_averages_percent(trials),
         mean_absolute_error_percent(trials)
     );
     for (confidence, share) in coverage(trials) {
@@ -243,7 +250,7 @@ mod tests {
             text.contains("| db, tps | 2 | 1,000 | 105 | 90.0 to 120 | 100 | 100 to 100 | +5 % | 15 % |"),
             "{text}"
         );
-        assert!(text.contains("| **mean absolute error** | 2 | | | | | | | **15 %** |"), "{text}");
+        assert!(text.contains("| **mean absolute error** | 2 | | | | | | **5 %** | **15 %** |"), "{text}");
         assert!(text.contains("| 95 % | 50 % |"), "{text}");
     }
 }

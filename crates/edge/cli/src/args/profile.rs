@@ -26,7 +26,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N")]
     pub pid: Option<u32>,
     /// Read a profile, or a user's figures, and check them
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["time", "ramp", "no_trace", "count"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["time", "ramp", "no_trace"])]
     pub from: Option<PathBuf>,
     /// Look at it for this long at most [default: 1h for a command, 10s for a process]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
@@ -34,9 +34,6 @@ pub struct ProfileArgs {
     /// Leave out this much at first
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration_ns)]
     pub ramp: u64,
-    /// Count what the machine's kernel is asked for, kind by kind; takes some 0.3 us of every system call
-    #[arg(long)]
-    pub count: bool,
     /// Do without the block layer's events
     #[arg(long)]
     pub no_trace: bool,

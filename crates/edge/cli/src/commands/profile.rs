@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
 use virtbench_lab::host_facts;
+use virtbench_model::predict::kernel_work;
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, profile};
 use virtbench_record::{Band, Capacity, Figure, Profile, SizeShare, Source};
 use virtbench_units::format_bytes;
@@ -80,7 +81,6 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
         ramp: Duration::from_nanos(args.ramp),
         time: Duration::from_nanos(time_ns),
         tracing: !args.no_trace,
-        count: args.count,
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);
@@ -170,10 +170,9 @@ pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
         format!("{:.2} MB/s", bytes / 1e6)
     })?;
     if let Some(footprint) = profile.footprint.value() {
-        writeln!(out, "{:<30}", "what the kernel was asked for")?;
-        for (kind, count) in footprint.counts.iter().filter(|(_, count)| **count > 0) {
-            let rate = *count as f64 * 1e9 / footprint.elapsed_ns.max(1) as f64;
-            writeln!(out, "  {kind:<28}{:<20}{}", per_second(&rate), profile.footprint.origin())?;
+        writeln!(out, "{:<30}", "where the kernel's time goes")?;
+        for (kind, share) in kernel_work(footprint) {
+            writeln!(out, "  {kind:<28}{:<20}{}", percent(&(100.0 * share)), profile.footprint.origin())?;
         }
     }
     row(out, "processors", &profile.processors, count)?;

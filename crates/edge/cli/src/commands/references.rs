@@ -13,6 +13,7 @@ use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
+use crate::native_place::NativeSide;
 use crate::there::There;
 
 /// They, as a file.
@@ -21,6 +22,8 @@ const REFERENCES: &str = include_str!("../../../../../docs/data/references.toml"
 /// where a run takes some ten times as long.
 const RUN_NS: [u64; 2] = [700_000_000, 1_500_000_000];
 const RUNS: [u32; 2] = [30, 3];
+/// How often each is run on either side.
+const ROUNDS: usize = 3;
 
 /// The file.
 #[derive(Debug, Deserialize)]
@@ -54,25 +57,29 @@ struct Runnable {
 }
 
 /// Runs all of them on both sides. One that fails on either is left out, with a word on stderr.
-pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure> {
-    let file = read(there)?;
+pub fn measure(there: &ThereArgs, side: &NativeSide, vcpus: u32) -> Result<Vec<Reference>, Failure> {
+    let mut file = read(there)?;
+    file.command.retain(|command| match pack(&command.words[0], &command.with) {
+        Ok(_) => true,
+        Err(why) => {
+            eprintln!("{} is no reference: {why}", command.name);
+            false
+        }
+    });
     let runnable = runnable(&file)?;
-    let parent = parent(there)?;
-    let reference = native(&parent, &file, &runnable, false)?;
-    let counted = native(&parent, &file, &runnable, true)?;
-    let folder = Folder::new(&parent, &file.prepare)?;
+    let reference = native(side, &file, &runnable)?;
+    let folder = Folder::new(&parent(there)?, &file.prepare)?;
     let mut vm = There::boot(there, vcpus, &carried(&file)?, Some(&folder.0))?;
-    let subject: Vec<_> = runnable.iter().map(|one| run(&mut vm, one, 1, false)).collect();
+    let subject = rounds(&mut vm, &runnable, 1);
     vm.end();
     let mut references = Vec::new();
-    for (((one, reference), subject), counted) in runnable.iter().zip(reference).zip(subject).zip(counted) {
+    for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject) {
         match (reference, subject) {
             (Ok(reference), Ok(subject)) => references.push(Reference {
                 name: one.name.clone(),
                 workers: one.spec.workload.threads(),
                 reference,
                 subject,
-                counted: counted.ok().map(|run| run.footprint).filter(|seen| !seen.counts.is_empty()),
             }),
             (reference, subject) => {
                 let why: Vec<String> = [reference.err(), subject.err()].into_iter().flatten().collect();
@@ -85,11 +92,11 @@ pub fn measure(there: &ThereArgs, vcpus: u32) -> Result<Vec<Reference>, Failure>
 
 /// Runs them natively once more, in place of what is known of that side: how fast a machine's file system is, changes
 /// within minutes, and an application and those that it is compared with have to have found it the same.
-pub fn renew(there: &ThereArgs, references: &mut [Reference]) -> Result<(), Failure> {
+pub fn renew(there: &ThereArgs, side: &NativeSide, references: &mut [Reference]) -> Result<(), Failure> {
     let file = read(there)?;
     let mut runnable = runnable(&file)?;
     runnable.retain(|one| references.iter().any(|known| known.name == one.name));
-    let again = native(&parent(there)?, &file, &runnable, false)?;
+    let again = native(side, &file, &runnable)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
         if let (Some(known), Ok(again)) = (known, again) {
@@ -112,18 +119,38 @@ fn parent(there: &ThereArgs) -> Result<PathBuf, Failure> {
     Ok(there.target_dir.clone().map_or_else(std::env::current_dir, Ok)?)
 }
 
-/// All of them on this host, with what the kernel is asked for counted or not.
+/// All of them on this host.
 fn native(
-    parent: &Path,
+    side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
-    count: bool,
 ) -> Result<Vec<Result<ReferenceRun, String>>, Failure> {
-    let folder = Folder::new(parent, &file.prepare)?;
+    let place = side.place()?;
+    let folder = Folder::new(place.folder(), &file.prepare)?;
     let mut machine = There::native(folder.0.clone())?;
-    let runs = runnable.iter().map(|one| run(&mut machine, one, 0, count)).collect();
+    let runs = rounds(&mut machine, runnable, 0);
     machine.end();
     Ok(runs)
+}
+
+/// Runs all of them several times in turn, and keeps of each the run in the middle: what slows a machine down for a moment
+/// is not taken for a reference's own.
+fn rounds(machine: &mut There, runnable: &[Runnable], side: usize) -> Vec<Result<ReferenceRun, String>> {
+    let mut all: Vec<Vec<ReferenceRun>> = runnable.iter().map(|_| Vec::new()).collect();
+    let mut why = vec![String::new(); runnable.len()];
+    for _ in 0..ROUNDS {
+        for (place, one) in runnable.iter().enumerate() {
+            match run(machine, one, side) {
+                Ok(run) => all[place].push(run),
+                Err(error) => why[place] = error,
+            }
+        }
+    }
+    let middle = |(mut runs, why): (Vec<ReferenceRun>, String)| {
+        runs.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
+        if runs.is_empty() { Err(why) } else { Ok(runs.swap_remove(runs.len() / 2)) }
+    };
+    all.into_iter().zip(why).map(middle).collect()
 }
 
 fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
@@ -157,8 +184,9 @@ fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
 }
 
 /// Runs one on one side; 0 is the reference.
-fn run(machine: &mut There, one: &Runnable, side: usize, count: bool) -> Result<ReferenceRun, String> {
-    let mut spec = WorkloadSpec { runs: 1, count, ..one.spec.clone() };
+fn run(machine: &mut There, one: &Runnable, side: usize) -> Result<ReferenceRun, String> {
+    // An emulated processor is slowed down by samples.
+    let mut spec = WorkloadSpec { runs: 1, sample: side == 0, ..one.spec.clone() };
     match &mut spec.workload {
         Workload::Files(files) => files.run_ns = RUN_NS[side],
         Workload::Command(_) => spec.runs = RUNS[side],

@@ -102,13 +102,13 @@ pub(super) fn of_scaling(prediction: &mut Prediction, found: Scaled) {
     let spread = format!("another application may be off by a factor of {kernel_spread:.1} either way");
     prediction.cautions.push(match kernel_from {
         KernelFrom::Alike(count, nearest) => format!(
-            "The factor of kernel code is from {count} reference applications, mostly {}; left out and predicted \
-             from the others, they are off by a factor of {kernel_spread:.1} either way.",
+            "The factors are from {count} reference applications, mostly {}; left out and predicted from the \
+             others, their kernel code is off by a factor of {kernel_spread:.1} either way.",
             nearest.join(", ")
         ),
         KernelFrom::References => format!(
-            "The factor of kernel code is the mean of reference applications; {spread}. A profile with --count \
-             lets those be chosen that ask the kernel for the like."
+            "The factor of kernel code is the mean of reference applications; {spread}. A profile with samples of \
+             the kernel's functions (as root) lets those be chosen that are like it."
         ),
         KernelFrom::Pieces => format!("The factor of kernel code is from pieces of work; {spread}."),
     });

@@ -1,31 +1,30 @@
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::test_support::host;
 
-fn footprint(kernel_s: f64, counts: &[(&str, u64)]) -> Footprint {
+/// So much user and kernel time in a second, the latter in these functions, percent.
+fn footprint(cpu_s: [f64; 2], functions: &[(&str, u64)]) -> Footprint {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let cpu_ns = [0, (kernel_s * 1e9) as u64];
-    let counts: BTreeMap<String, u64> =
-        counts.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
-    Footprint { elapsed_ns: 1_000_000_000, cpu_ns, copied_bytes: 0, counts }
+    let cpu_ns = cpu_s.map(|seconds| (seconds * 1e9) as u64);
+    let functions =
+        functions.iter().map(|(name, percent)| ((*name).to_owned(), percent * 1_000_000)).collect();
+    Footprint { elapsed_ns: 1_000_000_000, cpu_ns, copied_bytes: 0, functions }
 }
 
-/// One whose kernel code takes `factor` times as long on the subject.
-fn reference(name: &str, factor: f64, counts: &[(&str, u64)]) -> Reference {
-    let run = |per_second| ReferenceRun { per_second, footprint: footprint(0.8, &[]) };
+/// One whose code takes so many times as long on the subject, user and kernel code.
+fn reference(name: &str, [user, kernel]: [f64; 2], functions: &[(&str, u64)]) -> Reference {
+    // As many operations in a second, of which each takes a machine ten times as large so long.
+    let subject = footprint([0.02 * user, 0.03 * kernel], &[]);
     Reference {
         name: name.into(),
         workers: 1,
-        reference: run(100.0),
-        subject: run(100.0 / factor),
-        counted: Some(footprint(0.8, counts)),
+        reference: ReferenceRun { per_second: 100.0, footprint: footprint([0.2, 0.3], functions) },
+        subject: ReferenceRun { per_second: 10.0, footprint: subject },
     }
 }
 
 fn costs(references: Vec<Reference>) -> Costs {
     Costs {
-        costs_format: 3,
+        costs_format: 4,
         host: host(2),
         adapter: "virtio-blk".into(),
         accelerator: "tcg".into(),
@@ -36,46 +35,50 @@ fn costs(references: Vec<Reference>) -> Costs {
     }
 }
 
-const OPENERS: &[(&str, u64)] = &[("call", 400_000), ("open", 80_000)];
-const WAITERS: &[(&str, u64)] = &[("call", 40_000), ("switch", 60_000), ("disk", 30_000)];
+const OPENERS: &[(&str, u64)] = &[("link_path_walk", 70), ("ext4_lookup", 10), ("do_syscall_64", 20)];
+const WAITERS: &[(&str, u64)] = &[("finish_task_switch", 60), ("iowrite16", 20), ("do_syscall_64", 20)];
 
 fn two_kinds() -> Vec<Reference> {
-    let openers = [4.8, 5.0, 5.2, 5.0].map(|factor| reference("opener", factor, OPENERS));
-    let waiters = [19.0, 20.0, 21.0, 20.0].map(|factor| reference("waiter", factor, WAITERS));
+    let openers = [4.8, 5.0, 5.2, 5.0].map(|kernel| reference("opener", [9.0, kernel], OPENERS));
+    let waiters = [19.0, 20.0, 21.0, 20.0].map(|kernel| reference("waiter", [30.0, kernel], WAITERS));
     openers.into_iter().chain(waiters).collect()
 }
 
 #[test]
-fn an_application_gets_the_factor_of_its_like() {
+fn an_application_gets_the_factors_of_its_like() {
     let costs = costs(two_kinds());
-    let factor = |counts| likened(&costs, &footprint(0.4, counts), &|_, _| 1.0).unwrap();
-    // Half as much of everything in half the kernel time.
-    let opener = factor(&[("call", 200_000), ("open", 40_000)]);
-    assert!((opener.factor.ln.exp() / 5.0 - 1.0).abs() < 0.02, "{opener:?}");
+    let found = |functions| likened(&costs, &footprint([0.0, 0.4], functions), &|_, _| 1.0).unwrap();
+    // In other functions for the same.
+    let opener = found(&[("__d_lookup_rcu", 35), ("path_openat", 45), ("entry_SYSCALL_64", 20)]);
+    assert!((opener.kernel.ln.exp() / 5.0 - 1.0).abs() < 0.02, "{opener:?}");
+    assert!((opener.user.unwrap().ln.exp() / 9.0 - 1.0).abs() < 0.02, "{opener:?}");
     assert!(opener.nearest.iter().all(|name| name == "opener") && opener.references == 8);
-    let waiter = factor(&[("call", 20_000), ("switch", 30_000), ("disk", 15_000)]);
-    assert!((waiter.factor.ln.exp() / 20.0 - 1.0).abs() < 0.02, "{waiter:?}");
+    let waiter = found(WAITERS);
+    assert!((waiter.kernel.ln.exp() / 20.0 - 1.0).abs() < 0.02, "{waiter:?}");
     // Each is predicted well by the others of its kind, so the interval is narrow; the mean of all would be off by 2.
-    assert!(waiter.factor.deviation < 0.1, "{waiter:?}");
+    assert!(waiter.kernel.deviation < 0.1, "{waiter:?}");
 }
 
 #[test]
 fn crowded_runs_are_compared_as_if_alone() {
     let costs = costs(two_kinds());
     let crowding = |side: usize, _: f64| if side == 1 { 1.25 } else { 1.0 };
-    let found = likened(&costs, &footprint(0.8, OPENERS), &crowding).unwrap();
-    assert!((found.factor.ln.exp() / 4.0 - 1.0).abs() < 0.02, "{found:?}");
+    let found = likened(&costs, &footprint([0.0, 0.8], OPENERS), &crowding).unwrap();
+    assert!((found.kernel.ln.exp() / 4.0 - 1.0).abs() < 0.02, "{found:?}");
 }
 
 #[test]
-fn without_counts_or_with_too_few_nothing_is_likened() {
+fn without_samples_or_with_too_few_nothing_is_likened() {
     let all = two_kinds();
-    assert!(likened(&costs(all.clone()), &footprint(0.8, &[]), &|_, _| 1.0).is_none());
+    assert!(likened(&costs(all.clone()), &footprint([0.0, 0.8], &[]), &|_, _| 1.0).is_none());
     let few = costs(all[..7].to_vec());
-    assert!(likened(&few, &footprint(0.8, OPENERS), &|_, _| 1.0).is_none());
-    // Those that nobody counted, or with next to no kernel code, are none.
-    let mut uncounted = all;
-    uncounted[0].counted = None;
-    uncounted[7].subject.footprint.cpu_ns[1] = 1_000_000;
-    assert!(likened(&costs(uncounted), &footprint(0.8, OPENERS), &|_, _| 1.0).is_none());
+    assert!(likened(&few, &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).is_none());
+    // One that nobody sampled, or with next to no kernel code, is none.
+    let mut unsampled = all.clone();
+    unsampled[0].reference.footprint.functions.clear();
+    assert!(likened(&costs(unsampled), &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).is_none());
+    // User code may be lacking alone.
+    let mut idle = all;
+    idle[7].subject.footprint.cpu_ns[0] = 1_000_000;
+    assert_eq!(likened(&costs(idle), &footprint([0.0, 0.8], OPENERS), &|_, _| 1.0).unwrap().user, None);
 }

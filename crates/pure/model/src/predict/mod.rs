@@ -17,6 +17,7 @@
 mod advise;
 pub mod calibrate;
 mod choose;
+mod kernel_work;
 pub mod latency;
 mod likeness;
 mod matching;
@@ -34,6 +35,7 @@ use crate::interval::Span;
 use crate::surface::Comparison;
 
 pub use choose::predict;
+pub use kernel_work::kernel_work;
 pub use latency::Rounding;
 pub use matching::Beyond;
 

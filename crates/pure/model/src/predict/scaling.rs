@@ -8,8 +8,9 @@
 //! measured by the same pieces of work on both machines ([`Costs`]); none of them is fitted to the application.
 //!
 //! Kernel code is the exception: a piece that is repeated over and over is hot in every cache, an application's kernel
-//! code is not, and an emulator suffers more from that. So its factor is that of reference applications: of those that
-//! ask the kernel for the like ([`super::likeness`]), where that was counted; else their mean, copying left out.
+//! code is not, and an emulator suffers more from that. So its factor is that of reference applications: of those whose
+//! kernel time goes to the like ([`super::likeness`]), where that was sampled, and then user code's too; else their mean,
+//! copying left out.
 //!
 //! Several workers share processors. On the reference the waiting is what a closed network of that many
 //! customers needs to be as fast as the application; on the subject the network has the subject's times. Processors that
@@ -105,7 +106,7 @@ pub(super) enum KernelFrom {
     Pieces,
     /// The mean of reference applications.
     References,
-    /// Reference applications that ask the kernel for the like: how many there are, and those most alike.
+    /// Reference applications whose kernel time goes to the like: how many there are, and those most alike.
     Alike(usize, Vec<String>),
 }
 
@@ -183,13 +184,18 @@ impl Scaling {
         let subject_processors = f64::from(vcpus.unwrap_or(costs.vcpus));
         let most = crowding(costs);
         let counts = [processors, f64::from(costs.vcpus)];
-        let alike = profile.footprint.value().and_then(|counted| {
-            likened(costs, counted, &|side, busy| crowded(most[side], busy, counts[side]))
-        });
+        let alike = profile
+            .footprint
+            .value()
+            .and_then(|seen| likened(costs, seen, &|side, busy| crowded(most[side], busy, counts[side])));
         // Where applications are compared, those that copy much are compared with their like.
         let copy_s = if alike.is_some() { 0.0 } else { (copied * byte_ns[0] / 1e9).min(all_system_s) };
+        let user = match alike.as_ref().and_then(|found| found.user) {
+            Some(factor) => factor,
+            None => Factor::of(costs, CostPart::User)?,
+        };
         let (kernel, kernel_from) = match alike {
-            Some(found) => (found.factor, KernelFrom::Alike(found.references, found.nearest)),
+            Some(found) => (found.kernel, KernelFrom::Alike(found.references, found.nearest)),
             None => match Factor::of_references(costs, byte_ns) {
                 Some(factor) => (factor, KernelFrom::References),
                 None => (Factor::of(costs, CostPart::System)?, KernelFrom::Pieces),
@@ -199,12 +205,7 @@ impl Scaling {
         let least = busy_s.ceil().clamp(1.0, 65_536.0) as u32;
         let customers = profile.workers.value().copied().unwrap_or(1).max(least);
         let mut scaling = Self {
-            factors: [
-                Factor::of(costs, CostPart::User)?,
-                kernel,
-                Factor::of(costs, CostPart::Copy)?,
-                Factor::of(costs, CostPart::Wait)?,
-            ],
+            factors: [user, kernel, Factor::of(costs, CostPart::Copy)?, Factor::of(costs, CostPart::Wait)?],
             kernel_from,
             crowding: most,
             user_s,

@@ -48,7 +48,7 @@ fn reference_run(system_s: f64, copied_bytes: u64, per_second: f64) -> Reference
         elapsed_ns: 1_000_000_000,
         cpu_ns,
         copied_bytes,
-        counts: std::collections::BTreeMap::new(),
+        functions: std::collections::BTreeMap::new(),
     };
     ReferenceRun { per_second, footprint }
 }
@@ -64,7 +64,6 @@ fn kernel_code_of_reference_applications_counts_more_than_pieces() {
             workers: 1,
             reference: reference_run(0.5, 1_000_000_000, 100.0),
             subject: reference_run(0.9, 1_000_000_000, 5.0),
-            counted: None,
         };
         let mut references = vec![reference.clone(); count];
         // One that mostly copies, and one that does next to nothing, say nothing of kernel code.

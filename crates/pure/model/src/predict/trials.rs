@@ -120,11 +120,18 @@ pub fn by_case(trials: &[Trial]) -> Vec<CaseResult<'_>> {
     cases
 }
 
-/// Mean over the cases of how far predictions were off, in percent; 0 without any.
+/// Mean over the cases of how far single predictions were off, in percent; 0 without any.
 #[must_use]
 pub fn mean_absolute_error_percent(trials: &[Trial]) -> f64 {
     let cases = by_case(trials);
     cases.iter().map(CaseResult::absolute_error_percent).sum::<f64>() / cases.len().max(1) as f64
+}
+
+/// The same with the trials of each case averaged before: what is left when chance, of the truth too, has evened out.
+#[must_use]
+pub fn mean_error_of_averages_percent(trials: &[Trial]) -> f64 {
+    let cases = by_case(trials);
+    cases.iter().map(|case| case.error_percent().abs()).sum::<f64>() / cases.len().max(1) as f64
 }
 
 /// At each stated confidence the share of trials whose interval held the truth.
@@ -164,6 +171,7 @@ mod tests {
         assert!(cases[0].error_percent().abs() < 1e-9);
         assert!((cases[0].absolute_error_percent() - 10.0).abs() < 1e-9);
         assert!((mean_absolute_error_percent(&trials) - 30.0).abs() < 1e-9);
+        assert!((mean_error_of_averages_percent(&trials) - 25.0).abs() < 1e-9);
     }
 
     #[test]

@@ -42,7 +42,7 @@ proptest! {
         stores in prop::sample::select(STORES.map(|(_, stores)| stores).to_vec()),
         time in prop::option::of(1u64..1_000_000),
         drop_caches: bool,
-        count: bool,
+        sample: bool,
     ) {
         let (milliseconds, runs, mebibytes, seed) = numbers;
         let kernel_ns = milliseconds * 1_000_000;
@@ -55,7 +55,7 @@ proptest! {
             runs,
             seed,
             drop_caches,
-            count,
+            sample,
             time_ns: time.map(|time| time * 1_000_000),
             ballast_bytes: mebibytes << 20,
             ..WorkloadSpec::new(workload)

@@ -20,11 +20,12 @@ use virtbench_report::{trials_csv, trials_html, trials_markdown, trials_takeaway
 use virtbench_workload::WorkloadSpec;
 
 use crate::args::predictions::PredictionsArgs;
-use crate::args::there::VerifyArgs;
+use crate::args::there::{ThereArgs, VerifyArgs};
 use crate::commands::predict::verify::{own_workload, verify};
 use crate::commands::{costs, profile, references};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::native_place::NativeSide;
 use crate::there::There;
 
 /// The longest that a native run is watched.
@@ -62,7 +63,10 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", args.cases.display())))?;
     fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
     let out = fs::canonicalize(&args.out)?;
-    let costs = costs_of(args, &out)?;
+    let mut there = args.there.clone();
+    there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.clone()));
+    let side = NativeSide::new(&there)?;
+    let costs = costs_of(args, &side, &there, &out)?;
     let mut trials = read_trials(&out.join("trials.jsonl"))?;
     if args.again {
         for trial in &mut trials {
@@ -86,17 +90,17 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         if missing.is_empty() {
             continue;
         }
-        let costs = costs_now(args, &costs, trial, &out)?;
+        let costs = costs_now(&side, &there, &costs, trial, &out)?;
         // All of the native side first: it changes within minutes, and was looked at just now.
         for case in &missing {
             proceed()?;
-            if let Err(failure) = look(args, case, trial, &out) {
+            if let Err(failure) = look(args, &side, case, trial, &out) {
                 eprintln!("{} {trial}: {failure:#}", case.name);
             }
         }
         for case in &missing {
             proceed()?;
-            match one(args, case, trial, &costs, &out) {
+            match one(args, &there, case, trial, &costs, &out) {
                 Ok(done) => {
                     eprintln!(
                         "{} {trial}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
@@ -118,26 +122,35 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     finish(&out, &trials, &costs, &cases)
 }
 
-fn costs_of(args: &PredictionsArgs, out: &Path) -> Result<Costs, Failure> {
+fn costs_of(
+    args: &PredictionsArgs,
+    side: &NativeSide,
+    there: &ThereArgs,
+    out: &Path,
+) -> Result<Costs, Failure> {
     let path = args.costs.clone().unwrap_or_else(|| out.join("costs.json"));
     if path.exists() {
         return costs::read(&path);
     }
     eprintln!("measuring what work costs natively and in a VM");
-    let measured = costs::measure(&args.there, args.vcpus)?;
+    let measured = costs::measure(there, side, args.vcpus)?;
     costs::write(&path, &measured)?;
     Ok(measured)
 }
 
 /// The costs with references as they are natively at this trial, kept beside the others.
-fn costs_now(args: &PredictionsArgs, costs: &Costs, trial: u32, out: &Path) -> Result<Costs, Failure> {
+fn costs_now(
+    side: &NativeSide,
+    there: &ThereArgs,
+    costs: &Costs,
+    trial: u32,
+    out: &Path,
+) -> Result<Costs, Failure> {
     if let Some(known) = costs_then(out, trial)? {
         return Ok(known);
     }
     let mut now = costs.clone();
-    let mut there = args.there.clone();
-    there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.to_owned()));
-    references::renew(&there, &mut now.references)?;
+    references::renew(there, side, &mut now.references)?;
     costs::write(&costs_path(out, trial), &now)?;
     Ok(now)
 }
@@ -163,8 +176,8 @@ fn proceed() -> Outcome {
     Ok(())
 }
 
-/// The native side of a trial: the profile of the run in the middle, with what another one asked the kernel for.
-fn look(args: &PredictionsArgs, case: &Case, trial: u32, out: &Path) -> Outcome {
+/// The native side of a trial: the profile of the run in the middle.
+fn look(args: &PredictionsArgs, side: &NativeSide, case: &Case, trial: u32, out: &Path) -> Outcome {
     let path = profile_path(out, case, trial);
     if path.exists() {
         return Ok(());
@@ -180,33 +193,33 @@ fn look(args: &PredictionsArgs, case: &Case, trial: u32, out: &Path) -> Outcome 
             return Err(failure);
         }
     }
-    let work = out.join("work");
-    if work.exists() {
-        fs::remove_dir_all(&work)?;
-    }
+    let place = side.place()?;
+    let work = place.folder().join("work");
     shell(&format!("cp -a '{}' '{}'", prepared.display(), work.display()), out)?;
     shell("sync", out)?;
-    let counted = native(case, &work, true);
-    let profiles: Result<Vec<Profile>, Failure> =
-        (0..args.runs).map(|_| native(case, &work, false)).collect();
-    fs::remove_dir_all(&work)?;
-    let (counted, mut profiles) = (counted?, profiles?);
+    let profiles: Result<Vec<Profile>, Failure> = (0..args.runs).map(|_| native(case, &work)).collect();
+    drop(place);
+    let mut profiles = profiles?;
     profiles.sort_by(|a, b| a.capacity().value.total_cmp(&b.capacity().value));
-    let mut profile = profiles.swap_remove(profiles.len() / 2);
-    profile.footprint = counted.footprint;
+    let profile = profiles.swap_remove(profiles.len() / 2);
     fs::create_dir_all(out.join("profiles"))?;
     Ok(fs::write(path, serde_json::to_string_pretty(&profile)? + "\n")?)
 }
 
-fn one(args: &PredictionsArgs, case: &Case, trial: u32, costs: &Costs, out: &Path) -> Result<Trial, Failure> {
+fn one(
+    args: &PredictionsArgs,
+    there: &ThereArgs,
+    case: &Case,
+    trial: u32,
+    costs: &Costs,
+    out: &Path,
+) -> Result<Trial, Failure> {
     let profile = profile::read(&profile_path(out, case, trial))?;
     let prepared = out.join("prepared").join(&case.name);
     // Before anything is known of the truth.
     let prediction = predicted(args, &profile, trial, costs)?;
     let verify_args = VerifyArgs { verify: true, with: case.with.clone(), disk_from: Some(prepared) };
-    let mut there = args.there.clone();
-    there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.to_owned()));
-    let verified = verify(&profile, &there, &verify_args, args.vcpus, args.runs)?;
+    let verified = verify(&profile, there, &verify_args, args.vcpus, args.runs)?;
     let percent = |figure: &Figure<f64>| figure.value().copied();
     Ok(Trial {
         machine_percent: verified.machine_percent,
@@ -239,9 +252,9 @@ fn predicted(
 
 /// The application on this host: a command from outside, a workload of our own by the same agent that runs
 /// it in the VM.
-fn native(case: &Case, work: &Path, count: bool) -> Result<Profile, Failure> {
+fn native(case: &Case, work: &Path) -> Result<Profile, Failure> {
     if let Some(spec) = own_workload(&case.command) {
-        let spec = WorkloadSpec { count, ..spec };
+        let spec = WorkloadSpec { sample: true, ..spec };
         let mut machine = There::native(work.to_owned())?;
         let before_s = kernel_threads_s();
         let measured = machine.run(spec);
@@ -252,7 +265,7 @@ fn native(case: &Case, work: &Path, count: bool) -> Result<Profile, Failure> {
     }
     let before = std::env::current_dir()?;
     std::env::set_current_dir(work)?;
-    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, count };
+    let limits = Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false };
     let profiled = profile::profile_command(&case.command, case.metric.as_deref(), limits);
     std::env::set_current_dir(before)?;
     let mut profiled = profiled?;

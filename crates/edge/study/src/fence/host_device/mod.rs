@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use virtbench_engine::nbd::{NbdAddress, NbdError};
-use virtbench_lab::{LoopDevice, LoopError};
+use virtbench_lab::{LoopCache, LoopDevice, LoopError};
 
 use file::ExportFile;
 use requests::Requests;
@@ -76,7 +76,7 @@ impl HostDevice {
                 drop::<std::sync::mpsc::SyncSender<()>>(ending);
             })
             .map_err(failed("a thread"))?;
-        let device = LoopDevice::attach(&mount.path())?;
+        let device = LoopDevice::attach(&mount.path(), LoopCache::Direct)?;
         Ok(Self { device: Some(device), ended })
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use virtbench_lab::{Filesystem, OwnFilesystem, see_alone};
+use virtbench_lab::{Filesystem, LoopDevice, OwnFilesystem, see_alone};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
@@ -34,7 +34,7 @@ impl NativeSide {
         let filesystem = filesystem.map_err(|error| Failure::new(Kind::Usage, error))?;
         let here = std::env::current_dir().context("cannot find the current folder")?;
         let parent = there.target_dir.clone().unwrap_or(here);
-        let alone = see_alone();
+        let alone = LoopDevice::check().map_err(Into::into).and_then(|()| see_alone());
         if let Err(why) = &alone {
             eprintln!(
                 "natively in folders under {}, as there can be no file system like the VM's: {why}",

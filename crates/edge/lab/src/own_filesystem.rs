@@ -54,7 +54,7 @@ pub fn see_alone() -> Result<(), OwnFilesystemError> {
     mount_change("/", private).map_err(|error| failed("mounts cannot be kept from others", error))
 }
 
-/// A mounted file system; unmounted, and its file removed, when this goes.
+/// A mounted file system; unmounted when this goes.
 #[derive(Debug)]
 pub struct OwnFilesystem {
     folder: PathBuf,
@@ -63,7 +63,8 @@ pub struct OwnFilesystem {
 
 impl OwnFilesystem {
     /// Makes and mounts one of so many bytes on `folder`, which is made, with a copy of everything in `from` (ext4 only). Its
-    /// file is `folder` with `.img` behind its name, whole from the beginning. Call [`see_alone`] before.
+    /// file is `folder` with `.img` behind its name, whole from the beginning, and loses that name once it is mounted, so that a
+    /// kill leaves no more than an empty folder. Call [`see_alone`] before.
     ///
     /// # Errors
     /// Root is needed, a loop device, and the file system's program; nothing is left behind.
@@ -86,6 +87,7 @@ impl OwnFilesystem {
         let device = LoopDevice::attach(&own.image, LoopCache::WriteBack)?;
         mount(device.path(), folder, filesystem.name(), MountFlags::NODEV, None)
             .map_err(|error| failed("cannot mount", folder, error.into()))?;
+        fs::remove_file(&own.image).map_err(|error| failed("cannot remove", &own.image, error))?;
         Ok(own)
     }
 
@@ -101,6 +103,7 @@ impl Drop for OwnFilesystem {
         // Not even if something still uses it; the kernel takes it away with that.
         let _ = unmount(&self.folder, UnmountFlags::DETACH);
         let _ = fs::remove_dir(&self.folder);
+        // Where it was not mounted.
         let _ = fs::remove_file(&self.image);
     }
 }
@@ -132,6 +135,7 @@ mod tests {
                 let seen = std::process::Command::new("cat").arg(own.folder().join("new")).output().unwrap();
                 assert_eq!(seen.stdout, b"file", "children see it");
                 assert!(!is_seen(own.folder()));
+                assert!(!parent.path().join("own.img").exists(), "a kill would leave nothing");
                 drop(own);
                 assert!(!folder.exists());
             });

@@ -170,7 +170,7 @@ pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
         format!("{:.2} MB/s", bytes / 1e6)
     })?;
     if let Some(footprint) = profile.footprint.value() {
-        writeln!(out, "{:<30}", "where the kernel's time goes")?;
+        writeln!(out, "{:<30}", "where the kernel's time goes, on the whole machine")?;
         for (kind, share) in kernel_work(footprint) {
             writeln!(out, "  {kind:<28}{:<20}{}", percent(&(100.0 * share)), profile.footprint.origin())?;
         }

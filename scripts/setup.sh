@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # Brings a Debian machine to where virtbench can be built, run (study), tested (test), compared with
-# other tools (bench), or held against real applications (predictions). Running it again changes nothing.
+# other tools (bench), checked as code (lint), or held against real applications (predictions). Running it again
+# changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
-  study) ;;
+  study | lint) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl systemd) ;;
-  predictions) packages+=(coreutils dbench postgresql sqlite3 util-linux) ;;
+  predictions) packages+=(bc binutils coreutils dbench gcc git openssl postgresql python3 redis-server redis-tools sqlite3 util-linux xz-utils zstd) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, test, bench or predictions" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, test, lint, bench or predictions" >&2; exit 2 ;;
 esac
 
 as_root() {
@@ -48,6 +49,11 @@ target=x86_64-unknown-linux-musl
 if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
   echo "setup: adding the $target target"
   rustup target add "$target"
+fi
+if [ "$purpose" = lint ]; then
+  for component in rustfmt clippy; do
+    cargo "${component/rust/}" --version >/dev/null 2>&1 || rustup component add "$component"
+  done
 fi
 
 scripts/setup-guest-kernel.sh

@@ -256,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_panic(wire in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn no_bytes_of_a_guest_panic(wire in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = receive::<Request>(&mut wire.as_slice());
             let _ = receive::<Reply>(&mut wire.as_slice());
         }

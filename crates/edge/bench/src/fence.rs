@@ -42,6 +42,8 @@ struct Case {
     logged: bool,
     /// Blocks of each disk that are asked for.
     working_set: u64,
+    /// Reads alone, of so many bytes; else writes and flushes of blocks beside reads.
+    reads_bytes: Option<u32>,
 }
 
 fn cases() -> Vec<Case> {
@@ -56,8 +58,18 @@ fn cases() -> Vec<Case> {
         })
     };
     let fits = u64::from(PARTITION_BLOCKS) / 2;
-    let case =
-        |name, scheduler, cached, working_set| Case { name, scheduler, cached, logged: cached, working_set };
+    let case = |name, scheduler, cached, working_set| Case {
+        name,
+        scheduler,
+        cached,
+        logged: cached,
+        working_set,
+        reads_bytes: None,
+    };
+    let reads = |name, working_set, bytes| Case {
+        reads_bytes: Some(bytes),
+        ..case(name, SchedulerConfig::Fifo, true, working_set)
+    };
     let unlogged = case("FIFO, cached, all hits, no log in memory", SchedulerConfig::Fifo, true, fits);
     vec![
         case("FIFO, no cache", SchedulerConfig::Fifo, false, fits),
@@ -67,6 +79,8 @@ fn cases() -> Vec<Case> {
         case("slots, cached, all hits", slots(), true, fits),
         case("FIFO, cached, half of it missed", SchedulerConfig::Fifo, true, 4 * fits),
         case("slots, cached, half of it missed", slots(), true, 4 * fits),
+        reads("FIFO, cached, reads missed and filled", 32 * fits, 4096),
+        reads("FIFO, cached, parts of blocks read, all hits", fits / 8, 512),
     ]
 }
 
@@ -153,6 +167,7 @@ struct Driver {
     now_ns: u64,
     random: Random,
     working_set: u64,
+    reads_bytes: Option<u32>,
     devices: [VecDeque<IoId>; 2],
     /// Disks that may ask again.
     ready: Vec<u16>,
@@ -168,6 +183,7 @@ impl Driver {
             now_ns: 0,
             random: Random::new(1),
             working_set: case.working_set,
+            reads_bytes: case.reads_bytes,
             devices: [VecDeque::new(), VecDeque::new()],
             ready,
             answered: 0,
@@ -203,9 +219,12 @@ impl Driver {
         first.pop_front().or_else(|| second.pop_front())
     }
 
-    /// Three reads to one write of a block, now and then a flush.
+    /// Three reads to one write of a block, now and then a flush; or reads alone. Parts of a block cannot fill it, so the
+    /// warm-up reads blocks.
     fn ask(&mut self, now: Time, disk: u16) {
+        let part = self.reads_bytes.filter(|_| self.answered >= WARM_UP);
         let op = match self.random.below(256) {
+            _ if self.reads_bytes.is_some() => Op::Read,
             0 => Op::Flush,
             1..64 => Op::Write,
             _ => Op::Read,
@@ -216,7 +235,7 @@ impl Driver {
             disk: DiskId(disk),
             op,
             offset_bytes,
-            len_bytes: 4096,
+            len_bytes: part.unwrap_or(4096),
             buffer: BufferId(0),
         };
         self.fence.submit(now, request);

@@ -114,6 +114,7 @@ fn run() -> Result<bool> {
     let table = [
         (Case::new(&Target::Null, 1), vec![Claim::iops(2.0)]),
         (Case::new(&Target::Null, 32), vec![Claim::iops(2.0)]),
+        (Case::new(&Target::Null, 32).reading_each(), vec![Claim::iops(1.0)]),
         (Case::new(&file, 1), at_fios_level()),
         (Case::new(&file, 8), rate_and_cpu()),
         (Case::new(&file, 32), rate_and_cpu()),

@@ -45,6 +45,7 @@ pub struct Case {
     outstanding: u32,
     workers: u32,
     batched: bool,
+    reads_each: bool,
 }
 
 impl Case {
@@ -62,6 +63,7 @@ impl Case {
             outstanding,
             workers: 1,
             batched: outstanding >= SUBMIT_BATCH,
+            reads_each: false,
         }
     }
 
@@ -74,6 +76,12 @@ impl Case {
     /// leaves out the time in the batch (depth over IOPS shows it).
     pub fn unbatched(self) -> Self {
         Self { name: format!("{}, fio unbatched", self.name), batched: false, ..self }
+    }
+
+    /// The same load with virtbench reading the clock for each operation, as fio does, and not once for a
+    /// batch.
+    pub fn reading_each(self) -> Self {
+        Self { name: format!("{}, a clock reading each", self.name), reads_each: true, ..self }
     }
 
     /// Measures once.
@@ -107,7 +115,9 @@ impl Case {
         let (outstanding, workers) = (self.outstanding.to_string(), self.workers.to_string());
         let words = ["load", "--bs", "4k", "--read", "100", "--random", "100", "--json", "--size", SIZE];
         let more = ["--seed", "1", "--outstanding", &outstanding, "--workers", &workers, "--target"];
-        words.into_iter().chain(more).map(OsString::from).chain([target]).collect()
+        let clock: &[&str] = if self.reads_each { &["--clock", "each"] } else { &[] };
+        let words = words.into_iter().chain(clock.iter().copied()).chain(more);
+        words.map(OsString::from).chain([target]).collect()
     }
 
     /// fio as somebody who knows it would set it up: files and buffers registered, no map of blocks

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use virtbench_counters::{LeaveOut, Look};
 use virtbench_engine::{Control, monotonic_ns, process_cpu_ns};
-use virtbench_record::{Footprint, WorkloadOutcome};
+use virtbench_record::WorkloadOutcome;
 
 use crate::body::{ClassicError, Watch};
 use crate::caches::drop_caches;
@@ -83,9 +83,7 @@ impl Prepared {
             threads: self.body.threads(),
             own_cpu_ns: [0, 1].map(|mode| cpu[mode].saturating_sub(cpu_before[mode])),
             steal_ns: steal_before.zip(steal_ns()).map(|(before, after)| after.saturating_sub(before)),
-            footprint: seen_before
-                .zip(seen)
-                .map(|(before, after)| Footprint { functions: look.functions(), ..after.since(&before) }),
+            footprint: seen_before.zip(seen).map(|(before, after)| look.between(&before, &after)),
             command: sheet.take_command(),
             intervals,
             spec: self.spec.recorded(),

@@ -202,10 +202,14 @@ pub struct LoadArgs {
 /// What every load of a target can be told, whatever its mix.
 #[derive(Debug, Args)]
 pub struct CommonArgs {
-    /// Use this much of the target from its start; a file that does not exist is made this large
+    /// Use this much of the target from its start (1GiB is 2^30 bytes, 1GB 10^9, 1G as 1GiB); a file that
+    /// does not exist is made this large, one that is smaller is refused without --grow
     /// [default: 1GiB for a new file, else the whole target]
     #[arg(long, value_parser = parse_bytes)]
     pub size: Option<u64>,
+    /// Permit making a test file larger where it has less than is asked for; its contents are written anew
+    #[arg(long)]
+    pub grow: bool,
     /// I/Os that each worker keeps outstanding
     #[arg(long, value_name = "N", default_value = "16")]
     pub outstanding: u32,

@@ -1,5 +1,6 @@
 //! What the shell is told.
 
+use crate::say::tell;
 use std::process::ExitCode;
 
 /// Why a command ended without doing its job, as an exit code. Listed in the manual page.
@@ -88,7 +89,7 @@ pub fn report(outcome: Outcome) -> ExitCode {
         // Whoever reads our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
-            eprintln!("virtbench: {}", sentence(&error));
+            tell!("virtbench: {}", sentence(&error));
             ExitCode::from(kind as u8)
         }
     }

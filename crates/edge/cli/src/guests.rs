@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 use virtbench_lab::{
     Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
     GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    kvm_refusal,
 };
 use virtbench_record::{AcceleratorFacts, SetupFacts};
 
 use crate::args::{AcceleratorArg, GuestArgs};
 use crate::exit::{Failure, Kind};
+use crate::say::tell;
 
 /// What guests need, found before anything is measured.
 pub struct Lab {
@@ -106,12 +108,20 @@ fn accelerator(
         (accelerator, AcceleratorFacts { name: accelerator.name().to_owned(), why })
     };
     match wanted {
-        AcceleratorArg::Kvm => Ok(named(Accelerator::Kvm)),
+        AcceleratorArg::Kvm => match kvm_refusal(qemu, kernel) {
+            Some(why) => Err(Failure::message(
+                Kind::Environment,
+                format!(
+                    "--accelerator kvm: {why}; virtbench doctor --probe looks again, --accelerator tcg emulates"
+                ),
+            )),
+            None => Ok(named(Accelerator::Kvm)),
+        },
         AcceleratorArg::Tcg => Ok(named(Accelerator::Tcg)),
         AcceleratorArg::Auto => {
             let known = known_accelerator(qemu, kernel).map_or_else(
                 || {
-                    eprintln!("finding out which accelerator works here (up to a minute, once)");
+                    tell!("finding out which accelerator works here (up to a minute, once)");
                     choose_accelerator(qemu, kernel, KVM_LIMIT)
                 },
                 Ok,

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::tell;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
 static ON_REQUEST: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
@@ -12,11 +13,12 @@ static ON_REQUEST: Mutex<Vec<Box<dyn Fn() + Send>>> = Mutex::new(Vec::new());
 /// Catches the signals from now on.
 pub fn install() -> Outcome {
     ctrlc::set_handler(|| {
+        let actions = ON_REQUEST.lock().unwrap_or_else(PoisonError::into_inner);
         if REQUESTED.swap(true, Ordering::SeqCst) {
             std::process::exit(i32::from(Kind::Interrupted as u8));
         }
-        eprintln!("virtbench: stopping; once more to end at once");
-        for action in ON_REQUEST.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        tell!("virtbench: stopping; once more to end at once");
+        for action in actions.iter() {
             action();
         }
     })?;
@@ -33,9 +35,13 @@ pub fn flag() -> &'static AtomicBool {
     &REQUESTED
 }
 
-/// Has this done when a stop is asked for.
+/// Has this done when a stop is asked for; at once if one was.
 pub fn on_request(action: impl Fn() + Send + 'static) {
-    ON_REQUEST.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(action));
+    let mut actions = ON_REQUEST.lock().unwrap_or_else(PoisonError::into_inner);
+    if requested() {
+        action();
+    }
+    actions.push(Box::new(action));
 }
 
 /// The failure with which an interrupted command ends.

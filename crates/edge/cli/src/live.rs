@@ -15,6 +15,7 @@ use virtbench_engine::{Control, LiveSample};
 use virtbench_workload::LoadSpec;
 
 use crate::interrupt;
+use crate::say::tell;
 use heat::{Column, duration, heat_map, quantile_ns};
 use screen::Screen;
 
@@ -71,7 +72,7 @@ impl LiveView {
                 screen.draw(&frame(&state, &self.last, columns, width, height));
             }
             // The first sample is of no time at all.
-            None if columns.len() > 1 => eprintln!("{}", line(&state, columns)),
+            None if columns.len() > 1 => tell!("{}", line(&state, columns)),
             None => {}
         }
     }

@@ -1,15 +1,22 @@
 //! The `virtbench` command.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod args;
 mod chart;
+mod claim;
 mod commands;
+mod company;
 mod exit;
 mod guests;
 mod interrupt;
 mod live;
 mod metric;
+mod middle;
 mod native_place;
 mod progress;
+mod resume;
+mod say;
 mod there;
 mod watched;
 
@@ -20,7 +27,12 @@ use clap::{CommandFactory, FromArgMatches};
 
 fn main() -> ExitCode {
     let matches = Arguments::command().get_matches();
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let arguments = match resume::restored(&matches) {
+        Ok(Some(restored)) => restored,
+        Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
+        Err(failure) => return exit::report(Err(failure)),
+    };
+    let _claim = claim::Claim::of(&arguments.command);
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Workload(workload) => commands::workload::execute(&workload),
@@ -37,5 +49,5 @@ fn main() -> ExitCode {
         Command::Man(man) => commands::man::execute(&man),
         Command::Completions { shell } => commands::completions::execute(shell),
     });
-    exit::report(done)
+    exit::report(done.and_then(|()| Ok(say::finish()?)))
 }

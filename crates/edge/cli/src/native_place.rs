@@ -7,6 +7,7 @@ use virtbench_lab::{Filesystem, LoopDevice, OwnFilesystem, see_alone};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
+use crate::say::tell;
 
 /// Where native runs are to be made.
 #[derive(Debug)]
@@ -32,11 +33,10 @@ impl NativeSide {
     pub fn new(there: &ThereArgs) -> Result<Self, Failure> {
         let filesystem = Filesystem::find(&there.filesystem);
         let filesystem = filesystem.map_err(|error| Failure::new(Kind::Usage, error))?;
-        let here = std::env::current_dir().context("cannot find the current folder")?;
-        let parent = there.target_dir.clone().unwrap_or(here);
+        let parent = there.folder()?;
         let alone = LoopDevice::check().map_err(Into::into).and_then(|()| see_alone());
         if let Err(why) = &alone {
-            eprintln!(
+            tell!(
                 "natively in folders under {}, as there can be no file system like the VM's: {why}",
                 parent.display()
             );

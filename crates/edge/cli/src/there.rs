@@ -39,9 +39,7 @@ impl There {
         let filesystem = Filesystem::find(&args.filesystem);
         let filesystem = filesystem.map_err(|error| Failure::new(Kind::Usage, error))?;
         let lab = Lab::carrying(&args.guest(vcpus), &[adapter], &[filesystem], carried)?;
-        let here = std::env::current_dir().context("cannot find the current folder")?;
-        let folder = args.target_dir.as_deref().unwrap_or(&here);
-        let disk = folder.join(format!("virtbench-vm-{}.img", std::process::id()));
+        let disk = args.folder()?.join(format!("virtbench-vm-{}.img", std::process::id()));
         // From here on a failure takes the disk away with it.
         let disk = Disk(Some(disk));
         let path = disk.0.clone().unwrap_or_default();

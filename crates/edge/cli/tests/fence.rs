@@ -30,11 +30,17 @@ fn a_seed_gives_the_same_bytes_with_any_number_of_threads() {
     assert!(!rows.is_empty());
     for row in rows {
         assert!(row["low"].as_f64() <= row["measured"].as_f64(), "{row}");
+        assert!(row["low"].as_f64().unwrap() >= 0.0, "a deviation below zero: {row}");
+        assert!(row["least"].as_f64() <= row["measured"].as_f64(), "{row}");
+        assert!(row["greatest"].as_f64() >= row["measured"].as_f64(), "{row}");
     }
     assert!(rows.iter().any(|row| row["published"]["quote"].is_string() && row["outside_band"].is_number()));
     let outside = rows.iter().filter(|row| row["outside_band"].as_f64().is_some_and(|by| by != 0.0)).count();
     let misses = report["misses"].as_array().unwrap();
     assert!(outside > 0 && misses.len() == outside, "{misses:?}");
+    let values = rows.iter().filter(|row| row["published"].is_object()).count();
+    assert_eq!(report["tally"]["values"], values);
+    assert_eq!(report["tally"]["values_held"], values - outside);
     for miss in misses {
         let (why, experiments) = (miss["why"].as_str().unwrap(), miss["experiments"].as_str().unwrap());
         assert!(why.len() > 40 && experiments.contains("another seed: "), "{miss}");
@@ -52,6 +58,19 @@ fn a_page_is_written_and_the_table_has_verdicts() {
     assert!(std::fs::read_to_string(page).unwrap().contains("Figure 1."));
 }
 
+/// The example of the help.
+#[test]
+fn seek_times_are_three_numbers_after_one_option() {
+    let settings = |seek: &str| {
+        let output = simulate(&[&QUICK[..], &["--json", "--replications", "1", "--seek", seek]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["settings"]["hdd"]["seek"].clone()
+    };
+    assert_eq!(settings("1,15,6"), serde_json::json!({"settle_ms": 1.0, "root_ms": 15.0, "linear_ms": 6.0}));
+    assert_eq!(settings("0.5, 4, 2")["linear_ms"], 2.0);
+}
+
 #[test]
 fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,6 +82,9 @@ fn worlds_that_cannot_be_are_exit_code_2_with_the_option() {
     let overlapping = overlapping.to_str().unwrap();
     for (arguments, named) in [
         (vec!["--rpm", "0"], "--rpm"),
+        (vec!["--seek", "1,15"], "--seek"),
+        (vec!["--seek", "1,15,far"], "--seek"),
+        (vec!["--seek", "1,-15,6"], "seek.root_ms"),
         (vec!["--figure", "9"], "--figure"),
         (vec!["--workload", "x"], "--workload"),
         (vec!["--ssd", "fast"], "--ssd"),

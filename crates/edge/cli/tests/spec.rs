@@ -59,3 +59,90 @@ fn what_has_no_meaning_together_is_refused() {
         assert!(done.stderr.contains(word), "{words:?}: {}", done.stderr);
     }
 }
+
+/// Two small jobs at once, then one that ends by what it has done.
+const PHASES: &str = "[global]\nioengine=null\nrw=randread\nsize=1m\n[a]\nnumber_ios=100\n[b]\nwait_for=a\nstartdelay=20ms\nloops=2\n[c]\nstonewall\nio_size=64k\n";
+
+#[test]
+fn phases_of_a_fio_file_run_at_the_same_time_and_end_when_their_work_is_done() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    fs::write(&spec, PHASES).unwrap();
+    let done = run(&["load", "--spec", &spec, "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    let jobs = json["jobs"].as_array().unwrap();
+    let operations: Vec<u64> = jobs.iter().map(|job| job["total"]["operations"].as_u64().unwrap()).collect();
+    assert_eq!(operations, [100, 512, 16]);
+    assert!(jobs.iter().all(|job| job["interrupted"] == false && job["errors"] == 0));
+    let together = json["together"].as_array().unwrap();
+    assert_eq!((together.len(), together[0]["operations"].as_u64()), (1, Some(612)));
+    assert_eq!(together[0]["jobs"], serde_json::json!(["a", "b"]));
+    let table = run(&["load", "--spec", &spec]);
+    assert!(table.stdout.contains("[together] 2 jobs"), "{}", table.stdout);
+}
+
+#[test]
+fn a_dry_run_prints_the_phases_and_runs_nothing() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    fs::write(&spec, PHASES).unwrap();
+    let done = run(&["load", "--spec", &spec, "--dry-run"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    for word in [
+        "phase 1 of 2",
+        "[b] on null",
+        "after a",
+        "until 2 pass(es)",
+        "phase 2 of 1",
+        "until 64 KiB are done",
+    ] {
+        assert!(done.stdout.contains(word), "{word} is not in:\n{}", done.stdout);
+    }
+    let json = run(&["load", "--spec", &spec, "--dry-run", "--json"]).json();
+    assert_eq!(json["phases"][1][0]["spec"]["amount"]["bytes"], 65536);
+}
+
+#[test]
+fn an_engine_that_loads_no_blocks_is_refused_even_if_lenient() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    fs::write(&spec, "[a]\nioengine=cpuio\ncpuload=50\n[b]\niodpeth=3\n").unwrap();
+    for words in [&["load", "--spec", &spec][..], &["load", "--spec", &spec, "--lenient", "--target", "null"]]
+    {
+        let done = run(words);
+        assert_eq!(done.code(), 2, "{done:?}");
+        assert!(done.stderr.contains("line 2: ioengine=cpuio"), "{}", done.stderr);
+        assert!(
+            done.stderr.contains("\nline 5: iodpeth=3: fio has no such option; did you mean iodepth?"),
+            "{}",
+            done.stderr
+        );
+    }
+}
+
+#[test]
+fn jobs_at_the_same_time_are_not_repeated() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    fs::write(&spec, PHASES).unwrap();
+    let done = run(&["load", "--spec", &spec, "--repeat", "3"]);
+    assert_eq!(done.code(), 2, "{done:?}");
+    assert!(done.stderr.contains("--repeat") && done.stderr.contains("a, b"), "{}", done.stderr);
+}
+
+#[test]
+fn a_job_that_ends_takes_the_others_with_it_and_steady_figures_end_a_job() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    let text = "[global]\nioengine=null\nsize=1m\ntime_based\nruntime=3600\nthinktime=1ms\n\
+        [long]\n[steady]\nexitall\nsteadystate=iops:90%\nss_dur=400ms\nss_interval=100ms\n[never]\nstonewall\n";
+    fs::write(&spec, text).unwrap();
+    let done = run(&["load", "--spec", &spec, "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    let jobs = json["jobs"].as_array().unwrap();
+    assert_eq!(jobs.iter().map(|job| job["job"].as_str().unwrap()).collect::<Vec<_>>(), ["long", "steady"]);
+    assert!(jobs.iter().all(|job| job["interrupted"] == false));
+    assert!(jobs[1]["notes"].to_string().contains("steady after"), "{}", jobs[1]["notes"]);
+}

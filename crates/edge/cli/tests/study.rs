@@ -51,6 +51,42 @@ fn report_is_readable(out: &Path) {
     assert!(fs::read_to_string(out.join("results.csv")).unwrap().lines().count() > 1);
 }
 
+/// Each point with what both sides did, and the ratio of the two.
+fn numbers_are_there(json: &serde_json::Value) {
+    let points = json["points"].as_array().unwrap();
+    assert_eq!((points.len(), json["ratios"].as_array().unwrap().len()), (2, 2), "{json}");
+    for (point, ratio) in points.iter().zip(json["ratios"].as_array().unwrap()) {
+        let [native, vm] = [0, 1].map(|side| &point["sides"][side]);
+        assert_eq!((&native["environment"], &vm["environment"]), (&"native".into(), &"vm".into()));
+        for side in [native, vm] {
+            assert_eq!(side["repetitions"], 2, "{side}");
+            for number in ["latency_mean_ns", "latency_p99_ns"] {
+                assert!(side[number].as_f64().unwrap() > 0.0, "{number}: {side}");
+            }
+            assert!(side["iops"]["value"].as_f64().unwrap() > 0.0, "{side}");
+        }
+        assert_eq!(point["point"], ratio["point"]);
+        assert!(ratio["throughput"]["low"].as_f64() <= ratio["throughput"]["value"].as_f64());
+    }
+    assert!(json["mean_ratio"]["value"].as_f64().unwrap() > 0.0);
+}
+
+#[test]
+fn a_start_that_fails_leaves_nothing_behind() {
+    let folder = folder();
+    let out = folder.path().join("run");
+    let mut arguments = small_study(folder.path(), &out, "100ms", 1);
+    // Larger than any disk that this is run on.
+    let size = arguments.iter().position(|word| word == "32MiB").unwrap();
+    arguments[size] = "900TiB".to_owned();
+    let done = finish(study(&arguments));
+    assert_eq!(done.code(), 3, "{done:?}");
+    assert!(done.stderr.contains("no room") && !out.exists(), "{}", done.stderr);
+    // So the same command, put right, is no second run.
+    arguments[size] = "32MiB".to_owned();
+    assert_eq!(finish(study(&arguments)).code(), 0);
+}
+
 #[test]
 fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let folder = folder();
@@ -62,6 +98,9 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let json = done.json();
     assert_eq!((&json["points_measured"], &json["points_unavailable"]), (&8.into(), &0.into()), "{json}");
     assert!(json["headline"].as_str().unwrap().contains("of native throughput"));
+    numbers_are_there(&json);
+    let progress = done.stderr.lines().filter(|line| line.contains(" left: ")).count();
+    assert!(progress >= 5, "off a terminal there is no progress: {}", done.stderr);
     report_is_readable(&out);
     assert_clean(&out);
     let provenance: serde_json::Value =
@@ -103,9 +142,8 @@ fn kill_9_leaves_no_guest_and_resume_measures_only_what_is_missing() {
     let refused = finish(study(&other));
     assert_eq!(refused.code(), 7, "{refused:?}");
     assert!(refused.stderr.contains("--repetitions"), "{}", refused.stderr);
-    // The same plan goes on; stopped again, it has added to what was there and repeated nothing.
-    let mut same = small_study(folder.path(), &out, "200ms", 300);
-    same.push("--resume".to_owned());
+    // The folder alone goes on; stopped again, it has added to what was there and repeated nothing.
+    let same = ["study", "native-vs-vm", "--resume", "--out", out.to_str().unwrap()].map(str::to_owned);
     let child = study(&same);
     wait_for("more points", || (lines(&out) >= kept + 3).then_some(()));
     signal(&child, "INT");

@@ -4,10 +4,7 @@
 mod event;
 mod look;
 mod sampler;
-mod tracefs;
 mod usage;
 
 pub use look::{LeaveOut, Look, machine_cpu_ns};
-pub use sampler::{OTHERS, Sampler};
-pub use tracefs::tracefs;
 pub use usage::{process_cpu_ns, thread_cpu_ns};

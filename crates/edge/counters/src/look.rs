@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use virtbench_record::Footprint;
 
-use crate::{Sampler, thread_cpu_ns};
+use crate::sampler::Sampler;
+use crate::thread_cpu_ns;
 
 /// Whose time does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +48,15 @@ impl Look {
         self.sampler.as_ref().err().map(String::as_str)
     }
 
-    /// What the machine has done so far, to be held against an earlier look, its [`functions`](Self::functions) left out;
-    /// nothing where it does not say. How many bytes system calls copied the caller knows.
+    /// What the machine has done so far, for [`between`](Self::between); nothing where it does not say. How many bytes system
+    /// calls copied the caller knows.
+    ///
+    /// Samples are kept for two minutes at least; look as often as that.
     #[must_use]
     pub fn take(&self, copied_bytes: u64) -> Option<Footprint> {
+        if let Ok(sampler) = &self.sampler {
+            sampler.borrow_mut().drain();
+        }
         let own = if self.own { [0, 0] } else { thread_cpu_ns() };
         let cpu = machine_cpu_ns()?;
         Some(Footprint {
@@ -68,10 +74,20 @@ impl Look {
         }
     }
 
+    /// What came between two looks, with the [`functions`](Self::functions) that were sampled.
+    #[must_use]
+    pub fn between(&self, earlier: &Footprint, later: &Footprint) -> Footprint {
+        Footprint {
+            elapsed_ns: later.elapsed_ns.saturating_sub(earlier.elapsed_ns),
+            cpu_ns: [0, 1].map(|mode| later.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
+            copied_bytes: later.copied_bytes.saturating_sub(earlier.copied_bytes),
+            functions: self.functions(),
+        }
+    }
+
     /// Kernel time by function since the beginning, or since [`forget`](Self::forget), in nanoseconds; nothing where nothing
     /// is sampled. The first time it takes as long as reading the names of all functions.
-    #[must_use]
-    pub fn functions(&self) -> BTreeMap<String, u64> {
+    pub(crate) fn functions(&self) -> BTreeMap<String, u64> {
         self.sampler.as_ref().map_or_else(|_| BTreeMap::new(), |sampler| sampler.borrow_mut().read())
     }
 }

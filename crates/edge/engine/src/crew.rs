@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use crate::clock::monotonic_ns;
 use crate::job::WorkerJob;
-use crate::parking::Parking;
+use crate::parking::{Belongings, Parking};
 use crate::run::{EngineError, resource};
+use crate::slots::InFlight;
 use crate::worker::{Moments, WorkerReport, stall_note};
 
 /// How often the workers are looked after.
@@ -59,20 +60,31 @@ impl Member {
         }
         let now_ns = monotonic_ns();
         let left_behind = self.parking.give_up(now_ns.saturating_sub(timeout_ns));
-        Ok(left_behind.map(|mut recorder| {
+        Ok(left_behind.map(|belongings| {
             stop.store(true, Ordering::Relaxed);
             self.thread = None;
-            recorder.stalled(1);
-            WorkerReport {
-                recorder,
-                open_loop: None,
-                replay: None,
-                verification: None,
-                stopped_ns: now_ns,
-                cpu_ns: [0, 0],
-                gave_up: Some(stall_note(1, timeout_ns)),
-            }
+            left_behind_report(belongings, now_ns, timeout_ns)
         }))
+    }
+}
+
+/// What is known of a worker that an operation blocks for longer than `timeout_ns`.
+fn left_behind_report(belongings: Belongings, now_ns: u64, timeout_ns: u64) -> WorkerReport {
+    let Belongings { mut recorder, open_loop, replay, operation } = belongings;
+    let (stopped_ns, early) = recorder.end_at(now_ns);
+    if let Some(InFlight { op, start_ns, .. }) = operation {
+        recorder.stalled(now_ns, op.direction, now_ns.saturating_sub(start_ns));
+    }
+    let open_loop = open_loop.map(|open_loop| open_loop.finish(stopped_ns, |due| recorder.unstarted(due)));
+    WorkerReport {
+        gave_up: Some(stall_note(recorder.stalls(), timeout_ns, early)),
+        recorder,
+        open_loop,
+        replay,
+        verification: None,
+        has_done_all: false,
+        stopped_ns,
+        cpu_ns: [0, 0],
     }
 }
 

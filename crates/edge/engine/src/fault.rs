@@ -112,7 +112,7 @@ mod tests {
     use super::*;
     use crate::backend::Null;
 
-    const OP: Op = Op { direction: Direction::Read, offset: 0, len: 4096 };
+    const OP: Op = Op { direction: Direction::Read, offset: 0, len: 4096, line: 0 };
 
     fn layer(text: &str) -> Faulty<Null> {
         Faulty::new(Null::default(), text.parse().unwrap(), 8, 1)

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, mpsc};
 
 use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
-use virtbench_workload::{LoadSpec, Stream};
+use virtbench_workload::{ClockReading, LoadSpec};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
@@ -56,8 +56,7 @@ impl WorkerJob {
         let Self { spec, index, .. } = &self;
         let arrivals = spec.arrivals(*index);
         backend.perform(RunLoad(Worker {
-            stream: Stream::new(&spec.access, spec.region_bytes, spec.seed, *index, spec.workers)
-                .with_flush_every(spec.flush_every),
+            stream: spec.stream(*index),
             replay: spec
                 .trace
                 .as_ref()
@@ -73,6 +72,7 @@ impl WorkerJob {
             completed: &self.completed,
             live: self.live.as_deref(),
             parking: &self.parking,
+            reads_each: spec.clock == ClockReading::Each,
         }))
     }
 

@@ -27,6 +27,7 @@ mod replay;
 mod run;
 mod slots;
 mod target;
+mod unfinished;
 mod verify;
 #[cfg(feature = "network-targets")]
 mod vhost_user;

@@ -15,13 +15,15 @@ pub struct LiveSample {
     pub bytes: u64,
     /// Operations of any kind that failed.
     pub errors: u64,
+    /// Their latencies, summed up, in nanoseconds.
+    pub latency_sum_ns: u64,
     /// Operations by their latency.
     pub latency: [u64; LIVE_BUCKETS],
 }
 
 impl Default for LiveSample {
     fn default() -> Self {
-        Self { operations: 0, bytes: 0, errors: 0, latency: [0; LIVE_BUCKETS] }
+        Self { operations: 0, bytes: 0, errors: 0, latency_sum_ns: 0, latency: [0; LIVE_BUCKETS] }
     }
 }
 
@@ -33,6 +35,7 @@ impl LiveSample {
             operations: self.operations.saturating_sub(earlier.operations),
             bytes: self.bytes.saturating_sub(earlier.bytes),
             errors: self.errors.saturating_sub(earlier.errors),
+            latency_sum_ns: self.latency_sum_ns.wrapping_sub(earlier.latency_sum_ns),
             latency: self.latency,
         };
         for (count, before) in added.latency.iter_mut().zip(&earlier.latency) {
@@ -49,13 +52,19 @@ impl LiveSample {
 pub(crate) struct LiveCounters {
     bytes: AtomicU64,
     errors: AtomicU64,
+    latency_sum_ns: AtomicU64,
     latency: [AtomicU64; LIVE_BUCKETS],
 }
 
 impl Default for LiveCounters {
     fn default() -> Self {
         let zero = || AtomicU64::new(0);
-        Self { bytes: zero(), errors: zero(), latency: [const { AtomicU64::new(0) }; LIVE_BUCKETS] }
+        Self {
+            bytes: zero(),
+            errors: zero(),
+            latency_sum_ns: zero(),
+            latency: [const { AtomicU64::new(0) }; LIVE_BUCKETS],
+        }
     }
 }
 
@@ -70,6 +79,7 @@ impl LiveCounters {
         let bucket = (latency_ns | 1).ilog2() as usize;
         add(&self.latency[bucket.min(LIVE_BUCKETS - 1)], 1);
         add(&self.bytes, bytes.into());
+        add(&self.latency_sum_ns, latency_ns);
     }
 
     /// Counts an operation that failed.
@@ -81,6 +91,8 @@ impl LiveCounters {
     pub(crate) fn add_to(&self, sample: &mut LiveSample) {
         sample.bytes += self.bytes.load(Ordering::Relaxed);
         sample.errors += self.errors.load(Ordering::Relaxed);
+        let sum_ns = self.latency_sum_ns.load(Ordering::Relaxed);
+        sample.latency_sum_ns = sample.latency_sum_ns.wrapping_add(sum_ns);
         for (sum, counter) in sample.latency.iter_mut().zip(&self.latency) {
             let count = counter.load(Ordering::Relaxed);
             *sum += count;

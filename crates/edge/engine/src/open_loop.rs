@@ -70,6 +70,13 @@ impl OpenLoop {
         self.due.pop_front();
     }
 
+    /// Nothing more is offered, because the worker has done enough: what is due now is not either.
+    pub(crate) fn close(&mut self) {
+        self.counts.offered = self.counts.offered.saturating_sub(self.due.len() as u64);
+        self.due.clear();
+        self.moments.end_ns = 0;
+    }
+
     /// Notes how many are left when no more can be started.
     #[inline]
     pub(crate) fn note_backlog(&mut self) {
@@ -82,9 +89,15 @@ impl OpenLoop {
         self.next_ns
     }
 
-    /// What it came to by the time the worker stopped.
-    pub(crate) fn finish(mut self, stopped_ns: u64) -> OpenLoopCounts {
+    /// What it came to by the time the worker stopped; `unstarted` is told when each operation was due
+    /// that has not started.
+    pub(crate) fn finish(
+        mut self,
+        stopped_ns: u64,
+        unstarted: impl FnOnce(&mut dyn Iterator<Item = u64>),
+    ) -> OpenLoopCounts {
         self.collect(stopped_ns.min(self.moments.end_ns));
+        unstarted(&mut self.due.iter().copied());
         self.counts.backlog_end = self.due.len() as u64;
         self.note_backlog();
         self.counts
@@ -109,7 +122,9 @@ mod tests {
         assert_eq!((open.due(), open.next_ns()), (Some(1_000), 4_000));
         open.started();
         assert_eq!(open.due(), Some(2_000));
-        let counts = open.finish(4_000);
+        let mut unstarted = Vec::new();
+        let counts = open.finish(4_000, |due| unstarted.extend(due));
+        assert_eq!(unstarted, [2_000, 3_000, 4_000]);
         // 1000 came before measuring; 2000, 3000 and 4000 are offered, and none of them started.
         assert_eq!((counts.offered, counts.backlog_end, counts.backlog_max, counts.dropped), (3, 3, 3, 0));
     }
@@ -120,6 +135,6 @@ mod tests {
         open.collect(1_000 + 100 * 100_000);
         assert_eq!(open.due.len(), MAX_BACKLOG);
         assert_eq!(open.due(), Some(1_000 + 100 * (100_001 - MAX_BACKLOG as u64)));
-        assert_eq!(open.finish(0).dropped, 100_001 - MAX_BACKLOG as u64);
+        assert_eq!(open.finish(0, |_| ()).dropped, 100_001 - MAX_BACKLOG as u64);
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{DirectionStats, Interval};
+use virtbench_record::{DirectionStats, InFlightAtEnd, Interval};
 use virtbench_units::{LatencyRecorder, LatencySummary};
-use virtbench_workload::Direction;
+use virtbench_workload::{Direction, Op};
+
+use crate::unfinished::{Fate, Unfinished};
 
 /// The most intervals a series keeps: over a day of seconds.
 pub(crate) const MAX_INTERVALS: usize = 100_000;
@@ -27,37 +29,69 @@ struct Lane {
     bytes: u64,
 }
 
+impl Lane {
+    fn merge(&mut self, other: &Self) {
+        self.latency.merge(&other.latency);
+        self.bytes += other.bytes;
+    }
+
+    fn stats(&self, elapsed_ns: u64) -> DirectionStats {
+        let seconds = elapsed_ns.max(1) as f64 / 1e9;
+        let operations = self.latency.count();
+        DirectionStats {
+            operations,
+            bytes: self.bytes,
+            iops: operations as f64 / seconds,
+            bytes_per_second: self.bytes as f64 / seconds,
+            latency_ns: self.latency.summary(),
+            histogram: self.latency.encode_histogram().ok().filter(|_| operations > 0),
+        }
+    }
+}
+
 /// Records the operations that complete while measuring: after ramp-up, before the end.
 #[derive(Debug)]
 pub(crate) struct Recorder {
     begin_ns: u64,
     end_ns: u64,
     interval_ns: u64,
-    /// By direction: read, write, trim, flush.
-    lanes: [Lane; 4],
+    /// By line of the mix and direction, made when the first operation completes: a lane takes a quarter
+    /// of a mebibyte.
+    lanes: Vec<[Option<Box<Lane>>; 4]>,
     /// From the real start, in an open loop.
     service: LatencyRecorder,
     intervals: Vec<Tally>,
     interval_index: usize,
     interval_end_ns: u64,
     errors: BTreeMap<i32, u64>,
+    unfinished: Unfinished,
 }
 
 impl Recorder {
-    /// A recorder of what completes from `begin_ns` until before `end_ns` of the clock.
-    pub(crate) fn new(begin_ns: u64, end_ns: u64, interval_ns: u64) -> Self {
+    /// A recorder of what completes from `begin_ns` until before `end_ns` of the clock, of a mix of so
+    /// many lines.
+    pub(crate) fn new(begin_ns: u64, end_ns: u64, interval_ns: u64, lines: usize) -> Self {
         let count = usize::try_from((end_ns - begin_ns).div_ceil(interval_ns)).unwrap_or(MAX_INTERVALS);
         Self {
             begin_ns,
             end_ns,
             interval_ns,
-            lanes: Default::default(),
+            lanes: (0..lines.max(1)).map(|_| Default::default()).collect(),
             service: LatencyRecorder::new(),
             intervals: vec![Tally::default(); count.clamp(1, MAX_INTERVALS)],
             interval_index: 0,
             interval_end_ns: begin_ns + interval_ns,
             errors: BTreeMap::new(),
+            unfinished: Unfinished::default(),
         }
+    }
+
+    /// Ends measuring at this moment, if it has not ended before; returns when it ended, and whether that
+    /// was before its time. What completes from then on was in flight.
+    pub(crate) fn end_at(&mut self, stopped_ns: u64) -> (u64, bool) {
+        let early = stopped_ns < self.end_ns;
+        self.end_ns = self.end_ns.min(stopped_ns);
+        (self.end_ns, early)
     }
 
     /// Whether a completion at this time counts.
@@ -68,14 +102,15 @@ impl Recorder {
 
     /// Records an operation that completed now.
     #[inline]
-    pub(crate) fn success(&mut self, now_ns: u64, direction: Direction, bytes: u32, latency_ns: u64) {
+    pub(crate) fn success(&mut self, now_ns: u64, op: Op, latency_ns: u64) {
         if !self.counts(now_ns) {
-            return;
+            return self.outside(now_ns, op.direction, latency_ns, Fate::Completed);
         }
-        let lane = &mut self.lanes[direction as usize];
+        let bytes = u64::from(op.len);
+        let lane = self.lanes[usize::from(op.line)][op.direction as usize].get_or_insert_default();
         lane.latency.record(latency_ns);
-        lane.bytes += u64::from(bytes);
-        if !direction.moves_data() {
+        lane.bytes += bytes;
+        if !op.direction.moves_data() {
             return;
         }
         if now_ns >= self.interval_end_ns {
@@ -83,15 +118,34 @@ impl Recorder {
         }
         let tally = &mut self.intervals[self.interval_index];
         tally.operations += 1;
-        tally.bytes += u64::from(bytes);
+        tally.bytes += bytes;
         tally.latency_ns += latency_ns;
     }
 
-    /// Records an operation that failed with `errno`, or moved too few bytes (0).
+    /// Records an operation that failed with `errno`, or moved too few bytes (0). One that was in flight
+    /// when measuring ended counts as well: it was part of the load.
     #[cold]
-    pub(crate) fn failure(&mut self, now_ns: u64, errno: i32) {
-        if self.counts(now_ns) {
+    pub(crate) fn failure(&mut self, now_ns: u64, direction: Direction, errno: i32, latency_ns: u64) {
+        if now_ns >= self.begin_ns {
             *self.errors.entry(errno).or_default() += 1;
+        }
+        if !self.counts(now_ns) {
+            self.outside(now_ns, direction, latency_ns, Fate::Failed);
+        }
+    }
+
+    /// Notes an operation that ended during ramp-up, which is nothing, or after measuring.
+    #[cold]
+    fn outside(&mut self, now_ns: u64, direction: Direction, latency_ns: u64, fate: Fate) {
+        if now_ns >= self.end_ns && self.end_ns > self.begin_ns {
+            self.unfinished.in_flight(now_ns - self.end_ns, latency_ns, direction.moves_data(), fate);
+        }
+    }
+
+    /// Notes operations that were due at these moments and had not started when measuring ended.
+    pub(crate) fn unstarted(&mut self, due_ns: impl Iterator<Item = u64>) {
+        for due_ns in due_ns.filter(|due_ns| *due_ns >= self.begin_ns) {
+            self.unfinished.unstarted(self.end_ns.saturating_sub(due_ns));
         }
     }
 
@@ -103,12 +157,16 @@ impl Recorder {
         }
     }
 
-    /// Records operations that never completed, whenever that was found out.
+    /// Records an operation that did not complete within the time limit, whenever that was found out.
     #[cold]
-    pub(crate) fn stalled(&mut self, operations: usize) {
-        if operations > 0 {
-            *self.errors.entry(STALLED).or_default() += operations as u64;
-        }
+    pub(crate) fn stalled(&mut self, now_ns: u64, direction: Direction, waited_ns: u64) {
+        *self.errors.entry(STALLED).or_default() += 1;
+        self.outside(now_ns, direction, waited_ns, Fate::Failed);
+    }
+
+    /// How many operations did not complete within the time limit.
+    pub(crate) fn stalls(&self) -> u64 {
+        self.errors.get(&STALLED).copied().unwrap_or(0)
     }
 
     #[cold]
@@ -124,9 +182,13 @@ impl Recorder {
     /// Adds what another worker saw in the same time.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.service.merge(&other.service);
-        for (lane, others) in self.lanes.iter_mut().zip(&other.lanes) {
-            lane.latency.merge(&others.latency);
-            lane.bytes += others.bytes;
+        self.unfinished.merge(&other.unfinished);
+        for (lanes, others) in self.lanes.iter_mut().zip(&other.lanes) {
+            for (lane, others) in lanes.iter_mut().zip(others) {
+                if let Some(others) = others {
+                    lane.get_or_insert_default().merge(others);
+                }
+            }
         }
         for (tally, others) in self.intervals.iter_mut().zip(&other.intervals) {
             tally.operations += others.operations;
@@ -138,13 +200,45 @@ impl Recorder {
         }
     }
 
+    /// What was unfinished when measuring ended.
+    pub(crate) fn in_flight_at_end(&self) -> InFlightAtEnd {
+        self.unfinished.summary(&self.reads_and_writes())
+    }
+
+    fn reads_and_writes(&self) -> LatencyRecorder {
+        Self::sum(&self.lanes, &[Direction::Read, Direction::Write]).latency
+    }
+
+    /// All operations of these directions and lines.
+    fn sum(lines: &[[Option<Box<Lane>>; 4]], directions: &[Direction]) -> Lane {
+        let mut sum = Lane::default();
+        for lanes in lines {
+            directions
+                .iter()
+                .filter_map(|one| lanes[*one as usize].as_ref())
+                .for_each(|lane| sum.merge(lane));
+        }
+        sum
+    }
+
     /// Total (reads and writes), reads, writes, trims and flushes over `elapsed_ns`.
     pub(crate) fn stats(&self, elapsed_ns: u64) -> [DirectionStats; 5] {
-        let [read, write, trim, flush] = &self.lanes;
-        let mut all = read.latency.clone();
-        all.merge(&write.latency);
-        let of = |lane: &Lane| stats(&lane.latency, lane.bytes, elapsed_ns);
-        [stats(&all, read.bytes + write.bytes, elapsed_ns), of(read), of(write), of(trim), of(flush)]
+        use Direction::{Flush, Read, Trim, Write};
+        let sides: [&[Direction]; 5] = [&[Read, Write], &[Read], &[Write], &[Trim], &[Flush]];
+        sides.map(|directions| Self::sum(&self.lanes, directions).stats(elapsed_ns))
+    }
+
+    /// Reads, writes and trims of each line of the mix over `elapsed_ns`; nothing where there is one line.
+    pub(crate) fn line_stats(&self, elapsed_ns: u64) -> Vec<DirectionStats> {
+        if self.lanes.len() < 2 {
+            return Vec::new();
+        }
+        let all = [Direction::Read, Direction::Write, Direction::Trim];
+        let of = |line| DirectionStats {
+            histogram: None,
+            ..Self::sum(std::slice::from_ref(line), &all).stats(elapsed_ns)
+        };
+        self.lanes.iter().map(of).collect()
     }
 
     /// Service times, as a summary and as an encoded histogram.
@@ -185,31 +279,22 @@ pub(crate) fn error_name(errno: i32) -> String {
     }
 }
 
-fn stats(latency: &LatencyRecorder, bytes: u64, elapsed_ns: u64) -> DirectionStats {
-    let seconds = elapsed_ns.max(1) as f64 / 1e9;
-    let operations = latency.count();
-    DirectionStats {
-        operations,
-        bytes,
-        iops: operations as f64 / seconds,
-        bytes_per_second: bytes as f64 / seconds,
-        latency_ns: latency.summary(),
-        histogram: latency.encode_histogram().ok().filter(|_| operations > 0),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn op(direction: Direction, len: u32) -> Op {
+        Op { direction, offset: 0, len, line: 0 }
+    }
+
     #[test]
     fn only_the_measuring_time_counts() {
-        let mut recorder = Recorder::new(1_000, 2_000, 400);
+        let mut recorder = Recorder::new(1_000, 2_000, 400, 1);
         for now_ns in [999, 1_000, 1_399, 1_400, 1_999, 2_000] {
-            recorder.success(now_ns, Direction::Read, 512, 10);
+            recorder.success(now_ns, op(Direction::Read, 512), 10);
         }
-        recorder.failure(500, libc::EIO);
-        recorder.failure(1_500, libc::EIO);
+        recorder.failure(500, Direction::Read, libc::EIO, 10);
+        recorder.failure(1_500, Direction::Read, libc::EIO, 10);
         let [total, read, write, ..] = recorder.stats(1_000);
         assert_eq!((total.operations, read.operations, write.operations), (4, 4, 0));
         assert_eq!(write.latency_ns, None);
@@ -221,15 +306,30 @@ mod tests {
 
     #[test]
     fn workers_add_up() {
-        let mut one = Recorder::new(0, 100, 100);
-        let mut two = Recorder::new(0, 100, 100);
-        one.success(5, Direction::Read, 512, 10);
-        two.success(7, Direction::Write, 1024, 30);
-        two.failure(8, 0);
+        let mut one = Recorder::new(0, 100, 100, 2);
+        let mut two = Recorder::new(0, 100, 100, 2);
+        one.success(5, op(Direction::Read, 512), 10);
+        two.success(7, op(Direction::Write, 1024), 30);
+        two.failure(8, Direction::Read, 0, 5);
         one.merge(&two);
         let [total, ..] = one.stats(100);
         assert_eq!((total.operations, total.bytes), (2, 1536));
         assert_eq!(one.error_kinds(), BTreeMap::from([("short transfer".to_owned(), 1)]));
         assert_eq!(one.series(100)[0].mean_latency_ns, Some(20.0));
+    }
+
+    #[test]
+    fn lines_of_a_mix_are_told_apart_and_one_line_is_the_total() {
+        let mut recorder = Recorder::new(0, 100, 100, 2);
+        recorder.success(1, op(Direction::Read, 512), 10);
+        recorder.success(2, Op { line: 1, ..op(Direction::Write, 1024) }, 30);
+        recorder.success(3, Op { line: 1, ..op(Direction::Trim, 4096) }, 50);
+        let lines = recorder.line_stats(100);
+        assert_eq!(
+            lines.iter().map(|line| (line.operations, line.bytes)).collect::<Vec<_>>(),
+            [(1, 512), (2, 5120)]
+        );
+        assert_eq!(lines[1].latency_ns.map(|latency| (latency.min, latency.max)), Some((30, 50)));
+        assert!(Recorder::new(0, 100, 100, 1).line_stats(100).is_empty());
     }
 }

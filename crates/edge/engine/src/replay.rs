@@ -116,9 +116,24 @@ impl<'a> ReplayLoop<'a> {
     /// What it came to by the time the worker stopped. The backlog at the end is that at the moment when
     /// the last operation became due, if it did: what waited then shows whether the target kept up, though
     /// it was started later.
-    pub(crate) fn finish(mut self, stopped_ns: u64) -> ReplayCounts {
+    ///
+    /// `unstarted` is told when each operation was due that has not started.
+    pub(crate) fn finish(
+        mut self,
+        stopped_ns: u64,
+        unstarted: impl FnOnce(&mut dyn Iterator<Item = u64>),
+    ) -> ReplayCounts {
         self.collect(stopped_ns);
         self.note_backlog();
+        let counts = self.so_far();
+        let waiting = usize::try_from(self.backlog).unwrap_or(usize::MAX);
+        let start_ns = self.moments.start_ns;
+        unstarted(&mut self.starts.by_ref().take(waiting).map(|(due_ns, _)| start_ns.saturating_add(due_ns)));
+        counts
+    }
+
+    /// What it has come to by now.
+    pub(crate) fn so_far(&mut self) -> ReplayCounts {
         ReplayCounts {
             started: self.started,
             whole: self.is_over(),
@@ -155,7 +170,7 @@ mod tests {
             replay.started();
         }
         assert_eq!(replay.next(1_200), Next::Wait(1_300));
-        let counts = replay.finish(1_250);
+        let counts = replay.finish(1_250, |due| assert_eq!(due.count(), 0));
         assert_eq!((counts.started, counts.whole), (3, false));
         // The first was due before measuring began, the last never.
         assert_eq!(counts.open_loop.map(|open| (open.offered, open.backlog_end)), Some((2, 0)));
@@ -172,7 +187,7 @@ mod tests {
             replay.started();
         }
         assert_eq!(replay.next(1_300), Next::Over);
-        let counts = replay.finish(1_400);
+        let counts = replay.finish(1_400, |_| ());
         let open = counts.open_loop.unwrap();
         assert_eq!((counts.whole, open.offered, open.backlog_end, open.dropped), (true, 3, 3, 0));
     }
@@ -185,7 +200,7 @@ mod tests {
         assert!(matches!(replay.next(2_000), Next::Start(_, 2_000)));
         replay.started();
         replay.started();
-        let counts = replay.finish(3_000);
+        let counts = replay.finish(3_000, |_| ());
         assert_eq!((counts.started, counts.whole, counts.open_loop.is_none()), (2, true, true));
     }
 }

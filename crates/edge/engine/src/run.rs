@@ -52,6 +52,7 @@ pub enum EngineError {
 #[derive(Debug, Default)]
 pub struct Control {
     stop: Arc<AtomicBool>,
+    finished: AtomicBool,
     completed: Vec<Arc<AtomicU64>>,
     /// Empty unless the load is watched closely.
     live: Vec<Arc<LiveCounters>>,
@@ -74,6 +75,12 @@ impl Control {
     /// Ends the load early; what was measured is kept.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the load because it has reached what it was for: it does not count as interrupted.
+    pub fn finish(&self) {
+        self.finished.store(true, Ordering::Relaxed);
+        self.stop();
     }
 
     /// Whether the load is to end.
@@ -165,6 +172,9 @@ pub fn run(
     let reports = gather(&mut crew, spec.timeout_ns, &control.stop)?;
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
+    if control.finished.load(Ordering::Relaxed) {
+        outcome.interrupted = gave_up;
+    }
     if let (Some(ledger), Some(found)) = (ledger, &mut outcome.verify) {
         if !gave_up && !final_flush(spec, target, &ledger)? {
             outcome

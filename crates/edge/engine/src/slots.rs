@@ -1,8 +1,8 @@
-//! The operations a worker has under way.
+//! The operations a worker has in flight.
 
 use virtbench_workload::{Direction, Op};
 
-/// An operation under way.
+/// An operation in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InFlight {
     /// What it is.
@@ -22,7 +22,7 @@ pub(crate) struct Slots {
 impl Slots {
     /// So many places, all free.
     pub(crate) fn new(count: u32) -> Self {
-        let op = Op { direction: Direction::Read, offset: 0, len: 0 };
+        let op = Op { direction: Direction::Read, offset: 0, len: 0, line: 0 };
         let idle = InFlight { op, start_ns: 0, issued_ns: 0 };
         Self { in_flight: vec![idle; count as usize], free: (0..count).rev().collect() }
     }
@@ -52,22 +52,28 @@ impl Slots {
         self.in_flight[slot as usize]
     }
 
-    /// Whether nothing is under way.
+    /// The operation in a place that is not free.
+    #[inline]
+    pub(crate) fn at(&self, slot: u32) -> InFlight {
+        self.in_flight[slot as usize]
+    }
+
+    /// Whether nothing is in flight.
     #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.free.len() == self.in_flight.len()
     }
 
-    /// How many operations are under way.
-    pub(crate) fn under_way(&self) -> usize {
-        self.in_flight.len() - self.free.len()
-    }
-
-    /// How many operations were handed over before this moment and have not completed.
-    pub(crate) fn older_than(&self, moment_ns: u64) -> usize {
+    /// The operations in flight.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = InFlight> + '_ {
         let mut busy = vec![true; self.in_flight.len()];
         self.free.iter().for_each(|slot| busy[*slot as usize] = false);
-        self.in_flight.iter().zip(busy).filter(|(op, busy)| *busy && op.issued_ns < moment_ns).count()
+        self.in_flight.iter().zip(busy).filter_map(|(op, busy)| busy.then_some(*op))
+    }
+
+    /// Whether an operation was handed over before this moment and has not completed.
+    pub(crate) fn has_older_than(&self, moment_ns: u64) -> bool {
+        self.in_flight().any(|op| op.issued_ns < moment_ns)
     }
 }
 
@@ -76,16 +82,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_operations_under_way_grow_old() {
+    fn only_operations_in_flight_grow_old() {
         let mut slots = Slots::new(3);
-        let op = Op { direction: Direction::Write, offset: 0, len: 512 };
+        let op = Op { direction: Direction::Write, offset: 0, len: 512, line: 0 };
         for issued_ns in [10, 20, 30] {
             let slot = slots.take().unwrap();
             slots.occupy(slot, InFlight { op, start_ns: issued_ns, issued_ns });
         }
         assert_eq!(slots.take(), None);
-        assert_eq!((slots.older_than(10), slots.older_than(25), slots.under_way()), (0, 2, 3));
+        assert_eq!(
+            (slots.has_older_than(10), slots.has_older_than(11), slots.in_flight().count()),
+            (false, true, 3)
+        );
         assert_eq!(slots.release(0).issued_ns, 10);
-        assert_eq!((slots.older_than(25), slots.take(), slots.is_idle()), (1, Some(0), false));
+        assert!(!slots.has_older_than(20) && slots.has_older_than(25));
+        assert_eq!((slots.take(), slots.is_idle()), (Some(0), false));
     }
 }

@@ -1,4 +1,4 @@
-//! One worker: a thread that keeps its outstanding I/Os under way.
+//! One worker: a thread that keeps its outstanding I/Os in flight.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
 use crate::live::LiveCounters;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
-use crate::parking::Parking;
+use crate::parking::{Belongings, Parking};
 use crate::recorder::{Recorder, error_name};
 use crate::replay::{Next, ReplayCounts, ReplayLoop};
 use crate::slots::{InFlight, Slots};
@@ -21,14 +21,16 @@ use crate::verify::Verifier;
 
 /// Operations that may fail in a row, with none succeeding, before a worker gives the target up.
 const MAX_FAILURES_IN_A_ROW: u32 = 1_000;
-/// The longest a worker with nothing under way sleeps before it looks at its stop flag.
+/// The longest a worker with nothing in flight sleeps before it looks at its stop flag.
 const NAP_NS: u64 = 50_000_000;
 /// Once an operation has taken too long, how long the others may take to complete.
 const STALLED_DRAIN_NS: u64 = 1_000_000_000;
 /// How long before an intended start a worker stops sleeping: a wake-up in a virtual machine takes
 /// tens of microseconds, which would otherwise count as the target's.
 const OPEN_LOOP_LEAD_NS: u64 = 30_000;
-/// Blocks drawn in vain, because each has an operation under way already, before a worker that
+/// No moment of any load.
+const NEVER_NS: u64 = u64::MAX;
+/// Blocks drawn in vain, because each has an operation in flight already, before a worker that
 /// verifies waits for a completion.
 const MAX_CLAIMS_REFUSED: u32 = 64;
 
@@ -53,6 +55,8 @@ pub(crate) struct WorkerReport {
     pub replay: Option<ReplayCounts>,
     /// What it found damaged, where it verified.
     pub verification: Option<Verification>,
+    /// Whether it has done all of an amount.
+    pub has_done_all: bool,
     /// When it stopped measuring.
     pub stopped_ns: u64,
     /// CPU time it used while measuring, in nanoseconds (user, system).
@@ -62,9 +66,9 @@ pub(crate) struct WorkerReport {
 }
 
 impl WorkerReport {
-    /// Whether it ended neither when its time was up nor with its part of a trace.
+    /// Whether it ended neither when its time was up, nor with its amount or its part of a trace.
     pub(crate) fn was_cut_short(&self, moments: Moments) -> bool {
-        let whole = self.replay.is_some_and(|replay| replay.whole);
+        let whole = self.has_done_all || self.replay.is_some_and(|replay| replay.whole);
         self.gave_up.is_some() || (self.stopped_ns < moments.end_ns && !whole)
     }
 }
@@ -87,6 +91,8 @@ pub(crate) struct Worker<'a> {
     /// What somebody who watches is told of each operation.
     pub live: Option<&'a LiveCounters>,
     pub parking: &'a Parking,
+    /// Whether the clock is read for each operation.
+    pub reads_each: bool,
 }
 
 impl Worker<'_> {
@@ -109,17 +115,14 @@ impl Worker<'_> {
         let mut slots = Slots::new(self.outstanding);
         let mut completions: Vec<Completion> = Vec::with_capacity(self.outstanding as usize + 1);
         let Moments { start_ns, begin_ns, end_ns } = self.moments;
-        let mut recorder = Box::new(Recorder::new(begin_ns, end_ns, self.interval_ns));
-        let paced = self.open_loop.is_some() || self.replay.as_ref().is_some_and(|replay| replay.is_paced());
-        let lead_ns = if paced { OPEN_LOOP_LEAD_NS } else { 0 };
+        let mut recorder = Box::new(Recorder::new(begin_ns, end_ns, self.interval_ns, self.stream.lines()));
+        let lead_ns = if self.is_paced() { OPEN_LOOP_LEAD_NS } else { 0 };
         let look_every_ns = (self.timeout_ns / 4).clamp(1, NAP_NS);
         let mut look_at_ns = start_ns + look_every_ns;
         let mut issue_at_ns = 0;
-        let mut failures_in_a_row = 0;
-        let mut last_errno = 0;
+        let mut score = Score::default();
         let mut gave_up = None;
         let mut stalled = false;
-        let mut total = 0;
         let mut cpu = CpuMeter::new(begin_ns);
 
         sleep_until(start_ns);
@@ -131,16 +134,13 @@ impl Worker<'_> {
             if self.stop.load(Ordering::Relaxed) {
                 break now_ns;
             }
-            if failures_in_a_row >= MAX_FAILURES_IN_A_ROW {
-                let name = error_name(last_errno);
-                gave_up = Some(format!(
-                    "gave up after {failures_in_a_row} failed operations in a row, the last with: {name}"
-                ));
+            if score.failures_in_a_row >= MAX_FAILURES_IN_A_ROW {
+                gave_up = Some(score.failure_note());
                 break now_ns;
             }
             if now_ns >= look_at_ns {
                 look_at_ns = now_ns + look_every_ns;
-                if slots.older_than(now_ns.saturating_sub(self.timeout_ns)) > 0 {
+                if slots.has_older_than(now_ns.saturating_sub(self.timeout_ns)) {
                     stalled = true;
                     break now_ns;
                 }
@@ -161,68 +161,132 @@ impl Worker<'_> {
             // Without a moment to wake up at, only a completion brings work.
             let wake_ns = (issue_at_ns > now_ns).then(|| (issue_at_ns - lead_ns).min(now_ns + NAP_NS));
             if slots.is_idle() {
+                if self.stream.is_over() {
+                    break now_ns;
+                }
                 sleep_until(wake_ns.unwrap_or(0).min(end_ns));
                 now_ns = monotonic_ns();
                 continue;
             }
             completions.clear();
             if B::BLOCKS {
+                let belongings = self.leave(recorder, &slots);
                 let (driven, kept) =
-                    self.parking.during(recorder, now_ns, || backend.drive(wake_ns, &mut completions));
+                    self.parking.during(belongings, now_ns, || backend.drive(wake_ns, &mut completions));
                 driven?;
                 let Some(kept) = kept else { return Err(io::ErrorKind::TimedOut.into()) };
-                recorder = kept;
+                (recorder, self.open_loop) = (kept.recorder, kept.open_loop);
             } else {
                 backend.drive(wake_ns, &mut completions)?;
             }
             now_ns = monotonic_ns();
-            for Completion { slot, result } in completions.drain(..) {
-                let InFlight { op, start_ns, issued_ns } = slots.release(slot);
-                let moves = if op.direction == Direction::Trim { 0 } else { op.len };
-                let succeeded = u32::try_from(result) == Ok(moves);
-                if succeeded {
-                    recorder.success(now_ns, op.direction, op.len, now_ns - start_ns);
-                    failures_in_a_row = 0;
-                    total += 1;
-                } else {
-                    last_errno = (-result).max(0);
-                    recorder.failure(now_ns, last_errno);
-                    failures_in_a_row += 1;
-                }
-                if let Some(live) = self.live.filter(|_| !PLAIN) {
-                    match succeeded {
-                        true if op.direction.moves_data() => live.success(op.len, now_ns - start_ns),
-                        true => {}
-                        false => live.failure(),
-                    }
-                }
-                if !PLAIN && paced && succeeded && op.direction != Direction::Flush {
-                    recorder.service(now_ns, now_ns - issued_ns);
-                }
-                if let Some(verifier) = self.verifier.as_mut().filter(|_| !PLAIN) {
-                    verifier.completed(op, succeeded, self.buffers.slot(slot as usize));
-                }
+            for completion in completions.drain(..) {
+                now_ns = self.clock(now_ns);
+                self.complete::<PLAIN>(&mut recorder, &mut slots, &mut score, completion, now_ns);
             }
-            self.completed.store(total, Ordering::Relaxed);
+            self.completed.store(score.completed, Ordering::Relaxed);
         };
         let cpu_ns = cpu.used();
-        let open_loop = self.open_loop.take().map(|open_loop| open_loop.finish(stopped_ns));
-        let replay = self.replay.take().map(|replay| replay.finish(stopped_ns));
+        let has_done_all = self.stream.is_over();
+        let (stopped_ns, early) = recorder.end_at(stopped_ns);
+        let open_loop = self
+            .open_loop
+            .take()
+            .map(|open_loop| open_loop.finish(stopped_ns, |due| recorder.unstarted(due)));
+        let replay =
+            self.replay.take().map(|replay| replay.finish(stopped_ns, |due| recorder.unstarted(due)));
         let drain_ns = if stalled { STALLED_DRAIN_NS.min(self.timeout_ns) } else { self.timeout_ns };
-        self.drain(backend, &mut slots, drain_ns)?;
-        let left = slots.under_way();
-        if stalled || left > 0 {
-            // An operation that came back while draining has still taken too long.
-            recorder.stalled(left.max(1));
-            gave_up = Some(stall_note(left.max(1), self.timeout_ns));
+        self.drain(backend, &mut slots, &mut recorder, drain_ns)?;
+        if recorder.stalls() > 0 {
+            gave_up = Some(stall_note(recorder.stalls(), self.timeout_ns, early));
             self.stop.store(true, Ordering::Relaxed);
         }
-        if left > 0 {
+        if !slots.is_idle() {
             // The kernel may yet write into them: memory lost is better than memory corrupted.
             std::mem::forget(self.buffers);
         }
         let verification = self.verifier.map(Verifier::finish);
-        Ok(WorkerReport { recorder, open_loop, replay, verification, stopped_ns, cpu_ns, gave_up })
+        Ok(WorkerReport {
+            recorder,
+            open_loop,
+            replay,
+            verification,
+            has_done_all,
+            stopped_ns,
+            cpu_ns,
+            gave_up,
+        })
+    }
+
+    /// What somebody needs who has to go on without this thread.
+    fn leave(&mut self, recorder: Box<Recorder>, slots: &Slots) -> Belongings {
+        Belongings {
+            recorder,
+            open_loop: self.open_loop.take(),
+            replay: self.replay.as_mut().map(|replay| replay.so_far()),
+            operation: slots.in_flight().next(),
+        }
+    }
+
+    /// The time for one operation of a batch, which began at `now_ns`.
+    #[inline]
+    fn clock(&self, now_ns: u64) -> u64 {
+        if self.reads_each { monotonic_ns() } else { now_ns }
+    }
+
+    /// Whether operations have intended starts.
+    fn is_paced(&self) -> bool {
+        self.open_loop.is_some() || self.replay.as_ref().is_some_and(|replay| replay.is_paced())
+    }
+
+    /// Takes an operation back and records it.
+    #[inline]
+    fn complete<const PLAIN: bool>(
+        &mut self,
+        recorder: &mut Recorder,
+        slots: &mut Slots,
+        score: &mut Score,
+        completion: Completion,
+        now_ns: u64,
+    ) {
+        let (InFlight { op, start_ns, issued_ns }, succeeded) = self.take_back::<PLAIN>(slots, completion);
+        if succeeded {
+            recorder.success(now_ns, op, now_ns - start_ns);
+            score.failures_in_a_row = 0;
+            score.completed += 1;
+        } else {
+            score.last_errno = (-completion.result).max(0);
+            recorder.failure(now_ns, op.direction, score.last_errno, now_ns - start_ns);
+            score.failures_in_a_row += 1;
+        }
+        if PLAIN {
+            return;
+        }
+        match self.live {
+            Some(live) if !succeeded => live.failure(),
+            Some(live) if op.direction.moves_data() => live.success(op.len, now_ns - start_ns),
+            _ => {}
+        }
+        if succeeded && op.direction != Direction::Flush && self.is_paced() {
+            recorder.service(now_ns, now_ns - issued_ns);
+        }
+    }
+
+    /// Takes an operation back; answers which it was and whether it succeeded.
+    #[inline]
+    fn take_back<const PLAIN: bool>(
+        &mut self,
+        slots: &mut Slots,
+        Completion { slot, result }: Completion,
+    ) -> (InFlight, bool) {
+        let operation = slots.release(slot);
+        let op = operation.op;
+        let moves = if op.direction == Direction::Trim { 0 } else { op.len };
+        let succeeded = u32::try_from(result) == Ok(moves);
+        if let Some(verifier) = self.verifier.as_mut().filter(|_| !PLAIN) {
+            verifier.completed(op, succeeded, self.buffers.slot(slot as usize));
+        }
+        (operation, succeeded)
     }
 
     /// Fills free slots until there is none, or a delay is due; returns when that delay ends.
@@ -241,6 +305,10 @@ impl Worker<'_> {
                     slots.put_back(slot);
                     return now_ns + delay_ns;
                 }
+                Step::End => {
+                    slots.put_back(slot);
+                    return NEVER_NS;
+                }
             };
             if !PLAIN && !self.may_start(op, &mut refused) {
                 slots.put_back(slot);
@@ -249,9 +317,10 @@ impl Worker<'_> {
                 }
                 continue;
             }
-            if op.direction == Direction::Write {
-                now_ns = self.fill(slot, op);
-            }
+            now_ns = match op.direction {
+                Direction::Write => self.fill(slot, op),
+                _ => self.clock(now_ns),
+            };
             slots.occupy(slot, InFlight { op, start_ns: now_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
         }
@@ -274,15 +343,22 @@ impl Worker<'_> {
             let Some(slot) = slots.take() else { break };
             let op = match self.stream.next_step() {
                 Step::Issue(op) if self.may_start(op, &mut refused) => op,
+                Step::End => {
+                    slots.put_back(slot);
+                    open_loop.close();
+                    wake_ns = NEVER_NS;
+                    break;
+                }
                 // With a rate there are no delays: `LoadSpec::validate` refuses them.
                 Step::Issue(_) | Step::Wait(_) => {
                     slots.put_back(slot);
                     continue;
                 }
             };
-            if op.direction == Direction::Write {
-                now_ns = self.fill(slot, op);
-            }
+            now_ns = match op.direction {
+                Direction::Write => self.fill(slot, op),
+                _ => self.clock(now_ns),
+            };
             // A flush belongs to the write before it and takes nobody's turn.
             let takes_turn = op.direction != Direction::Flush;
             let start_ns = if takes_turn { intended_ns } else { now_ns };
@@ -314,9 +390,10 @@ impl Worker<'_> {
                     break;
                 }
             };
-            if op.direction == Direction::Write {
-                now_ns = self.fill(slot, op);
-            }
+            now_ns = match op.direction {
+                Direction::Write => self.fill(slot, op),
+                _ => self.clock(now_ns),
+            };
             let start_ns = if replay.is_paced() { start_ns } else { now_ns };
             slots.occupy(slot, InFlight { op, start_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
@@ -327,7 +404,7 @@ impl Worker<'_> {
         wake_ns
     }
 
-    /// Whether nothing else is under way on the operation's blocks, where that matters.
+    /// Whether nothing else is in flight on the operation's blocks, where that matters.
     #[inline]
     fn may_start(&mut self, op: Op, refused: &mut u32) -> bool {
         let Some(verifier) = &mut self.verifier else { return true };
@@ -346,29 +423,61 @@ impl Worker<'_> {
         monotonic_ns()
     }
 
-    /// Waits, within the limit, until nothing is under way.
-    fn drain<B: Backend>(&mut self, backend: &mut B, slots: &mut Slots, limit_ns: u64) -> io::Result<()> {
+    /// Waits, within the limit, until nothing is in flight. What took longer than the time limit, or is
+    /// still in flight then, has stalled.
+    fn drain<B: Backend>(
+        &mut self,
+        backend: &mut B,
+        slots: &mut Slots,
+        recorder: &mut Recorder,
+        limit_ns: u64,
+    ) -> io::Result<()> {
         let limit_ns = monotonic_ns() + limit_ns;
         let mut completions = Vec::new();
-        while !slots.is_idle() && monotonic_ns() < limit_ns {
-            backend.drive(Some(limit_ns.min(monotonic_ns() + NAP_NS)), &mut completions)?;
-            for Completion { slot, result } in completions.drain(..) {
-                let InFlight { op, .. } = slots.release(slot);
-                let moves = if op.direction == Direction::Trim { 0 } else { op.len };
-                if let Some(verifier) = &mut self.verifier {
-                    let succeeded = u32::try_from(result) == Ok(moves);
-                    verifier.completed(op, succeeded, self.buffers.slot(slot as usize));
+        let mut now_ns = monotonic_ns();
+        while !slots.is_idle() && now_ns < limit_ns {
+            backend.drive(Some(limit_ns.min(now_ns + NAP_NS)), &mut completions)?;
+            now_ns = monotonic_ns();
+            for completion in completions.drain(..) {
+                if now_ns - slots.at(completion.slot).issued_ns <= self.timeout_ns {
+                    self.complete::<false>(recorder, slots, &mut Score::default(), completion, now_ns);
+                } else {
+                    let (InFlight { op, start_ns, .. }, _) = self.take_back::<false>(slots, completion);
+                    recorder.stalled(now_ns, op.direction, now_ns - start_ns);
                 }
             }
+        }
+        for InFlight { op, start_ns, .. } in slots.in_flight() {
+            recorder.stalled(now_ns, op.direction, now_ns.saturating_sub(start_ns));
         }
         Ok(())
     }
 }
 
+/// How a worker's operations have fared.
+#[derive(Debug, Default)]
+struct Score {
+    completed: u64,
+    failures_in_a_row: u32,
+    last_errno: i32,
+}
+
+impl Score {
+    /// Why a worker gives up whose operations all fail.
+    fn failure_note(&self) -> String {
+        format!(
+            "gave up after {} failed operations in a row, the last with: {}",
+            self.failures_in_a_row,
+            error_name(self.last_errno)
+        )
+    }
+}
+
 /// What a reader of the results is told about a target that does not answer.
-pub(crate) fn stall_note(operations: usize, timeout_ns: u64) -> String {
+pub(crate) fn stall_note(operations: u64, timeout_ns: u64, early: bool) -> String {
+    let consequence = if early { ", so the load ended early" } else { ", in flight when measuring ended" };
     format!(
-        "the target stalled: {operations} operation(s) took longer than --timeout {}, so the load ended early",
+        "the target stalled: {operations} operation(s) took longer than --timeout {}{consequence}",
         format_duration_ns(timeout_ns)
     )
 }

@@ -11,6 +11,8 @@ struct Slow {
     service_ns: u64,
     queued: std::collections::VecDeque<(u32, Op)>,
     free_at_ns: u64,
+    /// What every operation fails with; 0 lets them succeed.
+    errno: i32,
 }
 
 impl Backend for Slow {
@@ -29,8 +31,8 @@ impl Backend for Slow {
         sleep_until(done_ns);
         self.free_at_ns = done_ns;
         self.queued.pop_front();
-        completions
-            .push(Completion { slot, result: if op.direction.moves_data() { op.len as i32 } else { 0 } });
+        let moves = if op.direction.moves_data() { op.len as i32 } else { 0 };
+        completions.push(Completion { slot, result: if self.errno == 0 { moves } else { -self.errno } });
         Ok(())
     }
 }
@@ -54,6 +56,7 @@ struct Setup {
     rate: Option<f64>,
     line: AccessLine,
     flush_every: Option<u32>,
+    reads_each: bool,
 }
 
 impl Default for Setup {
@@ -65,6 +68,7 @@ impl Default for Setup {
             rate: None,
             line: AccessLine::new(4096, 100.0, 100.0),
             flush_every: None,
+            reads_each: false,
         }
     }
 }
@@ -89,12 +93,13 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         completed: &AtomicU64::new(0),
         live: None,
         parking: &Parking::default(),
+        reads_each: setup.reads_each,
     };
     worker.run(backend).unwrap()
 }
 
 fn slow(service_ns: u64) -> Slow {
-    Slow { service_ns, queued: std::collections::VecDeque::new(), free_at_ns: 0 }
+    Slow { service_ns, queued: std::collections::VecDeque::new(), free_at_ns: 0, errno: 0 }
 }
 
 fn mean_ns(recorder: &Recorder) -> f64 {
@@ -146,6 +151,84 @@ fn a_target_that_goes_silent_at_the_end_is_not_waited_for_for_ever() {
     let report = run(setup, &mut Silent);
     assert!(report.gave_up.is_some());
     assert_eq!(report.recorder.error_kinds().values().sum::<u64>(), 4);
+}
+
+#[test]
+fn what_is_in_flight_at_the_end_counts_with_how_long_it_had_waited() {
+    // The first operation completes after 40 ms, 20 ms beyond the end; the other behind it.
+    let setup = || Setup { time_ns: 20 * MS, outstanding: 2, ..Setup::default() };
+    let report = run(setup(), &mut slow(40 * MS));
+    assert_eq!(report.recorder.stats(1)[0].operations, 0);
+    let found = report.recorder.in_flight_at_end();
+    assert_eq!((found.operations, found.completed, found.failed), (2, 2, 0), "{found:?}");
+    let [waited, counted_in] = [found.waited_ns.unwrap(), found.counted_in_ns.unwrap()];
+    assert!(waited.max <= 20 * MS, "{waited:?}");
+    assert!(counted_in.min >= 20 * MS && counted_in.max >= counted_in.min + 39 * MS, "{counted_in:?}");
+    assert_eq!(report.recorder.error_kinds().len(), 0);
+    // Errors among them are errors.
+    let report = run(setup(), &mut Slow { errno: libc::EIO, ..slow(40 * MS) });
+    let found = report.recorder.in_flight_at_end();
+    assert_eq!((found.operations, found.completed, found.failed), (2, 0, 2), "{found:?}");
+    assert_eq!(report.recorder.error_kinds().values().sum::<u64>(), 2);
+}
+
+#[test]
+fn what_stalls_at_the_end_of_an_open_loop_has_waited_and_is_an_error() {
+    let setup = Setup {
+        rate: Some(1_000.0),
+        outstanding: 1_000,
+        time_ns: 100 * MS,
+        timeout_ns: 1_500 * MS,
+        ..Setup::default()
+    };
+    let report = run(setup, &mut Silent);
+    let found = report.recorder.in_flight_at_end();
+    let counts = report.open_loop.unwrap();
+    // A worker that has lost its processor starts the last ones late, or not at all.
+    assert_eq!((found.operations + counts.backlog_end, found.overdue), (counts.offered, counts.offered));
+    assert!(found.operations > 0 && found.failed == found.operations, "{found:?}");
+    assert_eq!(report.recorder.stalls(), found.operations);
+    assert!(report.gave_up.unwrap().contains("in flight when measuring ended"));
+}
+
+/// Takes a millisecond to take an operation, gives back one batch, and then nothing more.
+#[derive(Default)]
+struct OneBatch {
+    queued: Vec<(u32, Op)>,
+    is_over: bool,
+}
+
+impl Backend for OneBatch {
+    fn queue(&mut self, slot: u32, op: Op, _buffer: *mut u8) {
+        self.queued.push((slot, op));
+        sleep_until(monotonic_ns() + MS);
+    }
+
+    #[allow(clippy::cast_possible_wrap)]
+    fn drive(&mut self, until_ns: Option<u64>, completions: &mut Vec<Completion>) -> io::Result<()> {
+        if self.is_over {
+            sleep_until(until_ns.unwrap_or(0).min(monotonic_ns() + 5 * MS));
+            return Ok(());
+        }
+        self.is_over = true;
+        let back = self.queued.drain(..).map(|(slot, op)| Completion { slot, result: op.len as i32 });
+        completions.extend(back);
+        Ok(())
+    }
+}
+
+#[test]
+fn one_reading_serves_a_batch_unless_each_operation_has_its_own() {
+    for reads_each in [false, true] {
+        let setup = Setup { time_ns: 2_000 * MS, timeout_ns: 2_500 * MS, reads_each, ..Setup::default() };
+        let report = run(setup, &mut OneBatch::default());
+        let total = &report.recorder.stats(1)[0];
+        let latency = total.latency_ns.unwrap();
+        assert_eq!(total.operations, 4);
+        // In a batch all begin before the first was taken and end together.
+        assert_eq!(latency.min == latency.max, !reads_each, "{reads_each}: {latency:?}");
+        assert!(reads_each || latency.min >= 4 * MS, "{latency:?}");
+    }
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn nbdkit_memory_is_loaded_by_several_workers_again_and_again() {
 }
 
 #[test]
-fn what_is_written_arrives_at_its_place() {
+fn what_is_written_over_nbd_arrives_at_its_place() {
     let folder = TempDir::new().unwrap();
     let (socket, image) = (folder.path().join("s"), folder.path().join("image"));
     std::fs::write(&image, vec![0u8; 4 << 20]).unwrap();

@@ -46,7 +46,7 @@ fn several_workers_load_it_again_and_again() {
 }
 
 #[test]
-fn what_is_written_arrives_at_its_place() {
+fn what_is_written_over_vhost_user_arrives_at_its_place() {
     let folder = TempDir::new().unwrap();
     let (socket, image) = (folder.path().join("s"), folder.path().join("image"));
     std::fs::write(&image, vec![0u8; 1 << 20]).unwrap();

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::fmt::Display;
+use std::io::{self, Write as _};
 use std::time::{Duration, Instant};
 
 /// Lines that may come at once, and how long one takes to be allowed again.
@@ -24,6 +25,11 @@ impl Journal {
         Self { about, allowed: Cell::new(BURST), since: Cell::new(Instant::now()), left_out: Cell::new(0) }
     }
 
+    /// That nobody reads stderr any more is no reason to end, as `eprintln!` would.
+    fn write(&self, what: std::fmt::Arguments<'_>) {
+        let _ = writeln!(io::stderr(), "virtbench fence: {}: {what}", self.about);
+    }
+
     /// Writes a line, unless there were too many.
     pub fn note(&self, what: impl Display) {
         let passed = self.since.get().elapsed();
@@ -38,10 +44,9 @@ impl Journal {
         }
         self.allowed.set(self.allowed.get() - 1);
         let left_out = self.left_out.replace(0);
-        let about = &self.about;
         if left_out > 0 {
-            eprintln!("virtbench fence: {about}: {left_out} lines were left out");
+            self.write(format_args!("{left_out} lines were left out"));
         }
-        eprintln!("virtbench fence: {about}: {what}");
+        self.write(format_args!("{what}"));
     }
 }

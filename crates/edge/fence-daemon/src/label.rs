@@ -29,6 +29,30 @@ pub struct Label {
     /// Partitions.
     #[serde(rename = "disk")]
     pub disks: Vec<Partition>,
+    /// Where the newest data of its disks may be besides.
+    #[serde(default)]
+    pub cached: Cached,
+}
+
+/// What a device knows of a cache before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Cached {
+    /// The label is of a version that did not say: the cache that is configured is believed.
+    #[default]
+    Unknown,
+    /// The device has everything itself.
+    Nothing,
+    /// A cache has what the device has not yet.
+    Cache {
+        /// Its identity.
+        uuid: [u8; 16],
+        /// The number of its superblock at the last start of a daemon: an older one is a copy.
+        start: u64,
+        /// The superblock behind that one is about to be written, or the first of the cache that
+        /// [takes its place](crate::attach::successor).
+        beginning: bool,
+    },
 }
 
 /// One virtual disk's place.
@@ -57,6 +81,16 @@ pub enum LabelError {
         /// Which.
         device: String,
     },
+    /// It is a fence's.
+    #[error(
+        "{device} has {what} on it: `virtbench fence serve` uses it as it is, `fence resize` changes it, --force gives it up"
+    )]
+    Formatted {
+        /// Which.
+        device: String,
+        /// What of a fence.
+        what: String,
+    },
     /// It is divided in another way.
     #[error(
         "{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it"
@@ -69,7 +103,8 @@ pub enum LabelError {
     },
     /// The cache has what the disks have not.
     #[error(
-        "{device}: the cache holds blocks that are not yet on it: serve it once and stop, or --force gives them up"
+        "{device}: the cache holds blocks that are not yet on it: `virtbench fence drain` writes them there, --force gives \
+         them up"
     )]
     Dirty {
         /// Which.
@@ -96,7 +131,8 @@ impl Label {
             offset_bytes: placed.offset_bytes,
             size_bytes: placed.size_bytes,
         };
-        Self { uuid, sequence: 0, disks: config.disks.iter().zip(config.place(&uuid)).map(place).collect() }
+        let disks = config.disks.iter().zip(config.place(&uuid)).map(place).collect();
+        Self { uuid, sequence: 0, disks, cached: Cached::Nothing }
     }
 
     /// The label of a device, if it has one.
@@ -158,12 +194,22 @@ impl Label {
         placed
     }
 
+    /// Writes what follows it: the same, but for the cache.
+    ///
+    /// # Errors
+    /// As [`replace`](Self::replace).
+    pub fn followed_by(&self, cached: Cached, file: &File, device: &str) -> Result<Self, LabelError> {
+        let next = Self { sequence: self.sequence + 1, cached, ..self.clone() };
+        next.replace(file, device)?;
+        Ok(next)
+    }
+
     /// Whether the beginning of a device is empty.
     ///
     /// # Errors
     /// The device cannot be read.
     pub fn is_empty(file: &File, device: &str) -> Result<bool, LabelError> {
-        let bytes = read_at(file, 0, BYTES).map_err(|source| LabelError::Io {
+        let bytes = read_at(file, 0, 2 * BYTES).map_err(|source| LabelError::Io {
             device: device.to_owned(),
             action: "reading its beginning",
             source,
@@ -225,7 +271,8 @@ mod tests {
 
     fn label() -> Label {
         let disk = |name: &str, offset_bytes| Partition { name: name.into(), offset_bytes, size_bytes: 4096 };
-        Label { uuid: [7; 16], sequence: 3, disks: vec![disk("a", 1 << 20), disk("b", 2 << 20)] }
+        let disks = vec![disk("a", 1 << 20), disk("b", 2 << 20)];
+        Label { uuid: [7; 16], sequence: 3, disks, cached: Cached::Nothing }
     }
 
     #[test]
@@ -233,9 +280,19 @@ mod tests {
         let mut bytes = label().encode();
         assert_eq!(Label::decode(&bytes), Some(label()));
         assert_eq!(Label::decode(&bytes[..10]), None);
+        let cached = Cached::Cache { uuid: [9; 16], start: 7, beginning: true };
+        let behind = Label { cached, ..label() };
+        assert_eq!(Label::decode(&behind.encode()), Some(behind));
         bytes[20] ^= 1;
         assert_eq!(Label::decode(&bytes), None);
         bytes[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
         assert_eq!(Label::decode(&bytes), None);
+    }
+
+    #[test]
+    fn a_label_that_says_nothing_of_a_cache_is_one_of_an_earlier_version() {
+        let text = "uuid = [7,7,7,7,7,7,7,7,7,7,7,7,7,7,7,7]\n[[disk]]\nname = 'a'\noffset_bytes = 0\nsize_bytes = 1";
+        let label: Label = toml::from_str(text).unwrap();
+        assert_eq!((label.cached, label.sequence), (Cached::Unknown, 0));
     }
 }

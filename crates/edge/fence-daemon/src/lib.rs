@@ -10,6 +10,7 @@
 //! The same core as the simulator's decides everything; this crate carries data and time.
 
 pub mod admin;
+mod attach;
 pub mod config;
 mod confine;
 pub mod control;
@@ -21,11 +22,14 @@ pub mod label;
 pub mod memory;
 mod memory_log;
 pub mod metrics;
+mod questions;
 pub mod ring;
 pub mod runtime;
 mod serve;
 pub mod twin;
 
+pub use admin::format;
+pub use attach::AttachError;
 pub use confine::{ConfineError, confine};
 pub use memory_log::MemoryLogError;
-pub use serve::{Daemon, ServeError, format};
+pub use serve::{Daemon, ServeError};

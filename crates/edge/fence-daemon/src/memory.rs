@@ -191,11 +191,17 @@ impl Pool {
         pages.trailing_zeros() as usize
     }
 
+    /// The length of the buffer that is taken for `len` bytes.
+    #[must_use]
+    pub fn rounded(len: usize) -> usize {
+        BUFFER_ALIGNMENT << Self::class(len)
+    }
+
     /// A buffer of at least `len` bytes, its contents whatever they are.
     pub fn take(&mut self, len: usize) -> Buffer {
         let class = Self::class(len);
         let kept = self.free.get_mut(class).and_then(Vec::pop);
-        kept.unwrap_or_else(|| Buffer::zeroed(BUFFER_ALIGNMENT << class))
+        kept.unwrap_or_else(|| Buffer::zeroed(Self::rounded(len)))
     }
 
     /// Keeps a buffer for later, or frees it if enough are kept.
@@ -203,7 +209,7 @@ impl Pool {
         let len = buffer.len();
         let class = Self::class(len);
         if let Some(kept) = self.free.get_mut(class)
-            && len == BUFFER_ALIGNMENT << class
+            && len == Self::rounded(len)
             && (kept.len() + 1) * len <= KEEP_BYTES
         {
             kept.push(buffer);

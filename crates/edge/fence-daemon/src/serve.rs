@@ -8,12 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
-use virtbench_fence::cache::{Image, RecoveryError, Write, format as format_cache, layout};
+use virtbench_fence::cache::{Image, Inspection, RecoveryError, Write, inspect, layout};
 use virtbench_fence::{
     Backing, Config as FenceConfig, ConfigError, Device, DiskConfig, DiskId, Fence, StartError,
 };
 
 use crate::admin::Live;
+use crate::attach::{self, AttachError};
 use crate::config::{Built, Config, DeviceSpec, LoadError};
 use crate::control::Control;
 use crate::device::{Backend, DeviceError, Facts, FaultyBackend, Opened, open, read_at, write_at};
@@ -21,7 +22,7 @@ use crate::frontend::FrontEnd;
 use crate::frontend::listen::{ListenError, Listener};
 use crate::frontend::nbd::{self, NbdSetupError};
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
-use crate::label::{Label, LabelError};
+use crate::label::{Cached, Label, LabelError};
 use crate::memory::Buffer;
 use crate::memory_log::{self, Mapped, MemoryLogError};
 use crate::metrics::{self, Figures};
@@ -44,6 +45,9 @@ pub enum ServeError {
     /// A device is another one, or divided in another way.
     #[error(transparent)]
     Label(#[from] LabelError),
+    /// The cache is not the one that has the newest data, or is left out.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
     /// The cache is another one, or holds what would be lost.
     #[error("{device}: {source}")]
     Cache {
@@ -69,6 +73,14 @@ pub enum ServeError {
         /// Why.
         source: io::Error,
     },
+}
+
+impl ServeError {
+    /// Whether a device does not have what was written to it.
+    #[must_use]
+    pub const fn is_damage(&self) -> bool {
+        matches!(self, Self::Cache { source: RecoveryError::Damaged { .. }, .. })
+    }
 }
 
 /// What carries out I/O, by [`Device::index`].
@@ -152,56 +164,6 @@ pub(crate) const fn system(action: &'static str, source: io::Error) -> ServeErro
     ServeError::System { action, source }
 }
 
-/// Makes the devices of a configuration its own: divided, and with an empty cache.
-///
-/// # Errors
-/// There is data on them, and `force` is not given; or they cannot be used.
-pub fn format(config: &Config, force: bool) -> Result<(), ServeError> {
-    let (devices, _backends) = Devices::open(config)?;
-    let label = Label::new(config, random_uuid()?);
-    let fence = devices.fence(config, config.place(&label.uuid), random_uuid()?)?;
-    let home = devices.home_index();
-    if !force {
-        for (file, name) in [0, 1].into_iter().filter_map(|index| devices.file(index)) {
-            let ours = Label::read(file, name)?.is_some()
-                || superblocks(file, name).is_ok_and(|b| layout(&b).is_ok());
-            if !ours && !Label::is_empty(file, name)? {
-                return Err(LabelError::Foreign { device: name.to_owned() }.into());
-            }
-        }
-        if let Some((file, name)) = devices.file(1).filter(|_| home == 0)
-            && is_dirty(&fence, file, name, &config.cache.memory)?
-        {
-            return Err(LabelError::Dirty { device: devices.names[0].clone() }.into());
-        }
-    }
-    if let (Backing::Cached(cache), Some((file, name))) = (&fence.backing, devices.file(1)) {
-        if let Ok(before) = superblocks(file, name) {
-            memory_log::forget(&config.cache.memory, &before);
-        }
-        // The identity of the cache comes last, so that nothing half-formatted passes for whole.
-        for write in format_cache(&fence, cache) {
-            carry_out(file, name, &write)?;
-        }
-    }
-    if let Some((file, name)) = devices.file(home) {
-        label.write(file, name)?;
-        file.sync_all().map_err(|source| system("syncing a device", source))?;
-    }
-    Ok(())
-}
-
-/// Whether a cache holds what its disks have not. Asked with disks that cannot be its own.
-fn is_dirty(fence: &FenceConfig, file: &File, name: &str, folder: &Path) -> Result<bool, ServeError> {
-    let Ok((superblocks, logs)) = image(file, name) else { return Ok(false) };
-    let memory = memory_log::left(folder, &superblocks)?;
-    let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
-    Ok(matches!(
-        Fence::recover(fence.clone(), &image),
-        Err(StartError::Recovery(RecoveryError::DirtyDisk { .. } | RecoveryError::DirtyPartitions { .. }))
-    ))
-}
-
 pub(crate) fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
     read_at(file, 0, SUPERBLOCKS_BYTES)
         .map(|buffer| buffer.to_vec())
@@ -250,20 +212,22 @@ impl Daemon {
     pub fn start(config: &Config, stopper: Stopper) -> Result<Self, ServeError> {
         let (devices, backends) = Devices::open(config)?;
         let home = devices.home_index();
-        let (uuid, disks) = match devices.file(home) {
-            None => ([0; 16], config.place(&[0; 16])),
+        let label = match devices.file(home) {
+            None => None,
             Some((file, name)) => {
                 let label =
                     Label::read(file, name)?.ok_or_else(|| LabelError::None { device: name.to_owned() })?;
                 label.check(config, name)?;
-                (label.uuid, label.place(config))
+                Some(label)
             }
         };
+        let uuid = label.as_ref().map_or([0; 16], |label| label.uuid);
+        let disks = label.as_ref().map_or_else(|| config.place(&uuid), |label| label.place(config));
         let calibrated = config.calibrated(&uuid)?;
         let fence = devices.fence(&calibrated, disks, [0; 16])?;
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
-        let (fence, memory) = recover(fence, &devices, &config.cache.memory)?;
+        let (fence, memory) = recover(fence, &devices, &config.cache.memory, label.as_ref())?;
         let figures = Figures::new(config.watched(), fence.cache_counts().count());
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
@@ -303,28 +267,57 @@ impl Daemon {
     }
 }
 
+/// The label goes by what is served from now on; it is checked before anything changes.
 fn recover(
     fence: FenceConfig,
     devices: &Devices,
     folder: &Path,
+    label: Option<&Label>,
 ) -> Result<(Fence, Option<Mapped>), ServeError> {
+    let home = label.zip(devices.file(devices.home_index()));
     let (Backing::Cached(_), Some((file, name))) = (&fence.backing, devices.file(1)) else {
-        return Ok((Fence::new(fence)?, None));
-    };
-    let (superblocks, logs) = image(file, name)?;
-    let memory = Mapped::open(folder, &superblocks)?;
-    match Fence::recover(fence, &Image { superblocks: &superblocks, logs: &logs, memory: Some(&memory.log) })
-    {
-        Ok((fence, write)) => {
-            carry_out(file, name, &write)?;
-            Ok((fence, Some(memory)))
+        let fence = Fence::new(fence)?;
+        if let Some((label, (file, device))) = home {
+            attach::alone(label, file, device)?;
         }
-        Err(StartError::Config(error)) => Err(error.into()),
-        Err(StartError::Recovery(source)) => Err(ServeError::Cache { device: name.to_owned(), source }),
-        Err(StartError::NoCache) => {
-            Err(ServeError::Cache { device: name.to_owned(), source: RecoveryError::NoSuperblock })
+        return Ok((fence, None));
+    };
+    let known = home.map(|(label, (_, device))| (label, device));
+    let found = attach::find(known, name, &superblocks(file, name)?)?;
+    let (superblocks, logs) = image(file, name)?;
+    if let Some((label, device)) = known {
+        let is_empty = || Ok(attach::is_empty(&inspected(name, &superblocks, &logs, folder)?));
+        attach::check(label, [device, name], &found, is_empty)?;
+    }
+    let memory = Mapped::open(folder, &superblocks)?;
+    let cache = |source| ServeError::Cache { device: name.to_owned(), source };
+    let image = Image { superblocks: &superblocks, logs: &logs, memory: Some(&memory.log) };
+    let (fence, writes) = Fence::recover(fence, &image).map_err(|error| match error {
+        StartError::Config(error) => error.into(),
+        StartError::Recovery(source) => cache(source),
+        StartError::NoCache => cache(RecoveryError::NoSuperblock),
+    })?;
+    let write = || writes.iter().try_for_each(|write| carry_out(file, name, write));
+    match home {
+        None => write()?,
+        Some((label, home)) => {
+            let cached = Cached::Cache { uuid: found.uuid, start: found.start + 1, beginning: false };
+            attach::advance(label, Label { cached, ..label.clone() }, home, &found, write)?;
         }
     }
+    Ok((fence, Some(memory)))
+}
+
+/// What a cache holds, with what is in memory.
+pub(crate) fn inspected(
+    name: &str,
+    superblocks: &[u8],
+    logs: &[Buffer],
+    folder: &Path,
+) -> Result<Inspection, ServeError> {
+    let memory = memory_log::left(folder, superblocks)?;
+    inspect(&Image { superblocks, logs, memory: memory.as_ref() })
+        .map_err(|source| ServeError::Cache { device: name.to_owned(), source })
 }
 
 type FrontEnds = (Vec<Box<dyn FrontEnd>>, Vec<String>);

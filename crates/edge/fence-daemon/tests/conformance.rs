@@ -1,15 +1,18 @@
 //! Real time against virtual time: the same configuration under the same load, served by a daemon over emulated devices
 //! and run by the simulator.
 //!
-//! Tolerances are those of a machine that does other things as well. A daemon that gets no processor for a while is
-//! late, so that a comparison that fails is made again, a few times; a model that is wrong fails each time.
+//! Chance differs, where the platter stands and when an erasure comes; arrivals do not. How far chance moves each figure
+//! over a run of this length is found by simulating it with many seeds: a measured figure may lie four such standard
+//! errors from the simulated mean. To that comes what the host may take: a wake-up, a socket and a file on the way, and
+//! processors that others use. A quantile is compared where at least ten requests lie beyond it.
 
 #![allow(clippy::unwrap_used)]
 
 mod common;
 
 use std::fs::File;
-use std::sync::mpsc;
+use std::process::Command;
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use common::apply;
@@ -24,20 +27,26 @@ use virtbench_workload::{AccessLine, AccessSpec, Arrivals, LoadSpec, Rate};
 
 const DISK_BYTES: u64 = 32 << 20;
 const DEVICE_BYTES: u64 = 256 << 20;
-/// How often it is tried.
-const ATTEMPTS: u32 = 4;
-/// Real time may be so much off, each as a share of what is simulated, with this much on top in milliseconds: a wake-up,
-/// a socket and a file on the way. The median has more: with slots it lies between those that wait and those that do not.
-const TOLERANCES: [(&str, f64, f64); 4] =
-    [("mean", 0.20, 1.0), ("p50", 0.25, 3.0), ("p90", 0.25, 1.5), ("p99", 0.40, 4.0)];
-/// Throughput of an open loop that is kept up with is that of its arrivals.
+/// How long each is measured.
+const TIME_NS: u64 = 20_000_000_000;
+/// Simulated runs that say how far chance moves a figure.
+const SEEDS: u64 = 40;
+/// Standard errors of chance: of a few dozen figures, one in some hundred runs of all lies beyond them.
+const ERRORS: f64 = 4.0;
+/// What the host may take: a share of the simulated mean, and milliseconds.
+const HOST: (f64, f64) = (0.10, 1.5);
+/// Requests beyond a quantile that is compared.
+const BEYOND: f64 = 10.0;
+/// The quantiles, with the share of requests beyond each.
+const QUANTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.1), ("p99", 0.01)];
+/// Throughput of an open loop that is kept up with is that of its arrivals, but for those in flight at the ends.
 const THROUGHPUT: f64 = 0.03;
 
 fn load(seed: u64, per_second: f64) -> LoadSpec {
     LoadSpec {
         outstanding: 64,
         ramp_ns: 200_000_000,
-        time_ns: 4_000_000_000,
+        time_ns: TIME_NS,
         interval_ns: 1_000_000_000,
         seed,
         rate: Some(Rate { per_second, arrivals: Arrivals::Poisson }),
@@ -45,18 +54,44 @@ fn load(seed: u64, per_second: f64) -> LoadSpec {
     }
 }
 
-/// What each disk's load came to: operations a second, and response times.
-type Figures = Vec<(f64, LatencySummary)>;
-
-fn simulated(config: &Config, loads: &[LoadSpec]) -> Figures {
-    let clients: Vec<Client> = loads.iter().map(|load| open_client(load, 0, 1.0).unwrap()).collect();
-    let span = Span { warm_up_ns: loads[0].ramp_ns, measure_ns: loads[0].time_ns };
-    let outcome =
-        World::new(twin::world(config, [DEVICE_BYTES; 2], clients, span, 1).unwrap()).unwrap().run().unwrap();
-    outcome.vms.iter().map(|vm| (vm.per_second(), vm.summary().unwrap())).collect()
+/// What a disk's load came to.
+#[derive(Debug, Clone, Copy)]
+struct Figures {
+    per_second: f64,
+    requests: f64,
+    mean_ms: f64,
+    /// As [`QUANTILES`].
+    quantiles_ms: [f64; 3],
 }
 
-fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Figures {
+impl Figures {
+    fn of(per_second: f64, summary: &LatencySummary) -> Self {
+        let quantiles_ms = [summary.p50, summary.p90, summary.p99].map(|ns| ns as f64 / 1e6);
+        let (mean_ms, requests) = (summary.mean / 1e6, per_second * TIME_NS as f64 / 1e9);
+        Self { per_second, requests, mean_ms, quantiles_ms }
+    }
+
+    /// Response times by name, those that so many requests know.
+    fn times(&self) -> Vec<(&'static str, f64)> {
+        let known = QUANTILES.iter().zip(self.quantiles_ms);
+        let known = known.filter(|((_, beyond), _)| self.requests * beyond >= BEYOND);
+        std::iter::once(("mean", self.mean_ms)).chain(known.map(|((name, _), ms)| (*name, ms))).collect()
+    }
+}
+
+/// Each disk's figures with each seed.
+fn simulated(config: &Config, loads: &[LoadSpec]) -> Vec<Vec<Figures>> {
+    let span = Span { warm_up_ns: loads[0].ramp_ns, measure_ns: loads[0].time_ns };
+    let run = |seed| {
+        let clients: Vec<Client> = loads.iter().map(|load| open_client(load, 0, 1.0).unwrap()).collect();
+        let world = twin::world(config, [DEVICE_BYTES; 2], clients, span, seed).unwrap();
+        let outcome = World::new(world).unwrap().run().unwrap();
+        outcome.vms.iter().map(|vm| Figures::of(vm.per_second(), &vm.summary().unwrap())).collect()
+    };
+    (1..=SEEDS).map(run).collect()
+}
+
+fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Vec<Figures> {
     format(config, true).unwrap();
     let stopper = Stopper::new().unwrap();
     std::thread::scope(|scope| {
@@ -78,34 +113,62 @@ fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Figures {
         daemon.join().unwrap();
         let figures = |outcome: virtbench_record::LoadOutcome| {
             assert_eq!(outcome.errors, 0);
-            (outcome.total.iops, outcome.total.latency_ns.unwrap())
+            Figures::of(outcome.total.iops, &outcome.total.latency_ns.unwrap())
         };
         outcomes.into_iter().map(figures).collect()
     })
 }
 
+/// Mean and standard deviation.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
+}
+
 /// What is out of tolerance, in words.
-fn differences(simulated: &Figures, measured: &Figures) -> Vec<String> {
+fn differences(simulated: &[Vec<Figures>], measured: &[Figures]) -> Vec<String> {
     let mut found = Vec::new();
-    for (disk, ((rate, expected), (got_rate, got))) in simulated.iter().zip(measured).enumerate() {
-        if (got_rate / rate - 1.0).abs() > THROUGHPUT {
-            found.push(format!("disk{disk}: {got_rate} a second for {rate}"));
+    for (disk, got) in measured.iter().enumerate() {
+        let rate = moments(&simulated.iter().map(|run| run[disk].per_second).collect::<Vec<_>>()).0;
+        if (got.per_second / rate - 1.0).abs() > THROUGHPUT {
+            found.push(format!("disk{disk}: {:.1} a second for {rate:.1}", got.per_second));
         }
-        let of = |summary: &LatencySummary| {
-            [summary.mean, summary.p50 as f64, summary.p90 as f64, summary.p99 as f64].map(|ns| ns / 1e6)
-        };
-        for ((name, share, ms), (want, is)) in
-            TOLERANCES.into_iter().zip(of(expected).into_iter().zip(of(got)))
-        {
-            if (is - want).abs() > want * share + ms {
-                found.push(format!("disk{disk}: {name} {is:.2} ms for {want:.2} ms"));
+        for (name, is) in got.times() {
+            let of = |run: &Vec<Figures>| {
+                run[disk].times().iter().find(|(one, _)| *one == name).map(|(_, ms)| *ms)
+            };
+            let (want, error) = moments(&simulated.iter().filter_map(of).collect::<Vec<_>>());
+            let allowed = ERRORS * error + HOST.0 * want + HOST.1;
+            eprintln!(
+                "disk{disk}: {name} {is:.2} ms for {want:.2} ms, {error:.2} by chance, {allowed:.2} allowed"
+            );
+            if (is - want).abs() > allowed {
+                found.push(format!(
+                    "disk{disk}: {name} {is:.2} ms for {want:.2} ms, more than {allowed:.2} off"
+                ));
             }
         }
     }
     found
 }
 
+/// One comparison at a time: each needs the processors for itself.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// This thread and those that it starts run before what else the host does, where that is allowed.
+fn run_first() {
+    let thread = std::fs::read_link("/proc/thread-self").unwrap();
+    let thread = thread.file_name().unwrap().to_str().unwrap().to_owned();
+    let done = Command::new("renice").args(["-n", "-19", "-p", &thread]).output();
+    if !done.is_ok_and(|done| done.status.success()) {
+        eprintln!("this user may not run before others: what else the host does counts");
+    }
+}
+
 fn conforms(scheduler: &str, devices: &[&str], rates: &[f64]) {
+    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    run_first();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let socket = folder.path().join("nbd").display().to_string();
     let mut text = String::new();
@@ -131,33 +194,30 @@ fn conforms(scheduler: &str, devices: &[&str], rates: &[f64]) {
     let config = Config::load(&path).unwrap();
     let loads: Vec<LoadSpec> = (1..).zip(rates).map(|(seed, rate)| load(seed, *rate)).collect();
     let expected = simulated(&config, &loads);
-    let mut found = Vec::new();
-    for attempt in 1..=ATTEMPTS {
-        found = differences(&expected, &measured(&config, &socket, &loads));
-        if found.is_empty() {
-            return;
-        }
-        eprintln!("{scheduler}, attempt {attempt}: {found:?}");
-    }
-    panic!("{scheduler} is not what the simulator says, {ATTEMPTS} times: {found:?}");
+    let found = differences(&expected, &measured(&config, &socket, &loads));
+    assert!(found.is_empty(), "{scheduler} is not what the simulator says: {found:?}");
 }
 
 #[test]
+#[ignore = "takes real time on quiet processors: make soak"]
 fn everything_at_once_on_a_hard_disk_takes_the_simulated_time() {
     conforms("pass-through", &["hdd?sync=off"], &[15.0, 15.0]);
 }
 
 #[test]
+#[ignore = "takes real time on quiet processors: make soak"]
 fn slots_on_a_hard_disk_take_the_simulated_time() {
     conforms("HDD+NWC", &["hdd?sync=off"], &[12.0, 12.0]);
 }
 
 #[test]
+#[ignore = "takes real time on quiet processors: make soak"]
 fn a_drive_with_erasures_takes_the_simulated_time() {
     conforms("SSD+NWC", &["", "ssd?profile=paper-fit&sync=off"], &[200.0, 200.0]);
 }
 
 #[test]
+#[ignore = "takes real time on quiet processors: make soak"]
 fn caches_and_slots_together_take_the_simulated_time() {
     conforms("VirtualFence", &["hdd?sync=off", "ssd?profile=spec&sync=off"], &[20.0, 20.0]);
 }

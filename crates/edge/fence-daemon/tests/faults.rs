@@ -4,8 +4,13 @@
 
 mod common;
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
 
+use common::raw::{READ, attached, read, reply, request, write};
 use common::{DISK_BYTES, Daemon, apply, load};
 use tempfile::TempDir;
 use virtbench_engine::Target;
@@ -13,7 +18,14 @@ use virtbench_fence_daemon::metrics;
 use virtbench_record::LoadOutcome;
 use virtbench_workload::{AccessLine, AccessSpec};
 
-/// Disks `alpha` and `beta`; the lines go to the slow device and to `alpha`.
+const BLOCK: usize = 4096;
+const EIO: u32 = 5;
+/// Where labels end at the latest.
+const LABELS_BYTES: u64 = 1 << 20;
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Disks `alpha` and `beta`; the lines go to the slow device and to `alpha`. Caches are kept so free that a slow machine's
+/// writes have some blocks evicted too.
 fn serve(folder: TempDir, cached: bool, slow: &str, alpha: &str) -> Daemon {
     let place = |name: &str| folder.path().join(name).display().to_string();
     let is_new = !folder.path().join("slow").exists();
@@ -30,7 +42,7 @@ fn serve(folder: TempDir, cached: bool, slow: &str, alpha: &str) -> Daemon {
         )
     };
     let text = std::format!(
-        "metrics = '127.0.0.1:0'\n[slow]\ndevice = 'file:{}'\n{slow}\n{fast}[cache]\nfree_target = 300\n[scheduler]\n\
+        "metrics = '127.0.0.1:0'\n[slow]\ndevice = 'file:{}'\n{slow}\n{fast}[cache]\nfree_target = 1980\n[scheduler]\n\
          name = 'fifo'\n[limits]\nmax_request = '256 KiB'\n[nbd]\n{}{}{}",
         place("slow"),
         common::listen(&folder.path().join("nbd")),
@@ -97,4 +109,49 @@ fn a_cached_disk_whose_devices_fail_is_read_only_until_the_next_start_and_others
     }
     daemon = serve(daemon.stop(), true, "", "");
     assert_eq!((run(&daemon, "alpha", 20.0).errors, run(&daemon, "beta", 20.0).errors), (0, 0));
+}
+
+fn filled(value: u64) -> Vec<u8> {
+    value.to_le_bytes().repeat(BLOCK / 8)
+}
+
+/// Changes a byte of the block with this content, once the cache has it on the fast device.
+fn flip(fast: &Path, content: &[u8], byte: usize) {
+    let file = OpenOptions::new().read(true).write(true).open(fast).unwrap();
+    let begun = Instant::now();
+    let block = loop {
+        let found = std::fs::read(fast).unwrap().chunks(BLOCK).position(|block| block == content);
+        if let Some(found) = found {
+            break found;
+        }
+        assert!(begun.elapsed() < LIMIT, "the block is not cached");
+    };
+    file.write_all_at(&[content[byte] ^ 1], (block * BLOCK + byte) as u64).unwrap();
+    file.sync_all().unwrap();
+}
+
+#[test]
+fn a_byte_that_changes_in_the_cache_is_read_from_the_slow_device_or_an_error_if_nothing_else_has_it() {
+    let folder = serve(folder(), true, "", "").stop();
+    let slow = OpenOptions::new().write(true).open(folder.path().join("slow")).unwrap();
+    for at in (LABELS_BYTES..4 * DISK_BYTES).step_by(BLOCK) {
+        slow.write_all_at(&filled(at), at).unwrap();
+    }
+    let daemon = serve(folder, true, "", "");
+    let fast = daemon.path("fast");
+    let mut stream = attached(&daemon.path("nbd"), "alpha");
+    let clean = read(&mut stream, 0, 4096);
+    flip(&fast, &clean, 700);
+    assert!(read(&mut stream, 512, 512) == clean[512..1024], "a clean block");
+
+    let dirty = filled(7);
+    write(&mut stream, 8192, &dirty);
+    flip(&fast, &dirty, 700);
+    for part in 0..8 {
+        stream.write_all(&request(READ, part, 8192 + part * 512, 512)).unwrap();
+        assert_eq!(reply(&mut stream), (EIO, part), "a dirty block");
+    }
+    assert!(read(&mut stream, 0, 4096) == clean, "another block");
+    write(&mut stream, 8192, &filled(8));
+    assert!(read(&mut stream, 8704, 512) == filled(8)[..512], "overwritten");
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use vhost::VhostBackend;
 use virtbench_fence_daemon::Daemon;
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::runtime::Stopper;
@@ -29,11 +30,16 @@ struct Served {
 impl Served {
     /// Disks `a` and `b` over nothing.
     fn start() -> Self {
+        Self::with("")
+    }
+
+    /// The same with this line for each disk.
+    fn with(line: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let disk = |name: &str| {
             let socket = folder.path().join(name);
             format!(
-                "[[disk]]\nname = '{name}'\nsize = '1 MiB'\nsocket = '{}'\nqueues = 1\n",
+                "[[disk]]\nname = '{name}'\nsize = '1 MiB'\nsocket = '{}'\nqueues = 1\n{line}\n",
                 socket.display()
             )
         };
@@ -105,6 +111,19 @@ fn a_ring_that_cannot_be_is_stopped_and_nobody_else_notices() {
         assert_eq!(honest.ask(0, 0), 0, "beside {what}");
     }
     assert_eq!(Client::connect(&served.socket("a")).ask(0, 0), 0, "the next client of that disk");
+}
+
+#[test]
+fn a_broken_ring_is_not_at_rest_before_its_last_request_is() {
+    let served = Served::with("fault = 'delay=500ms@100%'");
+    let mut hostile = Client::counting(&served.socket("a"));
+    hostile.begin(0, 0);
+    hostile.is_taken();
+    hostile.offer(200, 0);
+    hostile.is_told_of_an_error();
+    assert_eq!(hostile.used(), 0, "the request came back before it was asked about");
+    hostile.frontend.get_vring_base(0).unwrap();
+    assert_eq!(hostile.used(), 1, "the ring is said to be at rest while a request of it is in flight");
 }
 
 #[test]

@@ -8,38 +8,18 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use common::raw::{self, reply, request};
 use common::{DISK_BYTES, Daemon, listen, success};
 use virtbench_fence_daemon::ServeError;
 use virtbench_fence_daemon::frontend::nbd::NbdSetupError;
 
-const ALPHA: &[u8] = b"\0\0\0\x03IHAVEOPT\0\0\0\x01\0\0\0\x05alpha";
-
 fn connect(daemon: &Daemon) -> UnixStream {
-    let stream = UnixStream::connect(&daemon.socket).unwrap();
-    // A test that fails must not wait for ever.
-    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-    stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
-    stream
+    raw::connect(&daemon.socket)
 }
 
 /// A connection to `alpha`, in the transmission phase.
 fn attached(daemon: &Daemon) -> UnixStream {
-    let mut stream = connect(daemon);
-    stream.write_all(ALPHA).unwrap();
-    stream.read_exact(&mut [0; 18 + 10]).unwrap();
-    stream
-}
-
-fn request(command: u16, cookie: u64, offset: u64, len: u32) -> Vec<u8> {
-    let head = [&[0x25, 0x60, 0x95, 0x13, 0, 0][..], &command.to_be_bytes(), &cookie.to_be_bytes()].concat();
-    [&head[..], &offset.to_be_bytes(), &len.to_be_bytes()].concat()
-}
-
-/// The error and the cookie of the next simple reply.
-fn reply(stream: &mut UnixStream) -> (u32, u64) {
-    let mut bytes = [0; 16];
-    stream.read_exact(&mut bytes).unwrap();
-    (u32::from_be_bytes(bytes[4..8].try_into().unwrap()), u64::from_be_bytes(bytes[8..].try_into().unwrap()))
+    raw::attached(&daemon.socket, "alpha")
 }
 
 /// Waits until the server has closed the connection.
@@ -191,8 +171,11 @@ fn a_socket_in_use_is_refused_and_one_left_behind_is_replaced() {
     assert!(again.to_string().contains("listening there"), "{again}");
     assert_serves(&daemon);
     let socket = daemon.socket.clone();
-    drop(daemon);
+    let folder = daemon.stop();
     assert!(!socket.exists());
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    assert!(socket.exists(), "a killed server leaves its socket");
+    assert_serves(&Daemon::in_folder(folder, "").unwrap());
 }
 
 #[test]

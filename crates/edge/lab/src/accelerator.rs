@@ -97,6 +97,19 @@ pub fn known_accelerator(qemu: &Qemu, kernel: &GuestKernel) -> Option<Accelerato
     cached().filter(|known| known.key == key)
 }
 
+/// Why guests will not boot under KVM here, as far as it is known without trying: its device cannot be
+/// opened, or an earlier probe found it broken.
+#[must_use]
+pub fn kvm_refusal(qemu: &Qemu, kernel: &GuestKernel) -> Option<String> {
+    refusal(open_kvm(), known_accelerator(qemu, kernel).as_ref())
+}
+
+fn refusal(device: Result<(), String>, known: Option<&AcceleratorChoice>) -> Option<String> {
+    let broken =
+        known.filter(|choice| choice.accelerator == Accelerator::Tcg).map(|choice| choice.why.clone());
+    device.err().or(broken)
+}
+
 /// Whether KVM's device can be opened; if not, why, with what mends it.
 pub(crate) fn open_kvm() -> Result<(), String> {
     match File::options().read(true).write(true).open("/dev/kvm") {
@@ -149,4 +162,32 @@ fn remember(choice: AcceleratorChoice) -> AcceleratorChoice {
         let _ = write_atomically(&choice_file(), |file| file.write_all(&text));
     }
     choice
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kvm_is_refused_by_what_is_known_and_nothing_else() {
+        let choice = |accelerator, why: &str| AcceleratorChoice {
+            accelerator,
+            why: why.into(),
+            key: Key {
+                virtbench: String::new(),
+                host_boot: String::new(),
+                kernel: PathBuf::new(),
+                release: String::new(),
+                qemu: String::new(),
+                kvm_device: String::new(),
+            },
+        };
+        let (broken, works) = (choice(Accelerator::Tcg, "it spins"), choice(Accelerator::Kvm, "it booted"));
+        assert_eq!(
+            refusal(Err("there is no /dev/kvm".into()), None).as_deref(),
+            Some("there is no /dev/kvm")
+        );
+        assert_eq!(refusal(Ok(()), Some(&broken)).as_deref(), Some("it spins"));
+        assert_eq!((refusal(Ok(()), Some(&works)), refusal(Ok(()), None)), (None, None));
+    }
 }

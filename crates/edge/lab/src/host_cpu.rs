@@ -5,6 +5,7 @@ use virtbench_agent::now_ns;
 use virtbench_record::HostUse;
 
 use crate::error::LabError;
+use crate::others::{others_percent, others_ticks};
 
 /// The processors' time accounts at one instant.
 #[derive(Debug, Clone)]
@@ -12,6 +13,8 @@ pub struct CpuSample {
     at_ns: u64,
     total: CpuTime,
     processors: u32,
+    /// What other programs have used, in ticks.
+    others: Option<u64>,
 }
 
 impl CpuSample {
@@ -22,7 +25,8 @@ impl CpuSample {
     pub fn take() -> Result<Self, LabError> {
         let stats = KernelStats::current().map_err(|error| LabError::HostUse { why: error.to_string() })?;
         let processors = u32::try_from(stats.cpu_time.len()).unwrap_or(u32::MAX);
-        Ok(Self { at_ns: now_ns(), total: stats.total, processors })
+        let others = others_ticks(&stats.total);
+        Ok(Self { at_ns: now_ns(), total: stats.total, processors, others })
     }
 
     /// What was used from this sample to a `later` one.
@@ -41,6 +45,7 @@ impl CpuSample {
             user_percent,
             system_percent,
             steal_percent: percent(|time| time.steal.unwrap_or(0)),
+            others_percent: others_percent(self.others, later.others, seconds),
             processors: later.processors,
         }
     }
@@ -58,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_become_percent_of_one_processor() {
+    fn ticks_of_the_host_become_percent_of_one_processor() {
         let first = CpuSample::take().unwrap();
         let mut later = CpuSample::take().unwrap();
         later.at_ns = first.at_ns + 2_000_000_000;

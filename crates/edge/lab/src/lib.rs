@@ -32,6 +32,7 @@ mod measure;
 mod memory_file;
 mod modules;
 mod native;
+mod others;
 mod own_filesystem;
 mod process;
 mod process_cpu;
@@ -44,7 +45,7 @@ mod unpack;
 mod vm;
 mod vmlinux;
 
-pub use accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, known_accelerator};
+pub use accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, known_accelerator, kvm_refusal};
 pub use adapters::{
     ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
     UnknownAdapter, find_adapter,

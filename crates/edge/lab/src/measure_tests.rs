@@ -137,6 +137,8 @@ fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
         write: DirectionStats::default(),
         trim: None,
         flush: None,
+        lines: Vec::new(),
+        in_flight_at_end: None,
         open_loop: None,
         replay: None,
         verify: None,

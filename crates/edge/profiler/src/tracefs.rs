@@ -10,8 +10,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use thiserror::Error;
-use virtbench_counters::tracefs;
 
 /// Kilobytes of buffer a processor: some 40,000 events.
 const BUFFER_KB: &str = "4096";
@@ -23,6 +23,13 @@ const CHUNKS_AT_ONCE: usize = 64;
 const PREFIX: &str = "virtbench-profile-";
 /// What is traced.
 const EVENTS: [&str; 3] = ["block/block_bio_queue", "block/block_rq_complete", "sched/sched_process_fork"];
+
+/// Mounts tracefs for whoever holds the descriptor. Its files are found under `/proc/self/fd/N`.
+fn tracefs() -> rustix::io::Result<OwnedFd> {
+    let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(&context)?;
+    fsmount(&context, FsMountFlags::FSMOUNT_CLOEXEC, MountAttrFlags::empty())
+}
 
 /// Why the block layer's events cannot be had.
 #[derive(Debug, Error)]

@@ -194,10 +194,8 @@ struct Watched {
     last: Moment,
     ended: bool,
     workers: u32,
-    /// Kernel time by function, nanoseconds.
-    functions: std::collections::BTreeMap<String, u64>,
-    /// Why the kernel's functions are not sampled.
-    trouble: Option<String>,
+    /// What the machine did, or why that is not known.
+    footprint: Result<Footprint, String>,
 }
 
 fn watch(
@@ -246,8 +244,8 @@ fn watch(
         look.forget();
         analysis.from_s = first.at_s;
     }
-    let trouble = look.trouble().map(str::to_owned);
-    Watched { first, last, ended, workers, functions: look.functions(), trouble }
+    let footprint = footprint(&look, &first, &last);
+    Watched { first, last, ended, workers, footprint }
 }
 
 /// Threads that have moved more than a hundredth of all data, while their accounts can be read.
@@ -291,17 +289,16 @@ fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, St
         events,
         issuing_threads: watched.workers,
         hidden_processes: tree.hidden,
-        footprint: footprint(watched),
+        footprint: watched.footprint.clone(),
     }
 }
 
-fn footprint(watched: &Watched) -> Result<Footprint, String> {
-    if let Some(why) = &watched.trouble {
-        return Err(why.clone());
+fn footprint(look: &Look, first: &Moment, last: &Moment) -> Result<Footprint, String> {
+    if let Some(why) = look.trouble() {
+        return Err(why.to_owned());
     }
-    let both = watched.first.footprint.as_ref().zip(watched.last.footprint.as_ref());
-    let functions = watched.functions.clone();
-    both.map(|(first, last)| Footprint { functions, ..last.clone().since(first) })
+    let both = first.footprint.as_ref().zip(last.footprint.as_ref());
+    both.map(|(first, last)| look.between(first, last))
         .ok_or_else(|| "the machine's accounts could not be read".into())
 }
 

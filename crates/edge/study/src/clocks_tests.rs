@@ -7,12 +7,13 @@ use std::thread;
 use std::time::Instant;
 
 use tempfile::TempDir;
-use virtbench_agent::protocol::{Greeting, Reply, Request, TargetRef, VERSION, receive, send};
-use virtbench_lab::{Connection, ConnectionError, Machine};
-use virtbench_record::{GuestFacts, JobOutcome, LoadOutcome, MemberPlan, RunKind, TargetFacts, TargetKind};
+use virtbench_agent::protocol::{Reply, Request, receive, send};
+use virtbench_lab::Machine;
+use virtbench_record::{JobOutcome, LoadOutcome, MemberPlan, RunKind, TargetFacts, TargetKind};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
+use crate::fake_machine::FakeMachine;
 use crate::folder::tests::provenance;
 
 /// How the clock of a guest runs from one of its boots on.
@@ -39,53 +40,8 @@ impl Environment for Boots {
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
         let boot = self.count.fetch_add(1, Ordering::Relaxed) as usize;
         let clock = self.clocks[boot.min(self.clocks.len() - 1)];
-        let (host, agent) = UnixStream::pair().unwrap();
-        thread::spawn(move || play(agent, clock));
-        let greeting = Greeting {
-            version: VERSION,
-            kernel: String::new(),
-            processors: 1,
-            memory_bytes: 0,
-            clock_source: String::new(),
-        };
-        Ok(Box::new(Fake { connection: Connection::new(host).unwrap(), greeting }))
+        Ok(FakeMachine::boxed(move |agent| play(agent, clock)))
     }
-}
-
-struct Fake {
-    connection: Connection,
-    greeting: Greeting,
-}
-
-impl Machine for Fake {
-    fn name(&self) -> &str {
-        "vm1"
-    }
-    fn connection(&mut self) -> &mut Connection {
-        &mut self.connection
-    }
-    fn greeting(&self) -> &Greeting {
-        &self.greeting
-    }
-    fn target(&self) -> TargetRef {
-        TargetRef::Path("target".into())
-    }
-    fn guest(&self) -> Option<GuestFacts> {
-        None
-    }
-    fn shares_host_clock(&self) -> bool {
-        false
-    }
-    fn processes(&self) -> Vec<u32> {
-        Vec::new()
-    }
-    fn check(&mut self) -> Result<(), MachineError> {
-        Ok(())
-    }
-    fn explain(&mut self, source: ConnectionError) -> MachineError {
-        MachineError::Conversation { source, console: Vec::new() }
-    }
-    fn shut_down(self: Box<Self>) {}
 }
 
 /// An agent that does nothing but tell the time.

@@ -14,6 +14,8 @@ use crate::histogram_log;
 const PROVENANCE: &str = "run.json";
 const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
+/// The configuration that a study on the fence's disks leaves for its reader.
+const FENCE: &str = "fence.toml";
 
 /// A run folder that cannot be used.
 #[derive(Debug, Error)]
@@ -73,29 +75,57 @@ pub struct RunFolder<R = PointRecord> {
     records: Vec<R>,
     results: File,
     histograms: File,
+    /// Whether this process began the run; and made the folder.
+    began: Began,
     _lock: File,
 }
 
+/// What of a run folder this process has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Began {
+    /// Nothing: the run is resumed.
+    Nothing,
+    /// The run, in a folder that was there.
+    Run,
+    /// The folder too.
+    Folder,
+}
+
 impl<R: Record> RunFolder<R> {
-    /// Begins a run in a folder that is empty or does not exist yet.
+    /// Begins a run in a folder that is empty or does not exist yet. A run that was killed before it had
+    /// measured anything makes way.
     ///
     /// # Errors
     /// The folder holds a run or anything else, is in use, or cannot be written.
     pub fn create(path: &Path, provenance: Provenance) -> Result<Self, FolderError> {
+        let began = if path.exists() { Began::Run } else { Began::Folder };
         fs::create_dir_all(path).map_err(io_error("make", path))?;
         let lock = lock(path)?;
+        let results = fs::metadata(path.join(RESULTS)).map_or(0, |results| results.len());
         if path.join(PROVENANCE).exists() {
-            return Err(FolderError::Occupied(path.to_owned()));
-        }
-        let foreign = fs::read_dir(path)
-            .map_err(io_error("list", path))?
-            .flatten()
-            .any(|entry| ![RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
-        if foreign {
-            return Err(FolderError::Foreign(path.to_owned()));
+            if results > 0 {
+                return Err(FolderError::Occupied(path.to_owned()));
+            }
+        } else {
+            refuse_foreign(path)?;
         }
         write_whole(&path.join(PROVENANCE), &provenance)?;
-        Self::open(path, provenance, Vec::new(), 0, lock)
+        Self::open(path, provenance, Vec::new(), 0, began, lock)
+    }
+
+    /// Removes the run, if this process began it and nothing has been measured; the folder too, if this
+    /// process made it and nothing else is in it. Answers whether it did.
+    pub fn abandon(self) -> bool {
+        let abandons = self.began != Began::Nothing && self.records.is_empty();
+        if abandons {
+            for name in [RESULTS, HISTOGRAMS, FENCE, PROVENANCE] {
+                let _ = fs::remove_file(self.path.join(name));
+            }
+            if self.began == Began::Folder {
+                let _ = fs::remove_dir(&self.path);
+            }
+        }
+        abandons
     }
 
     /// Goes on with the run in a folder. What a kill left half-written is cut off.
@@ -112,7 +142,7 @@ impl<R: Record> RunFolder<R> {
             return Err(FolderError::OtherPlan { path: path.to_owned(), field });
         }
         let (records, whole) = read_records(path)?;
-        Self::open(path, stored, records, whole as u64, lock)
+        Self::open(path, stored, records, whole as u64, Began::Nothing, lock)
     }
 
     fn open(
@@ -120,6 +150,7 @@ impl<R: Record> RunFolder<R> {
         provenance: Provenance,
         records: Vec<R>,
         whole: u64,
+        began: Began,
         lock: File,
     ) -> Result<Self, FolderError> {
         let append = |name| {
@@ -129,7 +160,7 @@ impl<R: Record> RunFolder<R> {
         let (results, histograms) = (append(RESULTS)?, append(HISTOGRAMS)?);
         results.set_len(whole).map_err(io_error("cut", &path.join(RESULTS)))?;
         end_torn_line(&path.join(HISTOGRAMS), &histograms)?;
-        Ok(Self { path: path.to_owned(), provenance, records, results, histograms, _lock: lock })
+        Ok(Self { path: path.to_owned(), provenance, records, results, histograms, began, _lock: lock })
     }
 
     /// What the run is about.
@@ -196,6 +227,15 @@ pub fn load_run<R: Record>(path: &Path) -> Result<LoadedRun<R>, FolderError> {
     let (records, _) = read_records(path)?;
     let log = fs::read(path.join(HISTOGRAMS)).unwrap_or_default();
     Ok(LoadedRun { provenance, records, histograms: histogram_log::parse(&log) })
+}
+
+/// Refuses a folder that holds anything but what a torn start may have left.
+fn refuse_foreign(path: &Path) -> Result<(), FolderError> {
+    let foreign = fs::read_dir(path)
+        .map_err(io_error("list", path))?
+        .flatten()
+        .any(|entry| ![RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
+    if foreign { Err(FolderError::Foreign(path.to_owned())) } else { Ok(()) }
 }
 
 /// Locks the folder itself, so that no file is needed for it.

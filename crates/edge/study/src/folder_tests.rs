@@ -36,13 +36,7 @@ pub(crate) fn provenance() -> Provenance {
             processors: 2,
             memory_bytes: 1,
             hypervisor: None,
-            disk: DiskFacts {
-                filesystem: "ext4".into(),
-                device: None,
-                rotational: None,
-                scheduler: None,
-                write_cache: None,
-            },
+            disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
         },
         guest: None,
         setups: Vec::new(),
@@ -62,6 +56,8 @@ fn record(repetition: u32) -> PointRecord {
         write: Default::default(),
         trim: None,
         flush: None,
+        lines: Vec::new(),
+        in_flight_at_end: None,
         open_loop: None,
         replay: None,
         verify: None,
@@ -96,6 +92,7 @@ fn record(repetition: u32) -> PointRecord {
                 user_percent: 1.0,
                 system_percent: 0.0,
                 steal_percent: 0.0,
+                others_percent: None,
                 processors: 2,
             },
             processes: Vec::new(),
@@ -111,6 +108,28 @@ fn folder_with_two_points() -> TempDir {
     folder.add(record(0)).unwrap();
     folder.add(record(1)).unwrap();
     temp
+}
+
+#[test]
+fn a_start_that_fails_leaves_nothing_and_one_that_measured_leaves_all() {
+    let temp = TempDir::new().unwrap();
+    let made = temp.path().join("made");
+    let begin = |path: &Path| RunFolder::<PointRecord>::create(path, provenance());
+    assert!(begin(&made).unwrap().abandon());
+    assert!(!made.exists(), "the folder is left");
+    let there = temp.path().join("there");
+    fs::create_dir(&there).unwrap();
+    assert!(begin(&there).unwrap().abandon());
+    assert_eq!(fs::read_dir(&there).unwrap().count(), 0);
+    // A kill before the first result leaves a run that makes way; it may be resumed too, and stays then.
+    drop(begin(&made).unwrap());
+    let resumed: RunFolder = RunFolder::resume(&made, &provenance()).unwrap();
+    assert!(!resumed.abandon() && made.join("run.json").exists());
+    let mut folder = begin(&made).unwrap();
+    folder.add(record(0)).unwrap();
+    assert!(!folder.abandon());
+    assert!(matches!(begin(&made), Err(FolderError::Occupied(_))));
+    assert_eq!(load_run::<PointRecord>(&made).unwrap().records.len(), 1);
 }
 
 #[test]

@@ -237,14 +237,18 @@ mod tests {
     #[test]
     fn the_paper_measured_a_hundred_points() {
         let grid = Grid::paper();
-        assert_eq!(grid.blocks_bytes.len() * grid.read_percents.len() * grid.random_percents.len(), 100);
-        assert_eq!(grid.time_ns, 180_000_000_000);
+        let fifths = vec![0, 25, 50, 75, 100];
+        assert_eq!(grid.blocks_bytes, [1024, 4096, 8192, 16384]);
+        assert_eq!((&grid.read_percents, &grid.random_percents), (&fifths, &fifths));
+        assert_eq!((grid.points().len(), grid.repetitions, grid.time_ns), (100, 1, 180_000_000_000));
     }
 
     #[test]
     fn the_second_paper_measured_twenty_points_of_three_minutes() {
         let grid = Grid::adapters_paper();
-        assert_eq!((grid.points().len(), grid.ramp_ns), (20, 60_000_000_000));
+        assert_eq!(grid.blocks_bytes, [4096, 8192, 16384, 32768, 65536]);
+        assert_eq!((&grid.read_percents, &grid.random_percents), (&vec![0, 100], &vec![0, 100]));
+        assert_eq!((grid.points().len(), grid.ramp_ns, grid.time_ns), (20, 60_000_000_000, 180_000_000_000));
         assert!(Grid::adapters_quick().points().iter().all(|point| grid.points().contains(point)));
     }
 

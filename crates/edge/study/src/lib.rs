@@ -3,6 +3,8 @@
 mod apply;
 mod backing;
 mod disk;
+#[cfg(test)]
+mod fake_machine;
 mod fence;
 mod folder;
 mod grid;

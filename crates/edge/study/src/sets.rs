@@ -154,11 +154,11 @@ pub(crate) fn jobs_of(
     members
         .map(|(index, member)| {
             let job = jobs.get(member.workload).cloned().ok_or(StudyError::NoWorkload(member.workload))?;
-            // Machines that did the same at the same time would meet more often than chance has it.
             // A machine's operations come at the same moments alone and beside others: chance alone would have one of
             // some hundred arrivals differ by a tenth from another.
             let machine = machines.iter().position(|name| *name == member.vm).unwrap_or(0) as u64;
             let arrivals = arrivals.wrapping_add(ARRIVAL_SEEDS + 1_000 * machine);
+            // Machines that did the same at the same time would meet more often than chance has it.
             let job = with_seed(job, seed.wrapping_add(1_000 * index as u64), arrivals);
             let Some(percent) = member.share_percent else { return Ok(job) };
             let workload = &plan.workloads[member.workload];

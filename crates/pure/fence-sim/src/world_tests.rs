@@ -134,7 +134,7 @@ fn a_machine_does_the_same_alone_and_in_company() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn worlds_that_cannot_be_are_refused() {
     let refused = |config: WorldConfig| World::new(config).err().unwrap().to_string();
     let mut none = config(1, vec![Client::Off], 1);
     none.span.measure_ns = 0;

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use crate::cache::CacheConfig;
 use crate::paced::PacedConfig;
-use crate::peers::{Cap, FairConfig, Shares};
+use crate::peers::{Cap, CfqConfig, FairConfig, Shares};
 use crate::slots::SlotsConfig;
 
 /// A whole fence.
@@ -68,6 +68,8 @@ pub enum SchedulerConfig {
     MClock(Vec<Shares>),
     /// Budgets of sectors, as BFQ.
     FairQueue(FairConfig),
+    /// Slices of time for each process, as Linux's CFQ.
+    Cfq(CfqConfig),
     /// Time slots that are not work-conserving (section 6.3).
     Slots(SlotsConfig),
     /// A virtual device for each disk, and answers when they are due.
@@ -154,6 +156,14 @@ pub enum ConfigError {
         "no slots, slots of 0 ns, or batches of 0: configure at least one slot longer than 0, batches of at least 1"
     )]
     NoSlots,
+    /// Its length could not be counted.
+    #[error("{slots} slots of {slot_ns} ns: make them fewer or shorter, 2^62 ns together at most")]
+    RotationTooLong {
+        /// In the rotation.
+        slots: usize,
+        /// As configured.
+        slot_ns: u64,
+    },
     /// Not even one fast I/O fits.
     #[error(
         "slots of {slot_ns} ns cannot hold one I/O of the fast device, predicted at {needs_ns} ns: make them longer"
@@ -287,6 +297,7 @@ impl SchedulerConfig {
                 zero.or((fair.budget_sectors == 0).then_some(0))
                     .map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
             }
+            Self::Cfq(cfq) => each(cfq.processes.len()),
             Self::Slots(slots) => slots.validate(disks),
             Self::Paced(paced) => paced.validate(disks),
         }

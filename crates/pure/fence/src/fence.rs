@@ -5,7 +5,7 @@
 //! [`Fence::submit`], [`Fence::on_device`] and [`Fence::on_timer`] take, in [steps](Fence::steps), at most
 //!
 //! ```text
-//! 4 W + W (2 + S/2)  each block of a request outstanding goes on, or is looked at for each block that is unlocked
+//! 5 W + W (2 + S/2)  each block of a request outstanding goes on, or is looked at for each block that is unlocked
 //! 2 D                as many I/Os are dispatched as the scheduler allows at once, and as many handed out
 //! 18 F + 32          blocks that are missing from the free list are sought, 16 looked at for each
 //! 6 C + 128          a commit writes the entries of what has changed, and repeats as many others
@@ -25,7 +25,7 @@ use crate::account::Account;
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
 use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
 use crate::paced::Paced;
-use crate::peers::{Elevator, FairQueue, Fifo, MClock, TokenBucket};
+use crate::peers::{Cfq, Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::slots::Slots;
@@ -78,6 +78,7 @@ impl Fence {
             SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
             SchedulerConfig::MClock(shares) => Box::new(MClock::new(shares, depth)),
             SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
+            SchedulerConfig::Cfq(cfq) => Box::new(Cfq::new(cfq.clone(), depth)),
             SchedulerConfig::Paced(paced) => Box::new(Paced::new(paced.clone(), depth)),
             SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
         }
@@ -96,8 +97,8 @@ impl Fence {
         Ok(Self { config, ports: Ports::new(scheduler), cache })
     }
 
-    /// A fence over a cache that has been used before. The write must be carried out, and the fast device synced, before
-    /// anything is submitted.
+    /// A fence over a cache that has been used before. The writes must be carried out in their order, each followed by a sync
+    /// of the fast device, before anything is submitted.
     ///
     /// # Errors
     /// The configuration does not fit together, or the cache does not fit it: nothing that is not yet on the slow device
@@ -105,12 +106,12 @@ impl Fence {
     pub fn recover<L: AsRef<[u8]>>(
         config: Config,
         image: &Image<'_, L>,
-    ) -> Result<(Self, Write), StartError> {
+    ) -> Result<(Self, Vec<Write>), StartError> {
         config.validate()?;
         let Backing::Cached(cache) = &config.backing else { return Err(StartError::NoCache) };
-        let (partitions, write) = cache::recover(&config, cache, image)?;
+        let (partitions, writes) = cache::recover(&config, cache, image)?;
         let ports = Ports::new(Self::scheduler(&config));
-        Ok((Self { ports, cache: partitions, config }, write))
+        Ok((Self { ports, cache: partitions, config }, writes))
     }
 
     /// A guest asks. The answer comes as [`Effect::Complete`], exactly one a request.
@@ -123,7 +124,7 @@ impl Fence {
                 _ => self.cache[request.disk.index()].submit(now, request, &mut self.ports),
             },
         }
-        self.ports.dispatch(now);
+        self.dispatch(now);
     }
 
     /// A device has finished an I/O.
@@ -148,7 +149,15 @@ impl Fence {
         while let Some((completion, owner)) = self.ports.release(now) {
             self.hand_out(now, completion, owner);
         }
-        self.ports.dispatch(now);
+        self.dispatch(now);
+    }
+
+    fn dispatch(&mut self, now: Time) {
+        let cache = &mut self.cache;
+        self.ports.dispatch(now, |owner| match owner {
+            Owner::Block { partition, op } => cache[partition as usize].prepare(op),
+            Owner::Request(_) | Owner::Commit { .. } | Owner::WriteBackSync { .. } => 0,
+        });
     }
 
     fn hand_out(&mut self, now: Time, completion: Completion, owner: Owner) {
@@ -191,6 +200,17 @@ impl Fence {
                 owner: Owner::Commit { partition }, data: Data::Core, offset_bytes, len_bytes, ..
             } => self.cache.get(*partition as usize)?.log_bytes(*offset_bytes, *len_bytes),
             _ => None,
+        }
+    }
+
+    /// Tells `each` the places, and how many bytes each has, of an I/O whose data is [`Data::Pieces`], in their order, from
+    /// dispatch to completion. Places are [`Data::Guest`], [`Data::Scratch`], or [`Data::None`] for bytes that go nowhere.
+    pub fn pieces(&self, io: IoId, each: impl FnMut(Data, u32)) {
+        if let Some(NewIo { owner: Owner::Block { partition, op }, data: Data::Pieces, .. }) =
+            self.ports.io(io)
+            && let Some(partition) = self.cache.get(*partition as usize)
+        {
+            partition.pieces(*op, each);
         }
     }
 

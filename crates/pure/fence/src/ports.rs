@@ -171,8 +171,9 @@ impl Ports {
         Some(first.remove())
     }
 
-    /// Dispatches all that the scheduler allows now.
-    pub(crate) fn dispatch(&mut self, now: Time) {
+    /// Dispatches all that the scheduler allows now. `prepare` gives an I/O whose data is [`Data::Pieces`] its memory, and
+    /// says how many steps it took.
+    pub(crate) fn dispatch(&mut self, now: Time, mut prepare: impl FnMut(Owner) -> u64) {
         while let Some(QueuedIo { io: id, disk, device, op, offset_bytes, len_bytes }) =
             self.scheduler.pick(now)
         {
@@ -181,7 +182,10 @@ impl Ports {
                 debug_assert!(false, "the scheduler picked an I/O that is not queued");
                 continue;
             };
-            let NewIo { data, wants_crc, .. } = *io;
+            let NewIo { owner, data, wants_crc, .. } = *io;
+            if data == Data::Pieces {
+                self.steps += prepare(owner);
+            }
             self.effects.push_back(Effect::Dispatch(DeviceIo {
                 id,
                 disk,

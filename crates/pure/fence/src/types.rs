@@ -148,7 +148,9 @@ pub enum Data {
     },
     /// Bytes that the core made: [`Fence::bytes`](crate::Fence::bytes) until the I/O has completed.
     Core,
-    /// None: a flush or a discard.
+    /// In several of these places, for a read: [`Fence::pieces`](crate::Fence::pieces) until the I/O has completed.
+    Pieces,
+    /// Nowhere: a flush, a discard, or what of a read nobody has asked for.
     None,
 }
 
@@ -169,7 +171,8 @@ pub struct DeviceIo {
     pub len_bytes: u32,
     /// The memory.
     pub data: Data,
-    /// The driver must put the CRC-32C of the data read or written into [`Completion::data_crc`].
+    /// The driver must put the CRC-32C of the data into [`Completion::data_crc`]: of what the device gave or was given,
+    /// whatever a guest has made of its memory meanwhile.
     pub wants_crc: bool,
 }
 

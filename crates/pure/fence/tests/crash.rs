@@ -16,12 +16,14 @@ mod world;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use virtbench_fence::cache::{CacheConfig, CachePartitions, Layout};
+use virtbench_fence::paced::{Class, Due, PacedConfig};
 use virtbench_fence::peers::{Cap, FairConfig, Shares};
 use virtbench_fence::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
 use virtbench_fence::slots::{SlotOwner, SlotsConfig};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, Op, SchedulerConfig};
 use virtbench_units::Random;
 use world::World;
+use world::guests::Buffer;
 
 const DISK_BLOCKS: u64 = 20;
 
@@ -47,10 +49,8 @@ fn config(random: &mut Random) -> Config {
         low_watermark: 1,
         scratch_blocks: 1 + random.below(4) as u32,
     };
-    let slow = SlowPredictor::new(vec![Knot { distance_bytes: 0, access_ns: 20.0 }], 20);
     let owners = (0..disks).map(|disk| SlotOwner::Disk(DiskId(disk as u16))).collect();
-    let fast = FastPredictor { base_ns: 2.0, per_io_ns: 2.0 };
-    let slots = SlotsConfig { owners, slot_ns: 30, predict: Predictors { slow, fast }, max_batch: 8 };
+    let slots = SlotsConfig { owners, slot_ns: 30, predict: predictors(), max_batch: 8 };
     Config {
         disks: (0..disks).map(disk).collect(),
         slow: DeviceConfig {
@@ -75,6 +75,11 @@ fn config(random: &mut Random) -> Config {
     }
 }
 
+fn predictors() -> Predictors {
+    let slow = SlowPredictor::new(vec![Knot { distance_bytes: 0, access_ns: 20.0 }], 20);
+    Predictors { slow, fast: FastPredictor { base_ns: 2.0, per_io_ns: 2.0 } }
+}
+
 /// Rates are those of a world in which everything happens within nanoseconds.
 fn cap(random: &mut Random) -> Cap {
     let iops = (random.below(2) == 0).then(|| 50_000_000 + random.below(500_000_000));
@@ -88,7 +93,75 @@ fn shares(random: &mut Random) -> Shares {
     Shares { reservation_iops, limit_iops, weight: 1 + random.below(4) }
 }
 
-fn submit(world: &mut World, random: &mut Random) {
+/// What guests do with their memory while requests are in flight, and over what; none keep theirs to themselves.
+struct Manners(Option<Random>);
+
+impl Manners {
+    fn below(&mut self, bound: u64) -> Option<u64> {
+        self.0.as_mut().map(|random| random.below(bound))
+    }
+
+    fn buffer(&mut self) -> Buffer {
+        match self.below(8) {
+            Some(0 | 1) => Buffer::Shared,
+            Some(2) => Buffer::Repeated(8),
+            Some(3) => Buffer::Repeated(1 + self.below(4).unwrap_or(0) as usize),
+            _ => Buffer::Own,
+        }
+    }
+
+    /// Now and then a guest changes memory, or all of them wait until everything has settled.
+    fn interfere(&mut self, world: &mut World) {
+        let Some(random) = &mut self.0 else { return };
+        if world.waiting() > 0 && random.below(3) == 0 {
+            let request = random.below(world.waiting() as u64) as usize;
+            world.scribble(request, random.below(16) as usize);
+        }
+        if random.below(50) == 0 {
+            world.calm(|outstanding| random.below(outstanding as u64) as usize);
+        }
+    }
+
+    /// A few with virtual devices, and a few without a cache: of those a process that is killed may leave what power
+    /// failures undo.
+    fn vary(&mut self, config: &mut Config, kills: bool) {
+        let Some(random) = &mut self.0 else { return };
+        let disks = config.disks.len();
+        match random.below(8) {
+            0 | 1 if kills => {}
+            0 => config.backing = Backing::Slow,
+            1 => {
+                config.backing = Backing::Fast;
+                config.fast.size_bytes = config.slow.size_bytes;
+            }
+            2 => config.scheduler = SchedulerConfig::Paced(paced(random, disks)),
+            _ => {}
+        }
+    }
+}
+
+fn paced(random: &mut Random, disks: usize) -> PacedConfig {
+    let share = 0.9 / disks as f64;
+    let class = |random: &mut Random| match random.below(3) {
+        0 => Class::BestEffort,
+        _ => Class::Predictable(share),
+    };
+    let due = |random: &mut Random| match random.below(2) {
+        0 => Due::AfterFinish(random.below(40)),
+        _ => Due::AfterStart(random.below(40)),
+    };
+    PacedConfig {
+        classes: (0..disks).map(|_| class(random)).collect(),
+        predict: predictors(),
+        reserve: 1.5,
+        due: [due(random), due(random)],
+        burst_ns: random.below(100),
+        window_ns: random.below(20),
+        guard_ns: (random.below(2) == 0).then(|| [random.below(20), random.below(20)]),
+    }
+}
+
+fn submit(world: &mut World, random: &mut Random, manners: &mut Manners) {
     let disk = random.below(world.config.disks.len() as u64) as u16;
     // Few blocks are used often, so that versions of one block meet.
     let block = if random.below(3) == 0 { random.below(DISK_BLOCKS - 2) } else { random.below(4) };
@@ -98,8 +171,8 @@ fn submit(world: &mut World, random: &mut Random) {
         _ => (block * 8, 8),
     };
     match random.below(10) {
-        0..=4 => world.submit(disk, Op::Write, sector, sectors),
-        5..=7 => world.submit(disk, Op::Read, sector, sectors),
+        0..=4 => world.submit_in(manners.buffer(), disk, Op::Write, sector, sectors),
+        5..=7 => world.submit_in(manners.buffer(), disk, Op::Read, sector, sectors),
         8 => world.submit(disk, Op::Flush, 0, 0),
         _ => world.submit(disk, Op::Discard, sector, sectors),
     }
@@ -119,7 +192,7 @@ fn crash(world: &mut World, random: &mut Random) {
 }
 
 /// The process is killed; perhaps the next is too, or power fails, before anybody has looked.
-fn kill(world: &mut World, random: &mut Random) {
+fn kill(world: &mut World, random: &mut Random, manners: &mut Manners) {
     let survival = [0, 50, 100][random.below(3) as usize];
     for again in 0..3 {
         let twice = random.below(4) == 0;
@@ -132,7 +205,7 @@ fn kill(world: &mut World, random: &mut Random) {
                 let index = random.below(world.in_flight() as u64) as usize;
                 world.complete(index);
             } else if again == 0 {
-                submit(world, random);
+                submit(world, random, manners);
             }
         }
     }
@@ -141,9 +214,10 @@ fn kill(world: &mut World, random: &mut Random) {
 
 /// One history: some hundred events, a crash now and then, every answer checked. With `kills`, in place of some crashes the
 /// process alone is killed.
-fn history(seed: u64, kills: bool) -> [u64; 3] {
+fn history(seed: u64, kills: bool, mut manners: Manners) -> [u64; 3] {
     let mut random = Random::new(seed);
-    let config = config(&mut random);
+    let mut config = config(&mut random);
+    manners.vary(&mut config, kills);
     let mut world = match kills {
         true => World::with_memory(config, 6 + random.below(40) as usize),
         false => World::new(config),
@@ -158,8 +232,9 @@ fn history(seed: u64, kills: bool) -> [u64; 3] {
         // Now and then power fails again at once.
         let events = if random.below(3) == 0 { random.below(12) } else { 10 + random.below(60) };
         for _ in 0..events {
+            manners.interfere(&mut world);
             if world.waiting() < 6 && random.below(2) == 0 {
-                submit(&mut world, &mut random);
+                submit(&mut world, &mut random, &mut manners);
             } else if world.in_flight() > 0 {
                 let index = random.below(world.in_flight() as u64) as usize;
                 let hit = victim.is_none_or(|victim| victim == world.whose(index) as u64);
@@ -176,7 +251,7 @@ fn history(seed: u64, kills: bool) -> [u64; 3] {
             world.settle(|outstanding| random.below(outstanding as u64) as usize);
         }
         if kills && random.below(3) > 0 {
-            kill(&mut world, &mut random);
+            kill(&mut world, &mut random, &mut manners);
         } else {
             crash(&mut world, &mut random);
         }
@@ -200,14 +275,15 @@ fn answered_data_survives_every_kill() {
 
 fn all_histories(kills: bool) {
     if let Some(seed) = variable("VIRTBENCH_SEED") {
-        history(seed, kills);
+        history(seed, kills, manners(seed));
         return;
     }
     let seeds = variable("VIRTBENCH_SEEDS").unwrap_or(10_000);
     let threads = std::thread::available_parallelism().map_or(1, |threads| threads.get() as u64);
     let mut sums = [0; 3];
     std::thread::scope(|scope| {
-        let part = |first| scope.spawn(move || histories((first..seeds).step_by(threads as usize), kills));
+        let part =
+            |first| scope.spawn(move || histories((first..seeds).step_by(threads as usize), kills, manners));
         let parts: Vec<_> = (0..threads).map(part).collect();
         for part in parts {
             let counts = part.join().unwrap();
@@ -221,11 +297,16 @@ fn all_histories(kills: bool) {
     assert!(answered > 0 && dispatched > answered / 2 && failed > 0, "the histories do nothing");
 }
 
-fn histories(seeds: impl Iterator<Item = u64>, kills: bool) -> [u64; 3] {
+/// In two of three histories guests share, repeat and change their memory.
+fn manners(seed: u64) -> Manners {
+    Manners((!seed.is_multiple_of(3)).then(|| Random::new(!seed)))
+}
+
+fn histories(seeds: impl Iterator<Item = u64>, kills: bool, manners: impl Fn(u64) -> Manners) -> [u64; 3] {
     let mut sums = [0; 3];
     let test = if kills { "every_kill" } else { "every_crash" };
     for seed in seeds {
-        match catch_unwind(AssertUnwindSafe(|| history(seed, kills))) {
+        match catch_unwind(AssertUnwindSafe(|| history(seed, kills, manners(seed)))) {
             Ok(counts) => sums = std::array::from_fn(|which| sums[which] + counts[which]),
             Err(_) => panic!(
                 "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test crash {test}"
@@ -240,6 +321,6 @@ const ONCE_FAILED: [u64; 4] = [12_654, 21_397, 26_921, 36_272];
 
 #[test]
 fn seeds_that_once_failed_stay_mended() {
-    let [answered, ..] = histories(ONCE_FAILED.into_iter(), false);
+    let [answered, ..] = histories(ONCE_FAILED.into_iter(), false, |_| Manners(None));
     assert!(answered > 0);
 }

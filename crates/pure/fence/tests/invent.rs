@@ -127,8 +127,9 @@ pub fn recover_from(bytes: &[u8]) {
         let live: usize = (0..found.partitions.len()).map(|partition| found.live(partition).count()).sum();
         assert_eq!(live as u32, found.partitions.iter().map(|part| part.clean + part.dirty).sum::<u32>());
     }
-    if let Ok((fence, write)) = Fence::recover(config, &image) {
-        assert!(write.bytes.len() == 4096 && write.offset_bytes <= 4096);
+    if let Ok((fence, writes)) = Fence::recover(config, &image) {
+        let superblock = writes.last().unwrap();
+        assert!(superblock.bytes.len() == 4096 && superblock.offset_bytes <= 4096);
         serve(fence);
     }
 }

@@ -20,7 +20,7 @@ fn most_steps() -> u64 {
     let batch = u64::from((2 * MAX_BATCH).max(DEPTH[0] + DEPTH[1]));
     let (missing, scratch) = (u64::from(FREE_TARGET), u64::from(SCRATCH_BLOCKS));
     let changed = 63 + 3 * (waiting + batch + missing);
-    4 * waiting + waiting * (2 + scratch / 2) + 2 * batch + 18 * missing + 32 + 6 * changed + 128
+    5 * waiting + waiting * (2 + scratch / 2) + 2 * batch + 18 * missing + 32 + 6 * changed + 128
 }
 
 /// The greatest number of steps of one event, and of all together.

@@ -92,8 +92,8 @@ impl Estimate {
         self.interval.map(|(span, _)| span)
     }
 
-    /// The estimate of a quantity that cannot leave these limits: the part of its interval within them,
-    /// which covers the truth as often.
+    /// The estimate of a quantity that cannot leave these limits: the part of its interval within them. Only
+    /// the simulator's evaluation still cuts its intervals so; [`crate::FigureKind`] makes better ones.
     #[must_use]
     pub fn within(self, least: f64, most: f64) -> Self {
         let cut = |span: Span| span.map(|end| end.clamp(least, most));
@@ -101,7 +101,8 @@ impl Estimate {
     }
 }
 
-/// The mean of `samples` with its 95 % confidence interval. `seed` determines the resampling.
+/// The mean of `samples`, which may have either sign, with its 95 % confidence interval; figures that
+/// cannot go everywhere have theirs from [`crate::FigureKind`]. `seed` determines the resampling.
 /// Samples that are not finite are no measurements and are passed over; none left is `None`, and a
 /// single one has no interval: nothing is known about its spread.
 #[must_use]
@@ -112,36 +113,39 @@ pub fn mean_interval(samples: &[f64], seed: u64) -> Option<Estimate> {
 /// The same with an interval of another confidence, a share between 0 and 1.
 #[must_use]
 pub fn mean_interval_at(samples: &[f64], confidence: f64, seed: u64) -> Option<Estimate> {
-    let samples: Vec<f64> = samples.iter().copied().filter(|sample| sample.is_finite()).collect();
+    let (mean, number, half) = student_half_width(samples, confidence)?;
+    let interval = if number < BOOTSTRAP_LEAST {
+        half.map(|half| (Span { low: mean - half, high: mean + half }, Method::StudentT))
+    } else {
+        bootstrap(&finite(samples), confidence, seed).map(|span| (span, Method::Bootstrap))
+    };
+    Some(Estimate { mean, samples: number, interval })
+}
+
+fn finite(samples: &[f64]) -> Vec<f64> {
+    samples.iter().copied().filter(|sample| sample.is_finite()).collect()
+}
+
+/// The mean of the finite samples, their number, and half the width of Student's interval around it;
+/// no width of a single one. `None` without a sample.
+pub(crate) fn student_half_width(samples: &[f64], confidence: f64) -> Option<(f64, usize, Option<f64>)> {
+    let samples = finite(samples);
     if samples.is_empty() {
         return None;
     }
-    let mean = mean(&samples);
-    let interval = match samples.len() {
-        1 => None,
-        n if n < BOOTSTRAP_LEAST => {
-            student_t(&samples, mean, confidence).map(|span| (span, Method::StudentT))
-        }
-        _ => bootstrap(&samples, confidence, seed).map(|span| (span, Method::Bootstrap)),
+    let n = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / n;
+    let half = || {
+        let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Some(t_quantile(samples.len(), confidence)? * (variance / n).sqrt())
     };
-    Some(Estimate { mean, samples: samples.len(), interval })
-}
-
-fn mean(samples: &[f64]) -> f64 {
-    samples.iter().sum::<f64>() / samples.len() as f64
+    Some((mean, samples.len(), if samples.len() > 1 { half() } else { None }))
 }
 
 /// The quantile of Student's t beyond which half of what the confidence leaves open lies.
 fn t_quantile(samples: usize, confidence: f64) -> Option<f64> {
     let distribution = StudentsT::new(0.0, 1.0, (samples - 1) as f64).ok()?;
     Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
-}
-
-fn student_t(samples: &[f64], mean: f64, confidence: f64) -> Option<Span> {
-    let n = samples.len() as f64;
-    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = t_quantile(samples.len(), confidence)? * (variance / n).sqrt();
-    Some(Span { low: mean - half, high: mean + half })
 }
 
 fn bootstrap(samples: &[f64], confidence: f64, seed: u64) -> Option<Span> {
@@ -170,15 +174,19 @@ fn percentile(sorted: &[f64], share: f64) -> f64 {
     below + (above - below) * rank.fract()
 }
 
+/// The middle one of an odd number of values, of an even one the mean of the middle two.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    Some(if values.len() % 2 == 1 { upper } else { f64::midpoint(values[values.len() / 2 - 1], upper) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_support::normal;
     use proptest::prelude::*;
-
-    /// A normal variate (Box and Muller).
-    fn normal(random: &mut Random) -> f64 {
-        (-2.0 * (1.0 - random.unit()).ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
-    }
 
     /// In how many of `trials` the interval of `n` normal samples contains their true mean.
     fn coverage(n: usize, trials: u64, interval: impl Fn(&[f64], u64) -> Span) -> f64 {

@@ -1,12 +1,16 @@
 //! Numbers to conclusions.
 //!
-//! [`interval`] says how well a few samples know their mean, [`ratio`] compares two sides measured
+//! [`interval`] says how well a few samples know their mean, [`kind`] keeps that within what a figure
+//! can be, [`ratio`] compares two sides measured
 //! in turn, [`surface`] applies both to a run: native against VM at every point of the throughput
 //! surface (paper 1, section 3), and [`pairwise`] compares many configurations with each other
 //! (paper 2), [`mod@predict`] says how an application will do elsewhere (paper 1, sections 4 and 5). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
+pub mod busy;
+pub mod deviation;
 pub mod interval;
+pub mod kind;
 pub mod pairwise;
 pub mod predict;
 pub mod ratio;
@@ -21,7 +25,10 @@ pub mod surface_fit;
 mod test_support;
 pub mod together;
 
+pub use busy::{BusyHost, busy_host, is_busy};
+pub use deviation::{OverExperiments, deviation, deviation_percent, over_experiments};
 pub use interval::{CONFIDENCE, Estimate, Method, Span, mean_interval, mean_interval_at};
+pub use kind::FigureKind;
 pub use pairwise::{Analysis, Margin, Measurements, analyse};
 pub use predict::{Prediction, predict};
 pub use ratio::{Ratio, paired_ratio, paired_ratio_at};

@@ -7,7 +7,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::interval::{CONFIDENCE, Span, mean_interval_at};
+use crate::interval::{CONFIDENCE, Span};
+use crate::kind::FigureKind;
 
 /// How many times the reference the subject reaches.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -24,6 +25,13 @@ pub struct Ratio {
 }
 
 impl Ratio {
+    /// The geometric mean of ratios, each a pair of its own.
+    pub(crate) fn average(ratios: &[f64], confidence: f64, seed: u64) -> Option<Self> {
+        let estimate = FigureKind::Ratio.estimate_at(ratios, confidence, seed)?;
+        let (value, interval) = (estimate.mean, estimate.span());
+        Some(Self { value, interval, pairs: estimate.samples, unpaired: 0 })
+    }
+
     /// Whether the interval excludes 1, "no difference"; unknown without an interval.
     #[must_use]
     pub fn excludes_one(&self) -> Option<bool> {
@@ -50,20 +58,14 @@ pub fn paired_ratio_at(
     confidence: f64,
     seed: u64,
 ) -> Option<Ratio> {
-    let logarithms: Vec<f64> = reference
+    let ratios: Vec<f64> = reference
         .iter()
         .filter_map(|(repetition, below)| Some((subject.get(repetition)?, below)))
         .filter(|(above, below)| **above > 0.0 && **below > 0.0)
-        .map(|(above, below)| above.ln() - below.ln())
-        .filter(|logarithm| logarithm.is_finite())
+        .map(|(above, below)| above / below)
         .collect();
-    let estimate = mean_interval_at(&logarithms, confidence, seed)?;
-    Some(Ratio {
-        value: estimate.mean.exp(),
-        interval: estimate.span().map(|span| span.map(f64::exp)),
-        pairs: logarithms.len(),
-        unpaired: reference.len() + subject.len() - 2 * logarithms.len(),
-    })
+    let ratio = Ratio::average(&ratios, confidence, seed)?;
+    Some(Ratio { unpaired: reference.len() + subject.len() - 2 * ratio.pairs, ..ratio })
 }
 
 #[cfg(test)]

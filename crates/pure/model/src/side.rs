@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{Figures, Measured, PointRecord, PointStatus};
 
-use crate::interval::{Estimate, mean_interval};
+use crate::interval::{Estimate, median};
+use crate::kind::FigureKind;
 
 /// What one environment did at one point. Figures are means over repetitions; a point that was never
 /// measured has none, and `unavailable` may say why.
@@ -18,6 +19,9 @@ pub struct Side {
     pub iops: Option<Estimate>,
     /// Mean latency of all operations of all repetitions, in nanoseconds.
     pub latency_ns: Option<f64>,
+    /// 99th percentile of the latencies, in nanoseconds: the median of the repetitions', where a mean of
+    /// percentiles would be nobody's.
+    pub p99_ns: Option<f64>,
     /// Host CPU use, in percent of one processor, summed over all of them (paper 2).
     pub cpu_percent: Option<Estimate>,
     /// Why repetitions could not be measured, each reason once.
@@ -47,7 +51,7 @@ impl Side {
     /// What repetitions whose figures alone are known come to.
     pub(crate) fn of_figures(figures: &BTreeMap<u32, Figures>, seed: u64) -> Self {
         let estimate = |figure: fn(&Figures) -> Option<f64>| {
-            mean_interval(&figures.values().filter_map(figure).collect::<Vec<_>>(), seed)
+            FigureKind::Positive.estimate(&figures.values().filter_map(figure).collect::<Vec<_>>(), seed)
         };
         Self {
             repetitions: figures.len(),
@@ -88,6 +92,7 @@ impl<'a> Repetitions<'a> {
         let count = |counts: fn(&Measured) -> bool| self.measured().filter(|(_, m)| counts(m)).count();
         Side {
             latency_ns: self.latency_ns(),
+            p99_ns: median(self.measured().filter_map(|(_, m)| Some(m.outcome.total.latency_ns?.p99 as f64))),
             unavailable: self.reasons(),
             errors: self.measured().map(|(_, m)| m.outcome.errors).fold(0, u64::saturating_add),
             suspect_clocks: count(|m| m.clock.as_ref().is_some_and(virtbench_record::ClockCheck::is_suspect)),

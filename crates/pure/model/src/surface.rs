@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use virtbench_record::{PointKey, PointRecord};
 use virtbench_units::SeedSequence;
 
-use crate::interval::{Estimate, mean_interval};
+use crate::interval::CONFIDENCE;
+use crate::kind::LEAST_SAMPLES;
 use crate::ratio::{Ratio, paired_ratio};
 use crate::side::Repetitions;
 pub use crate::side::Side;
@@ -41,10 +42,11 @@ pub struct RatioSummary {
     pub min: CurvePoint,
     /// The highest ratio.
     pub max: CurvePoint,
-    /// Arithmetic mean over points, as paper 1 takes it. Its interval says how much the mean depends
-    /// on which points were chosen; points are no random sample of all loads, so it is no promise
-    /// for a load that lies outside the grid.
-    pub mean: Estimate,
+    /// Geometric mean over points (paper 1 takes the arithmetic one, with which half and double come to
+    /// 1.25). Its interval says how much the mean depends on which points were chosen; points are no
+    /// random sample of all loads, so it is no promise for a load that lies outside the grid. None from
+    /// fewer than [`LEAST_SAMPLES`].
+    pub mean: Ratio,
     /// Points whose interval lies below 1.
     pub slower: usize,
     /// Points whose interval lies above 1.
@@ -85,7 +87,8 @@ pub fn compare(records: &[PointRecord], reference: &str, subject: &str, seed: u6
         sides.iter().map(|(key, sides)| compare_point(*key, sides, seeds.next_seed())).collect();
     let curve = sorted_curve(&points);
     let summary = summarise(&curve, seeds.next_seed());
-    let cpu_per_io = over_points(&points, seeds.next_seed());
+    let costs: Vec<f64> = points.iter().filter_map(|point| Some(point.cpu_per_io?.value)).collect();
+    let cpu_per_io = over_points(&costs, seeds.next_seed());
     Comparison { points, curve, summary, cpu_per_io }
 }
 
@@ -116,7 +119,7 @@ fn summarise(curve: &[CurvePoint], seed: u64) -> Option<RatioSummary> {
     Some(RatioSummary {
         min: *curve.first()?,
         max: *curve.last()?,
-        mean: mean_interval(&ratios, seed)?,
+        mean: over_points(&ratios, seed)?,
         slower: count(|ratio| ratio.interval.is_some_and(|span| span.high < 1.0)),
         faster: count(|ratio| ratio.interval.is_some_and(|span| span.low > 1.0)),
         undecided: count(|ratio| ratio.excludes_one() == Some(false)),
@@ -124,12 +127,10 @@ fn summarise(curve: &[CurvePoint], seed: u64) -> Option<RatioSummary> {
     })
 }
 
-/// The points' CPU ratios joined: each point a pair of (1, ratio).
-fn over_points(points: &[ComparedPoint], seed: u64) -> Option<Ratio> {
-    let ratios: BTreeMap<u32, f64> =
-        (0..).zip(points.iter().filter_map(|point| Some(point.cpu_per_io?.value))).collect();
-    let ones = ratios.keys().map(|index| (*index, 1.0)).collect();
-    paired_ratio(&ones, &ratios, seed)
+/// The ratios of points averaged, in which each counts as a pair.
+fn over_points(ratios: &[f64], seed: u64) -> Option<Ratio> {
+    let mean = Ratio::average(ratios, CONFIDENCE, seed)?;
+    Some(Ratio { interval: mean.interval.filter(|_| mean.pairs >= LEAST_SAMPLES), ..mean })
 }
 
 #[cfg(test)]

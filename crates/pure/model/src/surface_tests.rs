@@ -20,6 +20,8 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
         total,
         trim: None,
         flush: None,
+        lines: Vec::new(),
+        in_flight_at_end: None,
         open_loop: None,
         replay: None,
         verify: None,
@@ -54,6 +56,7 @@ fn measured(iops: f64, cpu_percent: f64) -> Measured {
         user_percent: cpu_percent,
         system_percent: 0.0,
         steal_percent: 0.0,
+        others_percent: None,
         processors: 2,
     };
     Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_000_000, clock: None }
@@ -114,8 +117,28 @@ fn the_curve_ascends_and_its_summary_counts() {
     assert_eq!(order, [50, 100, 0]);
     let summary = comparison.summary.unwrap();
     assert_eq!((summary.min.key, summary.max.key), (random(50), random(0)));
-    assert!((summary.mean.mean - 0.6).abs() < 0.01);
+    assert!((summary.mean.value - (0.9f64 * 0.3 * 0.6).cbrt()).abs() < 0.01, "a geometric mean");
     assert_eq!((summary.slower, summary.faster, summary.undecided, summary.without_interval), (3, 0, 0, 0));
+}
+
+#[test]
+fn means_over_points_have_possible_intervals_and_two_points_none() {
+    let run = |shares: &[(u8, f64)]| {
+        let records: Vec<PointRecord> = shares
+            .iter()
+            .flat_map(|(percent, share)| {
+                [
+                    good(random(*percent), "native", 0, 1_000.0, 10.0),
+                    good(random(*percent), "vm", 0, 1_000.0 * share, 10.0),
+                ]
+            })
+            .collect();
+        compare(&records, "native", "vm", 1).summary.unwrap().mean
+    };
+    let two = run(&[(0, 0.22), (100, 0.45)]);
+    assert_eq!((two.pairs, two.interval), (2, None));
+    let span = run(&[(0, 0.05), (50, 0.9), (100, 0.2)]).interval.unwrap();
+    assert!(span.low > 0.0 && span.high.is_finite(), "{span:?}");
 }
 
 #[test]

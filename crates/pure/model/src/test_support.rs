@@ -1,6 +1,12 @@
-//! Made-up facts that more than one model's tests need.
+//! Made-up facts and chance that more than one model's tests need.
 
 use virtbench_record::{DiskFacts, HostFacts};
+use virtbench_units::Random;
+
+/// A normal variate (Box and Muller).
+pub(crate) fn normal(random: &mut Random) -> f64 {
+    (-2.0 * (1.0 - random.unit()).ln()).sqrt() * (std::f64::consts::TAU * random.unit()).cos()
+}
 
 pub(crate) fn host(processors: u32) -> HostFacts {
     HostFacts {
@@ -10,12 +16,6 @@ pub(crate) fn host(processors: u32) -> HostFacts {
         processors,
         memory_bytes: 1 << 30,
         hypervisor: None,
-        disk: DiskFacts {
-            filesystem: "ext4".into(),
-            device: None,
-            rotational: None,
-            scheduler: None,
-            write_cache: None,
-        },
+        disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
     }
 }

@@ -300,6 +300,10 @@ fn silence_and_stalls_have_their_ends() {
     server.receive(&request(0, WRITE, 1, 0, 512)[20..], false).unwrap();
     server.receive(&[0; 511], true).unwrap();
     assert_eq!(server.connection.on_timer(51_500), Err(Violation::Stalled));
+    server.connection.hold(51_000, true);
+    assert_eq!(server.connection.next_deadline(), None, "it is not the client who halts");
+    server.connection.hold(60_000, false);
+    assert_eq!(server.connection.next_deadline(), Some(61_000));
     server.receive(&[0; 1], true).unwrap();
     assert_eq!(server.connection.next_deadline(), None, "the device may take its time");
     server.now_ns = 90_000;

@@ -19,16 +19,3 @@ pub struct Footprint {
     #[serde(default)]
     pub functions: BTreeMap<String, u64>,
 }
-
-impl Footprint {
-    /// What came between an earlier look and this one, both taken since the same moment. Functions are left as they are.
-    #[must_use]
-    pub fn since(self, earlier: &Self) -> Self {
-        Self {
-            elapsed_ns: self.elapsed_ns.saturating_sub(earlier.elapsed_ns),
-            cpu_ns: [0, 1].map(|mode| self.cpu_ns[mode].saturating_sub(earlier.cpu_ns[mode])),
-            copied_bytes: self.copied_bytes.saturating_sub(earlier.copied_bytes),
-            functions: self.functions,
-        }
-    }
-}

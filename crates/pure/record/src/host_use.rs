@@ -16,6 +16,10 @@ pub struct HostUse {
     /// Time that a hypervisor below this host took away, in percent of one processor; not part of
     /// `cpu_percent`.
     pub steal_percent: f64,
+    /// Other programs: processes that are neither virtbench nor were started by it, without the kernel's
+    /// threads, in percent of one processor. Part of `cpu_percent`; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub others_percent: Option<f64>,
     /// Processors summed over.
     pub processors: u32,
 }
@@ -126,6 +130,7 @@ mod tests {
             user_percent: 70.0,
             system_percent: 50.0,
             steal_percent: 0.0,
+            others_percent: None,
             processors: 2,
         };
         let process = |role, user_percent, system_percent| ProcessUse {

@@ -15,6 +15,7 @@ mod point;
 mod profile;
 mod provenance;
 mod setup;
+mod summary;
 mod together;
 mod verification;
 mod workload;
@@ -26,7 +27,9 @@ pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
-pub use outcome::{DirectionStats, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind};
+pub use outcome::{
+    DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
+};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram,
     parse_records,
@@ -38,6 +41,11 @@ pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
+pub use summary::{
+    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
+    ShareNumbers, SideNumbers,
+};
 pub use together::{
     MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
 };

@@ -98,13 +98,38 @@ pub struct OpenLoop {
     /// The most that were due but not started at any time, summed over the workers.
     pub backlog_max: u64,
     /// Whether the target could not keep up: operations were dropped, or the backlog at the end is
-    /// larger than all that may be outstanding and than 1 % of what was offered.
+    /// larger than all that may be outstanding and than 1 % of what was offered, or more than 1 % of it
+    /// (and than two) were overdue at the end: in flight or not started for longer than 99 % of those
+    /// that completed took.
     pub saturated: bool,
     /// Time from the real start of a read, write or trim to its completion, in nanoseconds.
     pub service_ns: Option<LatencySummary>,
     /// Service times of all operations: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_histogram: Option<String>,
+}
+
+/// Operations that were in flight when measuring ended. They are in none of the other figures, except
+/// that those that failed are among the errors. The longest latencies are among them, because whatever
+/// takes longer than the rest of the run is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct InFlightAtEnd {
+    /// How many there were.
+    pub operations: u64,
+    /// How long they had waited by then, in nanoseconds; null where there was none.
+    pub waited_ns: Option<LatencySummary>,
+    /// Those that completed afterwards.
+    pub completed: u64,
+    /// Those that failed afterwards, or did not complete within the time limit.
+    pub failed: u64,
+    /// Operations that had waited longer by then than 99 % of the completed reads and writes took; in
+    /// an open loop those that were due and not started are counted too.
+    pub overdue: u64,
+    /// Latencies of the reads and writes in nanoseconds, with the unfinished counted in: those in flight
+    /// with what they took until they completed, failed or were given up, those that were due and not
+    /// started with how long they had waited.
+    pub counted_in_ns: Option<LatencySummary>,
 }
 
 /// How much of a trace was replayed.
@@ -135,6 +160,12 @@ pub struct LoadOutcome {
     /// Flushes, where the load flushes; not part of the total.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flush: Option<DirectionStats>,
+    /// Reads, writes and trims of each line of the mix, in the order of `spec`; empty where there is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lines: Vec<DirectionStats>,
+    /// Operations that were in flight when measuring ended; absent from older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_at_end: Option<InFlightAtEnd>,
     /// What only an open loop, or a trace at a pace, has: latencies above then count from the intended start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub open_loop: Option<OpenLoop>,
@@ -177,6 +208,8 @@ impl LoadOutcome {
             write: DirectionStats::default(),
             trim: None,
             flush: None,
+            lines: Vec::new(),
+            in_flight_at_end: None,
             open_loop: None,
             replay: None,
             verify: None,

@@ -23,7 +23,7 @@ pub enum RunKind {
 }
 
 /// The storage under the target.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskFacts {
     /// File system type, such as `ext4`.

@@ -196,14 +196,25 @@ impl JobOutcome {
         }
     }
 
+    /// Response times of all operations, in nanoseconds, where they were recorded.
+    #[must_use]
+    pub fn latency_ns(&self) -> Option<LatencySummary> {
+        match self {
+            Self::Load(load) => load.total.latency_ns,
+            Self::Workload(workload) => workload.latency_ns,
+        }
+    }
+
     /// Mean response time, in nanoseconds, where it was recorded.
     #[must_use]
     pub fn response_ns(&self) -> Option<f64> {
-        let latency = match self {
-            Self::Load(load) => load.total.latency_ns,
-            Self::Workload(workload) => workload.latency_ns,
-        };
-        latency.map(|latency| latency.mean)
+        self.latency_ns().map(|latency| latency.mean)
+    }
+
+    /// 99th percentile of the response times, in nanoseconds, where they were recorded.
+    #[must_use]
+    pub fn response_p99_ns(&self) -> Option<f64> {
+        self.latency_ns().map(|latency| latency.p99 as f64)
     }
 
     /// How much was done in a second, whatever the unit: operations of a load and of work on files, else

@@ -8,7 +8,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
-use virtbench_record::{LoadOutcome, PointRecord, Profile, Provenance, SetRecord, WorkloadOutcome};
+use virtbench_record::{
+    AdaptersSummary, DeviationSummary, LoadOutcome, NativeVsVmSummary, NeighboursSummary, PointRecord,
+    Profile, Provenance, SetRecord, WorkloadOutcome,
+};
 
 fn check<T: JsonSchema>(name: &str) {
     let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../schema")).join(name);
@@ -28,4 +31,8 @@ fn published_schemas_are_current() {
     check::<LoadOutcome>("load.schema.json");
     check::<WorkloadOutcome>("workload.schema.json");
     check::<Profile>("profile.schema.json");
+    check::<NativeVsVmSummary>("study-native-vs-vm.schema.json");
+    check::<AdaptersSummary>("study-adapters.schema.json");
+    check::<NeighboursSummary>("study-neighbours.schema.json");
+    check::<DeviationSummary>("study-deviation.schema.json");
 }

@@ -1,14 +1,39 @@
 // Draws the figures whose data stand in #drawings, and says in data-figures how many it has drawn.
 "use strict";
-(() => {
+(async () => {
   const root = document.documentElement;
-  const drawings = JSON.parse(document.getElementById("drawings").textContent);
+  // The text of an element, which stands there deflated, each four bytes as five digits of base 85 from
+  // "#" on, with "x" in place of "<". What fills up the last four is cut off: streams refuse it.
+  const unpack = async (id) => {
+    const packed = document.getElementById(id);
+    const text = packed.textContent;
+    const bytes = new DataView(new ArrayBuffer((text.length / 5) * 4));
+    for (let five = 0; five < text.length / 5; five++) {
+      let value = 0;
+      for (let digit = 5 * five; digit < 5 * five + 5; digit++) {
+        const code = text.charCodeAt(digit);
+        value = 85 * value + (code === 120 ? 60 : code) - 35;
+      }
+      bytes.setUint32(4 * five, value);
+    }
+    packed.remove();
+    const filled = new Blob([bytes.buffer.slice(0, bytes.byteLength - Number(packed.dataset.filled))]);
+    return new Response(filled.stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  };
+  const drawings = JSON.parse(await unpack("drawings"));
   const config = { displaylogo: false, displayModeBar: false, responsive: true, scrollZoom: false };
   const drawn = new Set();
   // Browsers keep some 16 WebGL contexts, fewer on small devices; each 3-D plot takes one.
   const SOLID_MOST = 12;
   // Below this width a finger that scrolls the page would turn the surfaces instead.
   const WIDE = "(min-width: 700px)";
+
+  const loadPlotly = async () => {
+    const script = document.createElement("script");
+    script.textContent = await unpack("plotly");
+    document.head.append(script);
+    script.remove();
+  };
 
   const report = () => {
     root.dataset.figures = `${drawn.size}/${drawings.length}`;
@@ -113,6 +138,7 @@
   const PAPER_PX = 660;
   const PAPER_HEIGHT_PX = 290;
   window.addEventListener("beforeprint", () => {
+    if (!window.Plotly) return;
     for (const drawing of drawings) {
       const columns = drawing.element.parentElement.children.length;
       const index = drawing.choice === "depth" ? 1 : variantOf(drawing);
@@ -120,12 +146,12 @@
     }
   });
   window.addEventListener("afterprint", async () => {
+    if (!window.Plotly) return;
     for (const drawing of drawings) await draw(drawing);
   });
 
   report();
   showDepth();
-  (async () => {
-    for (const drawing of drawings) await draw(drawing);
-  })();
+  if (drawings.length > 0) await loadPlotly();
+  for (const drawing of drawings) await draw(drawing);
 })();

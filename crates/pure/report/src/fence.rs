@@ -36,8 +36,8 @@ pub struct FenceFigure {
     pub axis: Option<String>,
     /// Its values.
     pub values: Vec<FenceValue>,
-    /// Sentences of the paper: the claim, whether it held, the numbers.
-    pub findings: Vec<(String, bool, String)>,
+    /// Sentences of the paper: the claim, whether it held (held, not held, undecided), the numbers.
+    pub findings: Vec<(String, String, String)>,
 }
 
 /// One measured value.
@@ -59,6 +59,8 @@ pub struct FenceValue {
     pub measured: f64,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
+    /// The least and the greatest experiment.
+    pub range: Option<(f64, f64)>,
     /// What was published, in a few characters, and where the paper says so.
     pub published: Option<(String, String)>,
     /// The published value, or the end of the band that it must not pass.
@@ -119,7 +121,7 @@ pub fn fence_html(page: &FencePage) -> String {
                     @for figure in &page.figures { (section(figure, &drawings)) }
                     @for table in &page.tables { (extra(table)) }
                 }
-                footer { p { "Deviation is |alone - together| / alone. Written by virtbench " (page.version) "." } }
+                footer { p { "Deviation is the mean over experiments of |alone - together| / alone. Written by virtbench " (page.version) "." } }
                 (scripts::tail(&data))
             }
         }
@@ -150,8 +152,8 @@ fn section(figure: &FenceFigure, drawings: &[Drawing]) -> Markup {
             }
             @if !figure.findings.is_empty() {
                 ul {
-                    @for (claim, held, measured) in &figure.findings {
-                        li { strong { @if *held { "Held" } @else { "Not held" } } ": " (claim) " (" (measured) ")." }
+                    @for (claim, verdict, measured) in &figure.findings {
+                        li { strong { (verdict) } ": " (claim) " (" (measured) ")." }
                     }
                 }
             }
@@ -166,7 +168,7 @@ fn table(figure: &FenceFigure) -> Markup {
         div.scroll {
             table.sortable {
                 thead { tr {
-                    @for title in ["workload", "system", "machine", "metric", "measured", "published", "verdict"] {
+                    @for title in ["workload", "system", "machine", "metric", "measured", "experiments", "published", "verdict"] {
                         th scope="col" aria-sort="none" { button type="button" { (title) } }
                     }
                 } }
@@ -181,6 +183,11 @@ fn table(figure: &FenceFigure) -> Markup {
                                 (significant(value.measured)) " " (value.unit)
                                 @if let Some((low, high)) = value.interval {
                                     small { (significant(low)) " to " (significant(high)) }
+                                }
+                            }
+                            td.number {
+                                @if let Some((least, most)) = value.range {
+                                    (significant(least)) " to " (significant(most))
                                 }
                             }
                             td { @if let Some((brief, quote)) = &value.published { (brief) small { (quote) } } }

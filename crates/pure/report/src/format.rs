@@ -33,7 +33,27 @@ pub(crate) fn significant(value: f64) -> String {
         size if size >= 0.001 => 5,
         _ => return format!("{value:.1e}"),
     };
-    with_commas(&format!("{value:.decimals$}"))
+    with_commas(&rounded(value, decimals))
+}
+
+/// So many decimals, less the zeros they end with; never a zero with a sign.
+pub(crate) fn trimmed(value: f64, decimals: usize) -> String {
+    let text = rounded(value, decimals);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+/// So many decimals; never a zero with a sign. Every number of a page is written by this.
+pub(crate) fn rounded(value: f64, decimals: usize) -> String {
+    let text = format!("{value:.decimals$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| c == '0' || c == '.') => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// No decimals, with commas between thousands.
+pub(crate) fn whole(value: f64) -> String {
+    with_commas(&rounded(value, 0))
 }
 
 fn with_commas(number: &str) -> String {
@@ -54,9 +74,9 @@ pub(crate) fn ratio(value: f64) -> String {
     if value >= 99.95 {
         significant(value)
     } else if value.abs() >= 0.1 || value == 0.0 {
-        format!("{value:.2}")
+        rounded(value, 2)
     } else if value.abs() >= 0.001 {
-        format!("{value:.3}")
+        rounded(value, 3)
     } else {
         format!("{value:.1e}")
     }
@@ -108,10 +128,19 @@ mod tests {
             (1_234_567.0, "1,234,567"),
             (-1_234.0, "-1,234"),
             (0.000_12, "1.2e-4"),
+            (-0.0, "0"),
             (f64::NAN, "–"),
         ] {
             assert_eq!(significant(value), text);
         }
+        assert_eq!(
+            (rounded(-0.04, 1), rounded(-0.06, 1), whole(-0.3)),
+            ("0.0".into(), "-0.1".into(), "0".into())
+        );
+        assert_eq!(
+            (trimmed(5.0, 2), trimmed(2.5, 2), trimmed(100.0, 0)),
+            ("5".into(), "2.5".into(), "100".into())
+        );
     }
 
     #[test]

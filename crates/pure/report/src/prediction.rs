@@ -6,7 +6,7 @@ use virtbench_model::predict::{Breakdown, latency};
 use virtbench_record::{Figure as ProfileFigure, Profile};
 
 use crate::figures;
-use crate::format::{ratio, ratio_span, significant};
+use crate::format::{ratio, ratio_span, rounded, significant};
 use crate::page::{document, opening, section, unbroken};
 use crate::takeaway::Takeaway;
 
@@ -51,8 +51,11 @@ impl PredictionPage<'_> {
         );
         let mut details = vec![format!("Predicted by the {} method: {why}.", method.name())];
         if let (Some(actual), Some(error)) = (self.actual_capacity, self.error_percent()) {
-            details
-                .push(format!("It was {} in fact: the prediction is {error:.1} % off.", significant(actual)));
+            details.push(format!(
+                "It was {} in fact: the prediction is {} % off.",
+                significant(actual),
+                rounded(error, 1)
+            ));
         }
         let extrapolated = beyond.iter().map(|beyond| format!("Extrapolated: {beyond}."));
         Takeaway { headline, details, cautions: extrapolated.chain(cautions.iter().cloned()).collect() }
@@ -101,7 +104,7 @@ fn key_figures(page: &PredictionPage<'_>) -> Markup {
             div { dt { "of " (page.from) } dd { span { (ratio(prediction.ratio)) }
                 @if let Some(span) = prediction.interval { small { (ratio_span(span)) } } } }
             @if let (Some(actual), Some(error)) = (page.actual_capacity, page.error_percent()) {
-                div { dt { "in fact" } dd { span { (significant(actual)) } small { (format!("{error:.1} % off")) } } }
+                div { dt { "in fact" } dd { span { (significant(actual)) } small { (rounded(error, 1)) " % off" } } }
             }
             div { dt { "method" } dd { span { (prediction.method.name()) } } }
         }

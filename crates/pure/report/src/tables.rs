@@ -50,7 +50,7 @@ impl Cell {
 
     fn markup(&self) -> Markup {
         html! {
-            td.number data-sort=[self.sort] {
+            td.number data-sort=[self.sort.map(|value| format!("{value:.5e}"))] {
                 (self.text)
                 @if let Some(range) = &self.range { small { (range) } }
             }
@@ -82,7 +82,7 @@ struct Column {
     cell: fn(&Side) -> Cell,
 }
 
-const COLUMNS: [Column; 5] = [
+const COLUMNS: [Column; 6] = [
     Column { title: "throughput", unit: "MB/s", cell: |side| Cell::estimate(side.throughput, MEGABYTE) },
     Column { title: "I/O rate", unit: "IOPS", cell: |side| Cell::estimate(side.iops, 1.0) },
     Column {
@@ -90,6 +90,7 @@ const COLUMNS: [Column; 5] = [
         unit: "ms",
         cell: |side| Cell::number(side.latency_ns.map(|ns| ns / MILLISECOND_NS)),
     },
+    Column { title: "p99", unit: "ms", cell: |side| Cell::number(side.p99_ns.map(|ns| ns / MILLISECOND_NS)) },
     Column { title: "host CPU", unit: "%", cell: |side| Cell::estimate(side.cpu_percent, 1.0) },
     Column { title: "efficiency", unit: "IOPS/%", cell: |side| Cell::number(side.iops_per_cpu_percent()) },
 ];
@@ -98,7 +99,8 @@ const COLUMNS: [Column; 5] = [
 pub(crate) fn comparison(run: &Run<'_>) -> Markup {
     html! {
         p.hint {
-            "Native and VM at every point: means over repetitions, with their 95 % intervals below. "
+            "Native and VM at every point: means over repetitions, with their 95 % intervals below where there are \
+             three or more; p99 is the median of theirs. "
             "Select a header to sort."
         }
         div.scroll tabindex="0" role="region" aria-label="Comparison of every point" {

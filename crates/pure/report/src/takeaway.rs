@@ -63,7 +63,7 @@ fn compared(run: &Run<'_>, summary: &RatioSummary) -> String {
         guest.map_or_else(String::new, |guest| format!(", under {},", guest.accelerator.name.to_uppercase()));
     let disk = guest.map_or_else(String::new, |guest| format!(" whose disk is {}", guest.adapter));
     let reach =
-        format!("On this host{under} a VM{disk} reaches {} of native throughput", ratio(summary.mean.mean));
+        format!("On this host{under} a VM{disk} reaches {} of native throughput", ratio(summary.mean.value));
     let (least, most) = (ratio(summary.min.ratio.value), ratio(summary.max.ratio.value));
     match run.comparison.curve.len() {
         1 => {
@@ -76,11 +76,11 @@ fn compared(run: &Run<'_>, summary: &RatioSummary) -> String {
         }
         points if least == most => format!("{reach} at each of {points} points."),
         points => {
-            let interval = summary
-                .mean
-                .span()
-                .map_or_else(String::new, |span| format!("; 95 % interval of the mean {}", ratio_span(span)));
-            format!("{reach} on average over {points} points ({least} to {most}{interval}).")
+            let interval = summary.mean.interval.map_or_else(
+                || "too few points for an interval".to_owned(),
+                |span| format!("95 % interval of the mean {}", ratio_span(span)),
+            );
+            format!("{reach} on average over {points} points ({least} to {most}; {interval}).")
         }
     }
 }
@@ -148,14 +148,15 @@ fn significance(summary: &RatioSummary, points: usize) -> Option<String> {
 
 fn cpu_cost(comparison: &Comparison) -> Option<String> {
     let cost = comparison.cpu_per_io?;
-    let interval =
-        cost.interval.map_or_else(String::new, |span| format!("; 95 % interval {}", ratio_span(span)));
-    let over = match cost.pairs {
-        1 => "at one point".into(),
-        points => format!("geometric mean over {points} points"),
+    let over = match (cost.pairs, cost.interval) {
+        (1, _) => "at one point".into(),
+        (points, None) => format!("geometric mean over {points} points, too few for an interval"),
+        (points, Some(span)) => {
+            format!("geometric mean over {points} points; 95 % interval {}", ratio_span(span))
+        }
     };
     Some(format!(
-        "Each I/O from the VM costs {} times the host CPU of a native one ({over}{interval}).",
+        "Each I/O from the VM costs {} times the host CPU of a native one ({over}).",
         ratio(cost.value)
     ))
 }

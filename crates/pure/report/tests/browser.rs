@@ -89,8 +89,10 @@ fn start(folder: &Path, page: &Path, dom: &Path, log: &Path, flags: &[&str]) -> 
     Command::new("chromium")
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
-        .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--window-size=1280,1000"])
+        .args(["--disable-dev-shm-usage", "--enable-logging=stderr", "--hide-scrollbars"])
         .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        // Of a flag that is given twice the last counts.
+        .arg("--window-size=1280,1000")
         .args(flags)
         .arg(format!("--virtual-time-budget={VIRTUAL_TIME_MS}"))
         .arg("--dump-dom")
@@ -190,6 +192,58 @@ fn a_reader_can_turn_flatten_select_sort_and_print() {
     }
 }
 
+/// Opens every fold and says how far right anything on the page reaches, in pixels; what scrolls by itself
+/// counts as wide as its frame, on paper as wide as it is.
+const MEASURER: &str = r#"<script>(async () => {
+    const root = document.documentElement;
+    const complete = () => (([drawn, all]) => drawn === all)((root.dataset.figures ?? "0/1").split("/"));
+    while (!complete()) await new Promise((next) => setTimeout(next, 100));
+    if (root.dataset.paper) window.dispatchEvent(new Event("beforeprint"));
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+    const shown = [...document.querySelectorAll("body *")].filter((one) => one.getClientRects().length > 0);
+    const frames = (one) => one.closest(".scroll") !== null && one.closest(".scroll") !== one && !root.dataset.paper;
+    const own = shown.filter((one) => !frames(one) && one.closest("svg") === null);
+    const edges = own.map((one) => [Math.ceil(one.getBoundingClientRect().right), one.tagName + "." + one.className]);
+    edges.sort((a, b) => b[0] - a[0]);
+    root.dataset.right = String(edges[0][0]);
+    root.dataset.widest = edges[0][1];
+})()</script>"#;
+
+/// Where a page ends on the right, at a window of this width, or on paper of it.
+fn right_edge(page: &str, width: u32, paper: bool) -> (u32, String) {
+    let mut page = page.replace("</body>", &format!("{MEASURER}</body>"));
+    if paper {
+        page = page.replace("@media print", "@media all").replace("<html ", "<html data-paper=\"yes\" ");
+    }
+    let opened = open_page(&page, &["--disable-3d-apis", &format!("--window-size={width},1000")]);
+    (opened.root("data-right").parse().unwrap(), opened.root("data-widest").to_owned())
+}
+
+#[test]
+fn no_page_is_wider_than_a_sheet_of_paper_or_a_small_window() {
+    // A4 less two margins of 12 mm, at 96 pixels an inch.
+    const PAPER_PX: u32 = 703;
+    let plan = small_plan();
+    let adapters = adapters_plan(3);
+    let (records, adapters_records) = (records(&plan), adapters_records(&adapters));
+    let pages = [
+        ("native-vs-vm", native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new())),
+        ("adapters", html(&adapters_provenance(adapters), &adapters_records, &BTreeMap::new())),
+        ("neighbours", sets_html(&neighbours().0, &neighbours().1)),
+        ("deviation", sets_html(&deviation().0, &deviation().1)),
+    ];
+    let mut wide = Vec::new();
+    for (name, page) in &pages {
+        for (width, paper) in [(PAPER_PX, true), (800, false)] {
+            let (right, widest) = right_edge(page, width, paper);
+            if right > width {
+                wide.push(format!("{name} at {width} px: {widest} reaches {right}"));
+            }
+        }
+    }
+    assert!(wide.is_empty(), "{wide:#?}");
+}
+
 #[test]
 fn a_surface_with_a_hole_is_drawn() {
     let plan = small_plan();
@@ -269,6 +323,7 @@ fn a_simulated_evaluation_is_drawn() {
         unit: "%".into(),
         measured,
         interval: Some((measured * 0.9, measured * 1.2)),
+        range: Some((measured * 0.8, measured * 1.3)),
         published: Some(("<= 15".into(), "section 7.1".into())),
         mark: Some(15.0),
         outside: Some((measured - 15.0).max(0.0)),
@@ -278,7 +333,7 @@ fn a_simulated_evaluation_is_drawn() {
         title: "Deviation <b>".into(),
         axis: axis.map(str::to_owned),
         values,
-        findings: vec![("it falls".into(), false, "3 % & 4 %".into())],
+        findings: vec![("it falls".into(), "undecided".into(), "3 % & 4 %".into())],
     };
     let page = FencePage {
         headline: "Most of it held.".into(),

@@ -99,6 +99,19 @@ fn two_repetitions_that_disagree_leave_it_open() {
 }
 
 #[test]
+fn the_table_advises_what_the_sentence_does() {
+    let (provenance, mut records) = small(2);
+    for record in records.iter_mut().filter(|record| record.environment == "nvme" && record.repetition == 1) {
+        measured_mut(record).outcome.total.bytes_per_second *= 0.6;
+    }
+    let page = html(&provenance, &records, &BTreeMap::new());
+    let table = page.split_once("id=\"kinds\"").unwrap().1.split_once("</table>").unwrap().0;
+    assert!(takeaway(&provenance, &records).headline.contains("do not tell which"));
+    assert!(!table.contains("<strong>"), "the table advises what the sentence says is not told");
+    assert_eq!(table.matches("not told: ").count(), 8, "{table}");
+}
+
+#[test]
 fn what_could_not_be_measured_is_said_of_its_configuration() {
     let (provenance, mut records) = small(4);
     for record in records.iter_mut().filter(|record| record.environment == "lsi53c895a") {

@@ -9,16 +9,53 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use synthetic::{measured_mut, provenance, records, small_plan, unavailable};
 use virtbench_record::PointRecord;
-use virtbench_report::{csv, native_vs_vm_html, takeaway};
+use virtbench_report::{csv, html, native_vs_vm_html, sets_html, takeaway};
 use virtbench_units::Random;
 
 const HOSTILE: &str = "</script><script>alert(1)</script>\"'&";
 
-/// The page without plotly.js, which is 4.6 MB of someone else's text.
+/// The page without plotly.js, which is someone else's.
 fn own_part(html: &str) -> String {
-    let start = html.find("<script>/**\n* plotly.js").expect("plotly.js stands in a script of its own");
+    let start = html.find(" id=\"plotly\"").expect("plotly.js stands in an element of its own");
     let end = start + html[start..].find("</script>").unwrap();
     html[..start].to_owned() + &html[end..]
+}
+
+/// What a reader sees: the page without scripts, styles and tags, a space for each tag.
+fn visible(html: &str) -> String {
+    let mut text = String::new();
+    let mut rest = html;
+    while let Some((before, after)) = rest.split_once('<') {
+        text.push_str(before);
+        text.push(' ');
+        let end = ["script", "style"].into_iter().find(|name| after.starts_with(name));
+        let after = end.map_or(after, |name| after.split_once(&format!("</{name}")).unwrap().1);
+        rest = after.split_once('>').unwrap().1;
+    }
+    text + rest
+}
+
+#[test]
+fn no_number_of_a_page_has_more_digits_than_a_reader_can_use() {
+    use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
+    use synthetic::sets::{deviation, matrix, neighbours};
+    let small = small_plan();
+    let adapters = adapters_plan(3);
+    let mut pages = vec![
+        native_vs_vm_html(&provenance(small.clone()), &records(&small), &BTreeMap::new()),
+        html(&adapters_provenance(adapters.clone()), &adapters_records(&adapters), &BTreeMap::new()),
+    ];
+    pages.extend([deviation(), matrix(), neighbours()].map(|(facts, records)| sets_html(&facts, &records)));
+    for page in &pages {
+        let text = visible(page);
+        let numbers = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',' || c == '-'));
+        for number in numbers.filter(|number| number.contains('.')) {
+            let decimals = number.rsplit_once('.').map_or(0, |(_, decimals)| decimals.len());
+            assert!(decimals <= 6, "{number}");
+            assert!(!number.starts_with("-0") || number.contains(|c| ('1'..='9').contains(&c)), "{number}");
+        }
+        assert!(page.len() < 2_000_000, "{} bytes", page.len());
+    }
 }
 
 #[test]
@@ -51,7 +88,6 @@ fn nothing_comes_from_elsewhere() {
         assert!(!html.contains(forbidden), "{forbidden}");
     }
     assert!(html.contains("default-src 'none'"));
-    assert!(html.len() < 2_000_000, "{}", html.len());
 }
 
 /// A run with holes: records left out, unavailable, without operations, of other environments.

@@ -6,20 +6,25 @@ use thiserror::Error;
 /// A size that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error(
-    "{text:?} is not a size in bytes: write a number with an optional unit, such as 512, 4k, 64KiB or 1GiB"
+    "{text:?} is not a size in bytes: write a number with an optional unit, such as 512, 4k, 64KiB or 1GiB \
+     (KiB and k are 1024 bytes, KB is 1000)"
 )]
 pub struct ByteSizeError {
     text: String,
 }
 
-/// Reads a size in bytes. `4k`, `4K`, `4KB` and `4KiB` all mean 4096, as in fio, Iometer and the
-/// papers; a bare number is bytes.
+/// Reads a size in bytes. `4KiB` is 4096 and `4KB` is 4000; a letter alone is binary, as in fio and
+/// Iometer, so that `4k` is 4096; a bare number is bytes. Case does not matter.
 ///
 /// # Errors
 /// The text is no number, is negative, has an unknown unit or does not fit 64 bits.
 pub fn parse_bytes(text: &str) -> Result<u64, ByteSizeError> {
-    Config::new()
-        .with_binary()
+    let unit = text.trim().to_ascii_lowercase();
+    let config = match unit.ends_with('b') && !unit.ends_with("ib") {
+        true => Config::new().with_decimal(),
+        false => Config::new().with_binary(),
+    };
+    config
         .with_byte_suffix(ByteSuffix::Allow)
         .parse_size(text)
         .map_err(|_| ByteSizeError { text: text.to_owned() })
@@ -44,9 +49,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn units_are_binary() {
-        for (text, bytes) in [("512", 512), ("4k", 4096), ("4KB", 4096), ("64KiB", 65536), ("1GiB", 1 << 30)]
-        {
+    fn units_mean_what_they_say() {
+        for (text, bytes) in [
+            ("512", 512),
+            ("512B", 512),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("64KiB", 65536),
+            ("64 kib", 65536),
+            ("4KB", 4000),
+            ("4kb", 4000),
+            ("1G", 1 << 30),
+            ("1GiB", 1 << 30),
+            ("1GB", 1_000_000_000),
+            ("1.5 TB", 1_500_000_000_000),
+        ] {
             assert_eq!(parse_bytes(text), Ok(bytes), "{text}");
         }
     }

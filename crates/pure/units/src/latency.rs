@@ -31,6 +31,9 @@ pub struct LatencySummary {
     pub p99: u64,
     #[serde(rename = "p99_9")]
     pub p99_9: u64,
+    /// Absent from records older than this field.
+    #[serde(rename = "p99_99", default, skip_serializing_if = "Option::is_none")]
+    pub p99_99: Option<u64>,
 }
 
 /// A histogram that cannot be read back.
@@ -40,13 +43,13 @@ pub struct CodecError(String);
 
 /// Records every latency of one kind of operation.
 ///
-/// The exact sum is kept beside the histogram because HdrHistogram's own mean is that of bucket
+/// The exact sums are kept beside the histogram because HdrHistogram's own mean is that of bucket
 /// midpoints, up to 0.1 % off; comparing tools by mean latency should not depend on that.
 #[derive(Debug, Clone)]
 pub struct LatencyRecorder {
     histogram: Histogram<u64>,
     sum_ns: u128,
-    sum_squares: f64,
+    sum_squares_ns2: u128,
     min_ns: u64,
     max_ns: u64,
 }
@@ -64,16 +67,16 @@ impl LatencyRecorder {
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_CEILING_NS, SIGNIFICANT_DIGITS)
             .expect("constant bounds are valid");
-        Self { histogram, sum_ns: 0, sum_squares: 0.0, min_ns: u64::MAX, max_ns: 0 }
+        Self { histogram, sum_ns: 0, sum_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Records one operation that took `ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
-        self.sum_ns += u128::from(ns);
-        let x = ns as f64;
-        self.sum_squares += x * x;
+        let ns_wide = u128::from(ns);
+        self.sum_ns += ns_wide;
+        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(ns_wide * ns_wide);
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
@@ -83,7 +86,7 @@ impl LatencyRecorder {
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
         self.sum_ns += other.sum_ns;
-        self.sum_squares += other.sum_squares;
+        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.sum_squares_ns2);
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -103,19 +106,29 @@ impl LatencyRecorder {
         }
         let n = count as f64;
         let mean = self.sum_ns as f64 / n;
-        let variance = (self.sum_squares / n - mean * mean).max(0.0);
         let percentile = |p: f64| self.histogram.value_at_quantile(p / 100.0).min(self.max_ns);
         Some(LatencySummary {
             min: self.min_ns,
             mean,
-            stddev: variance.sqrt(),
+            stddev: self.variance_ns2(count).sqrt(),
             max: self.max_ns,
             p50: percentile(50.0),
             p90: percentile(90.0),
             p95: percentile(95.0),
             p99: percentile(99.0),
             p99_9: percentile(99.9),
+            p99_99: Some(percentile(99.99)),
         })
+    }
+
+    /// Variance of the population of `count` latencies, in square nanoseconds. The difference of two large
+    /// sums is taken in whole numbers, around the whole part of the mean: in floating point nothing would
+    /// be left of it where latencies differ little beside their length.
+    fn variance_ns2(&self, count: u64) -> f64 {
+        let (whole, rest) = (self.sum_ns / u128::from(count), self.sum_ns % u128::from(count));
+        let squares = self.sum_squares_ns2.saturating_sub(whole.saturating_mul(self.sum_ns + rest));
+        let (n, rest) = (count as f64, rest as f64);
+        (squares as f64 / n - (rest / n).powi(2)).max(0.0)
     }
 
     /// The histogram itself, in nanoseconds.
@@ -178,6 +191,20 @@ mod tests {
     }
 
     proptest! {
+        /// Latencies that differ little beside their length, on which the textbook sum of squares fails.
+        #[test]
+        fn the_deviation_of_long_latencies_that_differ_little_is_exact(
+            base in 1u64..LATENCY_CEILING_NS, offsets in prop::collection::vec(0u64..1_000, 1..300),
+        ) {
+            let mut recorder = LatencyRecorder::new();
+            offsets.iter().for_each(|offset| recorder.record(base + offset));
+            let n = offsets.len() as f64;
+            let mean = offsets.iter().sum::<u64>() as f64 / n;
+            let squares: f64 = offsets.iter().map(|offset| (*offset as f64 - mean).powi(2)).sum();
+            let (exact, found) = ((squares / n).sqrt(), recorder.summary().unwrap().stddev);
+            prop_assert!((found - exact).abs() <= 1e-9 * exact.max(1.0), "{found} instead of {exact}");
+        }
+
         #[test]
         fn percentiles_agree_with_sorting(mut values in prop::collection::vec(1u64..10_000_000_000, 1..400)) {
             let mut recorder = LatencyRecorder::new();

@@ -95,6 +95,26 @@ pub enum Placement {
         /// The distance, in bytes.
         stride_bytes: u64,
     },
+    /// Each seek goes this far back from the one before, in bytes, and wraps around; the first one goes this
+    /// far back from the region's last position.
+    Backward {
+        /// The distance, in bytes.
+        stride_bytes: u64,
+    },
+    /// Each seek goes to where the one before has ended; after so many bytes, others are left out.
+    Zones {
+        /// The length of a zone, in bytes.
+        zone_bytes: u64,
+        /// What is left out after each, in bytes.
+        skip_bytes: u64,
+    },
+    /// Every aligned offset of one part of the region is as likely.
+    Part {
+        /// Where the part begins, in percent of the region.
+        from_percent: f64,
+        /// Where it ends.
+        to_percent: f64,
+    },
 }
 
 /// One line of an access specification, with Iometer's columns.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::classic::{WorkloadError, WorkloadSpec};
-use crate::load::{LoadError, LoadSpec};
+use crate::load::LoadSpec;
+use crate::load_error::LoadError;
 
 /// What one machine is to do. Jobs of both kinds can run at one moment on several machines.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,7 +11,10 @@ mod fault;
 pub mod files;
 mod job;
 mod load;
+mod load_error;
+mod pass;
 mod placement;
+mod random_map;
 mod recording;
 mod replay;
 mod stream;
@@ -25,9 +28,11 @@ pub use classic::{
 pub use fault::{FaultError, FaultSpec, Verdict};
 pub use job::{JobError, JobSpec};
 pub use load::{
-    Arrivals, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadError, LoadSpec, MAX_OUTSTANDING, MAX_PHASE_NS,
+    Arrivals, ClockReading, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadSpec, MAX_OUTSTANDING, MAX_PHASE_NS,
     MAX_RATE, MAX_WORKERS, Rate, UringOptions,
 };
+pub use load_error::LoadError;
+pub use pass::{Amount, Traversal};
 pub use placement::parse_placement;
 pub use recording::{Recording, ReplayError};
 pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};

@@ -1,22 +1,26 @@
 //! A whole load: the mix, how many operations at once, for how long.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
-use virtbench_units::format_bytes;
 
-use crate::access::{AccessError, AccessSpec};
+use crate::access::AccessSpec;
 use crate::arrivals::ArrivalTimes;
-use crate::recording::{Recording, ReplayError};
+use crate::load_error::LoadError;
+use crate::pass::{Amount, Traversal};
+use crate::random_map::RandomMap;
+use crate::recording::Recording;
+use crate::stream::Stream;
 
 /// The most outstanding I/Os a worker can keep.
 pub const MAX_OUTSTANDING: u32 = 4096;
 /// The most workers.
 pub const MAX_WORKERS: u32 = 256;
 /// The most buffer memory a load may ask for, in bytes.
-const MAX_BUFFER_BYTES: u64 = 4 << 30;
+pub(crate) const MAX_BUFFER_BYTES: u64 = 4 << 30;
 /// The highest rate of an open loop, in operations per second: drawing the intended starts alone
 /// would take a fifth of a processor.
 pub const MAX_RATE: f64 = 1e7;
+/// The most memory for maps of visited blocks, in bytes: 32 TiB in blocks of 4 KiB.
+pub(crate) const MAX_MAP_BYTES: u64 = 1 << 30;
 /// The longest ramp-up or measurement: a week.
 pub const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
@@ -75,76 +79,22 @@ pub struct UringOptions {
     pub completion_polling: bool,
 }
 
-/// A load that cannot be applied.
-#[derive(Debug, Error, PartialEq)]
-pub enum LoadError {
-    /// The mix is wrong.
-    #[error(transparent)]
-    Access(#[from] AccessError),
-    /// The trace cannot be replayed.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
-    /// A number outside its limits.
-    #[error("{flag} {value} is outside {least} to {most}")]
-    Range {
-        /// The flag to change.
-        flag: &'static str,
-        /// What was given.
-        value: u64,
-        /// The least allowed.
-        least: u64,
-        /// The most allowed.
-        most: u64,
-    },
-    /// The buffers would need too much memory.
-    #[error(
-        "{workers} workers x {outstanding} outstanding x {} buffers need {}, more than {}: lower one of them",
-        format_bytes(*block_bytes), format_bytes(*total_bytes), format_bytes(MAX_BUFFER_BYTES)
-    )]
-    Memory {
-        /// Workers asked for.
-        workers: u32,
-        /// Outstanding I/Os a worker.
-        outstanding: u32,
-        /// The largest block, in bytes.
-        block_bytes: u64,
-        /// All buffers together, in bytes.
-        total_bytes: u64,
-    },
-    /// The region is smaller than one operation.
-    #[error("the target's {} are too small for operations of {}: raise --size or lower --bs",
-        format_bytes(*region_bytes), format_bytes(*block_bytes))]
-    RegionTooSmall {
-        /// The region, in bytes.
-        region_bytes: u64,
-        /// The largest operation, in bytes.
-        block_bytes: u64,
-    },
-    /// A blocking engine with several outstanding I/Os.
-    #[error(
-        "--engine psync blocks on each operation, so --outstanding {outstanding} cannot be honoured: \
-             use --outstanding 1 with --workers {outstanding}"
-    )]
-    PsyncOutstanding {
-        /// Outstanding I/Os asked for.
-        outstanding: u32,
-    },
-    /// A rate that is no rate.
-    #[error("--rate {per_second}/s is outside 0.001/s to {MAX_RATE}/s, of all workers together")]
-    Rate {
-        /// Operations per second asked for.
-        per_second: f64,
-    },
-    /// Two things that exclude each other.
-    #[error("{first} and {second} exclude each other: {why}")]
-    Conflict {
-        /// One flag.
-        first: &'static str,
-        /// The other.
-        second: &'static str,
-        /// Why, and what to do.
-        why: &'static str,
-    },
+/// How often a worker reads the clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ClockReading {
+    /// Once for all operations that complete together, and that moment is when the next ones start.
+    #[default]
+    Batch,
+    /// When each operation is handed over, and again when it is taken back.
+    Each,
+}
+
+impl ClockReading {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A load as one machine applies it to one target.
@@ -163,8 +113,14 @@ pub struct LoadSpec {
     pub time_ns: u64,
     /// Length of an interval of the series, in nanoseconds.
     pub interval_ns: u64,
-    /// Bytes of the target that are used, from its start.
+    /// Bytes of the target that each worker uses, from `start_bytes` on.
     pub region_bytes: u64,
+    /// Where the first worker's region begins, in bytes from the target's start.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start_bytes: u64,
+    /// How much further on the region of each next worker begins, in bytes; 0 where they share one.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub worker_step_bytes: u64,
     /// How operations reach the kernel.
     pub engine: EngineKind,
     /// Whether the page cache is bypassed (O_DIRECT).
@@ -195,6 +151,15 @@ pub struct LoadSpec {
     /// How long an operation may take before the target counts as stalled, in nanoseconds.
     #[serde(default = "default_timeout_ns")]
     pub timeout_ns: u64,
+    /// How often workers read the clock.
+    #[serde(default, skip_serializing_if = "ClockReading::is_default")]
+    pub clock: ClockReading,
+    /// What a worker does before it has done enough, where `time_ns` alone does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub amount: Option<Amount>,
+    /// The order in which a worker goes over its region.
+    #[serde(default, skip_serializing_if = "Traversal::is_plain")]
+    pub traversal: Traversal,
     /// A trace to replay. `access` then only sums it up, and the load ends where the trace does if not
     /// at `time_ns` already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -203,6 +168,11 @@ pub struct LoadSpec {
 
 /// Half a minute: longer than any device's own retries that still end well.
 pub const DEFAULT_TIMEOUT_NS: u64 = 30_000_000_000;
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes it so
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
 
 fn default_timeout_ns() -> u64 {
     DEFAULT_TIMEOUT_NS
@@ -221,6 +191,8 @@ impl LoadSpec {
             time_ns: 5_000_000_000,
             interval_ns: 1_000_000_000,
             region_bytes,
+            start_bytes: 0,
+            worker_step_bytes: 0,
             engine: EngineKind::IoUring,
             direct: true,
             seed: 1,
@@ -232,12 +204,37 @@ impl LoadSpec {
             uring: UringOptions::default(),
             processors: Vec::new(),
             timeout_ns: DEFAULT_TIMEOUT_NS,
+            clock: ClockReading::default(),
+            amount: None,
+            traversal: Traversal::default(),
             trace: None,
         }
     }
 }
 
 impl LoadSpec {
+    /// The operations of one worker.
+    #[must_use]
+    pub fn stream(&self, worker: u32) -> Stream {
+        Stream::new(&self.access, self.region_bytes, self.seed, worker, self.workers)
+            .with_flush_every(self.flush_every)
+            .with_start(self.start_bytes.saturating_add(self.worker_step_bytes.saturating_mul(worker.into())))
+            .with_traversal(self.traversal, self.smallest_block_bytes())
+            .with_amount(self.amount)
+    }
+
+    /// The smallest operation, in bytes: the block of [`Traversal::every_block_once`].
+    fn smallest_block_bytes(&self) -> u64 {
+        self.access.lines.iter().map(|line| line.size_bytes).min().unwrap_or(1)
+    }
+
+    /// Where the last byte used of the target ends, in bytes from its start.
+    #[must_use]
+    pub fn end_bytes(&self) -> u64 {
+        let last_step = self.worker_step_bytes.saturating_mul(u64::from(self.workers.saturating_sub(1)));
+        self.start_bytes.saturating_add(last_step).saturating_add(self.region_bytes)
+    }
+
     /// When the operations of one worker arrive, if the loop is open.
     #[must_use]
     pub fn arrivals(&self, worker: u32) -> Option<ArrivalTimes> {
@@ -257,6 +254,7 @@ impl LoadSpec {
     pub fn expected_ns(&self) -> Option<u64> {
         let longest_ns = self.ramp_ns.saturating_add(self.time_ns);
         match &self.trace {
+            None if self.amount.is_some() => None,
             None => Some(longest_ns),
             Some(trace) => trace.paced_length_ns().map(|length_ns| length_ns.min(longest_ns)),
         }
@@ -288,6 +286,7 @@ impl LoadSpec {
         range("--compressible", self.content.compressible_percent.into(), 0, 100)?;
         range("--duplicate", self.content.duplicate_percent.into(), 0, 100)?;
         self.check_combinations()?;
+        self.check_pass()?;
         let block_bytes = self.access.largest_block_bytes();
         let total_bytes =
             u64::from(self.workers) * u64::from(self.outstanding) * block_bytes.next_multiple_of(4096);
@@ -303,6 +302,41 @@ impl LoadSpec {
             trace.check_region(self.region_bytes)?;
         } else if self.region_bytes < block_bytes {
             return Err(LoadError::RegionTooSmall { region_bytes: self.region_bytes, block_bytes });
+        }
+        Ok(())
+    }
+
+    /// Where and how much: amounts that are something, regions that verification knows, maps that fit
+    /// into memory.
+    fn check_pass(&self) -> Result<(), LoadError> {
+        let Self { amount, traversal, .. } = self;
+        if amount.is_some_and(Amount::is_nothing) {
+            return Err(LoadError::Nothing);
+        }
+        if self.trace.is_some() && (amount.is_some() || !traversal.is_plain()) {
+            return Err(LoadError::Conflict {
+                first: "--trace",
+                second: "an amount or an order of operations",
+                why: "the trace alone says what is done; leave one out",
+            });
+        }
+        if (self.verify || self.trace.is_some()) && self.end_bytes() != self.region_bytes {
+            return Err(LoadError::Conflict {
+                first: if self.verify { "--verify" } else { "--trace" },
+                second: "a region that does not begin at the target's start",
+                why: "its blocks are counted from there; leave one out",
+            });
+        }
+        let grain_bytes = self.smallest_block_bytes();
+        if traversal.every_block_once && self.access.lines.iter().any(|line| line.align_bytes != grain_bytes)
+        {
+            return Err(LoadError::MapAlignment { grain_bytes });
+        }
+        // A region that is not known yet is checked once it is.
+        let map_bytes = RandomMap::memory_bytes(self.region_bytes, grain_bytes);
+        let total_bytes = map_bytes.saturating_mul(self.workers.into());
+        if traversal.every_block_once && self.region_bytes < u64::MAX && total_bytes > MAX_MAP_BYTES {
+            return Err(LoadError::Map { total_bytes });
         }
         Ok(())
     }

@@ -26,12 +26,31 @@ impl Placement {
             Self::Hot { data_percent, access_percent } => {
                 share("a hot part", data_percent).and_then(|()| share("hot accesses", access_percent))
             }
-            Self::Strided { stride_bytes }
+            Self::Zones { zone_bytes, skip_bytes }
+                if zone_bytes > 0
+                    && zone_bytes.checked_add(skip_bytes).is_some()
+                    && zone_bytes.is_multiple_of(align_bytes)
+                    && skip_bytes.is_multiple_of(align_bytes) =>
+            {
+                Ok(())
+            }
+            Self::Zones { zone_bytes, skip_bytes } => Err(format!(
+                "zones of {zone_bytes} bytes and {skip_bytes} between them are not multiples of the alignment, {align_bytes} bytes"
+            )),
+            Self::Part { from_percent, to_percent }
+                if (0.0..to_percent).contains(&from_percent) && to_percent <= 100.0 =>
+            {
+                Ok(())
+            }
+            Self::Part { from_percent, to_percent } => {
+                Err(format!("from {from_percent} % to {to_percent} % is no part of the region"))
+            }
+            Self::Strided { stride_bytes } | Self::Backward { stride_bytes }
                 if stride_bytes > 0 && stride_bytes.is_multiple_of(align_bytes) =>
             {
                 Ok(())
             }
-            Self::Strided { stride_bytes } => Err(format!(
+            Self::Strided { stride_bytes } | Self::Backward { stride_bytes } => Err(format!(
                 "a stride of {stride_bytes} bytes is not a positive multiple of the alignment, {align_bytes} bytes"
             )),
         }
@@ -39,13 +58,15 @@ impl Placement {
 }
 
 /// Reads `uniform`, `zipf:1.1`, `pareto:0.2`, `hot:10/90` (10 % of the region takes 90 % of the
-/// seeks) or `stride:1MiB`.
+/// seeks), `part:20/40` (from 20 to 40 % of the region), `stride:1MiB` or `backward:4k`.
 ///
 /// # Errors
 /// What cannot be read, with what could have been written. Limits are checked with the whole mix.
 pub fn parse_placement(text: &str) -> Result<Placement, String> {
     let wrong = || {
-        format!("{text:?} is none of uniform, zipf:THETA, pareto:H, hot:DATA/ACCESSES (percent), stride:SIZE")
+        format!(
+            "{text:?} is none of uniform, zipf:THETA, pareto:H, hot:DATA/ACCESSES (percent), part:FROM/TO (percent), stride:SIZE, backward:SIZE"
+        )
     };
     let number = |text: &str| text.trim().trim_end_matches('%').parse::<f64>().map_err(|_| wrong());
     let (name, value) = text.split_once(':').unwrap_or((text, ""));
@@ -57,8 +78,16 @@ pub fn parse_placement(text: &str) -> Result<Placement, String> {
             let (data, accesses) = value.split_once('/').ok_or_else(wrong)?;
             Ok(Placement::Hot { data_percent: number(data)?, access_percent: number(accesses)? })
         }
-        "stride" => {
-            Ok(Placement::Strided { stride_bytes: parse_bytes(value).map_err(|error| error.to_string())? })
+        "part" => {
+            let (from, to) = value.split_once('/').ok_or_else(wrong)?;
+            Ok(Placement::Part { from_percent: number(from)?, to_percent: number(to)? })
+        }
+        "stride" | "backward" => {
+            let stride_bytes = parse_bytes(value).map_err(|error| error.to_string())?;
+            Ok(match name.trim() {
+                "stride" => Placement::Strided { stride_bytes },
+                _ => Placement::Backward { stride_bytes },
+            })
         }
         _ => Err(wrong()),
     }
@@ -72,6 +101,8 @@ pub(crate) enum Chooser {
     Pareto { positions: f64, power: f64, scatter: Scatter },
     Hot { hot: u64, cold: u64, hot_below: f64 },
     Strided { next: u64, step: u64, positions: u64 },
+    Part { first: u64, count: u64 },
+    Zones { next: u64, zone: u64, skip: u64, positions: u64 },
 }
 
 impl Chooser {
@@ -101,6 +132,51 @@ impl Chooser {
                 step: stride_bytes / align_bytes % positions,
                 positions,
             },
+            Placement::Backward { stride_bytes } => {
+                let back = stride_bytes / align_bytes % positions;
+                let step = (positions - back) % positions;
+                Self::Strided { next: (positions - 1 + step) % positions, step, positions }
+            }
+            Placement::Zones { zone_bytes, skip_bytes } => Self::Zones {
+                next: 0,
+                zone: zone_bytes / align_bytes,
+                skip: skip_bytes / align_bytes,
+                positions,
+            },
+            Placement::Part { from_percent, to_percent } => {
+                let at = |percent: f64| whole(positions as f64 * percent / 100.0).min(positions);
+                let first = at(from_percent).min(positions - 1);
+                Self::Part { first, count: at(to_percent).saturating_sub(first).max(1) }
+            }
+        }
+    }
+
+    /// Whether every position is as likely.
+    #[inline]
+    pub(crate) fn is_uniform(&self) -> bool {
+        matches!(self, Self::Uniform { .. })
+    }
+
+    /// How many operations a pass takes that leaves something out.
+    pub(crate) fn pass_operations(&self) -> Option<u64> {
+        match *self {
+            Self::Strided { step, positions, .. } => {
+                Some(positions.div_ceil(step.min(positions - step).max(1)))
+            }
+            Self::Zones { zone, skip, positions, .. } => {
+                let (whole, rest) = (positions / (zone + skip), positions % (zone + skip));
+                Some(whole * zone + rest.min(zone))
+            }
+            _ => None,
+        }
+    }
+
+    /// Has a strided worker begin at the region's start.
+    pub(crate) fn begin_at_start(&mut self) {
+        if let Self::Strided { next, step, positions } = self
+            && *step * 2 <= *positions
+        {
+            *next = 0;
         }
     }
 
@@ -127,6 +203,18 @@ impl Chooser {
                     *hot + random.below(*cold)
                 }
             }
+            Self::Zones { next, zone, skip, positions } => {
+                let position = *next;
+                *next += 1;
+                if *next % (*zone + *skip) >= *zone {
+                    *next += *skip;
+                }
+                if *next >= *positions {
+                    *next = 0;
+                }
+                position
+            }
+            Self::Part { first, count } => *first + random.below(*count),
             Self::Strided { next, step, positions } => {
                 let position = *next;
                 *next = (position + *step) % *positions;

@@ -42,9 +42,9 @@ impl TraceOp {
             TraceAction::Read => Direction::Read,
             TraceAction::Write => Direction::Write,
             TraceAction::Trim => Direction::Trim,
-            TraceAction::Flush => return Op { direction: Direction::Flush, offset: 0, len: 0 },
+            TraceAction::Flush => return Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 },
         };
-        Op { direction, offset: self.offset, len: self.len }
+        Op { direction, offset: self.offset, len: self.len, line: 0 }
     }
 
     /// Where it ends, in bytes from the target's start.

@@ -3,7 +3,9 @@
 use virtbench_units::{Random, SeedSequence};
 
 use crate::access::AccessSpec;
+use crate::pass::{Amount, Traversal};
 use crate::placement::Chooser;
+use crate::random_map::RandomMap;
 
 /// What an operation does to the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +38,8 @@ pub struct Op {
     pub offset: u64,
     /// How many bytes.
     pub len: u32,
+    /// Which line of the mix it belongs to, counted from 0. A flush belongs to the first.
+    pub line: u16,
 }
 
 /// What a worker does next when it has a free slot.
@@ -46,6 +50,8 @@ pub enum Step {
     /// Start nothing for this many nanoseconds, counted from now, then ask again. Operations under
     /// way complete meanwhile.
     Wait(u64),
+    /// The worker has done enough: nothing more is to be started.
+    End,
 }
 
 /// A line of the mix with everything that can be computed once.
@@ -62,6 +68,7 @@ struct Line {
     trim_below: u64,
     trim_always: bool,
     len: u32,
+    number: u16,
     align: u64,
     chooser: Chooser,
     burst: u32,
@@ -80,7 +87,16 @@ pub struct Stream {
     lines: Vec<Line>,
     random: Random,
     region_bytes: u64,
-    position: u64,
+    /// Where the region begins, in bytes from the target's start.
+    start_bytes: u64,
+    /// Where the last operation has ended: of reads, and of all others. Both are of the last one of
+    /// any kind unless each kind has its own.
+    positions: [u64; 2],
+    position_per_direction: bool,
+    map: Option<Box<RandomMap>>,
+    /// What is left of the worker's amount.
+    bytes_left: u64,
+    operations_left: u64,
     current: usize,
     left_in_burst: u32,
     delay_due: bool,
@@ -115,7 +131,8 @@ impl Stream {
         let mut lines: Vec<Line> = access
             .lines
             .iter()
-            .map(|line| {
+            .enumerate()
+            .map(|(number, line)| {
                 share += line.share_percent;
                 let (read_below, read_always) = threshold(line.read_percent);
                 let (random_below, random_always) = threshold(line.random_percent);
@@ -132,6 +149,7 @@ impl Stream {
                     trim_below,
                     trim_always,
                     len: line.size_bytes as u32,
+                    number: number as u16,
                     align: line.align_bytes,
                     chooser: Chooser::new(line.placement, positions, line.align_bytes, start, seed),
                     burst: line.burst,
@@ -146,7 +164,12 @@ impl Stream {
             lines,
             random: Random::new(worker_seed),
             region_bytes,
-            position: start_bytes,
+            start_bytes: 0,
+            positions: [start_bytes; 2],
+            position_per_direction: false,
+            map: None,
+            bytes_left: u64::MAX,
+            operations_left: u64::MAX,
             current: 0,
             left_in_burst: 0,
             delay_due: false,
@@ -163,12 +186,68 @@ impl Stream {
         self
     }
 
+    /// How many lines the mix has.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.lines.len()
+    }
+
+    /// The same stream on a region that begins there, in bytes from the target's start.
+    #[must_use]
+    pub fn with_start(mut self, start_bytes: u64) -> Self {
+        self.start_bytes = start_bytes;
+        self
+    }
+
+    /// The same stream in another order; `block_bytes` are what every block is visited in.
+    #[must_use]
+    pub fn with_traversal(mut self, traversal: Traversal, block_bytes: u64) -> Self {
+        self.position_per_direction = traversal.position_per_direction;
+        if traversal.same_start {
+            self.positions = [0; 2];
+            self.lines.iter_mut().for_each(|line| line.chooser.begin_at_start());
+        }
+        if traversal.every_block_once {
+            self.map = Some(Box::new(RandomMap::new(self.region_bytes, block_bytes)));
+        }
+        self
+    }
+
+    /// The same stream that ends when this is done.
+    #[must_use]
+    pub fn with_amount(mut self, amount: Option<Amount>) -> Self {
+        if let Some(amount) = amount {
+            self.bytes_left = amount.most_bytes(self.pass_bytes());
+            self.operations_left = amount.operations.unwrap_or(u64::MAX);
+        }
+        self
+    }
+
+    /// What a pass over the region covers, in bytes: a stride leaves some of it out.
+    fn pass_bytes(&self) -> u64 {
+        let strided = || match self.lines.as_slice() {
+            [line] => Some(line.chooser.pass_operations()? * u64::from(line.len)),
+            _ => None,
+        };
+        self.map.as_ref().map(|map| map.pass_bytes()).or_else(strided).unwrap_or(self.region_bytes)
+    }
+
+    /// Whether the worker has done enough.
+    #[inline]
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        (self.bytes_left == 0 || self.operations_left == 0) && self.writes_until_flush > 0
+    }
+
     /// What to do with a slot that is free.
     #[inline]
     pub fn next_step(&mut self) -> Step {
         if self.writes_until_flush == 0 {
             self.writes_until_flush = self.flush_every;
-            return Step::Issue(Op { direction: Direction::Flush, offset: 0, len: 0 });
+            return Step::Issue(Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 });
+        }
+        if self.is_over() {
+            return Step::End;
         }
         if self.left_in_burst == 0 {
             if self.delay_due {
@@ -178,19 +257,14 @@ impl Stream {
             self.begin_burst();
         }
         self.left_in_burst -= 1;
-        let line = &mut self.lines[self.current];
+        let line = &self.lines[self.current];
         if self.left_in_burst == 0 {
             self.delay_due = line.delay_ns > 0;
         }
         let read = line.read_always || self.random.next_u64() < line.read_below;
-        let seek = line.random_always || self.random.next_u64() < line.random_below;
-        let offset = if seek {
-            line.chooser.draw(&mut self.random) * line.align
-        } else {
-            let next = self.position.div_ceil(line.align) * line.align;
-            if next + u64::from(line.len) <= self.region_bytes { next } else { 0 }
-        };
-        self.position = offset + u64::from(line.len);
+        let (offset, len) = self.place(read);
+        let line = &self.lines[self.current];
+        let number = line.number;
         let direction = if read {
             Direction::Read
         } else if line.trims && (line.trim_always || self.random.next_u64() < line.trim_below) {
@@ -201,7 +275,32 @@ impl Stream {
             }
             Direction::Write
         };
-        Step::Issue(Op { direction, offset, len: line.len })
+        self.bytes_left = self.bytes_left.saturating_sub(len.into());
+        self.operations_left -= 1;
+        Step::Issue(Op { direction, offset: self.start_bytes + offset, len, line: number })
+    }
+
+    /// Where the current line's next operation goes and how long it is, in bytes from the region's start.
+    #[inline]
+    fn place(&mut self, read: bool) -> (u64, u32) {
+        let line = &mut self.lines[self.current];
+        let seek = line.random_always || self.random.next_u64() < line.random_below;
+        let (offset, len) = match &mut self.map {
+            Some(map) if seek && line.chooser.is_uniform() => map.visit(&mut self.random, line.len),
+            _ if seek => (line.chooser.draw(&mut self.random) * line.align, line.len),
+            _ => {
+                let next = self.positions[usize::from(!read)].div_ceil(line.align) * line.align;
+                let fits = next + u64::from(line.len) <= self.region_bytes;
+                (if fits { next } else { 0 }, line.len)
+            }
+        };
+        let end = offset + u64::from(len);
+        if self.position_per_direction {
+            self.positions[usize::from(!read)] = end;
+        } else {
+            self.positions = [end; 2];
+        }
+        (offset, len)
     }
 
     fn begin_burst(&mut self) {

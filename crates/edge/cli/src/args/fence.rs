@@ -1,8 +1,12 @@
 //! `virtbench fence`
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use virtbench_fence_daemon::config::{SHARE, SLOT_MS, SLOTS, within};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_fence_sim::experiment::{Figure, Saturating};
@@ -26,6 +30,8 @@ pub enum FenceCommand {
     Inspect(InspectArgs),
     /// Measure the service times of a fence's devices, for the scheduler to predict by
     Calibrate(CalibrateArgs),
+    /// Write what the cache alone has to the disks, and leave it empty
+    Drain(DrainArgs),
     /// Give a virtual disk another size or another part of the cache, without losing data
     Resize(ResizeArgs),
     /// Change who has how many time slots
@@ -93,8 +99,8 @@ pub struct WorldArgs {
     #[arg(long, value_name = "N")]
     pub rpm: Option<f64>,
     /// The drive's seek time in ms over the fraction f of full stroke: A,B,C for A + B sqrt(f) + C f [default: 1,15,6]
-    #[arg(long, value_name = "A,B,C", value_delimiter = ',', num_args = 3)]
-    pub seek: Option<Vec<f64>>,
+    #[arg(long, value_name = "A,B,C")]
+    pub seek: Option<Seek>,
     /// Which description of the solid-state drive is followed: spec or paper-fit [default: spec]
     #[arg(long, value_name = "PROFILE")]
     pub ssd: Option<SsdProfile>,
@@ -110,6 +116,20 @@ pub struct WorldArgs {
     /// Threads that run simulations; the result is the same [default: one a processor]
     #[arg(long, value_name = "N")]
     pub jobs: Option<usize>,
+}
+
+/// A curve of seek times: milliseconds that each seek takes, that grow with the root of the distance, and with the distance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Seek(pub [f64; 3]);
+
+impl std::str::FromStr for Seek {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Result<Vec<f64>, _> = text.split(',').map(|part| part.trim().parse()).collect();
+        let three = parts.ok().and_then(|parts| <[f64; 3]>::try_from(parts).ok());
+        three.map(Self).ok_or_else(|| "write three numbers of milliseconds, such as 1,15,6".to_owned())
+    }
 }
 
 /// `virtbench fence plan`
@@ -152,8 +172,7 @@ pub struct PlanArgs {
 /// `virtbench fence format`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Run it once before the first `fence serve`. Devices with data of something else are refused, and so is a cache \
-that holds what its disks have not yet.")]
+Run it once before the first `fence serve`. Devices with anything on them are refused, be it a fence's or not.")]
 pub struct FormatArgs {
     /// The configuration, as for `fence serve`
     #[arg(value_name = "CONFIG")]
@@ -199,7 +218,11 @@ write-back or log fails refuses writes and flushes and reads on, until the next 
 
 QEMU attaches a disk with memory that is shared:
   -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
-  -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c")]
+  -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c
+
+QEMU 7.2 to 9.0 does not connect again once a connection has ended within its own handshake, which a daemon that is killed \
+twice in a row can meet; the guest's requests then wait until QEMU is begun anew. QEMU 9.1 mends it. SIGTERM is safe: a daemon \
+ends within 20 s, whatever its devices and clients do.")]
 pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
@@ -288,6 +311,28 @@ pub struct CalibrateArgs {
     pub json: bool,
 }
 
+/// `virtbench fence drain`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+The fence must not be served. Afterwards its disks can be served without the cache (drop [fast], or HDD+NWC), with another \
+fast device, or with the same: a fast device with nothing on it becomes an empty cache. The device that disks live on knows \
+which cache has newer data, and from which start: `fence serve` refuses to go on without it or with an older copy.
+
+With --force a cache that is lost, damaged or an older copy is given up, and so is what it alone has; of the newest cache \
+only blocks that are damaged. Disks then go on with what their own device has.
+
+Examples:
+  virtbench fence drain fence.toml
+  virtbench fence drain fence.toml --force    # the fast device died and was replaced")]
+pub struct DrainArgs {
+    /// The configuration, as for `fence serve`
+    #[arg(value_name = "CONFIG")]
+    pub config: PathBuf,
+    /// Give up what cannot be written back
+    #[arg(long)]
+    pub force: bool,
+}
+
 /// `virtbench fence resize`
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -332,20 +377,28 @@ pub struct ReslotArgs {
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
     /// Time slots of a disk; may be repeated
-    #[arg(long, value_name = "DISK=N", value_parser = named::<u32>)]
+    #[arg(long, value_name = "DISK=N", value_parser = |text: &str| named(text, &SLOTS))]
     pub slots: Vec<(String, u32)>,
     /// Share of a disk under the scheduler `paced`; may be repeated
-    #[arg(long, value_name = "DISK=SHARE", value_parser = named::<f64>)]
+    #[arg(long, value_name = "DISK=SHARE", value_parser = |text: &str| named(text, &SHARE))]
     pub share: Vec<(String, f64)>,
     /// Slots that belong to nobody
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| number(text, &SLOTS))]
     pub spare: Option<u32>,
     /// Length of a slot, milliseconds
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = |text: &str| number(text, &SLOT_MS))]
     pub slot_ms: Option<f64>,
 }
 
-fn named<T: std::str::FromStr>(text: &str) -> Result<(String, T), String> {
-    let parsed = text.split_once('=').and_then(|(name, value)| Some((name.to_owned(), value.parse().ok()?)));
-    parsed.ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))
+fn number<T: FromStr + PartialOrd + Display>(text: &str, bounds: &RangeInclusive<T>) -> Result<T, String> {
+    let use_these = || format!("use {} to {}", bounds.start(), bounds.end());
+    within(text.parse().map_err(|_| use_these())?, bounds)
+}
+
+fn named<T: FromStr + PartialOrd + Display>(
+    text: &str,
+    bounds: &RangeInclusive<T>,
+) -> Result<(String, T), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))?;
+    Ok((name.to_owned(), number(value, bounds)?))
 }

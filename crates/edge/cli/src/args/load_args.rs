@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use virtbench_units::parse_duration_ns;
 use virtbench_workload::{
-    AccessLine, Arrivals, Content, LoadSpec, Placement, Rate, UringOptions, parse_placement,
+    AccessLine, Arrivals, ClockReading, Content, LoadSpec, Placement, Rate, UringOptions, parse_placement,
 };
 
 /// When operations of an open loop arrive.
@@ -15,6 +15,15 @@ pub enum ArrivalsArg {
     Constant,
     /// At exponentially distributed distances, as independent users do
     Poisson,
+}
+
+/// How often the clock is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ClockArg {
+    /// Once for what completes together
+    Batch,
+    /// For each operation
+    Each,
 }
 
 /// Options of `virtbench load` that most loads leave alone.
@@ -50,6 +59,10 @@ pub struct LoadOptions {
     /// Pin workers to these processors, in turn
     #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Kernel")]
     pub pin: Vec<u32>,
+    /// Read the clock once for all operations that complete together, or for each one when it starts and
+    /// when it completes: exact for each, and slower
+    #[arg(long, value_enum, default_value = "batch", help_heading = "Kernel")]
+    pub clock: ClockArg,
     /// io_uring: let a kernel thread poll for submissions
     #[arg(long, help_heading = "Kernel")]
     pub sqpoll: bool,
@@ -105,6 +118,10 @@ impl LoadOptions {
             uring: UringOptions { submission_polling: self.sqpoll, completion_polling: self.iopoll },
             processors: self.pin.clone(),
             timeout_ns: self.timeout,
+            clock: match self.clock {
+                ClockArg::Batch => ClockReading::Batch,
+                ClockArg::Each => ClockReading::Each,
+            },
             ..spec
         }
     }

@@ -56,7 +56,7 @@ pub struct ProfileArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
-    /// The command with its arguments
-    #[arg(last = true, value_name = "COMMAND")]
+    /// The command with its arguments; options for virtbench stand before it
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

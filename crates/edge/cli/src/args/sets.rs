@@ -77,7 +77,7 @@ pub struct SetsArgs {
     /// Run folder [default: virtbench-STUDY-DATE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the missing measurements of the run in --out
+    /// Go on with the missing measurements of the run in --out, with the options it was started with
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Measure for this long, instead of what the workload says [deviation: 20s]

@@ -19,6 +19,9 @@ pub struct SpecArgs {
     /// Run --spec without what cannot be honoured, and say what that was
     #[arg(long, requires = "spec")]
     pub lenient: bool,
+    /// Print what --spec asks for, phase by phase, and run nothing
+    #[arg(long, requires = "spec")]
+    pub dry_run: bool,
     /// Write the results in another tool's format as well; may be repeated: fio-json (fio-plot and
     /// other readers of fio), iometer-csv, hlog (HdrHistogram), openmetrics (Prometheus)
     #[arg(long, value_name = "FORMAT=FILE")]

@@ -10,7 +10,7 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 #[command(after_help = "\
 Native and VM alternate point by point on one test disk, which is made in --target-dir and removed \
 afterwards. Points are written to the run folder as they are measured; after a kill or a power cut, \
-the same command with --resume goes on with the missing ones.
+--resume with the run folder goes on with the missing ones.
 
 A grid file is TOML:
   blocks = [\"4k\", \"64k\"]
@@ -23,7 +23,7 @@ A grid file is TOML:
 Examples:
   virtbench study native-vs-vm
   virtbench study native-vs-vm --grid paper --outstanding 28 --out mojave
-  virtbench study native-vs-vm --out mojave --grid paper --outstanding 28 --resume")]
+  virtbench study native-vs-vm --resume --out mojave")]
 pub struct NativeVsVmArgs {
     /// Points to measure: quick (18 points, 3 repetitions, under four minutes), paper (100 points of
     /// three minutes in both environments: ten hours), or a TOML file
@@ -97,7 +97,7 @@ pub struct RunArgs {
     /// Run folder [default: virtbench-STUDY-DATE]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Go on with the missing points of the run in --out
+    /// Go on with the missing points of the run in --out, with the options it was started with
     #[arg(long, requires = "out")]
     pub resume: bool,
     /// Size of the test disk

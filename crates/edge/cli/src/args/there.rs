@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::{AcceleratorArg, GuestArgs};
+use crate::exit::Failure;
 
 /// What the VM is made of.
 #[derive(Debug, Clone, Args)]
@@ -41,6 +43,15 @@ pub struct ThereArgs {
 }
 
 impl ThereArgs {
+    /// The folder for its disk.
+    ///
+    /// # Errors
+    /// It is the current one, which is gone.
+    pub fn folder(&self) -> Result<PathBuf, Failure> {
+        let folder = self.target_dir.clone().map_or_else(std::env::current_dir, Ok);
+        Ok(folder.context("cannot find the current folder")?)
+    }
+
     /// The guest, with so many processors.
     pub fn guest(&self, vcpus: u32) -> GuestArgs {
         GuestArgs { vcpus, memory: self.memory, kernel: self.kernel.clone(), accelerator: self.accelerator }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use crate::say::tell;
 use virtbench_formats::{MAX_FILE_BYTES, MAX_LOADFILE_BYTES, read_filebench, read_loadfile};
 use virtbench_workload::files::{FileLoad, FileSpec};
 use virtbench_workload::{Workload, WorkloadSpec, parse_workload, with_options};
@@ -58,7 +59,7 @@ fn model(path: &str, options: &str) -> Result<WorkloadSpec, String> {
         Path::new(path).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let file = read_filebench(&name, &bytes, &variables).map_err(|error| format!("{path}: {error}"))?;
     for note in &file.notes {
-        eprintln!("note: {path}: {note}");
+        tell!("note: {path}: {note}");
     }
     let mut spec = FileSpec::new(FileLoad::Model(file.model));
     spec.run_ns = file.run_ns.unwrap_or(spec.run_ns);

@@ -1,5 +1,7 @@
 //! `virtbench completions`
 
+use std::io::{self, Write};
+
 use clap::CommandFactory;
 
 use crate::args::Arguments;
@@ -7,6 +9,9 @@ use crate::exit::Outcome;
 
 /// Writes the shell's completion script to stdout.
 pub fn execute(shell: clap_complete::Shell) -> Outcome {
-    clap_complete::generate(shell, &mut Arguments::command(), "virtbench", &mut std::io::stdout());
+    // The crate panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "virtbench", &mut script);
+    io::stdout().write_all(&script)?;
     Ok(())
 }

@@ -14,6 +14,7 @@ use crate::args::there::ThereArgs;
 use crate::commands::profile::read_bytes;
 use crate::commands::references;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::middle::middle;
 use crate::native_place::NativeSide;
 use crate::there::There;
 
@@ -104,10 +105,8 @@ fn suites(machine: &mut There) -> Result<Suites, Failure> {
 }
 
 /// A figure of a suite, that of the round in the middle.
-fn middle(outcomes: &[WorkloadOutcome], of: impl Fn(&WorkloadOutcome) -> Option<f64>) -> Option<f64> {
-    let mut values: Vec<f64> = outcomes.iter().filter_map(of).collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+fn figure(outcomes: &[WorkloadOutcome], of: impl Fn(&WorkloadOutcome) -> Option<f64>) -> Option<f64> {
+    middle(outcomes.iter().filter_map(of).collect(), |value| *value)
 }
 
 /// The computations in so many threads.
@@ -120,7 +119,7 @@ fn crowd(machine: &mut There, threads: u32) -> Result<WorkloadOutcome, Failure> 
 /// Times of the computations, those of one thread of so many.
 fn user(reference: &[WorkloadOutcome], subject: &[WorkloadOutcome], threads: f64) -> Vec<Cost> {
     let time = |outcomes: &[WorkloadOutcome], name: &str| {
-        middle(outcomes, |outcome| Some(threads * 60e9 / outcome.metric(name)?.mean))
+        figure(outcomes, |outcome| Some(threads * 60e9 / outcome.metric(name)?.mean))
     };
     let cost = |kernel: CpuKernel| {
         let name = kernel.name();
@@ -134,7 +133,7 @@ fn user(reference: &[WorkloadOutcome], subject: &[WorkloadOutcome], threads: f64
 fn pieces(reference: &Suites, subject: &Suites) -> Vec<Cost> {
     let mean = |outcome: &WorkloadOutcome, name: &str| outcome.metric(name).map(|metric| metric.mean);
     let both = |suite: usize, time: &dyn Fn(&WorkloadOutcome) -> Option<f64>| {
-        middle(&reference[suite], time).zip(middle(&subject[suite], time))
+        figure(&reference[suite], time).zip(figure(&subject[suite], time))
     };
     let cost = |name: &str, part, times: Option<(f64, f64)>| {
         times.map(|(reference_ns, subject_ns)| Cost { name: name.to_owned(), part, reference_ns, subject_ns })

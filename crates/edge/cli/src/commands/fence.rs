@@ -2,6 +2,7 @@
 
 mod beyond;
 mod calibrate;
+mod drain;
 mod evaluate;
 mod explain;
 mod inspect;
@@ -16,6 +17,7 @@ mod settings;
 mod simulate;
 mod status;
 mod table;
+mod tally;
 
 use crate::args::fence::FenceCommand;
 use crate::exit::Outcome;
@@ -27,6 +29,7 @@ pub fn execute(command: &FenceCommand) -> Outcome {
         FenceCommand::Plan(args) => plan::execute(args),
         FenceCommand::Format(args) => serve::format(args),
         FenceCommand::Serve(args) => serve::execute(args),
+        FenceCommand::Drain(args) => drain::execute(args),
         FenceCommand::Resize(args) => resize::execute(args),
         FenceCommand::Reslot(args) => resize::reslot(args),
         FenceCommand::Calibrate(args) => calibrate::execute(args),

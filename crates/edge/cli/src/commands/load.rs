@@ -5,28 +5,37 @@
 //! ```
 
 mod check;
+mod describe;
+mod ends;
 mod export;
 mod job;
 mod measure;
 mod open;
 mod perform;
+mod phases;
+mod plan;
 mod repetitions;
 mod report;
 mod settle;
 mod spec;
 mod table;
+mod together;
 pub mod trace;
 
 use clap::ArgMatches;
 
 use crate::args::LoadArgs;
 use crate::exit::Outcome;
+use crate::say::tell;
 
+use job::Plan;
 pub(super) use job::{drawn_seed, prepare};
 pub(super) use measure::measure;
 pub(super) use open::open_request;
+use perform::Done;
+use together::Together;
 
-/// Applies the load, or the jobs of a file one after another, and prints what came of it.
+/// Applies the load, or the jobs of a file phase by phase, and prints what came of it.
 ///
 /// `matches` tell which options were given rather than left at their defaults.
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
@@ -35,29 +44,60 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
         return check::execute(&spec, &target, args.shape.json);
     }
     let plan = job::plan(args, matches)?;
+    export::check(&args.spec.export)?;
     if !args.shape.json && args.trace.trace.is_none() {
-        plan.notes.iter().for_each(|note| eprintln!("note: {note}"));
-        plan.ignored.iter().for_each(|remark| eprintln!("ignored: {remark}"));
+        plan.notes.iter().for_each(|note| tell!("note: {note}"));
+        plan.ignored.iter().for_each(|remark| tell!("ignored: {remark}"));
     }
-    let mut done = Vec::new();
-    let ran = plan.jobs.iter().try_for_each(|job| {
-        let mut job = perform::perform(args, job)?;
-        if args.trace.trace.is_some() {
-            plan.notes.iter().for_each(|note| job.repetitions.note(note));
-        }
-        if !args.shape.json {
-            report::write_table(&job)?;
-        }
-        let verdict = job.repetitions.outcomes().try_for_each(measure::verdict);
-        done.push(job);
-        verdict
-    });
+    if args.spec.dry_run {
+        return Ok(plan::print(&plan, args.shape.json)?);
+    }
+    phases::check(args, &plan)?;
+    let (mut done, mut together) = (Vec::new(), Vec::new());
+    let ran = run_phases(args, &plan, &mut done, &mut together);
     if done.is_empty() {
         return ran;
     }
     // Whatever ended the jobs, those that were measured are reported.
     if args.shape.json {
-        report::write_json(args.spec.spec.is_some(), &plan, &done)?;
+        report::write_json(args.spec.spec.is_some(), &plan, &done, &together)?;
     }
     ran.and(export::write(&args.spec.export, &done))
+}
+
+/// Runs the phases one after another and prints each job's table as it is done.
+fn run_phases(args: &LoadArgs, plan: &Plan, done: &mut Vec<Done>, together: &mut Vec<Together>) -> Outcome {
+    for jobs in phases::phases(plan) {
+        let phase = match jobs.as_slice() {
+            [(_, job)] if phases::is_plain(&jobs) => {
+                let mut job = perform::perform(args, job)?;
+                if args.trace.trace.is_some() {
+                    plan.notes.iter().for_each(|note| job.repetitions.note(note));
+                }
+                phases::Phase { done: vec![job], failure: None, ends_all: false }
+            }
+            several => phases::run(args, several)?,
+        };
+        if !args.shape.json {
+            phase.done.iter().try_for_each(report::write_table)?;
+        }
+        if let Some(all) = Together::new(&phase.done) {
+            if !args.shape.json {
+                together::write(&all)?;
+            }
+            together.push(all);
+        }
+        let verdict = phase
+            .done
+            .iter()
+            .flat_map(|job| job.repetitions.outcomes())
+            .map(measure::verdict)
+            .fold(Ok(()), Outcome::and);
+        done.extend(phase.done);
+        verdict.and(phase.failure.map_or(Ok(()), Err))?;
+        if phase.ends_all {
+            break;
+        }
+    }
+    Ok(())
 }

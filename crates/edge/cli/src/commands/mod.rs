@@ -15,4 +15,5 @@ pub mod report;
 pub mod saturate;
 pub mod study;
 pub mod surface;
+pub mod value;
 pub mod workload;

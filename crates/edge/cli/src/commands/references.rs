@@ -13,7 +13,9 @@ use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
+use crate::middle::middle;
 use crate::native_place::NativeSide;
+use crate::say::tell;
 use crate::there::There;
 
 /// They, as a file.
@@ -62,13 +64,13 @@ pub fn measure(there: &ThereArgs, side: &NativeSide, vcpus: u32) -> Result<Vec<R
     file.command.retain(|command| match pack(&command.words[0], &command.with) {
         Ok(_) => true,
         Err(why) => {
-            eprintln!("{} is no reference: {why}", command.name);
+            tell!("{} is no reference: {why}", command.name);
             false
         }
     });
     let runnable = runnable(&file)?;
     let reference = native(side, &file, &runnable)?;
-    let folder = Folder::new(&parent(there)?, &file.prepare)?;
+    let folder = Folder::new(&there.folder()?, &file.prepare)?;
     let mut vm = There::boot(there, vcpus, &carried(&file)?, Some(&folder.0))?;
     let subject = rounds(&mut vm, &runnable, 1);
     vm.end();
@@ -83,7 +85,7 @@ pub fn measure(there: &ThereArgs, side: &NativeSide, vcpus: u32) -> Result<Vec<R
             }),
             (reference, subject) => {
                 let why: Vec<String> = [reference.err(), subject.err()].into_iter().flatten().collect();
-                eprintln!("{} is no reference: {}", one.name, why.join("; "));
+                tell!("{} is no reference: {}", one.name, why.join("; "));
             }
         }
     }
@@ -115,10 +117,6 @@ fn read(there: &ThereArgs) -> Result<References, Failure> {
     toml::from_str(&text).map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))
 }
 
-fn parent(there: &ThereArgs) -> Result<PathBuf, Failure> {
-    Ok(there.target_dir.clone().map_or_else(std::env::current_dir, Ok)?)
-}
-
 /// All of them on this host.
 fn native(
     side: &NativeSide,
@@ -146,11 +144,8 @@ fn rounds(machine: &mut There, runnable: &[Runnable], side: usize) -> Vec<Result
             }
         }
     }
-    let middle = |(mut runs, why): (Vec<ReferenceRun>, String)| {
-        runs.sort_by(|a, b| a.per_second.total_cmp(&b.per_second));
-        if runs.is_empty() { Err(why) } else { Ok(runs.swap_remove(runs.len() / 2)) }
-    };
-    all.into_iter().zip(why).map(middle).collect()
+    let one = |(runs, why): (Vec<ReferenceRun>, String)| middle(runs, |run| run.per_second).ok_or(why);
+    all.into_iter().zip(why).map(one).collect()
 }
 
 fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {

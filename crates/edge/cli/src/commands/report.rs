@@ -11,6 +11,7 @@ use virtbench_study::{LoadedRun, load_run, read_provenance};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::say;
 
 /// Every verdict of a study of configurations, in its folder.
 const VERDICTS: &str = "verdicts.csv";
@@ -24,13 +25,13 @@ pub fn execute(args: &ReportArgs) -> Outcome {
     let about = read_provenance(&args.dir).map_err(|error| Failure::new(Kind::Folder, error))?;
     if matches!(about.kind, RunKind::Neighbours | RunKind::Deviation) {
         let (_, files) = write_sets(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
-        files.iter().for_each(|file| println!("{}", file.display()));
+        files.iter().for_each(|file| say!("{}", file.display()));
         return Ok(());
     }
     let (run, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
     let verdicts = compares_configurations(&run).then(|| args.dir.join(VERDICTS));
     for file in files.into_iter().chain(verdicts) {
-        println!("{}", file.display());
+        say!("{}", file.display());
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use super::load;
 use crate::args::saturate::{ArrivalsArg, SaturateArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::tell;
 
 /// A target as a search sees it.
 pub(super) struct Searched<'a>(pub &'a Target);
@@ -50,7 +51,7 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
         repetitions: args.search.curve_repeat,
         ..SaturationRules::new(spec.time_ns as f64 / 1e9)
     };
-    eprintln!("at most {} runs of {:.1} s", rules.most_runs(), (spec.ramp_ns + spec.time_ns) as f64 / 1e9);
+    tell!("at most {} runs of {:.1} s", rules.most_runs(), (spec.ramp_ns + spec.time_ns) as f64 / 1e9);
     let found =
         saturate(&mut Searched(&target), &spec, rules, interrupt::flag(), &mut announce).map_err(failure)?;
     let mut out = std::io::stdout().lock();
@@ -70,7 +71,7 @@ fn announce(run: &SaturationRun<'_>) {
     };
     let total = &run.outcome.total;
     let latency = total.latency_ns.map_or_else(|| "-".into(), |latency| table::time(latency.mean));
-    eprintln!("run {}: {asked}, {:.0}/s done, mean latency {latency}", run.number, total.iops);
+    tell!("run {}: {asked}, {:.0}/s done, mean latency {latency}", run.number, total.iops);
 }
 
 /// What `--json` prints. Rates are in operations per second, latencies in nanoseconds from the

@@ -5,12 +5,14 @@ mod common;
 mod deviation;
 mod native_vs_vm;
 mod neighbours;
+mod numbers;
 mod predictions;
 mod sets;
 mod sets_course;
 mod sets_summary;
 mod systems;
 mod systems_table;
+mod watch;
 
 use crate::args::StudyCommand;
 use crate::exit::Outcome;

@@ -17,6 +17,7 @@ use super::{grid, load};
 use crate::args::surface::SurfaceArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::tell;
 
 /// Times of a point where neither the command line nor a grid file says any, in nanoseconds: the
 /// paper's three minutes are for the paper's hundred points.
@@ -31,25 +32,28 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
             format!("--grid {}: {} points are more than {MAX_GRID_POINTS}", args.grid, points.len());
         return Err(Failure::message(Kind::Usage, message));
     }
-    let target = load::open_request(TargetRequest {
-        path: args.target.clone(),
-        size_bytes: args.common.size,
-        direct: !args.common.buffered,
-        reads: points.iter().any(|point| point.read_percent > 0),
-        writes: points.iter().any(|point| point.read_percent < 100),
-        allow_overwrite: args.common.allow_overwrite,
-    })?;
+    let target = load::open_request(
+        TargetRequest {
+            path: args.target.clone(),
+            size_bytes: args.common.size,
+            direct: !args.common.buffered,
+            reads: points.iter().any(|point| point.read_percent > 0),
+            writes: points.iter().any(|point| point.read_percent < 100),
+            allow_overwrite: args.common.allow_overwrite,
+        },
+        args.common.grow,
+    )?;
     let base = base(args, &grid, target.facts());
     for point in &points {
         load_at(&base, *point).validate().map_err(|error| Failure::new(Kind::Usage, error))?;
     }
     let budget = budget(points.len(), args.budget);
     let seconds = (base.ramp_ns + base.time_ns) as f64 / 1e9 * budget as f64;
-    eprintln!("at most {budget} measurements for {} points, {seconds:.0} s", points.len());
+    tell!("at most {budget} measurements for {} points, {seconds:.0} s", points.len());
     let plan = SurfacePlan { points, base, budget, error: args.error };
     let found =
         measure_surface(&mut Searched(&target), &plan, interrupt::flag(), &mut |number, point, outcome| {
-            eprintln!("point {number}: {point}: {:.2} MB/s", outcome.total.bytes_per_second / 1e6);
+            tell!("point {number}: {point}: {:.2} MB/s", outcome.total.bytes_per_second / 1e6);
         })
         .map_err(failure)?;
     let fitted = found
@@ -102,7 +106,7 @@ fn write_tables(out: &mut impl Write, grid: &Grid, fitted: &FittedSurface) -> io
         writeln!(out, "{}, MB/s (* measured)", virtbench_units::format_bytes(block_bytes))?;
         write!(out, "{:>10}", "random")?;
         for read in &grid.read_percents {
-            write!(out, "{:>20}", format!("{read} % read"))?;
+            write!(out, "{:>14}", format!("{read} % read"))?;
         }
         writeln!(out)?;
         for &random_percent in &grid.random_percents {
@@ -120,18 +124,21 @@ fn write_tables(out: &mut impl Write, grid: &Grid, fitted: &FittedSurface) -> io
     Ok(())
 }
 
-/// A prediction with half of its bounds' width, in MB/s.
+/// A prediction in MB/s, with by how many percent it may have to be raised to reach its upper bound; the
+/// lower one is as many times less.
 fn cell(point: &FittedPoint) -> String {
-    let half = (point.span.high - point.span.low) / 2.0 / 1e6;
+    let percent = 100.0 * (point.span.high / point.value - 1.0);
     let mark = if point.measured.is_some() { '*' } else { ' ' };
-    format!("{:.2} +-{half:.2}{mark}", point.value / 1e6)
+    let megabytes = point.value / 1e6;
+    let digits = if megabytes < 10.0 { 2 } else { 1 };
+    format!("{megabytes:.digits$} +-{percent:.0}%{mark}")
 }
 
 fn write_conclusion(out: &mut impl Write, fitted: &FittedSurface, found: &MeasuredSurface) -> io::Result<()> {
     writeln!(
         out,
         "{} measurements at {} of {} points ({}); the others should be off by {:.1} % (median), and the measured ones would \
-         have been by {:.1} % had they been left out; noise of one measurement {:.1} %; +- is 95 %",
+         have been by {:.1} % had they been left out; noise of one measurement {:.1} %; +- is the factor of 95 % bounds",
         found.runs.len(),
         fitted.points.iter().filter(|point| point.measured.is_some()).count(),
         fitted.points.len(),

@@ -128,6 +128,11 @@ impl Fence {
 
     /// A daemon whose sockets are there.
     pub fn serve(&self) -> Daemon {
+        self.try_serve().unwrap_or_else(|ended| panic!("it does not serve: {ended:?}"))
+    }
+
+    /// The same, or how the daemon ended that did not come to serve.
+    pub fn try_serve(&self) -> Result<Daemon, Finished> {
         let config = self.path("fence.toml");
         // The socket of a daemon that was killed answers until the kernel is done with it.
         let inode = || fs::metadata(self.path("A")).map(|facts| facts.ino()).ok();
@@ -135,13 +140,13 @@ impl Fence {
         let child = virtbench().args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
         let mut daemon = Daemon { child: Some(child) };
         wait_for("the socket of disk a", || {
-            if let Some(status) = daemon.child.as_mut().unwrap().try_wait().unwrap() {
-                panic!("ended with {status}: {:?}", finish(daemon.child.take().unwrap()));
+            if daemon.child.as_mut().unwrap().try_wait().unwrap().is_some() {
+                return Some(Err(finish(daemon.child.take().unwrap())));
             }
             let now = inode();
-            (now.is_some() && now != before && UnixStream::connect(self.path("A")).is_ok()).then_some(())
-        });
-        daemon
+            (now.is_some() && now != before && UnixStream::connect(self.path("A")).is_ok()).then_some(Ok(()))
+        })
+        .map(|()| daemon)
     }
 
     pub fn load(&self, disk: &str, more: &[&str]) -> Finished {
@@ -152,7 +157,8 @@ impl Fence {
         let target = format!("vhost-user:{}", self.path(disk).display());
         let ledger = self.path(&format!("{disk}.ledger"));
         virtbench()
-            .args(["load", "--target", &target, "--json", "--seed", "7", "--allow-overwrite"])
+            .args(["load", "--target", &target, "--json", "--allow-overwrite"])
+            .args(if more.contains(&"--seed") { &[][..] } else { &["--seed", "7"] })
             .args(if more.contains(&"--size") { &[][..] } else { &["--size", "16MiB"] })
             .args(["--ramp", "0s", "--ledger", ledger.to_str().unwrap()])
             .args(more)

@@ -79,7 +79,7 @@ impl Uring {
 
     /// Reads once, because whether a device can be polled shows only then.
     fn probe_polling(&mut self, buffer: *mut u8, unit_bytes: u32) -> Result<(), EngineError> {
-        let op = Op { direction: Direction::Read, offset: 0, len: unit_bytes };
+        let op = Op { direction: Direction::Read, offset: 0, len: unit_bytes, line: 0 };
         self.queue(0, op, buffer);
         let mut completions = Vec::new();
         let limit_ns = monotonic_ns() + PROBE_LIMIT_NS;

@@ -10,6 +10,7 @@ mod open;
 mod prepare;
 
 use std::fs::File;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -117,6 +118,17 @@ impl Target {
         self.ledger.as_deref()
     }
 
+    /// Drops what the page cache holds of a file or device and has written back already.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn drop_cache(&self) -> io::Result<()> {
+        if let Source::File(file) = &self.source {
+            rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed)?;
+        }
+        Ok(())
+    }
+
     /// The longest request that the target takes, in bytes.
     pub(crate) fn max_request_bytes(&self) -> u64 {
         match &self.source {
@@ -136,10 +148,10 @@ impl Target {
     /// Checks that the load's sizes and alignments are possible here.
     pub(crate) fn check_fit(&self, spec: &LoadSpec) -> Result<(), String> {
         let TargetFacts { size_bytes, alignment_bytes, .. } = self.facts;
-        if spec.region_bytes > size_bytes {
+        if spec.end_bytes() > size_bytes {
             return Err(format!(
                 "the load uses {} of a target of {}",
-                format_bytes(spec.region_bytes),
+                format_bytes(spec.end_bytes()),
                 format_bytes(size_bytes)
             ));
         }
@@ -161,6 +173,7 @@ impl Target {
             .lines
             .iter()
             .flat_map(|line| [("--bs", line.size_bytes), ("--align", line.align_bytes)])
+            .chain([("a start of", spec.start_bytes), ("a worker's step of", spec.worker_step_bytes)])
             .find(|(_, bytes)| !bytes.is_multiple_of(unit));
         misfit.map_or(Ok(()), |(flag, bytes)| {
             let buffered = if self.facts.kind.is_local() { ", or use --buffered" } else { "" };

@@ -127,10 +127,12 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         Err(error) if direct && error.raw_os_error() == Some(libc::EINVAL) => {
             direct = false;
             let file = open(flags).map_err(TargetError::io("open", path))?;
-            notes.push(format!(
-                "{} refuses O_DIRECT ({error}): the page cache is part of what was measured",
-                file_system_name(&file)
-            ));
+            if !is_in_memory(&file) {
+                notes.push(format!(
+                    "{} refuses O_DIRECT ({error}): the page cache is part of what was measured",
+                    file_system_name(&file)
+                ));
+            }
             file
         }
         Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
@@ -141,6 +143,14 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         }
         opened => opened.map_err(TargetError::io("open", path))?,
     };
+    if kind == TargetKind::File && is_in_memory(&file) {
+        // Where it grants O_DIRECT, there is still nothing but the page cache.
+        direct = false;
+        notes.push(format!(
+            "{} is on tmpfs: the page cache was measured and no disk, whatever was asked for",
+            path.display()
+        ));
+    }
     let size_bytes = seek(&file, rustix::fs::SeekFrom::End(0))
         .map_err(io::Error::from)
         .map_err(TargetError::io("find the size of", path))?;
@@ -170,10 +180,15 @@ fn open_when_free(path: &Path, write: bool, flags: i32) -> io::Result<File> {
     }
 }
 
+/// Whether the file is on tmpfs or ramfs, which keep files in the page cache and nowhere else.
+fn is_in_memory(file: impl AsFd) -> bool {
+    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
+    fstatfs(file).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
+}
+
 /// What kind of file system a file is on, for a message.
 fn file_system_name(file: impl AsFd) -> String {
     match fstatfs(file).map(|stat| stat.f_type) {
-        Ok(0x0102_1994) => "tmpfs".to_owned(),
         Ok(magic) => format!("the file system (type {magic:#x})"),
         Err(_) => "the file system".to_owned(),
     }

@@ -23,7 +23,7 @@ impl Task for FinalFlush {
     fn perform<B: Backend>(mut self, backend: &mut B) -> io::Result<bool> {
         let limit_ns = monotonic_ns() + self.timeout_ns;
         let mut completions = Vec::new();
-        let op = Op { direction: Direction::Flush, offset: 0, len: 0 };
+        let op = Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 };
         backend.queue(0, op, self.buffers.slot(0).as_mut_ptr());
         while completions.is_empty() && monotonic_ns() < limit_ns {
             backend.drive(Some(limit_ns.min(monotonic_ns() + NAP_NS)), &mut completions)?;

@@ -56,7 +56,7 @@ impl Task for CheckRegion<'_> {
             while next < end {
                 let Some(slot) = slots.take() else { break };
                 let len = u32::try_from(self.chunk_bytes.min(end - next)).unwrap_or(u32::MAX);
-                let op = Op { direction: Direction::Read, offset: next, len };
+                let op = Op { direction: Direction::Read, offset: next, len, line: 0 };
                 slots.occupy(slot, InFlight { op, start_ns: last_ns, issued_ns: last_ns });
                 backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
                 next += u64::from(len);

@@ -3,13 +3,14 @@
 use std::fs::File;
 
 use serde::Serialize;
-use virtbench_fence::cache::{BLOCK_BYTES, Image, Inspection, PartitionState, RecoveryError};
+use virtbench_fence::cache::{BLOCK_BYTES, Inspection, PartitionState};
 
+use super::held;
+use crate::attach::AttachError;
 use crate::config::{Built, Config, DeviceTable};
 use crate::device::{open_read_only, read_at};
-use crate::label::{Label, LabelError, Partition};
-use crate::memory_log;
-use crate::serve::{ServeError, image, unreadable};
+use crate::label::{Cached, Label, LabelError, Partition};
+use crate::serve::{ServeError, image, inspected, unreadable};
 
 /// Blocks of data that are read at once.
 const WINDOW_BLOCKS: u32 = 256;
@@ -102,22 +103,30 @@ pub fn inspect(config: &Config, data: bool) -> Result<Inspected, ServeError> {
     };
     let mut found =
         Inspected { home: None, cache: None, changed: Vec::new(), faults: Vec::new(), more_faults: 0 };
-    let mut uuid = [0; 16];
+    let mut label = None;
     if let Some((file, device)) = opened(living.as_ref())? {
-        let label = Label::read(&file, &device)?;
+        label = Label::read(&file, &device)?;
         match &label {
             None => found.changed.push(LabelError::None { device: device.clone() }.to_string()),
             Some(label) => {
-                uuid = label.uuid;
                 found.changed.extend(label.check(config, &device).err().map(|error| error.to_string()));
+                if let (None, Cached::Cache { .. }) = (cache, label.cached) {
+                    found.changed.push(AttachError::LeftOut { device: device.clone() }.to_string());
+                }
             }
         }
         let text = label.as_ref().map_or_else(String::new, |label| hex(&label.uuid));
-        let disks = label.map_or_else(Vec::new, |label| label.disks);
+        let disks = label.as_ref().map_or_else(Vec::new, |label| label.disks.clone());
         found.home = Some(HomeFacts { device, uuid: text, disks });
     }
     if let Some((file, device)) = opened(cache)? {
-        let names = names(config, &uuid);
+        if let (Some(label), Some(home)) = (&label, &found.home) {
+            let is_newest = held::check(label, &home.device, (&file, &device), &config.cache.memory);
+            if let Err(error @ ServeError::Attach(_)) = is_newest {
+                found.changed.push(error.to_string());
+            }
+        }
+        let names = names(config, &label.map_or([0; 16], |label| label.uuid));
         cache_facts(&mut found, &file, device, &names, config, data)?;
         if let Some(facts) = &found.cache {
             found.changed.extend(compare(config, home, facts));
@@ -147,10 +156,7 @@ fn cache_facts(
     data: bool,
 ) -> Result<(), ServeError> {
     let (superblocks, logs) = image(file, &device)?;
-    let memory = memory_log::left(&config.cache.memory, &superblocks)?;
-    let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
-    let cache = |source: RecoveryError| ServeError::Cache { device: device.clone(), source };
-    let inspection = virtbench_fence::cache::inspect(&image).map_err(cache)?;
+    let inspection = inspected(&device, &superblocks, &logs, &config.cache.memory)?;
     drop(logs);
     found.faults.extend(inspection.faults.iter().map(ToString::to_string));
     found.more_faults += inspection.more_faults;

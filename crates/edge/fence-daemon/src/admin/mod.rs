@@ -2,14 +2,19 @@
 
 mod bench;
 mod calibrate;
+mod drain;
 mod edit;
+mod format;
+mod held;
 mod inspect;
 mod live;
 mod resize;
 mod room;
 
 pub use calibrate::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
+pub use drain::{Drained, drain};
 pub use edit::{DiskEdit, EditError, RotationEdit, edit};
+pub use format::format;
 pub use inspect::{CacheFacts, HomeFacts, Inspected, PartitionFacts, inspect};
 pub use live::Live;
 pub use resize::{Change, ResizeError, Step, resize};

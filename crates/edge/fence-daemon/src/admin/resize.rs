@@ -12,22 +12,21 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_fence::cache::{BLOCK_BYTES, CacheConfig, Image, MemoryLog, RecoveryError, inspect, resized};
+use virtbench_fence::cache::{CacheConfig, Inspection, MemoryLog, origin, resized};
 use virtbench_fence::{Backing, Config as FenceConfig};
 
+use super::held::{self, Held};
 use super::room::{Room, place};
+use crate::attach;
 use crate::config::{Built, Config, LoadError, Size};
 use crate::device::{read_at, write_at};
-use crate::label::{Label, LabelError};
+use crate::label::{Cached, Label, LabelError};
 use crate::memory::Buffer;
 use crate::memory_log::{self, Mapped};
-use crate::serve::{Devices, ServeError, carry_out, image, random_uuid, superblocks};
+use crate::serve::{Devices, ServeError, carry_out, superblocks};
 
 /// Bytes that are copied or zeroed at once.
 const PIECE_BYTES: u64 = 1 << 20;
-/// Bytes of a block of the cache, in memory.
-#[allow(clippy::cast_possible_truncation)] // 4096
-const BLOCK: usize = BLOCK_BYTES as usize;
 
 /// What is to be changed of one disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -141,14 +140,15 @@ pub fn resize(
 ) -> Result<(), ResizeError> {
     let (devices, _backends) = Devices::open(config)?;
     let plan = Plan::new(&devices, config, change)?;
+    plan.check_cache(&devices)?;
     let mut tell = |step| if progress(step) { Ok(()) } else { Err(ResizeError::Interrupted) };
     let mut kept = None;
     if let (Some((fast, name)), true) = (devices.file(1), plan.has_cache()) {
-        let Plan { home, label, new, .. } = &plan;
         let (file, _) = home_of(&devices)?;
-        let held = Held { file, fast, name, label, new, home: *home };
-        let (keep, written) = held.write_back()?;
-        kept = keep;
+        let held = Held { file, fast, name, label: &plan.label, config: &plan.new };
+        let found = held.inspect()?;
+        kept = plan.can_keep(&found).then_some(found.uuid);
+        let written = if kept.is_some() { 0 } else { held.write_back(&found, false)?.written };
         tell(Step::WrittenBack(written))?;
     }
     let memory = match (kept, devices.file(1)) {
@@ -165,7 +165,7 @@ pub fn resize(
 }
 
 /// The device that disks live on.
-fn home_of(devices: &Devices) -> Result<(&File, &str), ResizeError> {
+pub(super) fn home_of(devices: &Devices) -> Result<(&File, &str), ResizeError> {
     devices.file(devices.home_index()).ok_or_else(|| {
         ResizeError::Value("a disk on null: has no size to keep: change the configuration".into())
     })
@@ -206,6 +206,25 @@ impl Plan {
         matches!(self.fence.backing, Backing::Cached(_))
     }
 
+    /// Refuses a cache that is not the newest of this device, and to do without it.
+    fn check_cache(&self, devices: &Devices) -> Result<(), ServeError> {
+        let Some((file, device)) = devices.file(devices.home_index()) else { return Ok(()) };
+        match devices.file(1).filter(|_| self.has_cache()) {
+            None => attach::alone(&self.label, file, device),
+            Some((fast, name)) => held::check(&self.label, device, (fast, name), &self.new.cache.memory),
+        }
+    }
+
+    /// Whether the cache can be that of the new sizes as it is.
+    fn can_keep(&self, found: &Inspection) -> bool {
+        let ours = self.label.place(&self.new);
+        let known =
+            found.disks.len() == ours.len() && found.disks.iter().zip(&ours).all(|(a, b)| a.0 == b.uuid);
+        let blocks: Vec<u32> = found.partitions.iter().map(|partition| partition.blocks).collect();
+        let shrinks = found.disks.iter().zip(&ours).any(|(was, is)| is.size_bytes < was.1);
+        known && blocks == self.new.cache_blocks(self.home) && !shrinks
+    }
+
     /// Everything but what the cache holds, which is on the disks by now unless the cache is `kept`, by its identity,
     /// with its log in memory.
     pub(super) fn carry_out(
@@ -230,15 +249,23 @@ impl Plan {
             }
         }
         file.sync_all().map_err(|source| io(device, "syncing", source))?;
-        if let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) {
-            let uuid = match kept {
-                Some((uuid, _)) => uuid,
-                None => random_uuid()?,
-            };
-            let blocks = superblocks(fast, name)?;
-            let failed = |source| ServeError::Cache { device: name.to_owned(), source };
-            let write =
-                resized(&self.fence, &CacheConfig { uuid, ..table.clone() }, &blocks).map_err(failed)?;
+        let divided = |tell: &mut dyn FnMut(Step) -> Result<(), ResizeError>| match placed == label {
+            true => Ok(()),
+            false => tell(Step::Label),
+        };
+        let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) else {
+            if placed != label {
+                placed.followed_by(placed.cached, file, device)?;
+            }
+            return divided(tell);
+        };
+        let blocks = superblocks(fast, name)?;
+        let failed = |source| ServeError::Cache { device: name.to_owned(), source };
+        let before = origin(&blocks).map_err(failed)?;
+        let uuid = kept.map_or_else(|| attach::successor(&before), |(uuid, _)| uuid);
+        let write = resized(&self.fence, &CacheConfig { uuid, ..table.clone() }, &blocks).map_err(failed)?;
+        let cached = Cached::Cache { uuid, start: before.start + 1, beginning: false };
+        attach::advance(label, Label { cached, ..placed.clone() }, (file, device), &before, || {
             if let Some((_, memory)) = kept {
                 memory.precede(&blocks).map_err(failed)?;
             }
@@ -247,13 +274,9 @@ impl Plan {
                 // Not before: the old cache without it is an older one.
                 memory_log::forget(&self.new.cache.memory, &blocks);
             }
-            tell(Step::Cache)?;
-        }
-        if placed != label {
-            Label { sequence: label.sequence + 1, ..placed.clone() }.replace(file, device)?;
-            tell(Step::Label)?;
-        }
-        Ok(())
+            tell(Step::Cache)
+        })?;
+        divided(tell)
     }
 }
 
@@ -262,67 +285,8 @@ fn no_room(device: &str, room: &Room) -> ResizeError {
     ResizeError::NoRoom { device: device.to_owned(), disk, needs, largest }
 }
 
-fn io(device: &str, action: &'static str, source: std::io::Error) -> LabelError {
+pub(super) fn io(device: &str, action: &'static str, source: std::io::Error) -> LabelError {
     LabelError::Io { device: device.to_owned(), action, source }
-}
-
-/// What the cache holds, and where it belongs.
-struct Held<'a> {
-    file: &'a File,
-    fast: &'a File,
-    name: &'a str,
-    label: &'a Label,
-    new: &'a Config,
-    home: Built,
-}
-
-impl Held<'_> {
-    /// Writes dirty blocks to their disks, if the cache cannot be kept as it is. Gives the identity of one that can, and
-    /// how many blocks were written.
-    fn write_back(&self) -> Result<(Option<[u8; 16]>, u64), ResizeError> {
-        let name = self.name;
-        let cache = |source: RecoveryError| ServeError::Cache { device: name.to_owned(), source };
-        let (superblocks, logs) = image(self.fast, name)?;
-        let memory = memory_log::left(&self.new.cache.memory, &superblocks).map_err(ServeError::from)?;
-        let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
-        let found = inspect(&image).map_err(cache)?;
-        if let Some(fault) = found.faults.first() {
-            return Err(ResizeError::Damaged { device: name.to_owned(), fault: fault.to_string() });
-        }
-        let ours = self.label.place(self.new);
-        let known =
-            found.disks.len() == ours.len() && found.disks.iter().zip(&ours).all(|(a, b)| a.0 == b.uuid);
-        let dirty: u32 = found.partitions.iter().map(|partition| partition.dirty).sum();
-        if !known && dirty > 0 {
-            let fault = "the cache is of other disks, and has what they have not".to_owned();
-            return Err(ResizeError::Damaged { device: name.to_owned(), fault });
-        }
-        let blocks: Vec<u32> = found.partitions.iter().map(|partition| partition.blocks).collect();
-        let shrinks = found.disks.iter().zip(&ours).any(|(was, is)| is.size_bytes < was.1);
-        if known && blocks == self.new.cache_blocks(self.home) && !shrinks {
-            return Ok((Some(found.uuid), 0));
-        }
-        let mut written = 0;
-        let dirty = (0..found.partitions.len()).flat_map(|partition| found.live(partition));
-        for block in dirty.filter(|block| block.dirty) {
-            let data = read_at(self.fast, block.fast_offset_bytes, BLOCK)
-                .map_err(|source| io(name, "reading the cache", source))?;
-            if crc32c::crc32c(&data) != block.data_crc {
-                let fault = format!("block {} is damaged", block.block);
-                return Err(ResizeError::Damaged { device: name.to_owned(), fault });
-            }
-            // Where the disk is by the label that still counts.
-            let Some(disk) = self.label.disks.get(usize::from(block.disk)) else { continue };
-            if block.disk_offset_bytes < disk.size_bytes {
-                self.file
-                    .write_all_at(&data, disk.offset_bytes + block.disk_offset_bytes)
-                    .map_err(|source| io(&disk.name, "writing back", source))?;
-                written += 1;
-            }
-        }
-        self.file.sync_all().map_err(|source| io(name, "syncing", source))?;
-        Ok((None, written))
-    }
 }
 
 fn copy(file: &File, device: &str, from: u64, to: u64, len: u64) -> Result<(), LabelError> {

@@ -79,6 +79,7 @@ impl Config {
 
     /// What a parser does not see.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.within_bounds().map_err(|number| number.to_string())?;
         let home = self.home()?;
         if self.disks.is_empty() {
             return Err("no [[disk]]: give at least one".into());

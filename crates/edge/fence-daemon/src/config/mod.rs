@@ -1,5 +1,6 @@
 //! What is served: a TOML file, read into a value in which everything fits.
 
+mod bounds;
 mod build;
 mod emulated;
 mod nbd;
@@ -16,6 +17,7 @@ use thiserror::Error;
 use virtbench_fence::ConfigError;
 use virtbench_workload::FaultSpec;
 
+pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
@@ -76,7 +78,7 @@ pub struct CacheTable {
     pub free_target: u32,
     /// With so few blocks free, requests wait.
     pub low_watermark: u32,
-    /// Blocks of memory for fills, partial writes and write-backs of each partition.
+    /// Blocks of 4 KiB of memory for fills, partial writes and write-backs of each partition; fills use half of them at most.
     pub scratch_blocks: u32,
     /// A folder in tmpfs: what was answered and not flushed is written down there, so that a daemon that takes over from
     /// one that was killed finds it. Whoever serves the cache next must name the same.
@@ -85,7 +87,7 @@ pub struct CacheTable {
 
 impl Default for CacheTable {
     fn default() -> Self {
-        Self { free_target: 512, low_watermark: 16, scratch_blocks: 256, memory: "/dev/shm".into() }
+        Self { free_target: 512, low_watermark: 16, scratch_blocks: 512, memory: "/dev/shm".into() }
     }
 }
 
@@ -267,7 +269,9 @@ impl Config {
             .map_err(|source| LoadError::Unreadable { path: path.to_owned(), source })?;
         let mut config: Self = toml::from_str(&text)
             .map_err(|source| LoadError::Syntax { path: path.to_owned(), source: Box::new(source) })?;
-        config.check().map_err(|message| LoadError::Value { path: path.to_owned(), message })?;
+        let wrong = |message| LoadError::Value { path: path.to_owned(), message };
+        config.within_bounds().map_err(|number| wrong(number.in_text(&text)))?;
+        config.check().map_err(wrong)?;
         if let (Some(file), Some(folder)) = (&mut config.scheduler.predict.file, path.parent()) {
             *file = folder.join(&file);
         }
@@ -290,6 +294,7 @@ impl Config {
             ));
         }
         found.apply(&mut config.scheduler.predict);
+        config.scheduler.predict.within_bounds().map_err(|number| wrong(number.to_string()))?;
         Ok(config)
     }
 }

@@ -105,12 +105,6 @@ impl NbdTable {
         if !(1..=4096).contains(&self.requests) {
             return Err(format!("nbd.requests {}: use 1 to 4096", self.requests));
         }
-        if self.memory.0 < 64 << 20 {
-            return Err(format!("nbd.memory {}: use 64 MiB or more", self.memory.0));
-        }
-        if self.negotiation_s == 0 || self.stall_s == 0 {
-            return Err("nbd.negotiation_s and nbd.stall_s: use 1 or more".into());
-        }
         Ok(())
     }
 }

@@ -107,6 +107,12 @@ impl SchedulerName {
         matches!(self.home(), Home::Fast | Home::Cached { .. })
     }
 
+    /// Whether it divides time into slots that are not work-conserving.
+    #[must_use]
+    pub const fn has_slots(self) -> bool {
+        matches!(self, Self::HddSlots | Self::SsdSlots | Self::HybridSharedSlots | Self::VirtualFence)
+    }
+
     pub(super) const fn home(self) -> Home {
         match self {
             Self::HddSlots => Home::Slow,

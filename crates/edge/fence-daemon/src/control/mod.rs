@@ -13,7 +13,7 @@ pub use client::{ControlError, ask};
 pub use server::Control;
 
 /// The longest question, in bytes.
-const MOST_QUESTION_BYTES: u64 = 64 << 10;
+const MOST_QUESTION_BYTES: usize = 64 << 10;
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

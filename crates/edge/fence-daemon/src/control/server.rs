@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 use virtbench_fence::{DiskId, SchedulerConfig};
@@ -16,14 +16,16 @@ use crate::admin::{Live, ResizeError};
 use crate::frontend::listen::Listener;
 use crate::frontend::{Done, FrontEnd, Host};
 use crate::journal::Journal;
+use crate::questions::{Asked, Bounds, Desk};
 use crate::ring::Interest;
 
 const LISTENER: u64 = 0;
 const ORDERS: u64 = 1;
-/// Questions that may wait for the one that is dealt with.
-const MOST_WAITING: usize = 4;
-/// How long a client may take to ask, and to take a line of the answer.
-const CLIENT_LIMIT: Duration = Duration::from_secs(5);
+/// Clients that have been accepted while a question is dealt with; one too many is sent away.
+const MOST_WAITING: usize = 64;
+/// Of those that have not asked yet.
+const BOUNDS: Bounds =
+    Bounds { clients: 64, question_bytes: MOST_QUESTION_BYTES, time: Duration::from_secs(5) };
 /// How long the scheduler's thread may take; it is never busy for long.
 const ORDER_LIMIT: Duration = Duration::from_secs(30);
 
@@ -42,6 +44,8 @@ struct Order {
 pub struct Control {
     listener: Listener,
     clients: SyncSender<UnixStream>,
+    /// Tells the other thread of clients, and of the end by being closed.
+    arrivals: UnixStream,
     orders: Receiver<Order>,
     bell: Arc<OwnedFd>,
     journal: Journal,
@@ -57,15 +61,23 @@ impl Control {
         let (clients, waiting) = sync_channel(MOST_WAITING);
         let (send, orders) = sync_channel(1);
         let scheduler = Scheduler { orders: send, bell: Arc::clone(&bell) };
-        thread::Builder::new().name("control".into()).spawn(move || work(&waiting, live, &scheduler))?;
-        Ok(Self { listener, clients, orders, bell, journal: Journal::new("control".into()) })
+        let (arrivals, arrived) = UnixStream::pair()?;
+        arrivals.set_nonblocking(true)?;
+        arrived.set_nonblocking(true)?;
+        let work = move || work(&waiting, &arrived, live, &scheduler);
+        thread::Builder::new().name("control".into()).spawn(work)?;
+        Ok(Self { listener, clients, arrivals, orders, bell, journal: Journal::new("control".into()) })
     }
 
     fn accept(&self) {
         match self.listener.accept() {
             Ok(None) => {}
-            // One too many finds the connection closed.
-            Ok(Some(client)) => drop(self.clients.try_send(client)),
+            Ok(Some(client)) => {
+                // One too many finds the connection closed.
+                let _ = self.clients.try_send(client);
+                // A byte that has no room is one of many that are there.
+                let _ = (&self.arrivals).write(&[1]);
+            }
             Err(error) => self.journal.note(format_args!("a client cannot be accepted: {error}")),
         }
     }
@@ -116,43 +128,35 @@ impl Scheduler {
     }
 }
 
-fn work(clients: &Receiver<UnixStream>, mut live: Live, scheduler: &Scheduler) {
+fn work(clients: &Receiver<UnixStream>, arrived: &UnixStream, mut live: Live, scheduler: &Scheduler) {
     let journal = Journal::new("control".into());
-    while let Ok(mut client) = clients.recv() {
-        let answer = match read(&mut client) {
-            Ok(text) => answer(&text, &mut live, scheduler, &mut client),
-            Err(error) => {
-                journal.note(format_args!("a client was sent away: {error}"));
-                continue;
+    let mut desk = Desk::new(BOUNDS);
+    while wait(&desk, arrived).is_ok() {
+        clients.try_iter().for_each(|client| desk.admit(client));
+        for Asked { question, mut stream, .. } in desk.turn(|question| question.ends_with(b"\n")) {
+            let answer = answer(&question, &mut live, scheduler, &mut stream);
+            if let Answer::Refused { why, .. } = &answer {
+                journal.note(format_args!("refused: {why}"));
             }
-        };
-        if let Answer::Refused { why, .. } = &answer {
-            journal.note(format_args!("refused: {why}"));
+            let _ = say(&mut stream, &answer);
         }
-        let _ = say(&mut client, &answer);
     }
 }
 
-/// A line, in bounded time and memory.
-fn read(client: &mut UnixStream) -> io::Result<Vec<u8>> {
-    client.set_nonblocking(false)?;
-    client.set_write_timeout(Some(CLIENT_LIMIT))?;
-    let until = Instant::now() + CLIENT_LIMIT;
-    let (mut text, mut piece) = (Vec::new(), [0; 4096]);
-    while !text.ends_with(b"\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || text.len() as u64 > MOST_QUESTION_BYTES {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        client.set_read_timeout(Some(left))?;
-        match client.read(&mut piece)? {
-            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-            len => text.extend_from_slice(&piece[..len]),
+/// Until there is something to do; an error is the end.
+fn wait(desk: &Desk<UnixStream>, mut arrived: &UnixStream) -> io::Result<()> {
+    if desk.wait(arrived.as_fd())? {
+        match arrived.read(&mut [0; MOST_WAITING]) {
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
         }
     }
-    Ok(text)
+    Ok(())
 }
 
+/// A line. It has room in the socket; whoever takes none is gone.
 fn say(client: &mut UnixStream, answer: &Answer) -> io::Result<()> {
     let mut text = serde_json::to_vec(answer)?;
     text.push(b'\n');

@@ -146,6 +146,12 @@ impl Host<'_> {
         self.core.submit(self.front_end, request, memory)
     }
 
+    /// Nobody waits for the requests whose tags these are: what of them has not been handed to a device need not be done.
+    /// Each is [completed](FrontEnd::completed) all the same, once nothing of it is in flight.
+    pub fn abandon(&mut self, is_abandoned: impl Fn(u64) -> bool) {
+        self.core.abandon(self.front_end, is_abandoned);
+    }
+
     /// How many more requests of a disk would be taken now.
     #[must_use]
     pub fn room(&self, disk: DiskId) -> usize {

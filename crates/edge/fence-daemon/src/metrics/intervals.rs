@@ -76,7 +76,7 @@ impl Spread {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // counted in whole numbers
     fn steadiness(&self, mean: Option<f64>, alone: Option<f64>) -> Steadiness {
         let over_mean = |value: f64| (self.count > 1.0 && self.mean > 0.0).then(|| value / self.mean);
-        let deviates = |(alone, mean)| Some(deviation_percent(alone, mean) / 100.0).filter(|d| d.is_finite());
+        let deviates = |(alone, mean)| Some(deviation_percent(alone, mean)? / 100.0);
         Steadiness {
             intervals: self.count as u64,
             variation: over_mean((self.squares / (self.count - 1.0).max(1.0)).sqrt()),

@@ -121,6 +121,12 @@ impl Core {
         Ok(())
     }
 
+    /// Drops what has not been handed to the fence of requests that nobody waits for any more.
+    pub(crate) fn abandon(&mut self, front_end: usize, is_abandoned: impl Fn(u64) -> bool) {
+        let requests = self.requests.of(front_end);
+        requests.filter(|pending| is_abandoned(pending.request.tag)).for_each(Pending::abandon);
+    }
+
     /// Flushes every disk, for nobody in particular.
     pub(super) fn flush_all(&mut self) {
         for disk in (0..).take(self.write_through.len()) {
@@ -180,11 +186,13 @@ impl Core {
         let Some(pending) = self.requests.get_mut(index) else { return };
         if pending.answered(result) {
             let (front_end, request) = (pending.front_end, pending.request);
-            let response_ns = self.now.since(pending.begun);
+            let (response_ns, is_abandoned) = (self.now.since(pending.begun), pending.is_abandoned());
             let (done, list) = pending.finish();
             self.requests.remove(index);
             let (disk, well) = (request.disk.index(), done.result.is_ok());
-            self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
+            if !is_abandoned {
+                self.figures.completed(disk, request.action, request.len_bytes, response_ns, well);
+            }
             self.done.push((front_end, done));
             if let Some(mut list) = list {
                 list.clear();

@@ -2,7 +2,8 @@
 //!
 //! Data goes straight between a guest's memory and a device, except where its checksum counts: what is summed must be
 //! what is stored, and a guest may change its memory at any time. Such blocks go through memory of our own, as does
-//! what is not aligned for the device, and what the core itself writes.
+//! what is not aligned for the device, and what the core itself writes. A read in pieces goes to guests and to scratch at
+//! once.
 
 use virtbench_fence::{BufferId, Data, DeviceIo, DeviceOp, Fence, IoId};
 
@@ -27,6 +28,15 @@ impl Sources<'_> {
         let Data::Guest { buffer, .. } = data else { return false };
         let pending = self.requests.get(name(buffer).0);
         pending.is_some_and(|pending| matches!(pending.memory, Memory::Shared { .. }))
+    }
+
+    /// Tells `each` where the data of an I/O is, and how many bytes are there, piece by piece.
+    #[inline]
+    fn places(&self, io: &DeviceIo, mut each: impl FnMut(Data, usize)) {
+        match io.data {
+            Data::Pieces => self.fence.pieces(io.id, |data, len_bytes| each(data, len_bytes as usize)),
+            data => each(data, io.len_bytes as usize),
+        }
     }
 }
 
@@ -146,16 +156,25 @@ impl Flights {
         }
         if let Some(bounce) = self.flights[index].bounce.take() {
             if reads && finished.result.is_ok() {
-                let mut list = std::mem::take(&mut self.list);
-                list.clear();
-                if self.own.locate(sources, io.data, io.len_bytes as usize, &mut list) {
-                    memory::scatter(&bounce[..io.len_bytes as usize], &list);
-                }
-                self.list = list;
+                self.arrive(sources, &io, &bounce[..io.len_bytes as usize]);
             }
             pool.give(bounce);
         }
         Some((io.id, crc))
+    }
+
+    /// Brings what was read into other memory to where it belongs.
+    fn arrive(&mut self, sources: &Sources<'_>, io: &DeviceIo, bytes: &[u8]) {
+        let Self { own, list, .. } = self;
+        let mut rest = bytes;
+        sources.places(io, |data, len| {
+            let (piece, after) = rest.split_at(len.min(rest.len()));
+            rest = after;
+            list.clear();
+            if data != Data::None && own.locate(sources, data, len, list) {
+                memory::scatter(piece, list);
+            }
+        });
     }
 }
 
@@ -171,10 +190,12 @@ impl Own {
             bounce_with(flight, bounce, len);
             return bytes.len() == len;
         }
-        if !self.locate(sources, io.data, len, &mut flight.segments) {
+        let mut found = true;
+        sources.places(io, |data, len| found &= self.locate(sources, data, len, &mut flight.segments));
+        if !found {
             return false;
         }
-        let foreign = matches!(io.data, Data::Guest { .. });
+        let foreign = matches!(io.data, Data::Guest { .. } | Data::Pieces);
         if foreign && (io.wants_crc || !self.fits(io.device.index(), &flight.segments)) {
             let mut bounce = pool.take(len);
             if writes {
@@ -203,7 +224,7 @@ impl Own {
     fn locate(&self, sources: &Sources<'_>, data: Data, len: usize, out: &mut Vec<Segment>) -> bool {
         match data {
             Data::None => true,
-            Data::Core => false,
+            Data::Core | Data::Pieces => false,
             Data::Scratch { block, at_bytes } => {
                 let block = block as usize;
                 let at = block * SCRATCH_BYTES + at_bytes as usize;

@@ -345,7 +345,8 @@ impl Runtime {
     fn finish(&mut self, until: Instant) -> io::Result<()> {
         while self.core.pending() > 0 && Instant::now() < until {
             if !self.turn()? {
-                let limit = self.until_deadline().unwrap_or(DRAIN).min(DRAIN);
+                let left = until.saturating_duration_since(Instant::now());
+                let limit = self.until_deadline().unwrap_or(left).min(left);
                 self.ring.wait(Some(limit))?;
             }
         }

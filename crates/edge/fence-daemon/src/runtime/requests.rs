@@ -21,6 +21,8 @@ pub(super) struct Pending {
     parts: u32,
     /// The flush at the end of a forced write has been handed over.
     flushing: bool,
+    /// Nobody waits for it any more: nothing more of it is handed over.
+    abandoned: bool,
     result: Result<(), IoError>,
 }
 
@@ -35,11 +37,33 @@ pub(super) struct Part {
 
 impl Pending {
     pub(super) const fn new(front_end: usize, request: Request, memory: Memory, begun: Time) -> Self {
-        Self { begun, front_end, request, memory, handed_bytes: 0, parts: 0, flushing: false, result: Ok(()) }
+        Self {
+            begun,
+            front_end,
+            request,
+            memory,
+            handed_bytes: 0,
+            parts: 0,
+            flushing: false,
+            abandoned: false,
+            result: Ok(()),
+        }
     }
 
-    /// The next part, if one may be handed over now. Nothing more is after an error.
+    /// Its client has left: it is done when the parts that were handed over are.
+    pub(super) const fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+
+    pub(super) const fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+
+    /// The next part, if one may be handed over now. Nothing more is after an error, or once it is abandoned.
     pub(super) fn next_part(&mut self, max_bytes: u32) -> Option<Part> {
+        if self.abandoned {
+            return None;
+        }
         let op = match self.request.action {
             Action::Flush if self.handed_bytes == 0 => {
                 self.handed_bytes = 1;
@@ -75,7 +99,7 @@ impl Pending {
         let forced =
             matches!(self.request.action, Action::Write { fua: true } | Action::WriteZeroes { fua: true });
         let all = self.handed_bytes >= self.request.len_bytes;
-        self.result.is_err() || all && (self.flushing || !forced)
+        self.abandoned || self.result.is_err() || all && (self.flushing || !forced)
     }
 
     /// The flush that makes a forced write stable, once all of it is written.
@@ -139,6 +163,11 @@ impl Table {
 
     pub(super) fn get_mut(&mut self, index: u32) -> Option<&mut Pending> {
         self.places.get_mut(index as usize)?.as_mut()
+    }
+
+    /// All of a front end.
+    pub(super) fn of(&mut self, front_end: usize) -> impl Iterator<Item = &mut Pending> {
+        self.places.iter_mut().flatten().filter(move |pending| pending.front_end == front_end)
     }
 
     /// Makes room: the request is done.

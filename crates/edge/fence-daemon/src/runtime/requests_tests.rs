@@ -74,3 +74,15 @@ fn a_disk_has_no_more_under_way_than_it_may() {
     table.remove(first);
     assert_eq!((table.room(DiskId(0)), table.len()), (1, 1));
 }
+
+#[test]
+fn of_an_abandoned_request_nothing_more_is_handed_over() {
+    let mut abandoned = pending(Action::Write { fua: true }, 20 * 4096);
+    while abandoned.next_part(4096).is_some() {}
+    abandoned.abandon();
+    for left in (0..MOST_PARTS).rev() {
+        assert_eq!(abandoned.answered(Ok(())), left == 0);
+        assert_eq!(abandoned.next_part(4096), None);
+        assert_eq!(abandoned.closing_flush(), None);
+    }
+}

@@ -4,12 +4,14 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use vhost::vhost_user::message::VhostUserInflight;
 use vhost::vhost_user::{Frontend, VhostUserFrontend, VhostUserProtocolFeatures};
 use vhost::{VhostBackend, VhostUserMemoryRegionInfo, VringConfigData};
 use virtio_queue::desc::split::Descriptor;
@@ -37,6 +39,8 @@ pub struct Client {
     pub kick: EventFd,
     pub err: EventFd,
     pub available: u16,
+    /// What the server keeps account of, if it was asked to.
+    inflight: Option<File>,
 }
 
 fn memfd() -> File {
@@ -50,11 +54,21 @@ impl Client {
         Self::listening(socket, None)
     }
 
+    /// One that keeps account of what is in flight.
+    pub fn counting(socket: &Path) -> Self {
+        Self::retrying(socket, None, VhostUserProtocolFeatures::INFLIGHT_SHMFD)
+    }
+
     /// One that hears of changes by the other end of `news`.
     pub fn listening(socket: &Path, news: Option<&UnixStream>) -> Self {
+        let hears = VhostUserProtocolFeatures::BACKEND_REQ;
+        Self::retrying(socket, news, if news.is_some() { hears } else { VhostUserProtocolFeatures::empty() })
+    }
+
+    fn retrying(socket: &Path, news: Option<&UnixStream>, wants: VhostUserProtocolFeatures) -> Self {
         let begun = Instant::now();
         loop {
-            match Self::attempt(socket, news) {
+            match Self::attempt(socket, news, wants) {
                 Ok(client) => return client,
                 // The one before has not been seen off yet.
                 Err(error) => assert!(begun.elapsed() < LIMIT, "{error}"),
@@ -63,16 +77,22 @@ impl Client {
         }
     }
 
-    fn attempt(socket: &Path, news: Option<&UnixStream>) -> Result<Self, Box<dyn std::error::Error>> {
+    fn attempt(
+        socket: &Path,
+        news: Option<&UnixStream>,
+        wants: VhostUserProtocolFeatures,
+    ) -> Result<Self, Box<dyn std::error::Error>> {
         let mut frontend = Frontend::connect(socket, 1)?;
         frontend.set_owner()?;
         frontend.set_features(frontend.get_features()?)?;
         let protocol = frontend.get_protocol_features()?;
-        let wanted = match news {
-            None => VhostUserProtocolFeatures::CONFIG,
-            Some(_) => VhostUserProtocolFeatures::CONFIG | VhostUserProtocolFeatures::BACKEND_REQ,
-        };
-        frontend.set_protocol_features(protocol & wanted)?;
+        frontend.set_protocol_features(protocol & (VhostUserProtocolFeatures::CONFIG | wants))?;
+        let mut account = None;
+        if wants.contains(VhostUserProtocolFeatures::INFLIGHT_SHMFD) {
+            let (inflight, file) = frontend.get_inflight_fd(&VhostUserInflight::new(0, 0, 1, SIZE))?;
+            frontend.set_inflight_fd(&inflight, file.as_raw_fd())?;
+            account = Some(file);
+        }
         if let Some(news) = news {
             frontend.set_backend_request_fd(news)?;
         }
@@ -108,7 +128,7 @@ impl Client {
         frontend.set_vring_call(0, &call)?;
         frontend.set_vring_kick(0, &kick)?;
         frontend.set_vring_enable(0, true)?;
-        Ok(Self { frontend, map, file, kick, err, available: 0 })
+        Ok(Self { frontend, map, file, kick, err, available: 0, inflight: account })
     }
 
     pub fn describe(&self, at: u64, table: &[(u64, u32, u16, u16)]) {
@@ -151,6 +171,18 @@ impl Client {
             thread::yield_now();
         }
         self.map.read_obj(GuestAddress(STATUS)).unwrap()
+    }
+
+    /// Waits until the server has taken the first head.
+    pub fn is_taken(&self) {
+        let begun = Instant::now();
+        let mut taken = [0];
+        while taken == [0] {
+            assert!(begun.elapsed() < LIMIT, "nothing is taken");
+            // Behind the header of the only ring.
+            self.inflight.as_ref().unwrap().read_exact_at(&mut taken, 16).unwrap();
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     pub fn is_told_of_an_error(&self) {

@@ -2,6 +2,11 @@
 
 #![allow(dead_code, clippy::unwrap_used)]
 
+pub mod clients;
+pub mod raw;
+pub mod register;
+pub mod wire;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,5 +1,6 @@
 //! A daemon in a thread of this process.
 
+use std::io::Write as _;
 use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -41,7 +42,7 @@ impl Served {
                 let _ = up.send(Ok(daemon.served.clone()));
                 if let Err(error) = daemon.run() {
                     // Guests see their disks go, which is measured and recorded.
-                    eprintln!("the fence's daemon ended: {error}");
+                    let _ = writeln!(std::io::stderr(), "the fence's daemon ended: {error}");
                 }
             }
             Err(error) => {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use virtbench_units::{format_duration_ns, parse_duration_ns};
 
+use crate::backing::Backing;
 use crate::setup::{Setup, SetupError};
 
 /// One of them: a configuration of the guests' disks by a name. Its [`Display`](fmt::Display) is what
@@ -45,7 +46,7 @@ impl System {
         ),
         Self::new("token-bucket", "a cap for each", "vhost-user-blk@fence,scheduler=token-bucket"),
         Self::new("mclock", "mClock, reservation = limit", "vhost-user-blk@fence,scheduler=mclock"),
-        Self::new("fair-queue", "budgets of sectors, as CFQ", "vhost-user-blk@fence,scheduler=fair-queue"),
+        Self::new("fair-queue", "budgets of sectors, as BFQ", "vhost-user-blk@fence,scheduler=fair-queue"),
         Self::new("HDD+NWC", "Table 1: slots on the hard disk", "vhost-user-blk@fence,scheduler=HDD+NWC"),
         Self::new(
             "SSD+NWC",
@@ -81,14 +82,10 @@ impl System {
         let (name, slot) = text.split_once(':').map_or((text, None), |(name, slot)| (name, Some(slot)));
         let system = Self::ALL.into_iter().find(|system| system.name.eq_ignore_ascii_case(name))?;
         let Some(slot) = slot else { return Some(system) };
-        let slot_ns = parse_duration_ns(slot).ok().filter(|_| system.has_slots())?;
-        let system = Self { slot_ns: Some(slot_ns), ..system };
-        system.setup().is_ok().then_some(system)
-    }
-
-    /// Whether time is divided into slots that are not work-conserving.
-    fn has_slots(self) -> bool {
-        self.name.ends_with("+NWC") || self.name == "VirtualFence"
+        let system = Self { slot_ns: Some(parse_duration_ns(slot).ok()?), ..system };
+        let has_slots =
+            matches!(system.setup().ok()?.backing, Backing::Fence(of) if of.scheduler.has_slots());
+        has_slots.then_some(system)
     }
 
     /// Adapter and backing of its guests' disks.
@@ -145,6 +142,7 @@ mod tests {
             );
         }
     }
+
     #[test]
     fn those_with_slots_have_them_of_any_length() {
         let system = System::find("virtualfence:30ms").unwrap();

@@ -19,8 +19,9 @@ fn virtual_devices_answer_sooner_than_slots_and_deviate_no_more() {
     let slots = run(Case::heterogeneous(fence, Personality::Mailserver));
     let paced = run(Case::heterogeneous(own, Personality::Mailserver).under_load_of(fence));
     let mean_ms = |vms: &[VmResult]| vms.iter().map(|vm| vm.figures.response_ms[1].mean).sum::<f64>() / 4.0;
-    let worst =
-        |vms: &[VmResult]| vms.iter().map(|vm| vm.figures.response_deviation.mean).fold(0.0, f64::max);
+    let worst = |vms: &[VmResult]| {
+        vms.iter().map(|vm| vm.figures.response_deviation.estimate.mean).fold(0.0, f64::max)
+    };
     assert_eq!(slots[1].paced.client, paced[1].paced.client, "not the same machines");
     assert!(mean_ms(&paced) < 0.8 * mean_ms(&slots), "{} ms, {} ms", mean_ms(&paced), mean_ms(&slots));
     assert!(worst(&paced) < worst(&slots), "{} %, {} %", worst(&paced), worst(&slots));
@@ -35,7 +36,7 @@ fn with_the_guard_best_effort_moves_nobody_and_without_it_everybody() {
     let saturated = load.site.saturate(&settings, &predictors).unwrap();
     let paced = load.pace(&settings, &predictors, &saturated).unwrap();
     let run = |guard: Guard| guard.measure(&load, &settings, &predictors, &saturated, &paced).unwrap();
-    let worst = |result: &GuardResult| result.worst().unwrap().figures.response_deviation.mean;
+    let worst = |result: &GuardResult| result.worst().unwrap().figures.response_deviation.estimate.mean;
     let (off, on) = (run(Guard::Off), run(Guard::On));
     assert!(worst(&on) < 8.0 && worst(&off) > 50.0, "{} % with, {} % without", worst(&on), worst(&off));
     assert!(on.best_effort.mean > 5.0, "best effort starves: {:?}", on.best_effort);
@@ -43,7 +44,8 @@ fn with_the_guard_best_effort_moves_nobody_and_without_it_everybody() {
 
 #[test]
 fn a_plan_is_tried_out_as_it_is_run() {
-    let settings = settings();
+    // The upper ends of the intervals decide. Of two replications they are anything from 4 % to 93 %, by chance.
+    let settings = Settings { replications: 4, ..settings() };
     let predictors = calibrate(&settings.hdd, &settings.ssd, 4096, settings.seed).unwrap().predictors;
     let targets = Targets {
         workload: Personality::Webserver,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use virtbench_fence::predict::Predictors;
-use virtbench_model::{Estimate, mean_interval};
+use virtbench_model::{Estimate, OverExperiments, deviation, mean_interval};
 use virtbench_units::SeedSequence;
 
 use super::load::{Load, Saturated, Site};
@@ -55,7 +55,7 @@ pub struct VmResult {
     pub figures: Compared,
 }
 
-/// One machine alone and in company.
+/// One machine alone and in company, over experiments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
     /// Accesses a second alone and in company.
@@ -63,9 +63,11 @@ pub struct Compared {
     /// Mean response time alone and in company, milliseconds.
     pub response_ms: [Estimate; 2],
     /// Deviation of throughput, percent.
-    pub throughput_deviation: Estimate,
+    pub throughput_deviation: OverExperiments,
     /// Deviation of response time, percent.
-    pub response_deviation: Estimate,
+    pub response_deviation: OverExperiments,
+    /// Alone and in company, by experiment.
+    pub experiments: Vec<[Sample; 2]>,
 }
 
 /// What came of a case.
@@ -81,6 +83,8 @@ pub struct CaseResult {
     pub cache_blocks: u32,
     /// Events of all runs.
     pub events: u64,
+    /// Of the intervals.
+    pub seed: u64,
 }
 
 impl Case {
@@ -153,7 +157,7 @@ impl Case {
             measure(&saturated.bench(&self.system, settings, predictors), paced).map_err(world)?;
         let vms = vms.ok_or_else(|| CaseError::Nothing(self.name()))?;
         let Saturated { per_second, hit_rate, cache_blocks, .. } = *saturated;
-        Ok(CaseResult { saturation: per_second, vms, hit_rate, cache_blocks, events })
+        Ok(CaseResult { saturation: per_second, vms, hit_rate, cache_blocks, events, seed: settings.seed })
     }
 }
 
@@ -212,55 +216,46 @@ impl Runs {
 }
 
 /// One machine in one run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
-    per_second: f64,
-    mean_ms: f64,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// Accesses a second.
+    pub per_second: f64,
+    /// Mean response time, milliseconds; not a number where nothing completed.
+    pub mean_ms: f64,
+    /// 99 % of the response times are at most this, milliseconds; not a number where nothing completed.
+    pub p99_ms: f64,
 }
 
 impl Sample {
     pub(super) fn of(figures: &VmFigures) -> Self {
-        Self { per_second: figures.per_second(), mean_ms: figures.mean_ms().unwrap_or(f64::NAN) }
+        let summary = figures.summary();
+        Self {
+            per_second: figures.per_second(),
+            mean_ms: summary.as_ref().map_or(f64::NAN, |summary| summary.mean / 1e6),
+            p99_ms: summary.as_ref().map_or(f64::NAN, |summary| summary.p99 as f64 / 1e6),
+        }
     }
 }
 
 pub(super) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Option<Compared> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
-        mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
+        Some(mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)?.within(0.0, f64::MAX))
     };
     let both = |figure: fn(&Sample) -> f64| Some([estimate(alone, figure)?, estimate(together, figure)?]);
-    let deviation = |figure: fn(&Sample) -> f64| {
-        let pairs = alone.iter().zip(together);
-        let signed: Vec<f64> =
-            pairs.map(|(alone, together)| signed_percent(figure(alone), figure(together))).collect();
-        absolute(mean_interval(&signed, seed)?)
+    let experiments: Vec<[Sample; 2]> =
+        alone.iter().zip(together).map(|(alone, together)| [*alone, *together]).collect();
+    let deviates = |figure: fn(&Sample) -> f64| {
+        deviation(experiments.iter().map(|[alone, together]| (figure(alone), figure(together))), seed)
     };
     Some(Compared {
         throughput: both(|sample| sample.per_second)?,
         response_ms: both(|sample| sample.mean_ms)?,
-        throughput_deviation: deviation(|sample| sample.per_second)?,
-        response_deviation: deviation(|sample| sample.mean_ms)?,
+        throughput_deviation: deviates(|sample| sample.per_second)?,
+        response_deviation: deviates(|sample| sample.mean_ms)?,
+        experiments,
     })
 }
 
-/// The paper's metric (section 4.1): `|(P_I - P_D) / P_I| * 100 %`, alone against in company.
-#[must_use]
-pub fn deviation_percent(alone: f64, together: f64) -> f64 {
-    signed_percent(alone, together).abs()
-}
-
-fn signed_percent(alone: f64, together: f64) -> f64 {
-    (together - alone) / alone * 100.0
-}
-
-/// The deviation of a mean of signed changes. The sign goes last: chance that falls now to this side, now
-/// to that one is no deviation.
-fn absolute(mut signed: Estimate) -> Option<Estimate> {
-    if signed.mean < 0.0 {
-        signed.mean = -signed.mean;
-        if let Some((span, _)) = &mut signed.interval {
-            (span.low, span.high) = (-span.high, -span.low);
-        }
-    }
-    signed.mean.is_finite().then_some(signed)
-}
+#[cfg(test)]
+#[path = "case_tests.rs"]
+mod tests;

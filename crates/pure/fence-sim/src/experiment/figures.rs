@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_model::{Estimate, Span, mean_interval};
+use virtbench_model::{Estimate, OverExperiments, Span, deviation_percent, over_experiments};
 
-use super::case::{Case, CaseResult, VmResult};
+use super::case::{Case, CaseResult, Sample, VmResult};
 use super::published::Published;
 use super::system::{Pacing, Sharing, Store, System};
 use crate::client::Personality;
@@ -50,10 +50,8 @@ impl std::str::FromStr for Figure {
 pub enum Machine {
     /// The low-intensity one.
     Low,
-    /// The mean of all (section 4.1).
+    /// The mean of all in each experiment (section 4.1).
     All,
-    /// The mean of machines that are not alike. Its interval is that of the machines' own, not that of their differences.
-    Each,
     /// The one that deviates most.
     Worst,
 }
@@ -64,7 +62,7 @@ impl Machine {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
-            Self::All | Self::Each => "mean of all",
+            Self::All => "mean of all",
             Self::Worst => "worst",
         }
     }
@@ -82,12 +80,24 @@ pub enum Metric {
     ResponseAloneMs,
     /// Milliseconds.
     ResponseTogetherMs,
+    /// 99 % of response times are at most this, milliseconds.
+    P99AloneMs,
+    /// 99 % of response times are at most this, milliseconds.
+    P99TogetherMs,
+    /// Accesses a second alone as a multiple of those of the same machine on the unfenced hard disk.
+    Intensity,
 }
 
 impl Metric {
-    /// All of them, in the order of tables.
-    pub const ALL: [Self; 4] =
-        [Self::ThroughputDeviation, Self::ResponseDeviation, Self::ResponseAloneMs, Self::ResponseTogetherMs];
+    /// Deviations and times, in the order of tables.
+    pub const ALL: [Self; 6] = [
+        Self::ThroughputDeviation,
+        Self::ResponseDeviation,
+        Self::ResponseAloneMs,
+        Self::ResponseTogetherMs,
+        Self::P99AloneMs,
+        Self::P99TogetherMs,
+    ];
     /// The paper's metric of both performances.
     pub const DEVIATIONS: [Self; 2] = [Self::ThroughputDeviation, Self::ResponseDeviation];
 
@@ -99,6 +109,9 @@ impl Metric {
             Self::ResponseDeviation => "response deviation",
             Self::ResponseAloneMs => "response alone",
             Self::ResponseTogetherMs => "response together",
+            Self::P99AloneMs => "p99 alone",
+            Self::P99TogetherMs => "p99 together",
+            Self::Intensity => "load over that on HDD",
         }
     }
 
@@ -107,42 +120,52 @@ impl Metric {
     pub const fn unit(self) -> &'static str {
         match self {
             Self::ThroughputDeviation | Self::ResponseDeviation => "%",
-            Self::ResponseAloneMs | Self::ResponseTogetherMs => "ms",
+            Self::ResponseAloneMs | Self::ResponseTogetherMs | Self::P99AloneMs | Self::P99TogetherMs => "ms",
+            Self::Intensity => "x",
         }
     }
 
-    fn of(self, vm: &VmResult) -> Estimate {
+    /// In one experiment; `hdd` is the same machine on the unfenced hard disk.
+    fn of(self, [alone, together]: &[Sample; 2], hdd: Option<&[Sample; 2]>) -> f64 {
+        let deviation = |figure: fn(&Sample) -> f64| deviation_percent(figure(alone), figure(together));
         match self {
-            Self::ThroughputDeviation => vm.figures.throughput_deviation,
-            Self::ResponseDeviation => vm.figures.response_deviation,
-            Self::ResponseAloneMs => vm.figures.response_ms[0],
-            Self::ResponseTogetherMs => vm.figures.response_ms[1],
+            Self::ThroughputDeviation => deviation(|sample| sample.per_second).unwrap_or(f64::NAN),
+            Self::ResponseDeviation => deviation(|sample| sample.mean_ms).unwrap_or(f64::NAN),
+            Self::ResponseAloneMs => alone.mean_ms,
+            Self::ResponseTogetherMs => together.mean_ms,
+            Self::P99AloneMs => alone.p99_ms,
+            Self::P99TogetherMs => together.p99_ms,
+            Self::Intensity => hdd.map_or(f64::NAN, |[hdd, _]| alone.per_second / hdd.per_second),
         }
     }
 
-    /// Of the machines asked for.
-    fn read(self, machine: Machine, vms: &[VmResult]) -> Option<Estimate> {
-        let all = vms.iter().map(|vm| self.of(vm));
+    /// Of one machine, by experiment.
+    fn by_experiment(self, vm: &VmResult, hdd: Option<&VmResult>) -> Vec<f64> {
+        let hdd = |experiment: usize| hdd.and_then(|vm| vm.figures.experiments.get(experiment));
+        let experiments = vm.figures.experiments.iter().enumerate();
+        experiments.map(|(place, experiment)| self.of(experiment, hdd(place))).collect()
+    }
+
+    /// Of the machines asked for, by experiment.
+    fn read(self, machine: Machine, result: &CaseResult, hdd: Option<&CaseResult>) -> Option<Vec<f64>> {
+        let of_vm = |(vm, result): (usize, &VmResult)| {
+            self.by_experiment(result, hdd.and_then(|hdd| hdd.vms.get(vm)))
+        };
+        let mut all = result.vms.iter().enumerate().map(of_vm);
         match machine {
-            Machine::Low => vms.first().map(|vm| self.of(vm)),
-            Machine::Worst => all.max_by(|a, b| a.mean.total_cmp(&b.mean)),
-            Machine::All => mean_interval(&all.map(|estimate| estimate.mean).collect::<Vec<_>>(), 0),
-            Machine::Each => mean_of(&all.collect::<Vec<_>>()),
+            Machine::Low => all.next(),
+            Machine::Worst => all.max_by(|a, b| mean(a).total_cmp(&mean(b))),
+            Machine::All => {
+                let all: Vec<Vec<f64>> = all.collect();
+                let experiment = |place: usize| mean(&all.iter().map(|vm| vm[place]).collect::<Vec<_>>());
+                Some((0..all.first()?.len()).map(experiment).collect())
+            }
         }
     }
 }
 
-/// The mean of estimates, between the means of their intervals' ends: where all err in one direction it is still inside.
-fn mean_of(all: &[Estimate]) -> Option<Estimate> {
-    let mean = |values: &mut dyn Iterator<Item = f64>| values.sum::<f64>() / all.len() as f64;
-    let mut estimate = *all.first()?;
-    estimate.mean = mean(&mut all.iter().map(|one| one.mean));
-    let spans: Option<Vec<Span>> = all.iter().map(Estimate::span).collect();
-    if let (Some((span, _)), Some(spans)) = (&mut estimate.interval, spans) {
-        span.low = mean(&mut spans.iter().map(|span| span.low));
-        span.high = mean(&mut spans.iter().map(|span| span.high));
-    }
-    Some(estimate)
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// One measured value beside what was published of it.
@@ -160,8 +183,12 @@ pub struct Row {
     pub machine: Machine,
     /// Which metric.
     pub metric: Metric,
-    /// What was measured.
+    /// What was measured: the mean of the experiments.
     pub measured: Estimate,
+    /// The least and the greatest experiment.
+    pub range: Span,
+    /// Each experiment. Those of one number have the same seed on every system.
+    pub experiments: Vec<f64>,
     /// What was published, if the text has it.
     pub published: Option<Published>,
 }
@@ -186,6 +213,8 @@ pub struct Bar {
     pub x: Option<f64>,
     /// What is run.
     pub case: Case,
+    /// The unfenced hard disk of whose load its own is a multiple, where the paper says what multiple.
+    pub hdd: Option<Case>,
 }
 
 /// The slot length that the paper chose, milliseconds.
@@ -200,15 +229,16 @@ const LENGTHS_MS: [f64; 5] = [10.0, 15.0, 20.0, 30.0, 40.0];
 const NWC: Sharing = Sharing::Slots(SLOT_MS);
 const FENCE: System = System::new(Store::Partitioned { hit_percent: HIT }, NWC);
 
-/// Table 1's rows and the two baselines, in the order of Figure 5.
+/// Table 1's rows and the two baselines, in the order of Figure 5. Under what shares no time stands the host's CFQ
+/// (section 4.4). Below slots it is the elevator that sorts a batch: one process's queue, with nothing to take turns with.
 pub const VARIANTS: [(&str, System); 8] = [
-    ("HDD", System::new(Store::Hdd, Sharing::Fifo)),
-    ("SSD", System::new(Store::Ssd, Sharing::Fifo)),
+    ("HDD", System::new(Store::Hdd, Sharing::Cfq)),
+    ("SSD", System::new(Store::Ssd, Sharing::Cfq)),
     ("HDD+NWC", System::new(Store::Hdd, NWC)),
     ("SSD+NWC", System::new(Store::Ssd, NWC)),
-    ("Hybrid/Shared", System::new(Store::Shared { hit_percent: HIT }, Sharing::Fifo)),
+    ("Hybrid/Shared", System::new(Store::Shared { hit_percent: HIT }, Sharing::Cfq)),
     ("Hybrid/Shared+NWC", System::new(Store::Shared { hit_percent: HIT }, NWC)),
-    ("Hybrid/Partitioned", System::new(Store::Partitioned { hit_percent: HIT }, Sharing::Fifo)),
+    ("Hybrid/Partitioned", System::new(Store::Partitioned { hit_percent: HIT }, Sharing::Cfq)),
     ("VirtualFence", FENCE),
 ];
 
@@ -282,28 +312,39 @@ impl Figure {
     }
 
     fn bars_of(self, workload: Personality) -> Vec<Bar> {
-        let bar =
-            |label: &str, x: Option<f64>, case: Case| Bar { figure: self, label: label.into(), x, case };
+        let bar = |label: &str, x: Option<f64>, case: Case| Bar {
+            figure: self,
+            label: label.into(),
+            x,
+            case,
+            hdd: None,
+        };
         let mixed = |label: &str, system: System| bar(label, None, Case::heterogeneous(system, workload));
         let hit = |hit_percent: f64| {
             mixed(&format!("{hit_percent} % hits"), System::new(Store::Partitioned { hit_percent }, NWC))
         };
         match self {
             Self::One => {
-                let fair = |store| System::new(store, Sharing::Fair);
-                let peers =
-                    [("HDD, fair queueing", fair(Store::Hdd)), ("SSD, fair queueing", fair(Store::Ssd))];
+                let fifo = |store| System::new(store, Sharing::Fifo);
+                let peers = [("HDD, FIFO", fifo(Store::Hdd)), ("SSD, FIFO", fifo(Store::Ssd))];
                 VARIANTS[..2].iter().chain(&peers).map(|(label, system)| mixed(label, *system)).collect()
             }
-            Self::FourA => vec![mixed("VirtualFence", FENCE)],
+            Self::FourA => vec![Bar {
+                hdd: Some(Case::heterogeneous(VARIANTS[0].1, workload)),
+                ..mixed("VirtualFence", FENCE)
+            }],
             Self::FourB if workload == Personality::Fileserver => [50.0, 75.0, 100.0].map(hit).into(),
             Self::Five if workload == Personality::Mailserver => {
                 VARIANTS.iter().map(|(label, system)| mixed(label, *system)).collect()
             }
             Self::FourB | Self::Five => Vec::new(),
-            Self::Six => [VARIANTS[0], VARIANTS[1], VARIANTS[7]]
-                .map(|(label, system)| bar(label, None, Case::low(system, workload, 4)))
-                .into(),
+            Self::Six => {
+                let low = |system: System| Case::low(system, workload, 4);
+                let mut bars = [VARIANTS[0], VARIANTS[1], VARIANTS[7]]
+                    .map(|(label, system)| bar(label, None, low(system)));
+                bars[2].hdd = Some(low(VARIANTS[0].1));
+                bars.into()
+            }
             Self::Seven => SLOTS
                 .map(|slots| bar("VirtualFence", Some(slots as f64), Case::low(FENCE, workload, slots)))
                 .into(),
@@ -329,15 +370,15 @@ impl Figure {
             metrics.iter().map(|metric| (machine, *metric)).collect()
         };
         match self {
-            Self::FourA | Self::FourB => {
+            Self::One | Self::FourA | Self::FourB => {
                 [of(Machine::Low, &Metric::ALL), of(Machine::Worst, &Metric::DEVIATIONS)].concat()
             }
-            Self::One | Self::Five | Self::Eight => of(Machine::Low, &Metric::ALL),
+            Self::Five | Self::Eight => of(Machine::Low, &Metric::ALL),
             Self::Six | Self::Seven => of(Machine::All, &Metric::ALL),
             Self::Own => [
                 of(Machine::Low, &Metric::ALL),
                 of(Machine::Worst, &Metric::DEVIATIONS),
-                of(Machine::Each, &Metric::ALL),
+                of(Machine::All, &Metric::ALL),
             ]
             .concat(),
         }
@@ -345,28 +386,49 @@ impl Figure {
 }
 
 impl Bar {
-    /// Reads the rows off the case's result.
+    /// The machines and metrics that are read off its case.
+    pub(super) fn reads(&self) -> Vec<(Machine, Metric)> {
+        let machine = if self.figure == Figure::Six { Machine::All } else { Machine::Low };
+        let intensity = self.hdd.as_ref().map(|_| (machine, Metric::Intensity));
+        self.figure.reads().into_iter().chain(intensity).collect()
+    }
+
+    /// Reads the rows off the case's result; `hdd` is that of [`hdd`](Self::hdd).
     #[must_use]
-    pub fn rows(&self, result: &CaseResult, published: &[Published]) -> Vec<Row> {
-        let row = |(machine, metric): (Machine, Metric)| {
-            let same = |one: &&Published| {
-                one.figure == self.figure
-                    && one.workload == self.case.workload
-                    && one.system == self.label
-                    && one.machine == machine
-                    && one.metric == metric
-            };
-            Some(Row {
-                figure: self.figure,
-                workload: self.case.workload,
-                system: self.label.clone(),
-                x: self.x,
-                machine,
-                metric,
-                measured: metric.read(machine, &result.vms)?,
-                published: published.iter().find(same).cloned(),
-            })
+    pub fn rows(&self, result: &CaseResult, hdd: Option<&CaseResult>, published: &[Published]) -> Vec<Row> {
+        let read = |(machine, metric)| self.row(machine, metric, result, hdd, published);
+        self.reads().into_iter().filter_map(read).collect()
+    }
+
+    fn row(
+        &self,
+        machine: Machine,
+        metric: Metric,
+        result: &CaseResult,
+        hdd: Option<&CaseResult>,
+        published: &[Published],
+    ) -> Option<Row> {
+        let same = |one: &&Published| {
+            one.figure == self.figure
+                && one.workload == self.case.workload
+                && one.system == self.label
+                && one.machine == machine
+                && one.metric == metric
         };
-        self.figure.reads().into_iter().filter_map(row).collect()
+        let experiments = metric.read(machine, result, hdd)?;
+        let OverExperiments { estimate: measured, range } =
+            over_experiments(experiments.iter().copied(), result.seed)?;
+        Some(Row {
+            figure: self.figure,
+            workload: self.case.workload,
+            system: self.label.clone(),
+            x: self.x,
+            machine,
+            metric,
+            measured,
+            range,
+            experiments,
+            published: published.iter().find(same).cloned(),
+        })
     }
 }

@@ -1,9 +1,56 @@
 //! What the paper says of its figures' shapes, held against what was measured.
+//!
+//! A sentence is judged by intervals, not by means. Experiments of one number have the same seed on every system, so
+//! that the difference of two systems is taken experiment by experiment; a sentence is held where the 95 % interval of
+//! the mean difference lies on its side, refuted where it lies on the other, and else undecided.
 
 use serde::Serialize;
+use virtbench_model::mean_interval;
 
 use super::figures::{Figure, Machine, Metric, PACED, Row};
 use crate::client::Personality;
+
+/// What measurement says of a sentence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval lies on its side.
+    Held,
+    /// The interval lies on the other side.
+    NotHeld,
+    /// The interval lies on both, or there is none.
+    Undecided,
+}
+
+impl Verdict {
+    /// Its name in tables.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::NotHeld => "not held",
+            Self::Undecided => "undecided",
+        }
+    }
+
+    /// Whether values are above zero, by the interval of their mean.
+    fn positive(values: &[f64]) -> Self {
+        match mean_interval(values, 0).and_then(|estimate| estimate.span()) {
+            Some(span) if span.low > 0.0 => Self::Held,
+            Some(span) if span.high <= 0.0 => Self::NotHeld,
+            _ => Self::Undecided,
+        }
+    }
+
+    /// Of several that all have to hold.
+    fn all(verdicts: impl IntoIterator<Item = Self>) -> Self {
+        verdicts.into_iter().fold(Self::Held, |all, one| match (all, one) {
+            (Self::NotHeld, _) | (_, Self::NotHeld) => Self::NotHeld,
+            (Self::Held, Self::Held) => Self::Held,
+            _ => Self::Undecided,
+        })
+    }
+}
 
 /// A sentence of the paper about a figure's shape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,7 +62,7 @@ pub struct Finding {
     /// What the paper says.
     pub claim: String,
     /// Whether it is so here.
-    pub held: bool,
+    pub verdict: Verdict,
     /// The numbers.
     pub measured: String,
 }
@@ -53,45 +100,79 @@ pub fn findings(rows: &[Row]) -> Vec<Finding> {
     found
 }
 
-fn mean(rows: &[&Row], label: &str, metric: Metric) -> Option<f64> {
-    rows.iter().find(|row| row.system == label && row.metric == metric).map(|row| row.measured.mean)
+fn row<'a>(rows: &[&'a Row], label: &str, machine: Machine, metric: Metric) -> Option<&'a Row> {
+    rows.iter().find(|row| row.system == label && row.machine == machine && row.metric == metric).copied()
+}
+
+/// By how much the second is above the first, by experiment.
+fn above(less: &Row, more: &Row) -> Vec<f64> {
+    less.experiments.iter().zip(&more.experiments).map(|(less, more)| more - less).collect()
 }
 
 fn order(rows: &[&Row], workload: Personality) -> Vec<Finding> {
     let pair = |(less, more): &(&str, &str)| {
-        let metric = Metric::ResponseDeviation;
-        let (low, high) = (mean(rows, less, metric)?, mean(rows, more, metric)?);
+        let of = |label: &str| row(rows, label, Machine::Low, Metric::ResponseDeviation);
+        let (low, high) = (of(less)?, of(more)?);
         Some(Finding {
             figure: Figure::Five,
             workload,
             claim: format!("{less} deviates less than {more} (response time)"),
-            held: low < high,
-            measured: format!("{low:.1} % and {high:.1} %"),
+            verdict: Verdict::positive(&above(low, high)),
+            measured: format!("{:.1} % and {:.1} %", low.measured.mean, high.measured.mean),
         })
     };
     ORDER.iter().filter_map(pair).collect()
 }
 
 fn hit_rate(rows: &[&Row], workload: Personality) -> Option<Finding> {
-    let values: Vec<f64> = ["50 % hits", "75 % hits", "100 % hits"]
-        .iter()
-        .filter_map(|label| mean(rows, label, Metric::ResponseDeviation))
-        .collect();
-    (values.len() == 3).then(|| Finding {
+    let of = |label: &str| row(rows, label, Machine::Low, Metric::ResponseDeviation);
+    let (half, most, all) = (of("50 % hits")?, of("75 % hits")?, of("100 % hits")?);
+    Some(Finding {
         figure: Figure::FourB,
         workload,
         claim: "response time deviation decreases as the hit rate increases".into(),
-        held: values.is_sorted_by(|a, b| a > b),
-        measured: format!("{:.1} %, {:.1} %, {:.1} % at 50, 75, 100 % hits", values[0], values[1], values[2]),
+        verdict: Verdict::all([(most, half), (all, most)].map(|(a, b)| Verdict::positive(&above(a, b)))),
+        measured: format!(
+            "{:.1} %, {:.1} %, {:.1} % at 50, 75, 100 % hits",
+            half.measured.mean, most.measured.mean, all.measured.mean
+        ),
     })
 }
 
-/// The points of a metric over the horizontal axis.
-fn curve(rows: &[&Row], metric: Metric) -> Vec<(f64, f64)> {
-    rows.iter()
-        .filter(|row| row.metric == metric)
-        .filter_map(|row| Some((row.x?, row.measured.mean)))
-        .collect()
+/// A metric over the horizontal axis.
+struct Curve<'a>(Vec<(f64, &'a Row)>);
+
+impl<'a> Curve<'a> {
+    fn of(rows: &[&'a Row], metric: Metric) -> Self {
+        let points = rows.iter().filter(|row| row.metric == metric);
+        Self(points.filter_map(|row| Some((row.x?, *row))).collect())
+    }
+
+    fn at(&self, x: f64) -> Option<&'a Row> {
+        self.0.iter().find(|(place, _)| *place == x).map(|(_, row)| *row)
+    }
+
+    fn means(&self) -> Vec<(f64, f64)> {
+        self.0.iter().map(|(x, row)| (*x, row.measured.mean)).collect()
+    }
+
+    /// The slope of the line through each experiment's points.
+    fn slopes(&self) -> Vec<f64> {
+        let experiments = self.0.iter().map(|(_, row)| row.experiments.len()).min().unwrap_or(0);
+        let points =
+            |place: usize| self.0.iter().map(|(x, row)| (*x, row.experiments[place])).collect::<Vec<_>>();
+        (0..experiments).filter_map(|place| Some(line(&points(place))?.0)).collect()
+    }
+
+    /// By how much it falls a unit of the axis from one place to another, by experiment.
+    fn falls(&self, from: f64, to: f64) -> Option<Vec<f64>> {
+        let falls = above(self.at(to)?, self.at(from)?);
+        Some(falls.into_iter().map(|fall| fall / (to - from)).collect())
+    }
+
+    fn listed(&self) -> String {
+        self.means().iter().map(|(x, y)| format!("{y:.1} % at {x}")).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Slope, and share of the variance explained, of the least-squares line.
@@ -105,41 +186,45 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 fn slots(rows: &[&Row], workload: Personality) -> Vec<Finding> {
-    let response = curve(rows, Metric::ResponseTogetherMs);
-    let deviation = curve(rows, Metric::ResponseDeviation);
-    let linear = line(&response).map(|(slope, explained)| Finding {
+    let response = Curve::of(rows, Metric::ResponseTogetherMs);
+    let deviation = Curve::of(rows, Metric::ResponseDeviation);
+    let linear = line(&response.means()).map(|(slope, explained)| Finding {
         figure: Figure::Seven,
         workload,
         claim: "response time worsens linearly with the number of slots".into(),
-        held: slope > 0.0 && explained >= LINEAR,
+        verdict: Verdict::all([
+            Verdict::positive(&response.slopes()),
+            if explained >= LINEAR { Verdict::Held } else { Verdict::NotHeld },
+        ]),
         measured: format!("{slope:.1} ms a slot; a straight line explains {:.1} %", explained * 100.0),
     });
-    let falling = line(&deviation).map(|(slope, _)| Finding {
+    let falling = line(&deviation.means()).map(|(slope, _)| Finding {
         figure: Figure::Seven,
         workload,
         claim: "response time deviation decreases slowly with the number of slots".into(),
-        held: slope < 0.0,
-        measured: format!("{slope:.2} percentage points a slot: {}", listed(&deviation)),
+        verdict: Verdict::positive(&deviation.slopes().iter().map(|slope| -slope).collect::<Vec<_>>()),
+        measured: format!("{slope:.2} percentage points a slot: {}", deviation.listed()),
     });
     linear.into_iter().chain(falling).collect()
 }
 
-fn listed(points: &[(f64, f64)]) -> String {
-    points.iter().map(|(x, y)| format!("{y:.1} % at {x}")).collect::<Vec<_>>().join(", ")
-}
-
+/// The curve falls from 10 to 20 ms, and a millisecond there brings more than in any part above.
 fn knee(rows: &[&Row], workload: Personality) -> Option<Finding> {
-    let deviation = curve(rows, Metric::ResponseDeviation);
-    let at = |ms: f64| deviation.iter().find(|(x, _)| *x == ms).map(|(_, y)| *y);
-    let (ten, twenty, forty) = (at(10.0)?, at(20.0)?, at(40.0)?);
+    let deviation = Curve::of(rows, Metric::ResponseDeviation);
+    let below = deviation.falls(10.0, 20.0)?;
+    let steeper_than = |from: f64, to: f64| {
+        let part = deviation.falls(from, to)?;
+        Some(Verdict::positive(&below.iter().zip(part).map(|(below, part)| below - part).collect::<Vec<_>>()))
+    };
+    let verdict =
+        Verdict::all([Verdict::positive(&below), steeper_than(20.0, 30.0)?, steeper_than(30.0, 40.0)?]);
     Some(Finding {
         figure: Figure::Eight,
         workload,
         claim: "10 to 20 ms reduces deviation much, 20 to 40 ms much more slowly: the knee is at 20 ms"
             .into(),
-        // A millisecond more saves more below 20 ms than above.
-        held: ten > twenty && (ten - twenty) / 10.0 > (twenty - forty) / 20.0,
-        measured: listed(&deviation),
+        verdict,
+        measured: deviation.listed(),
     })
 }
 
@@ -148,30 +233,43 @@ const LOWER: f64 = 0.25;
 
 /// Our own aim, not the paper's.
 fn own(rows: &[&Row], workload: Personality) -> Vec<Finding> {
-    let value = |label: &str, machine: Machine, metric: Metric| {
-        let row = |row: &&&Row| row.system == label && row.machine == machine && row.metric == metric;
-        rows.iter().find(row).map(|row| row.measured.mean)
-    };
     let machine = |machine: Machine| {
-        let pair = |metric| Some((value("VirtualFence", machine, metric)?, value(PACED, machine, metric)?));
+        let pair =
+            |metric| Some((row(rows, "VirtualFence", machine, metric)?, row(rows, PACED, machine, metric)?));
         let (fence_ms, own_ms) = pair(Metric::ResponseTogetherMs)?;
-        let (fence, own) = pair(Metric::ResponseDeviation)?;
-        let (fence_throughput, own_throughput) = pair(Metric::ThroughputDeviation)?;
-        let lower = 1.0 - own_ms / fence_ms;
+        let response = pair(Metric::ResponseDeviation)?;
+        let throughput = pair(Metric::ThroughputDeviation)?;
+        let lower: Vec<f64> = fence_ms
+            .experiments
+            .iter()
+            .zip(&own_ms.experiments)
+            .map(|(fence, own)| fence * (1.0 - LOWER) - own)
+            .collect();
+        let less = |(fence, own): (&Row, &Row)| Verdict::positive(&above(own, fence));
         Some(Finding {
             figure: Figure::Own,
             workload,
             claim: format!(
-                "our aim, {}: response time lower by 25 % or more, at no more deviation than VirtualFence's",
+                "our aim, {}: response time lower by 25 % or more, at less deviation than VirtualFence's",
                 machine.name()
             ),
-            held: lower >= LOWER && own <= fence && own_throughput <= fence_throughput,
+            verdict: Verdict::all([Verdict::positive(&lower), less(response), less(throughput)]),
             measured: format!(
-                "{fence_ms:.1} ms to {own_ms:.1} ms, {:.0} % lower; response time deviation {fence:.1} % to {own:.1} %, \
-                 throughput {fence_throughput:.1} % to {own_throughput:.1} %",
-                lower * 100.0
+                "{:.1} ms to {:.1} ms, {:.0} % lower; response time deviation {:.1} % to {:.1} %, throughput \
+                 {:.1} % to {:.1} %",
+                fence_ms.measured.mean,
+                own_ms.measured.mean,
+                (1.0 - own_ms.measured.mean / fence_ms.measured.mean) * 100.0,
+                response.0.measured.mean,
+                response.1.measured.mean,
+                throughput.0.measured.mean,
+                throughput.1.measured.mean,
             ),
         })
     };
-    [Machine::Low, Machine::Each].into_iter().filter_map(machine).collect()
+    [Machine::Low, Machine::All].into_iter().filter_map(machine).collect()
 }
+
+#[cfg(test)]
+#[path = "findings_tests.rs"]
+mod tests;

@@ -64,9 +64,8 @@ impl GuardResult {
     /// The predictable machine whose response time moves most.
     #[must_use]
     pub fn worst(&self) -> Option<&VmResult> {
-        self.vms
-            .iter()
-            .max_by(|a, b| a.figures.response_deviation.mean.total_cmp(&b.figures.response_deviation.mean))
+        let most = |vm: &VmResult| vm.figures.response_deviation.estimate.mean;
+        self.vms.iter().max_by(|a, b| most(a).total_cmp(&most(b)))
     }
 }
 

@@ -16,9 +16,9 @@ mod replay;
 mod settings;
 mod system;
 
-pub use case::{Case, CaseError, CaseResult, Compared, VmResult, deviation_percent};
+pub use case::{Case, CaseError, CaseResult, Compared, Sample, VmResult};
 pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row, VARIANTS};
-pub use findings::{Finding, findings};
+pub use findings::{Finding, Verdict, findings};
 pub use guard::{Guard, GuardResult};
 pub use load::{Load, Saturated, Site};
 pub use pace::{Bench, Paced};
@@ -27,6 +27,7 @@ pub use published::{Published, published};
 pub use replay::{ReplayError, Replayed, Replays};
 pub use settings::{Saturating, Settings, SettingsError};
 pub use system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
+pub use virtbench_model::deviation_percent;
 
 #[cfg(test)]
 #[path = "beyond_tests.rs"]

@@ -196,7 +196,7 @@ impl Plan {
         Ok(Trial {
             plan: *self,
             cache_bytes: u64::from(bench.cache_blocks) * 4096,
-            deviation: most(&|vm| vm.figures.response_deviation).ok_or_else(nothing)?,
+            deviation: most(&|vm| vm.figures.response_deviation.estimate).ok_or_else(nothing)?,
             response_ms: most(&|vm| vm.figures.response_ms[1]).ok_or_else(nothing)?,
             reached: reached.min_by(|a, b| a.mean.total_cmp(&b.mean)).ok_or_else(nothing)?,
         })

@@ -22,15 +22,13 @@ pub struct Published {
     pub machine: Machine,
     /// Of which metric.
     pub metric: Metric,
-    /// The value, where the text has one rather than a bound.
+    /// The value, where the text has one rather than a bound or a range.
     #[serde(default)]
     pub published: Option<f64>,
-    /// Lower end of the band.
-    #[serde(default)]
-    pub at_least: Option<f64>,
+    /// Lower end of the band; of a deviation that is at most so much, zero.
+    pub at_least: f64,
     /// Upper end of the band.
-    #[serde(default)]
-    pub at_most: Option<f64>,
+    pub at_most: f64,
     /// What the paper says, and where.
     pub quote: String,
 }
@@ -39,20 +37,16 @@ impl Published {
     /// By how much a value lies outside the band: below zero under it, above zero over it.
     #[must_use]
     pub fn outside(&self, value: f64) -> f64 {
-        let under = self.at_least.map_or(0.0, |least| (value - least).min(0.0));
-        let over = self.at_most.map_or(0.0, |most| (value - most).max(0.0));
-        under + over
+        (value - self.at_least).min(0.0) + (value - self.at_most).max(0.0)
     }
 
     /// The value or the band in a few characters.
     #[must_use]
     pub fn brief(&self) -> String {
-        match (self.published, self.at_least, self.at_most) {
-            (Some(value), _, _) => format!("{value}"),
-            (None, Some(least), Some(most)) => format!("{least} to {most}"),
-            (None, Some(least), None) => format!(">= {least}"),
-            (None, None, Some(most)) => format!("<= {most}"),
-            (None, None, None) => String::new(),
+        match self.published {
+            Some(value) => format!("{value}"),
+            None if self.at_least <= 0.0 => format!("<= {}", self.at_most),
+            None => format!("{} to {}", self.at_least, self.at_most),
         }
     }
 }
@@ -70,17 +64,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_data_can_be_read_and_every_band_has_an_end() {
+    fn every_band_has_two_ends_and_its_value_between_them() {
         let all = published().unwrap();
-        assert!(all.len() > 10);
+        assert!(all.len() > 40);
         for one in &all {
-            assert!(one.at_least.is_some() || one.at_most.is_some(), "{one:?}");
-            if let (Some(least), Some(most)) = (one.at_least, one.at_most) {
-                assert!(least < most, "{one:?}");
-            }
+            assert!(0.0 <= one.at_least && one.at_least < one.at_most && one.at_most.is_finite(), "{one:?}");
             if let Some(value) = one.published {
-                assert!(one.outside(value).abs() < 1e-12, "{one:?}");
+                assert!(one.at_least >= value * 0.5 && one.at_most <= value * 1.5, "{one:?}");
+                assert!(one.at_least < value && value < one.at_most, "{one:?}");
             }
+            assert!(one.outside(one.at_least - 1.0) < 0.0 && one.outside(one.at_most + 1.0) > 0.0);
+        }
+        let factors = all.iter().filter(|one| one.metric == Metric::Intensity);
+        assert_eq!(factors.filter_map(|one| one.published).collect::<Vec<_>>(), [3.3, 2.7]);
+    }
+
+    /// A value that no case yields would be neither held nor missed.
+    #[test]
+    fn each_is_read_off_a_case() {
+        for one in published().unwrap() {
+            let bars = one.figure.bars(&[one.workload]);
+            let bar = bars.iter().find(|bar| bar.label == one.system).unwrap_or_else(|| panic!("{one:?}"));
+            assert!(bar.reads().contains(&(one.machine, one.metric)), "{one:?}");
         }
     }
 }

@@ -29,9 +29,10 @@ fn a_light_trace_is_disturbed_by_a_heavy_one_without_a_fence_and_hardly_by_virtu
     let without = of(System::new(Store::Hdd, Sharing::Fifo));
     let behind = of(System::new(Store::Hdd, Sharing::Paced(Pacing::CHOSEN)));
     assert_eq!((without[0].requests, without[1].requests), (40, 900));
-    assert!(without[0].figures.response_deviation.mean > 25.0, "{:?}", without[0]);
+    assert!(without[0].figures.response_deviation.estimate.mean > 25.0, "{:?}", without[0]);
     assert!(
-        behind[0].figures.response_deviation.mean < without[0].figures.response_deviation.mean / 2.0,
+        behind[0].figures.response_deviation.estimate.mean
+            < without[0].figures.response_deviation.estimate.mean / 2.0,
         "{:?}",
         behind[0]
     );

@@ -1,4 +1,4 @@
-//! Reads and writes, block by block. An operation that changes what a key means holds the lock of the key's block.
+//! Operations on blocks, and writes. An operation that changes what a key means holds the lock of the key's block.
 
 use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
@@ -8,7 +8,7 @@ use crate::types::{BufferId, Data, DeviceOp, Effect, IoError, Op, Request, Time}
 
 /// What an operation does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+pub(super) enum Step {
     /// Reads a cached block for a guest.
     Hit,
     /// Reads uncached blocks for a guest; `next` leads to the fills.
@@ -29,47 +29,48 @@ enum Step {
 /// One operation on one block, or the read of a run of missed blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockOp {
-    step: Step,
-    request: u32,
-    write: bool,
-    key: u64,
-    buffer: BufferId,
+    pub(super) step: Step,
+    pub(super) request: u32,
+    pub(super) write: bool,
+    pub(super) key: u64,
+    pub(super) buffer: BufferId,
     /// Where in the guest's buffer.
-    at_bytes: u32,
+    pub(super) at_bytes: u32,
     /// Where in the block, and how much.
-    within: u32,
-    len_bytes: u32,
+    pub(super) within: u32,
+    pub(super) len_bytes: u32,
     /// The block it fills or reads, the one it takes the place of, scratch.
-    block: u32,
-    old: u32,
-    scratch: u32,
-    /// The next fill of a run; blocks of the run.
-    next: u32,
-    run: u32,
+    pub(super) block: u32,
+    pub(super) old: u32,
+    pub(super) scratch: u32,
+    /// The next fill of a run, and the last; blocks of the run.
+    pub(super) next: u32,
+    pub(super) last: u32,
+    pub(super) run: u32,
 }
 
 impl BlockOp {
-    const fn guest(&self) -> Data {
+    pub(super) const fn guest(&self) -> Data {
         Data::Guest { buffer: self.buffer, at_bytes: self.at_bytes }
     }
 
-    const fn scratch(&self) -> Data {
+    pub(super) const fn scratch(&self) -> Data {
         Data::Scratch { block: self.scratch, at_bytes: 0 }
     }
 
-    const fn part(&self) -> Part {
+    pub(super) const fn part(&self) -> Part {
         Part { within: self.within, len_bytes: self.len_bytes }
     }
 
-    const fn is_whole(&self) -> bool {
+    pub(super) const fn is_whole(&self) -> bool {
         self.len_bytes as u64 == BLOCK_BYTES
     }
 }
 
-const WHOLE: u32 = Part::WHOLE.len_bytes;
+pub(super) const WHOLE: u32 = Part::WHOLE.len_bytes;
 
 impl Partition {
-    fn owner(&self, op: u32) -> Owner {
+    pub(super) fn owner(&self, op: u32) -> Owner {
         Owner::Block { partition: self.id, op }
     }
 
@@ -95,6 +96,7 @@ impl Partition {
                 old: NONE,
                 scratch: NONE,
                 next: NONE,
+                last: NONE,
                 run: 1,
             };
             at = until;
@@ -120,51 +122,6 @@ impl Partition {
         if op.write { self.start_write(now, op, ports) } else { self.start_read(now, op, ports) }
     }
 
-    fn start_read(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
-        let Some(block) = self.table.find(op.key) else {
-            let mut run = BlockOp { run: 0, len_bytes: 0, ..op };
-            self.extend_run(&mut run, &op);
-            return self.finish_run(now, Some(run), ports);
-        };
-        if self.table.state(block) == State::Loading {
-            return self.wait_for(block, op);
-        }
-        self.commit.hits += 1;
-        if !self.table.has(block, table::WRITING) {
-            self.table.touch(block);
-        }
-        self.table.pin(block);
-        let id = self.ops.insert(BlockOp { step: Step::Hit, block, ..op });
-        let disk = table::disk_of(op.key);
-        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, block, op.part(), op.guest());
-        ports.enqueue(now, io);
-    }
-
-    /// Adds a missed block to a run, and a fill of it if there is room.
-    fn extend_run(&mut self, run: &mut BlockOp, op: &BlockOp) {
-        self.commit.misses += 1;
-        run.run += 1;
-        run.len_bytes += op.len_bytes;
-        let room = self.table.free.len() > self.reserved + self.low_watermark;
-        if !op.is_whole() || !room || self.broken.is_some() {
-            return;
-        }
-        if let Some(block) = self.table.take_free() {
-            self.table.insert(op.key, block);
-            self.table.set(block, LOCKED);
-            run.next =
-                self.ops.insert(BlockOp { step: Step::Fill, request: NONE, block, next: run.next, ..*op });
-        }
-    }
-
-    fn finish_run(&mut self, now: Time, run: Option<BlockOp>, ports: &mut Ports) {
-        if let Some(op) = run {
-            let id = self.ops.insert(op);
-            let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.part(), op.guest());
-            ports.enqueue(now, io);
-        }
-    }
-
     fn start_write(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
         let found = self.table.find(op.key);
         if let Some(block) = found
@@ -188,7 +145,7 @@ impl Partition {
         let id = self.ops.insert(BlockOp { step, block, old: found.unwrap_or(NONE), ..op });
         if op.is_whole() {
             let disk = table::disk_of(op.key);
-            let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, block, Part::WHOLE, op.guest());
+            let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, block, op.guest());
             ports.enqueue(now, io);
         } else if self.scratch_free.is_empty() {
             self.scratch_waiters.push_back(id);
@@ -208,7 +165,7 @@ impl Partition {
         }
         self.table.pin(op.old);
         let disk = table::disk_of(op.key);
-        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, op.old, Part::WHOLE, op.scratch());
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Read, op.old, op.scratch());
         ports.enqueue(now, io);
     }
 
@@ -218,7 +175,7 @@ impl Partition {
         ports.enqueue(now, io);
     }
 
-    fn wait_for(&mut self, block: u32, op: BlockOp) {
+    pub(super) fn wait_for(&mut self, block: u32, op: BlockOp) {
         self.table.set(block, WAITED);
         let id = self.ops.insert(op);
         self.key_waiters.push_back((block, id));
@@ -272,17 +229,11 @@ impl Partition {
             old: NONE,
             scratch,
             next: NONE,
+            last: NONE,
             run: 1,
         };
         let id = self.ops.insert(op);
-        let io = self.fast_io(
-            self.owner(id),
-            table::disk_of(key),
-            DeviceOp::Read,
-            block,
-            Part::WHOLE,
-            op.scratch(),
-        );
+        let io = self.fast_io(self.owner(id), table::disk_of(key), DeviceOp::Read, block, op.scratch());
         ports.enqueue(now, io);
     }
 
@@ -299,10 +250,7 @@ impl Partition {
         match op.step {
             Step::Hit => self.on_hit(now, op, result, crc, ports),
             Step::Miss => self.on_miss(now, op, result, ports),
-            Step::Fill => {
-                self.on_fill(now, op, result, crc, ports);
-                self.give_scratch(now, op.scratch, ports);
-            }
+            Step::Fill => self.on_fill(now, op, result, crc, ports),
             Step::Load => self.on_load(now, op, result, crc, ports),
             Step::LoadSlow => self.on_loaded(now, op, result, ports),
             Step::Store => self.on_store(now, op, result, crc, ports),
@@ -324,72 +272,8 @@ impl Partition {
         }
     }
 
-    fn check(&self, block: u32, crc: u32) -> Result<(), IoError> {
+    pub(super) fn check(&self, block: u32, crc: u32) -> Result<(), IoError> {
         if self.table.crc(block) == crc { Ok(()) } else { Err(IoError::Corrupt) }
-    }
-
-    fn on_hit(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
-        let result = if op.is_whole() { result.and(self.check(op.block, crc)) } else { result };
-        let state = self.table.state(op.block);
-        self.unpin(op.block);
-        match state {
-            State::Dirty => ports.part_done(op.request, result),
-            _ if result.is_ok() => ports.part_done(op.request, result),
-            // The slow device has the same: read it from there.
-            State::Clean => {
-                let run = BlockOp { step: Step::Miss, block: NONE, next: NONE, run: 1, ..op };
-                self.finish_run(now, Some(run), ports);
-            }
-            // It has been evicted or overwritten since.
-            _ => self.start_read(now, BlockOp { step: Step::Miss, block: NONE, ..op }, ports),
-        }
-    }
-
-    fn on_miss(&mut self, now: Time, run: BlockOp, result: Result<(), IoError>, ports: &mut Ports) {
-        let mut next = run.next;
-        while let Some(fill) = self.ops.get(next).copied() {
-            let id = next;
-            next = fill.next;
-            let scratch = if result.is_ok() { self.scratch_free.pop() } else { None };
-            let Some(scratch) = scratch else {
-                self.ops.remove(id);
-                self.cancel_fill(now, fill.block, ports);
-                continue;
-            };
-            let fill = BlockOp { scratch, next: NONE, ..fill };
-            if let Some(place) = self.ops.get_mut(id) {
-                *place = fill;
-            }
-            ports.effects.push_back(Effect::Copy {
-                from: fill.guest(),
-                to: fill.scratch(),
-                len_bytes: WHOLE,
-            });
-            let disk = table::disk_of(fill.key);
-            let io =
-                self.fast_io(self.owner(id), disk, DeviceOp::Write, fill.block, Part::WHOLE, fill.scratch());
-            ports.enqueue(now, io);
-        }
-        ports.parts_done(run.request, run.run, result);
-    }
-
-    fn cancel_fill(&mut self, now: Time, block: u32, ports: &mut Ports) {
-        self.table.unindex(block);
-        let waited = self.table.has(block, WAITED);
-        self.free(block);
-        if waited {
-            self.table.set(block, WAITED);
-            self.unlock(now, block, ports);
-        }
-    }
-
-    fn on_fill(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
-        if result.is_err() {
-            return self.cancel_fill(now, op.block, ports);
-        }
-        self.settle(op.key, op.block, State::Clean, crc);
-        self.table.insert_used(op.block);
-        self.unlock(now, op.block, ports);
     }
 
     fn on_load(&mut self, now: Time, op: BlockOp, result: Result<(), IoError>, crc: u32, ports: &mut Ports) {
@@ -410,7 +294,7 @@ impl Partition {
         ports.effects.push_back(Effect::Copy { from: op.guest(), to, len_bytes: op.len_bytes });
         let id = self.ops.insert(BlockOp { step: Step::Store, ..op });
         let disk = table::disk_of(op.key);
-        let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, Part::WHOLE, op.scratch());
+        let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, op.scratch());
         ports.enqueue(now, io);
     }
 
@@ -455,7 +339,7 @@ impl Partition {
     }
 
     /// The block's data has arrived: it has a version, and its entry goes with the next commit.
-    fn settle(&mut self, key: u64, block: u32, state: State, crc: u32) {
+    pub(super) fn settle(&mut self, key: u64, block: u32, state: State, crc: u32) {
         self.table.set_crc(block, self.next_generation, crc);
         self.next_generation += 1;
         self.table.set_state(block, state);

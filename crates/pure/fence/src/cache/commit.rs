@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::metadata::{ENTRY_BYTES, Entry, Kind, LogHeader, NEW_PER_LOG_BLOCK, chunks};
 use super::table::{ON_LOG, PENDING, State};
-use super::{BLOCK_BYTES, Partition};
+use super::{BLOCK_BYTES, Partition, Write};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 
@@ -12,6 +12,8 @@ use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 const LOG_BLOCKS_AN_IO: u32 = 64;
 
 const LOG_BLOCK_BYTES: usize = 4096;
+
+const ENTRIES_PER_SECTOR: usize = 512 / ENTRY_BYTES;
 
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,6 +90,23 @@ impl Commit {
 }
 
 impl Partition {
+    /// Whether a commit is stable.
+    pub(super) const fn has_log(&self) -> bool {
+        self.commit.stable > 0
+    }
+
+    /// Begins the log of a partition that has none with a commit of nothing, so that an empty log is always one that was
+    /// emptied.
+    pub(super) fn begin_log(&mut self) -> Option<Write> {
+        if self.commit.number > 0 || self.table.free.len() < self.table.len() {
+            return None;
+        }
+        let mut bytes = vec![0; LOG_BLOCK_BYTES];
+        LogHeader { commit: 1, after: 0, index: 0, count: 1 }.seal(self.identity, &mut bytes);
+        self.commit.resume(1, 1, 1);
+        Some(Write { offset_bytes: self.layout.log_offset_bytes, bytes })
+    }
+
     /// A guest's flush: answered when what was completed before it is stable.
     pub(super) fn flush(&mut self, request: u32, ports: &mut Ports) {
         match self.broken {
@@ -214,8 +233,17 @@ impl Partition {
                 self.write_entry(block, self.live_kind(block));
             }
         }
+        self.keep_company();
         let whole = self.commit.bytes.len().next_multiple_of(LOG_BLOCK_BYTES);
         self.commit.bytes.resize(whole, 0);
+    }
+
+    /// An entry alone in its sector is there twice: a start knows one that was damaged by what else the sector has.
+    fn keep_company(&mut self) {
+        let entries = self.commit.bytes.len() / ENTRY_BYTES;
+        if entries % ENTRIES_PER_SECTOR == 1 {
+            self.commit.bytes.extend_from_within((entries - 1) * ENTRY_BYTES..);
+        }
     }
 
     fn seal(&mut self) {

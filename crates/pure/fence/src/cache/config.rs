@@ -16,7 +16,8 @@ pub struct CacheConfig {
     pub free_target: u32,
     /// With so few free, incoming requests of the partition are halted.
     pub low_watermark: u32,
-    /// Blocks of driver's memory a partition may use at once, for fills, partial writes and write-backs.
+    /// Blocks of driver's memory a partition may use at once: at most half of them for fills, a quarter for write-backs, and
+    /// any for partial writes.
     pub scratch_blocks: u32,
 }
 

@@ -28,14 +28,8 @@ impl Partition {
         while self.table.free.len() + self.retiring < self.free_target {
             let Some(block) = self.victim(ports) else { return };
             if self.table.state(block) == State::Clean {
-                self.table.remove_used(block);
-                self.table.unindex(block);
-                if self.table.has(block, ON_LOG) {
-                    self.retire(block);
-                } else {
-                    self.free(block);
-                }
-            } else if self.write_back.under_way <= self.scratch_blocks / 2 && !self.scratch_free.is_empty() {
+                self.give_up_clean(block);
+            } else if self.write_back.under_way <= self.scratch_blocks / 4 && !self.scratch_free.is_empty() {
                 self.retiring += 1;
                 self.write_back.under_way += 1;
                 self.table.set(block, LOCKED | WRITING);
@@ -63,6 +57,17 @@ impl Partition {
             at = self.table.more_used_than(block);
         }
         None
+    }
+
+    /// A clean block that nobody changes leaves the cache.
+    pub(super) fn give_up_clean(&mut self, block: u32) {
+        self.table.remove_used(block);
+        self.table.unindex(block);
+        if self.table.has(block, ON_LOG) {
+            self.retire(block);
+        } else {
+            self.free(block);
+        }
     }
 
     /// Off all lists and out of the index; free after its tombstone.

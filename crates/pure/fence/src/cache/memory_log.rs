@@ -16,8 +16,12 @@
 //! 3            number of the superblock that it goes with, or of the one that is about to be written
 //! 4, 5         epoch: what lies in here is believed while it is the same, which a power failure ends
 //! 6            partitions
+//! 7            sum of 1, 2, 4, 5 and 6
 //! 8 ...        for each partition two halves: number of the commit, entries, 0, 0, then 4 words an entry
 //! ```
+//!
+//! The number of the superblock and that of the entries have their sum in the upper half of their word, so that both change
+//! at once; that of the entries includes the commit's number. No entries are a word of 0.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,11 +30,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::metadata::{ENTRY_BYTES, Entry, Identity, Superblock, u64_at};
 use super::recovery::{RecoveryError, newest};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"vbfmem01");
+const MAGIC: u64 = u64::from_le_bytes(*b"vbfmem02");
 const UUID: usize = 1;
 const SEQUENCE: usize = 3;
 const EPOCH: usize = 4;
 const PARTITIONS: usize = 6;
+const SUM: usize = 7;
 const HEADER: usize = 8;
 /// Words before the entries of a half: the commit's number and how many entries there are.
 const HALF_HEADER: usize = 4;
@@ -73,8 +78,8 @@ impl MemoryLog {
     /// [`RecoveryError::NoSuperblock`].
     pub fn precede(&self, superblocks: &[u8]) -> Result<(), RecoveryError> {
         let found = newest(superblocks)?;
-        if self.belongs_to(&found) {
-            self.set(SEQUENCE, found.sequence + 1);
+        if self.whose(&found) == Whose::Ours {
+            self.set(SEQUENCE, summed(found.sequence + 1, 0));
         }
         Ok(())
     }
@@ -109,37 +114,58 @@ impl MemoryLog {
         HEADER + (2 * partition + usize::from(!commit.is_multiple_of(2))) * half
     }
 
-    fn belongs_to(&self, found: &Superblock) -> bool {
+    fn whose(&self, found: &Superblock) -> Whose {
         let sequence = self.get(SEQUENCE);
-        self.get(0) == MAGIC
-            && [self.get(UUID), self.get(UUID + 1)] == halves(&found.uuid)
+        match self.get(0) {
+            0 => return Whose::Nobodys,
+            MAGIC if self.get(SUM) == self.header_sum() && is_summed(sequence, 0) => {}
+            _ => return Whose::Damaged,
+        }
+        let goes_with = |superblock: u64| sequence == summed(superblock, 0);
+        let ours = [self.get(UUID), self.get(UUID + 1)] == halves(&found.uuid)
             && [self.get(EPOCH), self.get(EPOCH + 1)] == self.epoch
             && self.get(PARTITIONS) == found.partitions.len() as u64
-            && (sequence == found.sequence || sequence == found.sequence + 1)
+            && (goes_with(found.sequence) || goes_with(found.sequence + 1));
+        if ours { Whose::Ours } else { Whose::Another }
+    }
+
+    fn header_sum(&self) -> u64 {
+        let words = [UUID, UUID + 1, EPOCH, EPOCH + 1, PARTITIONS];
+        let sum = |sum, word: usize| crc32c::crc32c_append(sum, &self.get(word).to_le_bytes());
+        u64::from(words.into_iter().fold(0, sum))
     }
 
     /// What was answered and is not in commit `stable` or an earlier one: of each key the newest version, and the highest
     /// numbers of a commit and of a version in use.
     pub(super) fn read(&self, found: &Superblock, partition: usize, stable: u64) -> Answered {
         let mut answered = Answered::default();
-        if !self.belongs_to(found) {
-            return answered;
+        match self.whose(found) {
+            Whose::Ours => {}
+            Whose::Damaged => return Answered { damaged: true, ..answered },
+            Whose::Nobodys | Whose::Another => return answered,
         }
         let (partitions, identity) = (found.partitions.len(), Identity::of(&found.uuid));
         for parity in 0..2 {
             let half = self.half(partitions, partition, parity);
-            let commit = self.get(half);
+            let (commit, count) = (self.get(half), self.get(half + COUNT));
+            if count == 0 {
+                continue;
+            }
+            answered.damaged |= !is_summed(count, commit);
             if commit <= stable {
                 continue;
             }
-            let count = usize::try_from(self.get(half + COUNT)).unwrap_or(0).min(self.capacity(partitions));
-            for place in 0..count {
+            let count = (count & LOW) as usize;
+            for place in 0..count.min(self.capacity(partitions)) {
                 let at = half + HALF_HEADER + place * ENTRY_WORDS;
                 let mut bytes = [0; ENTRY_BYTES];
                 for (word, bytes) in (at..).zip(bytes.chunks_exact_mut(8)) {
                     bytes.copy_from_slice(&self.get(word).to_le_bytes());
                 }
-                let Some(entry) = Entry::decode(identity, &bytes) else { break };
+                let Some(entry) = Entry::decode(identity, &bytes) else {
+                    answered.damaged = true;
+                    break;
+                };
                 answered.commit = answered.commit.max(commit);
                 answered.generation = answered.generation.max(entry.generation);
                 answered.entries.push(entry);
@@ -153,19 +179,22 @@ impl MemoryLog {
     /// Makes the log that of a cache whose next superblock is about to be written. What belongs to the cache stays until a
     /// commit makes it void.
     pub(super) fn begin(&self, found: &Superblock) {
-        if !self.belongs_to(found) {
+        if self.whose(found) != Whose::Ours {
             self.set(0, 0);
             let partitions = found.partitions.len();
             for partition in 0..partitions {
                 for parity in 0..2 {
-                    self.set(self.half(partitions, partition, parity), 0);
+                    let half = self.half(partitions, partition, parity);
+                    self.set(half + COUNT, 0);
+                    self.set(half, 0);
                 }
             }
             let [low, high] = halves(&found.uuid);
             let header = [low, high, 0, self.epoch[0], self.epoch[1], partitions as u64];
             header.into_iter().zip(UUID..).for_each(|(word, at)| self.set(at, word));
+            self.set(SUM, self.header_sum());
         }
-        self.set(SEQUENCE, found.sequence + 1);
+        self.set(SEQUENCE, summed(found.sequence + 1, 0));
         self.set(0, MAGIC);
     }
 
@@ -198,9 +227,38 @@ fn halves(uuid: &[u8; 16]) -> [u64; 2] {
     [u64_at(uuid, 0), u64_at(uuid, 8)]
 }
 
+/// The lower half of a word.
+const LOW: u64 = u32::MAX as u64;
+
+/// A number, of which the lower 32 bits count, with a sum of it and of what it goes with.
+fn summed(number: u64, with: u64) -> u64 {
+    let number = number & LOW;
+    let sum = crc32c::crc32c_append(crc32c::crc32c(&with.to_le_bytes()), &number.to_le_bytes());
+    number | u64::from(sum) << 32
+}
+
+fn is_summed(word: u64, with: u64) -> bool {
+    word == summed(word, with)
+}
+
+/// What lies in the memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// A log was never made, or not to its end.
+    Nobodys,
+    /// This cache's.
+    Ours,
+    /// Another cache's, or of this one before power failed or before it was served by somebody else.
+    Another,
+    /// Not as anybody has written it.
+    Damaged,
+}
+
 /// What a log has that the device has not.
 #[derive(Default)]
 pub(super) struct Answered {
+    /// Some of it is lost.
+    pub(super) damaged: bool,
     /// By key.
     pub(super) entries: Vec<Entry>,
     pub(super) commit: u64,
@@ -234,7 +292,7 @@ impl Writer {
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         self.count += 1;
-        self.log.set(half + COUNT, u64::from(self.count));
+        self.log.set(half + COUNT, summed(u64::from(self.count), commit));
     }
 
     /// Commit `stable` and those before it are on the device.

@@ -97,8 +97,13 @@ impl LogHeader {
 
     /// `None` unless the whole block is as a cache sealed it.
     pub(super) fn open(identity: Identity, block: &[u8]) -> Option<Self> {
-        let whole = identity.sum(&block[..28]) == u32_at(block, 28)
-            && crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
+        let whole = crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
+        if whole { Self::peek(identity, block) } else { None }
+    }
+
+    /// The same whatever has become of the entries behind it.
+    pub(super) fn peek(identity: Identity, block: &[u8]) -> Option<Self> {
+        let whole = identity.sum(&block[..28]) == u32_at(block, 28);
         let (commit, after) = (u64_at(block, 0), u64_at(block, 20));
         let (index, count) = (u32_at(block, 8), u32_at(block, 12));
         (whole && commit < NUMBERS && after < commit).then_some(Self { commit, after, index, count })
@@ -198,12 +203,14 @@ pub(super) struct Superblock {
     pub(super) disks: Vec<([u8; 16], u64)>,
     /// Data blocks of each partition.
     pub(super) partitions: Vec<u32>,
+    /// The log of each partition has a whole commit: a cache that is started the first time writes one.
+    pub(super) begun: bool,
 }
 
 impl Superblock {
     pub(super) fn new(sequence: u64, uuid: [u8; 16], disks: &[DiskConfig], partitions: &[u32]) -> Self {
         let disks = disks.iter().map(|disk| (disk.uuid, disk.size_bytes)).collect();
-        Self { sequence, uuid, disks, partitions: partitions.to_vec() }
+        Self { sequence, uuid, disks, partitions: partitions.to_vec(), begun: false }
     }
 
     /// The copy it belongs to.
@@ -225,6 +232,7 @@ impl Superblock {
         for blocks in &self.partitions {
             bytes.extend_from_slice(&blocks.to_le_bytes());
         }
+        bytes.extend_from_slice(&u32::from(self.begun).to_le_bytes());
         bytes.resize(SUPERBLOCK_BYTES - 4, 0);
         let crc = crc32c::crc32c(&bytes);
         bytes.extend_from_slice(&crc.to_le_bytes());
@@ -256,6 +264,7 @@ impl Superblock {
             uuid,
             disks: (0..disk_count).map(disk).collect(),
             partitions: (0..partition_count).map(|index| u32_at(body, partitions_at + index * 4)).collect(),
+            begun: u32_at(body, partitions_at + partition_count * 4) == 1,
         })
     }
 }

@@ -17,19 +17,22 @@ mod blocks;
 mod commit;
 mod config;
 mod evict;
+mod faults;
 mod inspect;
 mod lists;
 mod memory_log;
 mod metadata;
+mod reads;
 mod recovery;
 mod table;
 
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
-pub use inspect::{Fault, Inspection, LiveBlock, PartitionState, inspect};
+pub use faults::Fault;
+pub use inspect::{Inspection, LiveBlock, PartitionState, inspect};
 pub use memory_log::MemoryLog;
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
-pub use recovery::{Image, RecoveryError, Write, format, identity, layout, resized};
+pub use recovery::{Image, Origin, RecoveryError, Write, format, identity, layout, origin, resized};
 
 use std::collections::VecDeque;
 
@@ -70,6 +73,8 @@ pub(crate) struct Partition {
     ops: Slab<BlockOp>,
     scratch_free: Vec<u32>,
     scratch_blocks: u32,
+    /// Scratch that fills have: at most half of it.
+    filling: u32,
     /// Operations that wait for scratch, and for a locked block.
     scratch_waiters: VecDeque<u32>,
     key_waiters: VecDeque<(u32, u32)>,
@@ -114,6 +119,7 @@ impl Partition {
             ops: Slab::new(),
             scratch_free: (first_scratch..first_scratch + cache.scratch_blocks).rev().collect(),
             scratch_blocks: cache.scratch_blocks,
+            filling: 0,
             scratch_waiters: VecDeque::new(),
             key_waiters: VecDeque::new(),
             restart: Vec::new(),
@@ -213,19 +219,17 @@ impl Partition {
         self.memory.as_ref().is_none_or(|memory| room(memory) >= self.ops.len() + blocks as usize)
     }
 
-    fn fast_io(&self, owner: Owner, disk: u16, op: DeviceOp, block: u32, part: Part, data: Data) -> NewIo {
-        let Part { within, len_bytes } = part;
-        let offset_bytes = self.layout.data_offset_bytes + u64::from(block) * BLOCK_BYTES + u64::from(within);
-        let wants_crc = part == Part::WHOLE;
+    /// On a whole block, whose data has a checksum.
+    fn fast_io(&self, owner: Owner, disk: u16, op: DeviceOp, block: u32, data: Data) -> NewIo {
         NewIo {
             owner,
             disk: DiskId(disk),
             device: Device::Fast,
             op,
-            offset_bytes,
-            len_bytes,
+            offset_bytes: self.layout.data_offset_bytes + u64::from(block) * BLOCK_BYTES,
+            len_bytes: Part::WHOLE.len_bytes,
             data,
-            wants_crc,
+            wants_crc: true,
         }
     }
 

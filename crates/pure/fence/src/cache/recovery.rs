@@ -2,6 +2,7 @@
 
 use thiserror::Error;
 
+use super::faults::{Fault, Faults, check_log, check_superblocks};
 use super::memory_log::MemoryLog;
 use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, PartitionLayout, Superblock};
 use super::table::{self, ON_LOG, PENDING, State, Table};
@@ -32,10 +33,14 @@ pub struct Image<'a, L = Vec<u8>> {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RecoveryError {
     /// Neither superblock is whole.
-    #[error("the fast device holds no cache: format it first")]
+    #[error(
+        "the fast device holds no cache: format it first, or begin one for the disks with `virtbench fence drain`"
+    )]
     NoSuperblock,
     /// Nothing would be lost.
-    #[error("the cache was made for other disks or partitions and holds nothing unwritten: format it anew")]
+    #[error(
+        "the cache was made for other disks or partitions and holds nothing unwritten: `virtbench fence drain` makes it anew"
+    )]
     NeedsFormat,
     /// A disk has unwritten blocks in the cache and is not configured in its place.
     #[error(
@@ -68,6 +73,17 @@ pub enum RecoveryError {
         /// Of a half.
         needs: u32,
     },
+    /// An entry is lost: what it named would be given in an older version.
+    #[error(
+        "{fault}{}: see `virtbench fence inspect`; `virtbench fence drain --force` gives up what the cache alone has",
+        if *more > 0 { format!(", and {more} faults more") } else { String::new() }
+    )]
+    Damaged {
+        /// The first of what was found.
+        fault: Fault,
+        /// Faults beyond it.
+        more: u64,
+    },
     /// Less was read than the layout says.
     #[error("the image has not all of the cache's metadata: read what the layout names")]
     Truncated,
@@ -88,6 +104,27 @@ pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
 /// [`RecoveryError::NoSuperblock`].
 pub fn identity(superblocks: &[u8]) -> Result<[u8; 16], RecoveryError> {
     newest(superblocks).map(|found| found.uuid)
+}
+
+/// Which cache it is, and how often it was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Origin {
+    /// Its identity.
+    pub uuid: [u8; 16],
+    /// Number of the superblock that counts: it rises with every start.
+    pub start: u64,
+    /// The other superblock is torn or damaged: there may have been a newer one.
+    pub is_single: bool,
+}
+
+/// The same with the number of starts, by its superblocks.
+///
+/// # Errors
+/// [`RecoveryError::NoSuperblock`].
+pub fn origin(superblocks: &[u8]) -> Result<Origin, RecoveryError> {
+    let found = newest(superblocks)?;
+    let whole = superblocks.chunks_exact(4096).filter_map(Superblock::decode).count();
+    Ok(Origin { uuid: found.uuid, start: found.sequence, is_single: whole < 2 })
 }
 
 pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
@@ -122,21 +159,20 @@ pub fn resized(config: &Config, cache: &CacheConfig, superblocks: &[u8]) -> Resu
     Ok(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() })
 }
 
-/// The partitions as the image has them, and the superblock that says so.
+/// The partitions as the image has them, and what says so: of logs with nothing in them the beginning, then the superblock,
+/// each to be stable before the next.
 pub(crate) fn recover<L: AsRef<[u8]>>(
     config: &Config,
     cache: &CacheConfig,
     image: &Image<'_, L>,
-) -> Result<(Vec<Partition>, Write), RecoveryError> {
+) -> Result<(Vec<Partition>, Vec<Write>), RecoveryError> {
     let found = newest(image.superblocks)?;
     let layout = Layout::new(&found.partitions);
-    let mut logs = Vec::new();
-    for (index, partition) in layout.partitions.iter().enumerate() {
-        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?.as_ref();
-        if bytes.len() as u64 != u64::from(partition.log_blocks) * 4096 {
-            return Err(RecoveryError::Truncated);
-        }
-        logs.push(Log::read(&found, index, partition.blocks, bytes, image.memory));
+    let mut faults = Faults::default();
+    check_superblocks(image.superblocks, &mut faults);
+    let logs = read_logs(&found, &layout, image, &mut faults)?;
+    if let Some(&fault) = faults.told.first() {
+        return Err(RecoveryError::Damaged { fault, more: faults.told.len() as u64 - 1 + faults.more });
     }
     check(config, cache, &found, &logs)?;
     let cache = CacheConfig { uuid: found.uuid, ..cache.clone() };
@@ -155,8 +191,31 @@ pub(crate) fn recover<L: AsRef<[u8]>>(
         }
         memory.begin(&found);
     }
-    let next = Superblock { sequence: found.sequence + 1, ..found };
-    Ok((partitions, Write { offset_bytes: next.offset_bytes(), bytes: next.encode() }))
+    let mut writes: Vec<Write> = partitions.iter_mut().filter_map(Partition::begin_log).collect();
+    let begun = partitions.iter().all(Partition::has_log);
+    let next = Superblock { sequence: found.sequence + 1, begun, ..found };
+    writes.push(Write { offset_bytes: next.offset_bytes(), bytes: next.encode() });
+    Ok((partitions, writes))
+}
+
+/// The logs of an image, and what is wrong with them.
+pub(super) fn read_logs<L: AsRef<[u8]>>(
+    found: &Superblock,
+    layout: &Layout,
+    image: &Image<'_, L>,
+    faults: &mut Faults,
+) -> Result<Vec<Log>, RecoveryError> {
+    let mut logs = Vec::new();
+    for (index, place) in layout.partitions.iter().enumerate() {
+        let bytes = image.logs.get(index).ok_or(RecoveryError::Truncated)?.as_ref();
+        if bytes.len() as u64 != u64::from(place.log_blocks) * 4096 {
+            return Err(RecoveryError::Truncated);
+        }
+        let log = Log::read(found, index, place.blocks, bytes, image.memory, faults);
+        check_log(found, index, place, &log.end, bytes, faults);
+        logs.push(log);
+    }
+    Ok(logs)
 }
 
 /// Refuses what would lose or mix up unwritten blocks.
@@ -214,6 +273,7 @@ impl Log {
         blocks: u32,
         bytes: &[u8],
         memory: Option<&MemoryLog>,
+        faults: &mut Faults,
     ) -> Self {
         let mut end = End::find(Identity::of(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
@@ -227,6 +287,8 @@ impl Log {
             for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
                 let Some(entry) = Entry::decode(Identity::of(&found.uuid), entry) else { continue };
                 if !fits(&entry) {
+                    let (disk, at_bytes) = (table::disk_of(entry.key), table::block_of(entry.key) * 4096);
+                    faults.add(Fault::Stray { partition: index, block: entry.block, disk, at_bytes });
                     continue;
                 }
                 next_generation = next_generation.max(entry.generation + 1);
@@ -236,6 +298,10 @@ impl Log {
                     *place = Newest { kind: Some(entry.kind), stable: complete };
                     table.describe(entry.block, entry.key, entry.generation, entry.data_crc);
                 } else if entry.generation == known {
+                    if (entry.key, entry.data_crc) != (table.key(entry.block), table.crc(entry.block)) {
+                        let (block, generation) = (entry.block, known);
+                        faults.add(Fault::Contradiction { partition: index, block, generation });
+                    }
                     place.stable |= complete;
                     if entry.kind == Kind::Clean {
                         place.kind = Some(Kind::Clean);
@@ -246,6 +312,9 @@ impl Log {
         if let Some(memory) = memory {
             // Their blocks hold what they say: no version but the newest of a key has lost its block to another.
             let answered = memory.read(found, index, end.stable);
+            if answered.damaged {
+                faults.add(Fault::Memory);
+            }
             for entry in answered.entries.iter().filter(|entry| fits(entry)) {
                 let place = &mut newest[entry.block as usize];
                 if place.kind.is_none() || entry.generation > table.generation(entry.block) {
@@ -322,7 +391,8 @@ pub(super) struct End {
     /// Number of that commit, and the highest number seen.
     pub(super) stable: u64,
     pub(super) newest: u64,
-    /// Of each log block, whether it is part of a whole commit.
+    /// Of each log block what it says of itself, if it is whole, and whether it is part of a whole commit.
+    pub(super) headers: Vec<Option<LogHeader>>,
     whole: Vec<bool>,
 }
 
@@ -348,7 +418,7 @@ impl End {
         let ring = u32::try_from(headers.len().max(1)).unwrap_or(u32::MAX);
         let head = last.max().map_or(0, |(_, at): (u32, u32)| (at + 1) % ring);
         let whole = headers.iter().map(|header| header.as_ref().is_some_and(is_whole)).collect();
-        Self { head, stable, newest: highest, whole }
+        Self { head, stable, newest: highest, headers, whole }
     }
 }
 

@@ -7,6 +7,9 @@ use crate::predict::Predictors;
 use crate::scheduler::QueuedIo;
 use crate::types::{Device, DiskId};
 
+/// A rotation at most: what slots are owed is counted in signed nanoseconds.
+const MOST_ROTATION_NS: u64 = 1 << 62;
+
 /// A rotation of time slots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlotsConfig {
@@ -39,6 +42,10 @@ impl SlotsConfig {
     pub fn validate(&self, disks: usize) -> Result<(), ConfigError> {
         if self.owners.is_empty() || self.slot_ns == 0 || self.max_batch == 0 {
             return Err(ConfigError::NoSlots);
+        }
+        let slots = self.owners.len();
+        if self.slot_ns.checked_mul(slots as u64).is_none_or(|ns| ns > MOST_ROTATION_NS) {
+            return Err(ConfigError::RotationTooLong { slots, slot_ns: self.slot_ns });
         }
         let needs_ns = self.predict.fast.batch_ns(1);
         if needs_ns > self.slot_ns {

@@ -1,13 +1,14 @@
 //! A driver over simulated disks: carries out effects, checks every answer, crashes and recovers.
 
 pub mod disk;
+pub mod guests;
 pub mod model;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use disk::{Disk, SECTOR};
+use guests::{Buffer, Guest, Guests, Look, RUBBISH};
 use model::Model;
 use virtbench_fence::cache::{self, Image, Layout, MemoryLog};
 use virtbench_fence::{
@@ -15,18 +16,12 @@ use virtbench_fence::{
     Op, Request, RequestId, Time,
 };
 
-struct Guest {
-    request: Request,
-    began: u64,
-    bytes: Vec<u8>,
-    /// It sees what a crash has left: whatever that is must stay.
-    first_look: bool,
-}
-
 #[derive(Clone)]
 struct Outstanding {
     io: DeviceIo,
     write: u64,
+    /// Checksum of what is written.
+    crc: u32,
     covers: Vec<u64>,
 }
 
@@ -35,15 +30,15 @@ pub struct World {
     pub fence: Fence,
     pub disks: [Disk; 2],
     models: Vec<Model>,
-    guests: BTreeMap<u64, Guest>,
+    guests: Guests,
     outstanding: Vec<Outstanding>,
     scratch: Vec<[u8; 4096]>,
     pub now: u64,
     next: u64,
     /// Without, every checksum of data is 0: the order of things alone must keep the contract.
     pub checksums: bool,
-    /// Reads that are submitted now see what a crash has left.
-    first_look: bool,
+    /// What reads that are submitted now see.
+    look: Look,
     pub answered: u64,
     pub dispatched: u64,
     /// Requests answered with an error.
@@ -55,7 +50,7 @@ pub struct World {
     power_failures: u64,
 }
 
-fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
+pub fn image_of(config: &Config, fast: &Disk) -> Vec<Vec<u8>> {
     let Backing::Cached(cache) = &config.backing else { return Vec::new() };
     let layout = Layout::new(cache.partitions.blocks());
     let read = |at: u64, blocks: u32| fast.read(at as usize, blocks as usize * 4096);
@@ -75,14 +70,14 @@ impl World {
         Self {
             disks: [Disk::new(config.slow.size_bytes as usize), fast],
             models: vec![Model::default(); config.disks.len()],
-            guests: BTreeMap::new(),
+            guests: Guests::default(),
             outstanding: Vec::new(),
             scratch: vec![[0; 4096]; fence.scratch_blocks()],
             fence,
             now: 1,
             next: 0,
             checksums: true,
-            first_look: false,
+            look: Look::Usual,
             answered: 0,
             dispatched: 0,
             failed: 0,
@@ -126,17 +121,12 @@ impl World {
     }
 
     pub fn submit(&mut self, disk: u16, op: Op, sector: u64, sectors: u32) {
+        self.submit_in(Buffer::Own, disk, op, sector, sectors);
+    }
+
+    pub fn submit_in(&mut self, buffer: Buffer, disk: u16, op: Op, sector: u64, sectors: u32) {
         let now = self.tick();
         self.next += 1;
-        let mut bytes = vec![0xee; sectors as usize * SECTOR];
-        if op == Op::Write {
-            for (index, chunk) in bytes.chunks_mut(SECTOR).enumerate() {
-                let sector = sector + index as u64;
-                let value = self.next << 24 | u64::from(disk) << 16 | sector;
-                self.models[usize::from(disk)].begin_write(sector, value, self.now);
-                chunk.copy_from_slice(&value.to_le_bytes().repeat(SECTOR / 8));
-            }
-        }
         let request = Request {
             id: RequestId(self.next),
             disk: DiskId(disk),
@@ -145,32 +135,30 @@ impl World {
             len_bytes: sectors * SECTOR as u32,
             buffer: BufferId(self.next),
         };
-        self.guests.insert(self.next, Guest { request, began: self.now, bytes, first_look: self.first_look });
+        self.guests.begin(request, self.now, buffer, self.look, &mut self.models);
         self.fence.submit(now, request);
         self.effects();
+    }
+
+    /// The guest of the request in flight at `index` changes a sector of the request's memory.
+    pub fn scribble(&mut self, index: usize, sector: usize) {
+        self.next += 1;
+        self.guests.scribble(index, sector, self.next, &mut self.models);
     }
 
     /// Lets the outstanding I/O at `index` complete.
     pub fn complete(&mut self, index: usize) {
         let now = self.tick();
-        let Outstanding { io, write, covers } = self.outstanding.remove(index);
+        let Outstanding { io, write, crc, covers } = self.outstanding.remove(index);
         let device = io.device.index();
-        let (at, len) = (io.offset_bytes as usize, io.len_bytes as usize);
-        let mut data_crc = 0;
+        let mut data_crc = crc;
         match io.op {
             DeviceOp::Read => {
-                let bytes = self.disks[device].read(at, len);
-                if io.wants_crc && self.checksums {
-                    data_crc = crc32c::crc32c(&bytes);
-                }
-                self.memory(io.data, len).copy_from_slice(&bytes);
+                let bytes = self.disks[device].read(io.offset_bytes as usize, io.len_bytes as usize);
+                data_crc = self.crc(&io, &bytes);
+                self.arrive(&io, &bytes);
             }
-            DeviceOp::Write => {
-                if io.wants_crc && self.checksums {
-                    data_crc = crc32c::crc32c(self.memory(io.data, len));
-                }
-                self.disks[device].complete(write);
-            }
+            DeviceOp::Write => self.disks[device].complete(write),
             DeviceOp::Flush => self.disks[device].flush(&covers),
             DeviceOp::Discard => {}
         }
@@ -178,12 +166,17 @@ impl World {
         self.effects();
     }
 
+    /// Requests may fail from now on, though no I/O does.
+    pub fn expect_failures(&mut self) {
+        self.hurt.fill(true);
+    }
+
     /// Lets the outstanding I/O at `index` fail.
     pub fn fail(&mut self, index: usize, mut chance: impl FnMut() -> bool) {
         let now = self.tick();
         let Outstanding { io, write, .. } = self.outstanding.remove(index);
         match io.op {
-            DeviceOp::Read => self.memory(io.data, io.len_bytes as usize).fill(0xdd),
+            DeviceOp::Read => self.arrive(&io, &vec![RUBBISH; io.len_bytes as usize]),
             DeviceOp::Write => self.disks[io.device.index()].fail(write, &mut chance),
             DeviceOp::Flush | DeviceOp::Discard => {}
         }
@@ -224,18 +217,47 @@ impl World {
         panic!("{} requests are starved", self.guests.len());
     }
 
-    fn memory(&mut self, data: Data, len: usize) -> &mut [u8] {
+    fn load(&self, data: Data, len: usize) -> Vec<u8> {
+        match data {
+            Data::Guest { buffer, at_bytes } => self.guests.load(buffer.0, at_bytes as usize, len),
+            Data::Scratch { block, at_bytes } => {
+                self.scratch[block as usize][at_bytes as usize..at_bytes as usize + len].to_vec()
+            }
+            Data::Core | Data::Pieces | Data::None => Vec::new(),
+        }
+    }
+
+    fn store(&mut self, data: Data, bytes: &[u8]) {
         match data {
             Data::Guest { buffer, at_bytes } => {
-                let guest =
-                    self.guests.get_mut(&buffer.0).expect("the buffer of a request that was answered");
-                &mut guest.bytes[at_bytes as usize..at_bytes as usize + len]
+                self.guests.store(buffer.0, at_bytes as usize, bytes, &mut self.models);
             }
             Data::Scratch { block, at_bytes } => {
-                &mut self.scratch[block as usize][at_bytes as usize..at_bytes as usize + len]
+                let at = at_bytes as usize;
+                self.scratch[block as usize][at..at + bytes.len()].copy_from_slice(bytes);
             }
-            Data::Core | Data::None => &mut [],
+            Data::Core | Data::Pieces | Data::None => {}
         }
+    }
+
+    /// A device has read something.
+    fn arrive(&mut self, io: &DeviceIo, bytes: &[u8]) {
+        let mut pieces = vec![(io.data, io.len_bytes)];
+        if io.data == Data::Pieces {
+            pieces.clear();
+            self.fence.pieces(io.id, |data, len_bytes| pieces.push((data, len_bytes)));
+        }
+        let mut at = 0;
+        for (data, len_bytes) in pieces {
+            let until = at + len_bytes as usize;
+            self.store(data, &bytes[at..until]);
+            at = until;
+        }
+        assert_eq!(at, bytes.len(), "the pieces are not all of it: {io:?}");
+    }
+
+    fn crc(&self, io: &DeviceIo, bytes: &[u8]) -> u32 {
+        if io.wants_crc && self.checksums { crc32c::crc32c(bytes) } else { 0 }
     }
 
     fn effects(&mut self) {
@@ -243,8 +265,8 @@ impl World {
             match effect {
                 Effect::Dispatch(io) => self.dispatch(io),
                 Effect::Copy { from, to, len_bytes } => {
-                    let bytes = self.memory(from, len_bytes as usize).to_vec();
-                    self.memory(to, len_bytes as usize).copy_from_slice(&bytes);
+                    let bytes = self.load(from, len_bytes as usize);
+                    self.store(to, &bytes);
                 }
                 Effect::Complete { request, result } => self.answer(request, result.err()),
             }
@@ -255,21 +277,22 @@ impl World {
     fn dispatch(&mut self, io: DeviceIo) {
         self.dispatched += 1;
         let device = io.device.index();
-        let (mut write, mut covers) = (0, Vec::new());
+        let (mut write, mut crc, mut covers) = (0, 0, Vec::new());
         match io.op {
             DeviceOp::Write => {
                 let bytes = match self.fence.bytes(io.id) {
                     Some(bytes) => bytes.to_vec(),
-                    None => self.memory(io.data, io.len_bytes as usize).to_vec(),
+                    None => self.load(io.data, io.len_bytes as usize),
                 };
                 assert_eq!(bytes.len(), io.len_bytes as usize);
+                crc = self.crc(&io, &bytes);
                 self.check_place(&io);
                 write = self.disks[device].write(io.offset_bytes as usize, bytes);
             }
             DeviceOp::Flush => covers = self.disks[device].covered(),
             DeviceOp::Read | DeviceOp::Discard => {}
         }
-        self.outstanding.push(Outstanding { io, write, covers });
+        self.outstanding.push(Outstanding { io, write, crc, covers });
     }
 
     /// No disk's I/O touches another's partition.
@@ -285,37 +308,14 @@ impl World {
     }
 
     fn answer(&mut self, id: RequestId, error: Option<IoError>) {
-        let now = {
-            self.now += 1;
-            self.now
-        };
-        let Guest { request, began, bytes, first_look } = self.guests.remove(&id.0).expect("answered twice");
+        self.now += 1;
+        let Guest { request, .. } = self.guests.end(id.0, self.now, error.is_some(), &mut self.models);
         self.answered += 1;
         self.failed += u64::from(error.is_some());
         assert!(
             error.is_none() || self.hurt[request.disk.index()],
             "{request:?}: {error:?} though none of its I/Os failed"
         );
-        let model = &mut self.models[request.disk.index()];
-        for (index, chunk) in bytes.chunks(SECTOR).enumerate() {
-            let sector = request.offset_bytes / SECTOR as u64 + index as u64;
-            let value = u64::from_le_bytes(chunk[..8].try_into().unwrap());
-            match request.op {
-                Op::Write => model.end_write(sector, value, now, error.is_some()),
-                Op::Read if error.is_none() => {
-                    assert!(chunk.chunks(8).all(|part| part == &chunk[..8]), "a torn sector was read");
-                    let checked = match first_look {
-                        true => model.check_crash(sector, value),
-                        false => model.check_read(sector, value, began),
-                    };
-                    checked.unwrap_or_else(|e| panic!("disk {}: {e}", request.disk.0));
-                }
-                Op::Read | Op::Flush | Op::Discard => {}
-            }
-        }
-        if request.op == Op::Flush && error.is_none() {
-            model.flushed(began);
-        }
     }
 
     /// Power fails. `crash` says what of each device's unflushed writes survives; then the cache is recovered and every
@@ -363,9 +363,9 @@ impl World {
         let memory = self.memory_log();
         let image = Image { superblocks: &superblocks, logs: &logs, memory: memory.as_ref() };
         self.inspect(&image);
-        let (fence, write) = Fence::recover(self.config.clone(), &image).unwrap();
+        let (fence, writes) = Fence::recover(self.config.clone(), &image).unwrap();
         self.fence = fence;
-        if begins {
+        for write in writes.into_iter().filter(|_| begins) {
             let id = self.disks[1].write(write.offset_bytes as usize, write.bytes);
             self.disks[1].complete(id);
             let all = self.disks[1].covered();
@@ -373,7 +373,8 @@ impl World {
         }
     }
 
-    /// No power failure leaves what an inspection takes for a fault, nor a block with other data than its entry says.
+    /// No power failure leaves what an inspection takes for a fault, nor a block with other data than its entry says, nor
+    /// a clean one that is not what the slow device has.
     fn inspect(&self, image: &Image<'_>) {
         let found = cache::inspect(image).unwrap();
         assert!(found.faults.is_empty() && found.more_faults == 0, "{:?}", found.faults);
@@ -384,15 +385,21 @@ impl World {
                 let data = self.disks[1].read(live.fast_offset_bytes as usize, 4096);
                 assert_eq!(crc32c::crc32c(&data), live.data_crc, "{live:?}");
             }
+            for live in found.live(place).filter(|live| !live.dirty) {
+                let disk = &self.config.disks[usize::from(live.disk)];
+                let cached = self.disks[1].read(live.fast_offset_bytes as usize, 4096);
+                let slow = self.disks[0].read((disk.offset_bytes + live.disk_offset_bytes) as usize, 4096);
+                assert!(cached == slow, "{live:?}: the slow device has something else");
+            }
         }
     }
 
     /// A guest sees a block after a crash, before anything but reads has completed, if the fence lets it. What it saw
     /// must stay.
     pub fn peek(&mut self, disk: u16, block: u64) {
-        self.first_look = true;
+        self.look = Look::Crashed;
         self.submit(disk, Op::Read, block * 8, 8);
-        self.first_look = false;
+        self.look = Look::Usual;
         while let Some(read) = self.outstanding.iter().position(|at| at.io.op == DeviceOp::Read) {
             self.complete(read);
         }
@@ -400,14 +407,35 @@ impl World {
 
     /// Reads every disk whole and holds what is found against what may have survived.
     pub fn verify(&mut self) {
+        self.read_through(Look::Crashed);
+        self.models.iter_mut().for_each(Model::after_crash);
+    }
+
+    /// Lets everything settle and become stable. What is found then stays, unless a device has failed.
+    pub fn calm(&mut self, mut pick: impl FnMut(usize) -> usize) {
+        self.settle(&mut pick);
+        let failed = self.failed;
         for disk in 0..self.config.disks.len() {
-            self.first_look = true;
+            self.submit(disk as u16, Op::Flush, 0, 0);
+        }
+        self.settle(&mut pick);
+        let stable = failed == self.failed;
+        self.read_through(if stable { Look::Settled } else { Look::Usual });
+    }
+
+    /// Block by block; of what has settled one sector of each again.
+    fn read_through(&mut self, look: Look) {
+        for disk in 0..self.config.disks.len() {
             for block in 0..self.config.disks[disk].size_bytes / 4096 {
+                self.look = look;
                 self.submit(disk as u16, Op::Read, block * 8, 8);
                 self.settle(|_| 0);
+                self.look = Look::Usual;
+                if look != Look::Crashed {
+                    self.submit(disk as u16, Op::Read, block * 8 + (block + 3) % 8, 1);
+                    self.settle(|_| 0);
+                }
             }
-            self.first_look = false;
-            self.models[disk].after_crash();
         }
     }
 }

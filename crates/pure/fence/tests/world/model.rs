@@ -5,11 +5,20 @@ use std::collections::BTreeMap;
 /// One write of one sector. It took effect somewhere between `start` and `end`.
 #[derive(Debug, Clone, Copy)]
 struct Written {
+    /// The request.
+    id: u64,
     value: u64,
     start: u64,
     end: u64,
-    /// It failed: it may have taken effect, or not.
+    /// It failed, or another value may be stored in place of this: it may have taken effect, or not.
     failed: bool,
+}
+
+impl Written {
+    /// The only past of a sector.
+    const fn settled(value: u64) -> Self {
+        Self { id: 0, value, start: 0, end: 0, failed: false }
+    }
 }
 
 /// One disk, sector by sector.
@@ -25,17 +34,24 @@ pub struct Model {
 const NEVER: u64 = u64::MAX;
 
 impl Model {
-    pub fn begin_write(&mut self, sector: u64, value: u64, now: u64) {
-        let zeros = Written { value: 0, start: 0, end: 0, failed: false };
-        let writes = self.sectors.entry(sector).or_insert_with(|| vec![zeros]);
-        writes.push(Written { value, start: now, end: NEVER, failed: false });
+    pub fn begin_write(&mut self, sector: u64, id: u64, value: u64, now: u64) {
+        let writes = self.sectors.entry(sector).or_insert_with(|| vec![Written::settled(0)]);
+        writes.push(Written { id, value, start: now, end: NEVER, failed: false });
     }
 
-    pub fn end_write(&mut self, sector: u64, value: u64, now: u64, failed: bool) {
-        for written in self.sectors.get_mut(&sector).unwrap() {
-            if written.value == value {
-                (written.end, written.failed) = (now, failed);
-            }
+    /// The memory of the write changed while it was in flight: it stores what was there before, or `value`.
+    pub fn may_write(&mut self, sector: u64, id: u64, value: u64) {
+        let writes = self.sectors.get_mut(&sector).unwrap();
+        let Some(first) = writes.iter().find(|written| written.id == id).copied() else { return };
+        if !writes.iter().any(|written| written.id == id && written.value == value) {
+            writes.push(Written { value, failed: true, ..first });
+        }
+    }
+
+    pub fn end_write(&mut self, sector: u64, id: u64, now: u64, failed: bool) {
+        for written in self.sectors.get_mut(&sector).unwrap().iter_mut().filter(|written| written.id == id) {
+            written.end = now;
+            written.failed |= failed;
         }
     }
 
@@ -51,10 +67,21 @@ impl Model {
     /// After a crash `value` was found: it is the sector's only past from now on.
     pub fn check_crash(&mut self, sector: u64, value: u64) -> Result<(), String> {
         self.check(sector, value, self.flushed.max(self.killed))?;
-        if let Some(writes) = self.sectors.get_mut(&sector) {
-            *writes = vec![Written { value, start: 0, end: 0, failed: false }];
-        }
+        self.pin(sector, value);
         Ok(())
+    }
+
+    /// All is stable and no write is in flight: the sector holds `value` until another is written.
+    pub fn check_settled(&mut self, sector: u64, value: u64, began: u64) -> Result<(), String> {
+        self.check(sector, value, began)?;
+        self.pin(sector, value);
+        Ok(())
+    }
+
+    fn pin(&mut self, sector: u64, value: u64) {
+        if let Some(writes) = self.sectors.get_mut(&sector) {
+            *writes = vec![Written::settled(value)];
+        }
     }
 
     /// Power has failed: what no flush made sure may have taken effect, or not.
@@ -88,12 +115,15 @@ impl Model {
                 Err(format!("sector {sector}: {value:#x} was never written"))
             };
         };
-        let Some(found) = writes.iter().find(|written| written.value == value) else {
-            return Err(format!("sector {sector}: {value:#x} was never written there: {writes:x?}"));
-        };
-        match writes.iter().find(|other| !other.failed && other.start > found.end && other.end < bound) {
-            None => Ok(()),
-            Some(newer) => Err(format!("sector {sector}: {found:x?} though {newer:x?} was sure by {bound}")),
+        let mut refused = format!("sector {sector}: {value:#x} was never written there: {writes:x?}");
+        for found in writes.iter().filter(|written| written.value == value) {
+            match writes.iter().find(|other| !other.failed && other.start > found.end && other.end < bound) {
+                None => return Ok(()),
+                Some(newer) => {
+                    refused = format!("sector {sector}: {found:x?} though {newer:x?} was sure by {bound}");
+                }
+            }
         }
+        Err(refused)
     }
 }

@@ -1,8 +1,6 @@
 //! What a reader finds beside the load: notes, and what it did not understand.
 
-use std::collections::BTreeMap;
-
-use super::{ImportedJob, Place, Remark};
+use super::{Place, Remark};
 
 /// Remarks and notes beyond this many are counted, not kept.
 const MOST: usize = 50;
@@ -13,6 +11,7 @@ pub struct Findings {
     notes: Vec<String>,
     ignored: Vec<Remark>,
     more_ignored: usize,
+    hopeless: Vec<Remark>,
     left_out: Vec<(String, usize)>,
 }
 
@@ -44,24 +43,16 @@ impl Findings {
         }
     }
 
-    /// Says which jobs would have run together.
-    pub fn note_groups(&mut self, jobs: &[ImportedJob]) {
-        let mut groups: BTreeMap<u32, Vec<&str>> = BTreeMap::new();
-        for job in jobs {
-            groups.entry(job.group).or_default().push(&job.name);
-        }
-        for names in groups.values().filter(|names| names.len() > 1) {
-            let shown = names.iter().take(8).copied().collect::<Vec<_>>().join(", ");
-            let more = names.len().saturating_sub(8);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            self.note(format!(
-                "{shown}{more} would run at the same time in the tool this was written for; here they run one after another"
-            ));
+    /// Something that makes the file one that cannot be run, whatever the caller tolerates.
+    pub fn refuse(&mut self, at: Place, what: impl Into<String>) {
+        let remark = Remark { at, what: what.into() };
+        if self.hopeless.len() < MOST && !self.hopeless.contains(&remark) {
+            self.hopeless.push(remark);
         }
     }
 
-    /// The notes and the remarks, in the file's order.
-    pub fn into_parts(mut self) -> (Vec<String>, Vec<Remark>) {
+    /// The notes, the remarks in the file's order, and how many of these are hopeless.
+    pub fn into_parts(mut self) -> (Vec<String>, Vec<Remark>, usize) {
         if !self.left_out.is_empty() {
             let names: Vec<String> =
                 self.left_out.iter().map(|(name, line)| format!("{name} (line {line})")).collect();
@@ -71,6 +62,9 @@ impl Findings {
         if let (Some(last), true) = (self.ignored.last_mut(), self.more_ignored > 0) {
             last.what.push_str(&format!(" (and {} more like these)", self.more_ignored));
         }
-        (self.notes, self.ignored)
+        let hopeless = self.hopeless.len();
+        self.ignored.append(&mut self.hopeless);
+        self.ignored.sort_by_key(|remark| remark.at);
+        (self.notes, self.ignored, hopeless)
     }
 }

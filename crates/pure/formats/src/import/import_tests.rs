@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use virtbench_workload::{AccessLine, AccessSpec, Arrivals, EngineKind, Placement};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, Placement};
 
 use super::*;
 use crate::{write_fio, write_icf, write_json};
@@ -10,10 +10,6 @@ const DISKSPD: &str = include_str!("../../tests/examples/sql.cmd");
 
 fn strict(text: &str) -> ImportedLoad {
     import(text.as_bytes(), None, false).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn fio(options: &str) -> Result<ImportedLoad, ImportError> {
-    import(format!("[j]\ntime_based\nruntime=1\n{options}\n").as_bytes(), Some(Format::Fio), false)
 }
 
 fn diskspd(options: &str) -> Result<ImportedLoad, ImportError> {
@@ -54,7 +50,10 @@ fn what_iometer_can_and_this_cannot_is_named_with_its_line() {
         .replace("2097152,0,2", "2097152,63,2")
         .replace("8192,62.5,60,100,2,4,0,0", "8192,62.5,60,100,2,4,0,512")
         .replace("\tNORMAL", "\tCYCLE_WORKERS");
-    let Err(ImportError::NotUnderstood(remarks)) = import(text.as_bytes(), None, false) else { panic!() };
+    let Err(ImportError::NotUnderstood { remarks, hopeless: 0 }) = import(text.as_bytes(), None, false)
+    else {
+        panic!()
+    };
     let said = remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     for word in
         ["line 18: test type CYCLE_WORKERS", "line 28: a reply of 512 bytes", "line 44: starting sector 63"]
@@ -134,97 +133,6 @@ fn summary(load: &ImportedLoad) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     out
-}
-
-#[test]
-fn fio_options_mean_what_they_say() {
-    let one =
-        |options: &str| fio(options).unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0);
-    let line = |options: &str| one(options).load.access.lines.remove(0);
-    assert_eq!(line("rw=write:4k\nbs=8k").placement, Placement::Strided { stride_bytes: 12288 });
-    assert_eq!(line("rw=write:4k\nbs=8k").align_bytes, 4096);
-    assert_eq!(line("rw=randtrim").trim_percent, 100.0);
-    assert_eq!(line("rw=randrw\nrwmixwrite=20").read_percent, 80.0);
-    assert_eq!(line("rw=randread\npercentage_random=40").random_percent, 40.0);
-    assert_eq!(line("rw=read\npercentage_random=40").random_percent, 0.0);
-    assert_eq!(line("rw=randread\nrandom_distribution=zipf:1.2").placement, Placement::Zipf { theta: 1.2 });
-    assert_eq!(
-        line("rw=randread\nrandom_distribution=zoned:90/10:10/90").placement,
-        Placement::Hot { data_percent: 10.0, access_percent: 90.0 }
-    );
-    assert_eq!(
-        (line("thinktime=2ms\nthinktime_blocks=4").delay_ns, line("thinktime=50").delay_ns),
-        (2_000_000, 50_000)
-    );
-    assert_eq!(one("ioengine=null").target.as_deref(), Some("null"));
-    assert_eq!(
-        one("ioengine=nbd\nuri=nbd+unix:///?socket=/s").target.as_deref(),
-        Some("nbd+unix:///?socket=/s")
-    );
-    assert_eq!(
-        one("ioengine=libblkio\nlibblkio_driver=virtio-blk-vhost-user\nlibblkio_path=/s").target.as_deref(),
-        Some("vhost-user:/s")
-    );
-    assert_eq!(one("directory=/srv/\nsize=1m").target.as_deref(), Some("/srv/j.0.0"));
-    assert_eq!(one("filename=/a\\:b").target.as_deref(), Some("/a:b"));
-    assert_eq!(one("iodepth=32").load.outstanding, 1);
-    assert_eq!(one("ioengine=libaio\niodepth=32").load.outstanding, 32);
-    let rate = one("rate_iops=500\nnumjobs=4\nrate_process=poisson").load.rate.unwrap();
-    assert_eq!((rate.per_second, rate.arrivals), (2000.0, Arrivals::Poisson));
-    assert_eq!(one("rate=4m\nbs=4k").load.rate.unwrap().per_second, 1024.0);
-    assert_eq!(one("rw=randrw\nrwmixread=75\nrate_iops=300,100").load.rate.unwrap().per_second, 400.0);
-    let lines = one("rw=randrw\nbs=4k,64k\nrwmixread=70").load.access.lines;
-    let split: Vec<_> = lines.iter().map(|l| (l.size_bytes, l.share_percent, l.read_percent)).collect();
-    assert_eq!(split, [(4096, 70.0, 100.0), (65536, 30.0, 0.0)]);
-    let lines = one("rw=randread\nbssplit=4k/50:1k/:32k/").load.access.lines;
-    assert_eq!(lines.iter().map(|l| l.share_percent).collect::<Vec<_>>(), [50.0, 25.0, 25.0]);
-}
-
-#[test]
-fn fio_options_without_a_meaning_are_refused_by_line() {
-    for (options, word) in [
-        ("zonesize=4k", "line 4: zonesize=4k: this option has no meaning here"),
-        ("offset=1m", "offset=1m"),
-        ("sync=1", "sync=1"),
-        ("loops=3", "loops=3"),
-        ("size=20%", "size=20%"),
-        ("filename=/a:/b", "one target"),
-        ("ioengine=posixaio", "known are"),
-        ("rw=randtrimwrite", "pattern"),
-        ("filename=${DISK}", "variables"),
-        ("include other.fio", "include"),
-        ("bs=4kk", "not a size"),
-        ("bs=99999999999999999999999", "not a size"),
-        ("bssplit=4k/50:8k/20", "add up to 70"),
-        ("rw=randrw\nrwmixread=75\nrate_iops=300", "another ratio"),
-        ("random_distribution=normal:5", "zipf"),
-        ("iodepth=-1", "not a number"),
-        ("filename=", "a value is missing"),
-    ] {
-        let error = fio(options).expect_err(options).to_string();
-        assert!(error.contains(word), "{options}: {error}");
-        assert!(error.contains("line "), "{options}: {error}");
-    }
-}
-
-#[test]
-fn impossible_fio_loads_name_their_job() {
-    for options in ["bs=128m", "numjobs=100000", "ioengine=io_uring\niodepth=1000000", "runtime=900000000"] {
-        let error = fio(options).expect_err(options);
-        assert!(matches!(&error, ImportError::Load { job, .. } if job == "j"), "{options}: {error}");
-    }
-}
-
-#[test]
-fn comments_and_sections_are_as_in_fio() {
-    let text = "# head\n[global] ; all\nrw=randread # random\n\n[a]\nbs=8k;bs=4k\n[b]\nstonewall\n";
-    let load = import(text.as_bytes(), None, false).unwrap();
-    let sizes: Vec<_> = load.jobs.iter().map(|j| (j.group, j.load.access.lines[0].size_bytes)).collect();
-    assert_eq!(sizes, [(0, 8192), (1, 4096)]);
-    for text in ["rw=read\n[a]\n", "[a\nrw=read\n", "[]\n"] {
-        let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err();
-        assert!(matches!(error, ImportError::Syntax { at: Place { line: 1, .. }, .. }), "{error}");
-    }
 }
 
 #[test]
@@ -309,7 +217,14 @@ fn job() -> impl Strategy<Value = ImportedJob> {
         let mut load = LoadSpec::new(AccessSpec::single(line), size_bytes.unwrap_or(ASSUMED_REGION_BYTES));
         (load.outstanding, load.workers, load.seed) = (outstanding, workers, seed);
         (load.time_ns, load.ramp_ns) = (time * 1_000_000_000, ramp * 1_000_000_000);
-        ImportedJob { name: "a job".into(), load, target: Some("/srv/x.img".into()), size_bytes, group: 0 }
+        ImportedJob {
+            name: "a job".into(),
+            load,
+            target: Some("/srv/x.img".into()),
+            size_bytes,
+            group: 0,
+            schedule: Schedule::default(),
+        }
     })
 }
 
@@ -323,6 +238,12 @@ proptest! {
     #[test]
     fn fio_goes_round(job in job()) {
         let text = write_fio(std::slice::from_ref(&job)).unwrap();
+        let line = &job.load.access.lines[0];
+        let (mut job, sequential) = (job.clone(), line.random_percent < 100.0);
+        // fio knows no other order.
+        job.load.traversal.position_per_direction =
+            sequential && (1.0..100.0).contains(&line.read_percent);
+        job.load.traversal.same_start = sequential && job.load.workers > 1;
         prop_assert_eq!(import(text.as_bytes(), None, false).unwrap().jobs, vec![job]);
     }
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use virtbench_workload::LoadSpec;
 
-use super::{ASSUMED_REGION_BYTES, ImportError, ImportedJob, MAX_JOBS, Place};
+use super::{ASSUMED_REGION_BYTES, ImportError, ImportedJob, MAX_JOBS, Place, Schedule};
 
 /// Version of the format, raised when a field changes its meaning.
 pub const FORMAT_VERSION: u32 = 1;
@@ -52,7 +52,7 @@ pub fn read(text: &str) -> Result<Vec<ImportedJob>, ImportError> {
     Ok(jobs
         .map(|(JsonJob { name, target, size_bytes, mut load }, group)| {
             load.region_bytes = size_bytes.unwrap_or(ASSUMED_REGION_BYTES);
-            ImportedJob { name, load, target, size_bytes, group }
+            ImportedJob { name, load, target, size_bytes, group, schedule: Schedule::default() }
         })
         .collect())
 }

@@ -6,6 +6,7 @@ mod findings;
 mod fio;
 mod icf;
 mod json;
+mod schedule;
 
 use std::fmt;
 
@@ -18,6 +19,7 @@ pub use detect::detect;
 use findings::Findings;
 use fio::processors;
 pub(crate) use json::{FORMAT_VERSION, JsonJob, JsonLoad};
+pub use schedule::{Ends, Schedule, SteadyEnd, SteadyFigure, Surroundings};
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -102,6 +104,9 @@ pub struct ImportedJob {
     /// Jobs of one group run at the same time in the tool the file was written for; groups run one
     /// after another, from 0.
     pub group: u32,
+    /// When it starts and what ends it, beside that.
+    #[serde(default)]
+    pub schedule: Schedule,
 }
 
 /// What a file asks for.
@@ -155,8 +160,13 @@ pub enum ImportError {
         most: usize,
     },
     /// It says things that cannot be honoured.
-    #[error("{}; with --lenient the load runs without", list(.0))]
-    NotUnderstood(Vec<Remark>),
+    #[error("{}", list(remarks, *hopeless))]
+    NotUnderstood {
+        /// All of them, in the file's order.
+        remarks: Vec<Remark>,
+        /// How many of them not even a lenient import passes over.
+        hopeless: usize,
+    },
     /// It has no job.
     #[error("the {0} has no job to run")]
     Empty(Format),
@@ -170,8 +180,13 @@ pub enum ImportError {
     },
 }
 
-fn list(remarks: &[Remark]) -> String {
-    remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+fn list(remarks: &[Remark], hopeless: usize) -> String {
+    let mut text = remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    if hopeless < remarks.len() {
+        text.push_str("\nwith --lenient the load runs without");
+        text.push_str(if hopeless > 0 { " what it can" } else { "" });
+    }
+    text
 }
 
 /// Reads a load of this format, or of the one its content shows.
@@ -180,6 +195,19 @@ fn list(remarks: &[Remark]) -> String {
 /// The file is too large, no text or damaged; it has no job or an impossible one; or, unless
 /// `lenient`, it says something that was not understood.
 pub fn import(bytes: &[u8], format: Option<Format>, lenient: bool) -> Result<ImportedLoad, ImportError> {
+    import_within(bytes, format, lenient, &Surroundings::default())
+}
+
+/// As [`import`], of a file that may refer to its surroundings.
+///
+/// # Errors
+/// As [`import`].
+pub fn import_within(
+    bytes: &[u8],
+    format: Option<Format>,
+    lenient: bool,
+    surroundings: &Surroundings<'_>,
+) -> Result<ImportedLoad, ImportError> {
     if bytes.len() > MAX_FILE_BYTES {
         return Err(ImportError::TooLarge { bytes: bytes.len() });
     }
@@ -194,17 +222,16 @@ pub fn import(bytes: &[u8], format: Option<Format>, lenient: bool) -> Result<Imp
     let mut findings = Findings::default();
     let jobs = match format {
         Format::Icf => icf::read(text, &mut findings)?,
-        Format::Fio => fio::read(text, &mut findings)?,
+        Format::Fio => fio::read(text, surroundings, &mut findings)?,
         Format::Diskspd => diskspd::read(text, &mut findings)?,
         Format::Json => json::read(text)?,
     };
+    let (notes, ignored, hopeless) = findings.into_parts();
+    if hopeless > 0 || (!lenient && !ignored.is_empty()) {
+        return Err(ImportError::NotUnderstood { remarks: ignored, hopeless });
+    }
     if jobs.is_empty() {
         return Err(ImportError::Empty(format));
-    }
-    findings.note_groups(&jobs);
-    let (notes, ignored) = findings.into_parts();
-    if !lenient && !ignored.is_empty() {
-        return Err(ImportError::NotUnderstood(ignored));
     }
     for job in &jobs {
         job.load.validate().map_err(|source| ImportError::Load { job: job.name.clone(), source })?;
@@ -215,7 +242,9 @@ pub fn import(bytes: &[u8], format: Option<Format>, lenient: bool) -> Result<Imp
 /// The coarsest alignment with which a placement's strides can be kept: other tools let a stride be
 /// any multiple of a sector, whatever the block size.
 fn common_alignment(align_bytes: u64, placement: Placement) -> u64 {
-    let Placement::Strided { stride_bytes } = placement else { return align_bytes };
+    let (Placement::Strided { stride_bytes } | Placement::Backward { stride_bytes }) = placement else {
+        return align_bytes;
+    };
     let (mut larger, mut smaller) = (align_bytes, stride_bytes);
     while smaller > 0 {
         (larger, smaller) = (smaller, larger % smaller);

@@ -17,6 +17,7 @@ fn the_csv_has_a_cell_under_each_head() {
         user_percent: 50.0,
         system_percent: 100.0,
         steal_percent: 0.0,
+        others_percent: None,
         processors: 2,
     };
     for host in [None, Some(&host)] {

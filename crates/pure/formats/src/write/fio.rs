@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use virtbench_workload::{AccessSpec, Arrivals, EngineKind, Placement};
+use virtbench_workload::{AccessSpec, Amount, Arrivals, EngineKind, Placement};
 
 use super::{Inexpressible, Refusal, alike};
 use crate::import::ImportedJob;
@@ -13,14 +13,15 @@ use crate::import::ImportedJob;
 /// Something fio has no words for: shares that are no whole percentages, a hot part, mixed trims,
 /// lines of a mix that differ in more than size and direction.
 pub fn write_fio(jobs: &[ImportedJob]) -> Result<String, Inexpressible> {
-    let mut out = String::from("[global]\nthread\ngroup_reporting\nnorandommap\n");
+    let mut out = String::from("[global]\nthread\ngroup_reporting\n");
     for job in jobs {
         let refusal = Refusal { job: &job.name, tool: "fio" };
         let name = refusal.name(&['[', ']', ';', '#', '$', '='])?;
         refusal.unless(!name.starts_with("global"), "that name")?;
-        let mut lines = vec![format!("[{name}]"), "stonewall".into(), "time_based".into()];
+        let mut lines = vec![format!("[{name}]"), "stonewall".into()];
+        lines.extend(pass_lines(job));
         lines.extend(load_lines(job, &refusal)?);
-        lines.extend(access_lines(&job.load.access, &refusal)?);
+        lines.extend(access_lines(&job.load.access, job.load.traversal.every_block_once, &refusal)?);
         let _ = write!(out, "\n{}\n", lines.join("\n"));
     }
     Ok(out)
@@ -89,7 +90,33 @@ fn load_lines(job: &ImportedJob, refusal: &Refusal<'_>) -> Result<Vec<String>, I
     Ok(lines)
 }
 
-fn access_lines(access: &AccessSpec, refusal: &Refusal<'_>) -> Result<Vec<String>, Inexpressible> {
+/// Where the job works and how much it does.
+fn pass_lines(job: &ImportedJob) -> Vec<String> {
+    let load = &job.load;
+    let mut lines = Vec::new();
+    let mut say = |key: &str, value: u64| lines.push(format!("{key}={value}"));
+    if load.start_bytes > 0 {
+        say("offset", load.start_bytes);
+    }
+    if load.worker_step_bytes > 0 {
+        say("offset_increment", load.worker_step_bytes);
+    }
+    match load.amount {
+        None => say("time_based", 1),
+        Some(Amount { passes, bytes, operations }) => {
+            passes.into_iter().for_each(|passes| say("loops", passes.into()));
+            bytes.into_iter().for_each(|bytes| say("io_size", bytes));
+            operations.into_iter().for_each(|operations| say("number_ios", operations));
+        }
+    }
+    lines
+}
+
+fn access_lines(
+    access: &AccessSpec,
+    once: bool,
+    refusal: &Refusal<'_>,
+) -> Result<Vec<String>, Inexpressible> {
     refusal.unless(alike(access), "lines of a mix that differ in more than size and direction")?;
     let Some(first) = access.lines.first() else { return Err(refusal.error("a load without operations")) };
     let trims = first.trim_percent >= 100.0;
@@ -120,10 +147,14 @@ fn access_lines(access: &AccessSpec, refusal: &Refusal<'_>) -> Result<Vec<String
         lines.push(format!("rwmixread={read}"));
     }
     if random {
+        lines.push(format!("norandommap={}", u8::from(!once)));
         refusal.unless(whole(first.random_percent), format!("{} % random", first.random_percent))?;
         lines.push(format!("percentage_random={}", first.random_percent));
         match first.placement {
             Placement::Uniform | Placement::Strided { .. } => {}
+            Placement::Backward { .. } | Placement::Part { .. } | Placement::Zones { .. } => {
+                return Err(refusal.error("this placement"));
+            }
             Placement::Zipf { theta } => lines.push(format!("random_distribution=zipf:{theta}")),
             Placement::Pareto { h } => lines.push(format!("random_distribution=pareto:{h}")),
             Placement::Hot { data_percent, access_percent } => {
@@ -139,8 +170,9 @@ fn access_lines(access: &AccessSpec, refusal: &Refusal<'_>) -> Result<Vec<String
         lines.push(format!("bs={}", line.size_bytes));
         lines.push(format!("blockalign={}", line.align_bytes));
     } else {
-        let aligned = access.lines.iter().all(|line| line.align_bytes == line.size_bytes);
-        refusal.unless(aligned, "alignments in a mix")?;
+        let alike = access.lines.iter().all(|line| line.align_bytes == first.align_bytes);
+        refusal.unless(alike, "alignments that differ in a mix")?;
+        lines.push(format!("blockalign={}", first.align_bytes));
         let reads = split(access, read, |line| line.read_percent, refusal)?;
         let writes = split(access, 100.0 - read, |line| 100.0 - line.read_percent, refusal)?;
         lines.push(match (reads, writes) {

@@ -11,7 +11,7 @@ use virtbench_record::PointKey;
 use virtbench_units::SeedSequence;
 
 use super::measurements::{Cell, Measurements};
-use super::verdict::{Finding, Judged, Margin, VERDICT_CONFIDENCE};
+use super::verdict::{Finding, Judged, LEVEL, Margin};
 use super::{Analysis, Metric};
 use crate::ratio::paired_ratio_at;
 
@@ -69,7 +69,8 @@ pub struct Standing {
     pub bytes_per_second: f64,
     /// I/O per %CPU, likewise; none where a point has none.
     pub iops_per_cpu_percent: Option<f64>,
-    /// Its throughput against the best's; none for the best itself, or without a common repetition.
+    /// Its throughput against the best's, with an interval that allows for the choice of the best; none
+    /// for the best itself, or without a common repetition.
     pub against_best: Option<Judged>,
 }
 
@@ -96,20 +97,48 @@ impl Group {
             .map(|(_, standing)| standing)
     }
 
-    /// Whether the repetitions tell of every other configuration how it stands to the best.
+    /// What to use: the one verdict on a group, which sentences and tables are written from. To be used
+    /// are the best and what is equivalent to it, unless another of these does more I/O for each percent of
+    /// CPU by over the margin; where the best is not told from another, nothing is.
     #[must_use]
-    pub fn is_settled(&self) -> bool {
-        !self.standings.iter().any(|standing| standing.is(Finding::Undecided))
-    }
-
-    /// Those to use: the best and what is equivalent to it, unless another of these does more I/O for each
-    /// percent of CPU by over the margin.
-    #[must_use]
-    pub fn choices(&self, margin: Margin) -> Vec<&Standing> {
+    pub fn advice(&self, margin: Margin) -> Advice<'_> {
+        let Some(best) = self.standings.first() else { return Advice::NotMeasured };
+        let undecided: Vec<&Standing> =
+            self.standings.iter().filter(|standing| standing.is(Finding::Undecided)).collect();
+        if !undecided.is_empty() {
+            return Advice::NotTold { best, others: undecided };
+        }
         let efficiency = |standing: &Standing| standing.iops_per_cpu_percent.unwrap_or(0.0);
         let most = self.candidates().map(efficiency).fold(0.0, f64::max);
         let least = most * margin.span().low;
-        self.candidates().filter(|standing| efficiency(standing) >= least).collect()
+        Advice::Use(self.candidates().filter(|standing| efficiency(standing) >= least).collect())
+    }
+}
+
+/// What a group's repetitions say is to be used.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Advice<'g> {
+    /// Any of these, the fastest first.
+    Use(Vec<&'g Standing>),
+    /// The fastest is not told from these others: more repetitions would tell.
+    NotTold {
+        /// The fastest.
+        best: &'g Standing,
+        /// Those it may be no faster than.
+        others: Vec<&'g Standing>,
+    },
+    /// No point of the group was measured in any configuration.
+    NotMeasured,
+}
+
+impl<'g> Advice<'g> {
+    /// Those to use; empty where nothing is advised.
+    #[must_use]
+    pub fn choices(self) -> Vec<&'g Standing> {
+        match self {
+            Self::Use(choices) => choices,
+            Self::NotTold { .. } | Self::NotMeasured => Vec::new(),
+        }
     }
 }
 
@@ -173,12 +202,23 @@ fn standings(
     };
     if let Some((best, others)) = standings.split_first_mut() {
         let best = by_repetition(best.configuration);
+        let confidence = ranking_confidence(others.len() + 1);
         for other in others {
-            let ratio = paired_ratio_at(&best, &by_repetition(other.configuration), VERDICT_CONFIDENCE, seed);
+            let ratio = paired_ratio_at(&best, &by_repetition(other.configuration), confidence, seed);
             other.against_best = ratio.map(|ratio| Judged::new(ratio, margin));
         }
     }
     (common, standings)
+}
+
+/// Confidence of the intervals against the best of so many. The best is chosen from the same repetitions
+/// that it is then compared in, by its luck among other things, and might have been any of them: each pair
+/// shares in [`LEVEL`] (Bonferroni), as in Tukey's comparison of all pairs, so that a whole ranking is wrong
+/// about any of them with a probability of at most that. With seven equal configurations and verdicts of
+/// 90 % it would be with one of 58 %.
+fn ranking_confidence(configurations: usize) -> f64 {
+    let pairs = configurations * configurations.saturating_sub(1) / 2;
+    1.0 - 2.0 * LEVEL / pairs.max(1) as f64
 }
 
 /// The geometric mean over the points of each repetition that was measured at all of them.
@@ -211,17 +251,17 @@ pub struct Use {
     pub groups: Vec<usize>,
 }
 
-/// A few configurations that cover all groups, each group by one of its [`Group::choices`]: the one that
-/// is a choice most often is taken first, of those that are so equally often the earlier. They come in
-/// the order of the groups.
+/// A few configurations that cover all groups of which [`Group::advice`] tells what to use, each group by
+/// one of its choices: the one that is a choice most often is taken first, of those that are so equally
+/// often the earlier. They come in the order of the groups.
 #[must_use]
 pub fn recommend(analysis: &Analysis) -> Vec<Use> {
-    let mut left: Vec<usize> =
-        (0..analysis.groups.len()).filter(|index| !analysis.groups[*index].standings.is_empty()).collect();
+    let told = |index: &usize| matches!(analysis.advice(&analysis.groups[*index]), Advice::Use(_));
+    let mut left: Vec<usize> = (0..analysis.groups.len()).filter(told).collect();
     let mut uses = Vec::new();
     while !left.is_empty() {
         let good = |configuration: usize, index: &usize| {
-            let choices = analysis.choices(&analysis.groups[*index]);
+            let choices = analysis.advice(&analysis.groups[*index]).choices();
             choices.iter().any(|standing| standing.configuration == configuration)
         };
         let count = |configuration: usize| left.iter().filter(|index| good(configuration, index)).count();

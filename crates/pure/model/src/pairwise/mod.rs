@@ -15,7 +15,7 @@ use virtbench_units::SeedSequence;
 
 use crate::ratio::paired_ratio_at;
 
-pub use group::{Access, Group, Kind, SMALL_MOST_BYTES, Standing, Use, recommend};
+pub use group::{Access, Advice, Group, Kind, SMALL_MOST_BYTES, Standing, Use, recommend};
 pub use measurements::{Cell, Measurements};
 pub use verdict::{Finding, Judged, LEVEL, Margin, VERDICT_CONFIDENCE};
 
@@ -160,10 +160,10 @@ impl Analysis {
         self.measurements.configurations.get(configuration).map_or("", String::as_str)
     }
 
-    /// What to use for a kind of I/O ([`Group::choices`]).
+    /// What to use for a kind of I/O ([`Group::advice`]).
     #[must_use]
-    pub fn choices<'g>(&self, group: &'g Group) -> Vec<&'g Standing> {
-        group.choices(self.margin)
+    pub fn advice<'g>(&self, group: &'g Group) -> Advice<'g> {
+        group.advice(self.margin)
     }
 
     /// How all points of all pairs came out. Which of two is the higher has no meaning in the sum.

@@ -15,7 +15,8 @@
 //! Levels hold for each verdict by itself. They are not adjusted for the number of points and pairs:
 //! a reader asks about his own kind of I/O, not whether any of hundreds differs, and an adjustment
 //! (Holm) would make the verdict on one point depend on how many others were measured. Of a hundred
-//! verdicts some five may thus be wrong, which [`super::Tally`] lets a report say.
+//! verdicts some five may thus be wrong, which [`super::Tally`] lets a report say. A ranking is one
+//! statement on all its configurations, and is adjusted ([`super::Standing::against_best`]).
 
 use crate::interval::Span;
 use crate::ratio::Ratio;
@@ -98,7 +99,7 @@ impl Finding {
 /// A ratio and what can be said of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// The ratio, with an interval of [`VERDICT_CONFIDENCE`].
+    /// The ratio, with an interval of [`VERDICT_CONFIDENCE`], or wider in a ranking.
     pub ratio: Ratio,
     /// What can be said of it. Without an interval it is read from the value alone: nothing is known
     /// of the spread, and no confidence goes with it.
@@ -106,7 +107,7 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Judges a ratio, whose interval must be of [`VERDICT_CONFIDENCE`].
+    /// Judges a ratio, whose interval must be of [`VERDICT_CONFIDENCE`] at least.
     #[must_use]
     pub fn new(ratio: Ratio, margin: Margin) -> Self {
         let inside = margin.span();

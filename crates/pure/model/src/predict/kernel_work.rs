@@ -6,186 +6,52 @@
 use virtbench_record::Footprint;
 
 /// Kinds of work. A function belongs to the first whose words its name has one of, else to the last.
-const KINDS: [(&str, &[&str]); KERNEL_WORKS] = [
+const KINDS: [(&str, &str); KERNEL_WORKS] = [
     (
         "copying",
-        &[
-            "copy_user",
-            "copy_to",
-            "copy_from",
-            "copy_folio",
-            "copy_page",
-            "copy_mc",
-            "rep_movs",
-            "memcpy",
-            "memmove",
-            "iov_iter",
-            "fault_in",
-            "copyin",
-            "copyout",
-        ],
+        "copy_user copy_to copy_from copy_folio copy_page copy_mc rep_movs memcpy memmove \
+         iov_iter fault_in copyin copyout",
     ),
-    ("clearing", &["clear_page", "memset", "clear_user"]),
-    ("checksums", &["crc32", "csum", "crypto", "shash"]),
-    ("devices", &["iowrite", "vp_", "virtqueue", "virtio", "vring"]),
-    (
-        "interrupts",
-        &["spin_unlock_irq", "softirq", "irq", "apic", "write_msr", "rcu_", "smp_call", "tick", "timer"],
-    ),
+    ("clearing", "clear_page memset clear_user"),
+    ("checksums", "crc32 csum crypto shash"),
+    ("devices", "iowrite vp_ virtqueue virtio vring"),
+    ("interrupts", "spin_unlock_irq softirq irq apic write_msr rcu_ smp_call tick timer"),
     (
         "switching",
-        &[
-            "sched",
-            "finish_task",
-            "task",
-            "enqueue",
-            "dequeue",
-            "pick_next",
-            "wake",
-            "wait",
-            "futex",
-            "mutex",
-            "rwsem",
-            "switch",
-            "nanosleep",
-            "cfs",
-            "load_avg",
-            "queued_",
-            "spin_on_owner",
-            "osq",
-        ],
+        "sched finish_task task enqueue dequeue pick_next wake wait futex mutex rwsem switch \
+         nanosleep cfs load_avg queued_ spin_on_owner osq",
     ),
     (
         "faults",
-        &[
-            "fault",
-            "pte",
-            "pmd",
-            "pud",
-            "p4d",
-            "pgd",
-            "unmap",
-            "vma",
-            "mmap",
-            "mm_",
-            "uptodate",
-            "filemap_map",
-            "rmap",
-            "anon",
-            "tlb",
-            "zap",
-            "mas_",
-            "mt_",
-        ],
+        "fault pte pmd pud p4d pgd unmap vma mmap mm_ uptodate filemap_map rmap anon tlb zap mas_ \
+         mt_",
     ),
     (
         "allocation",
-        &[
-            "kmem",
-            "slab",
-            "alloc_pages",
-            "alloc_frozen",
-            "alloc_folio",
-            "free_pages",
-            "free_unref",
-            "free_frozen",
-            "get_page_from",
-            "memcg",
-            "charge",
-            "lruvec",
-            "lru_",
-            "folio_add",
-            "folio_batch",
-            "folio_lock",
-            "folio_unlock",
-            "release_pages",
-            "folios_put",
-            "rmqueue",
-            "kfree",
-            "kmalloc",
-            "obj_cgroup",
-            "percpu",
-        ],
+        "kmem slab alloc_pages alloc_frozen alloc_folio free_pages free_unref free_frozen \
+         get_page_from memcg charge lruvec lru_ folio_add folio_batch folio_lock folio_unlock \
+         release_pages folios_put rmqueue kfree kmalloc obj_cgroup percpu",
     ),
     (
         "page cache",
-        &[
-            "filemap",
-            "xas",
-            "xa_",
-            "folio",
-            "find_get",
-            "radix",
-            "mapping",
-            "truncate",
-            "writeback",
-            "dirty",
-            "balance",
-            "mpage",
-            "readahead",
-            "page",
-        ],
+        "filemap xas xa_ folio find_get radix mapping truncate writeback dirty balance mpage \
+         readahead page",
     ),
     (
         "names",
-        &[
-            "d_lookup",
-            "link_path",
-            "path_",
-            "walk",
-            "dentry",
-            "d_",
-            "getname",
-            "permission",
-            "strncpy",
-            "lookup",
-            "dput",
-            "dget",
-            "mnt",
-            "filldir",
-            "readdir",
-            "security",
-            "selinux",
-            "apparmor",
-            "cap_",
-            "open",
-            "fd",
-            "fput",
-            "fget",
-            "cp_new",
-            "stat",
-            "getattr",
-            "file",
-        ],
+        "d_lookup link_path path_ walk dentry d_ getname permission strncpy lookup dput dget mnt \
+         filldir readdir security selinux apparmor cap_ open fd fput fget cp_new stat getattr \
+         file",
     ),
-    ("journal", &["jbd2", "journal", "xlog", "xfs_log"]),
-    (
-        "file system",
-        &["ext4", "xfs", "btrfs", "dquot", "block_", "buffer", "es_", "bh", "inode", "iget", "iput"],
-    ),
-    (
-        "blocks",
-        &["blk", "bio", "submit", "request", "dd_", "deadline", "sbitmap", "scsi", "loop", "disk", "elv"],
-    ),
+    ("journal", "jbd2 journal xlog xfs_log"),
+    ("file system", "ext4 xfs btrfs dquot block_ buffer es_ bh inode iget iput"),
+    ("blocks", "blk bio submit request dd_ deadline sbitmap scsi loop disk elv"),
     (
         "calls",
-        &[
-            "syscall",
-            "entry",
-            "exit_to",
-            "x64_sys",
-            "do_sys",
-            "ksys",
-            "vfs_",
-            "current_time",
-            "ktime",
-            "rw_verify",
-            "thunk",
-            "retbleed",
-            "cond_resched",
-        ],
+        "syscall entry exit_to x64_sys do_sys ksys vfs_ current_time ktime rw_verify thunk \
+         retbleed cond_resched",
     ),
-    ("other", &[]),
+    ("other", ""),
 ];
 /// How many kinds there are.
 pub(super) const KERNEL_WORKS: usize = 15;
@@ -201,7 +67,7 @@ pub(super) fn shares(footprint: &Footprint) -> Option<[f64; KERNEL_WORKS]> {
 }
 
 fn kind_of(function: &str) -> usize {
-    let has = |words: &[&str]| words.iter().any(|word| function.contains(word));
+    let has = |words: &str| words.split_ascii_whitespace().any(|word| function.contains(word));
     KINDS.iter().position(|(_, words)| has(words)).unwrap_or(KERNEL_WORKS - 1)
 }
 

@@ -5,7 +5,10 @@
 //! Queuing Networks", JACM 27(2), 1980). A station of m servers is replaced by one server m times as fast
 //! and a delay for the rest of the service time (Seidmann, Schweitzer and Shalev-Oren, "Computerized
 //! Closed Queueing Network Models of Flexible Manufacturing Systems: A Comparative Evaluation", Large
-//! Scale Systems 12, 1987): exact for one customer and at saturation, a few percent low between.
+//! Scale Systems 12, 1987): exact for one customer and at saturation, never high between. It lets
+//! customers queue where servers are free, which costs most where there are as many customers as servers
+//! and none of them thinks: there its throughput is up to 21 % low, with a think time of twice the
+//! service 5 %.
 
 /// A station.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -74,13 +77,15 @@ mod tests {
 
     /// Machines repaired by m men (M/M/m//N): rate of repairs, from the birth-death process.
     fn repairs(customers: u32, think_s: f64, demand_s: f64, servers: u32) -> f64 {
-        let mut weight = 1.0;
-        let (mut sum, mut busy) = (1.0, 0.0);
+        let (mut weight, mut sum, mut busy) = (1.0f64, 1.0f64, 0.0);
         for waiting in 1..=customers {
             let arrivals = f64::from(customers - waiting + 1) / think_s;
             weight *= arrivals * demand_s / f64::from(waiting.min(servers));
             sum += weight;
             busy += weight * f64::from(waiting.min(servers));
+            // Only their proportions count; they would overflow.
+            let largest = sum.max(weight);
+            (weight, sum, busy) = (weight / largest, sum / largest, busy / largest);
         }
         busy / sum / demand_s
     }
@@ -96,16 +101,24 @@ mod tests {
     }
 
     #[test]
-    fn many_servers_are_within_a_few_percent() {
-        let mut worst = 0.0f64;
-        for (customers, servers) in [(1, 4), (4, 4), (8, 4), (16, 2), (30, 8), (80, 4)] {
-            let network =
-                Network { customers, think_s: 0.02, stations: vec![single(0.01, f64::from(servers))] };
-            let solved = solve(&network).per_second;
-            worst = worst.max((solved / repairs(customers, 0.02, 0.01, servers) - 1.0).abs());
+    fn many_servers_err_to_the_low_side_only() {
+        let mut worst = [0.0f64; 2];
+        for servers in [2, 4, 8, 16] {
+            for customers in [1, 2, 4, 8, 12, 16, 24, 30, 48, 80, 200] {
+                for think_s in [1e-6, 0.002, 0.01, 0.02, 0.1, 1.0] {
+                    let network =
+                        Network { customers, think_s, stations: vec![single(0.01, f64::from(servers))] };
+                    let exact = repairs(customers, think_s, 0.01, servers);
+                    let error = solve(&network).per_second / exact - 1.0;
+                    let of = format!("{servers} servers, {customers} customers, thinking {think_s} s");
+                    assert!((-0.21..1e-9).contains(&error), "{of}: {error}");
+                    let thinks = usize::from(think_s >= 0.02);
+                    worst[thinks] = worst[thinks].min(error);
+                }
+            }
         }
-        assert!((0.0..0.12).contains(&worst), "{worst}");
-        println!("worst error of the approximation: {:.1} %", 100.0 * worst);
+        println!("low by most: {:.1} %, with think time {:.1} %", 100.0 * worst[0], 100.0 * worst[1]);
+        assert!(worst[0] < -0.2 && (-0.055..-0.04).contains(&worst[1]), "{worst:?}");
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! The latency-throughput curve and its knee.
 
 use super::verdict::RunFigures;
-use crate::interval::{Estimate, mean_interval};
+use crate::interval::Estimate;
+use crate::kind::FigureKind;
 
 /// Shares of saturation that every curve has: those which other experiments ask for.
 const WANTED: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
@@ -24,7 +25,7 @@ pub struct CurvePoint {
 /// Sums up the runs of one rate.
 pub(super) fn curve_point(offered: f64, runs: &[RunFigures]) -> CurvePoint {
     let over_runs = |figure: fn(&RunFigures) -> Option<f64>| {
-        mean_interval(&runs.iter().filter_map(figure).collect::<Vec<f64>>(), 0)
+        FigureKind::Positive.estimate(&runs.iter().filter_map(figure).collect::<Vec<f64>>(), 0)
     };
     CurvePoint {
         offered,

@@ -1,7 +1,7 @@
 //! Whether a target kept up with a rate.
 
 use super::{REPETITIONS, SaturationRules};
-use crate::interval::mean_interval;
+use crate::kind::FigureKind;
 
 /// How many standard deviations of chance a shortfall must exceed. A search asks some ten times, and
 /// one wrong answer far below saturation spoils it; at four, that is one search in three thousand.
@@ -59,16 +59,15 @@ fn kept_up(rules: &SaturationRules, per_second: f64, runs: &[RunFigures], last: 
     last.then_some(mean <= rules.slack + SIGMAS * arrivals)
 }
 
-/// Whether the service level was kept: decided when the mean's confidence interval lies on one side
-/// of the limit, or at last by the mean itself.
+/// Whether the service level was kept: decided when the confidence interval of how far the mean is beyond
+/// the limit lies on one side of zero, or at last by the mean itself.
 fn in_time(rules: &SaturationRules, runs: &[RunFigures], last: bool) -> Option<bool> {
     let Some(slo) = rules.slo else { return Some(true) };
-    let limit = slo.limit_ns as f64;
-    let values: Vec<f64> = runs.iter().map(|run| run.limited_ns.unwrap_or(f64::MAX)).collect();
-    let estimate = mean_interval(&values, 0)?;
+    let beyond = |run: &RunFigures| run.limited_ns.unwrap_or(f64::MAX) - slo.limit_ns as f64;
+    let estimate = FigureKind::Signed.estimate(&runs.iter().map(beyond).collect::<Vec<f64>>(), 0)?;
     match estimate.span() {
-        Some(span) if span.high < limit => Some(true),
-        Some(span) if span.low > limit => Some(false),
-        _ => last.then_some(estimate.mean < limit),
+        Some(span) if span.high < 0.0 => Some(true),
+        Some(span) if span.low > 0.0 => Some(false),
+        _ => last.then_some(estimate.mean < 0.0),
     }
 }

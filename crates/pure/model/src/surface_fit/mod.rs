@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use statrs::distribution::{ContinuousCDF, StudentsT};
 use virtbench_record::PointKey;
 
-use crate::interval::{CONFIDENCE, Span};
+use crate::interval::{self, CONFIDENCE, Span};
 use kernel::{Kernel, Place};
 use process::Process;
 
@@ -38,7 +38,9 @@ pub struct FittedPoint {
     pub point: PointKey,
     /// What to expect there.
     pub value: f64,
-    /// Where the truth lies with 95 % confidence, by the process.
+    /// Where the truth lies with 95 % confidence. On surfaces made up for tests it does at 94 to 100 % of
+    /// the points with noise up to 2 %, and at 90 to 96 % with noise of 8 %
+    /// (`bounds_hold_as_many_truths_as_they_say`).
     pub span: Span,
     /// Mean error to be expected of `value`, as a share of it (0.05 is 5 %).
     pub expected_error: f64,
@@ -176,14 +178,14 @@ impl SurfaceFit {
     pub fn surface(&self) -> Option<FittedSurface> {
         let (places, values) = self.samples();
         let process = Process::tuned(self.process.as_ref()?.kernel(), &places, &values)?;
-        let (means, covariance) = process.predict(&self.places);
+        let (means, variances) = process.expect(&self.places, &values);
         let left_out = process.leave_one_out();
         let scale = calibration(&left_out);
         let quantile = StudentsT::new(0.0, 1.0, (values.len().max(2) - 1) as f64)
             .map_or(2.0, |distribution| distribution.inverse_cdf(0.5 + CONFIDENCE / 2.0));
         let points: Vec<FittedPoint> = (0..self.grid.len())
             .map(|index| {
-                let deviation = scale * covariance[(index, index)].max(0.0).sqrt();
+                let deviation = scale * variances[index].max(0.0).sqrt();
                 let span = Span {
                     low: means[index] - quantile * deviation,
                     high: means[index] + quantile * deviation,
@@ -257,13 +259,8 @@ fn first_points(grid: &[PointKey]) -> Vec<usize> {
     once
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
-    }
+fn median(values: Vec<f64>) -> f64 {
+    interval::median(values.into_iter()).unwrap_or(0.0)
 }
 
 #[cfg(test)]

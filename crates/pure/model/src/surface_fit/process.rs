@@ -7,6 +7,8 @@ use super::kernel::{HYPERPARAMETERS, Kernel, Place};
 
 /// The longest and the shortest step of the search for hyperparameters, as logarithms.
 const STEPS: (f64, f64) = (1.0, 0.12);
+/// Largest standard deviation of a hyperparameter's logarithm that is allowed for: the widest prior's.
+const MOST_UNCERTAIN: f64 = 1.5;
 /// Most rounds over all hyperparameters in one search.
 const ROUNDS: usize = 40;
 /// Added to the diagonal, relative to it, so that rounding leaves the matrix positive definite.
@@ -76,6 +78,44 @@ impl Process {
         let fit: f64 =
             values.iter().zip(self.weights.iter()).map(|(value, weight)| (value - self.mean) * weight).sum();
         -0.5 * fit - 0.5 * self.factor.ln_determinant() + self.kernel.log_prior()
+    }
+
+    /// Mean and variance of the logarithm at each of `places`, without noise, allowing for what is not
+    /// known of the hyperparameters: each is moved by one posterior standard deviation up and down, by the
+    /// curvature of its density (Laplace's approximation, each by itself), and what that does to means and
+    /// variances is added. With the likeliest hyperparameters alone, few or noisy measurements would seem
+    /// to tell more than they do: bounds of 95 % held 83 % of the truths with 8 % of noise.
+    pub(crate) fn expect(&self, places: &[Place], values: &[f64]) -> (Vec<f64>, Vec<f64>) {
+        let variances = |covariance: DMatrix<f64>| covariance.diagonal().iter().copied().collect::<Vec<_>>();
+        let (means, covariance) = self.predict(places);
+        let least = variances(covariance);
+        let mut total = least.clone();
+        for index in 0..HYPERPARAMETERS {
+            let step = self.uncertainty(index, values);
+            let moved =
+                [step, -step].map(|step| Self::new(self.kernel.moved(index, step), &self.places, values));
+            let [Some(up), Some(down)] = moved else { continue };
+            let [(up, more), (down, less)] = [up, down].map(|moved| {
+                let (means, covariance) = moved.predict(places);
+                (means, variances(covariance))
+            });
+            for place in 0..places.len() {
+                let grown = f64::midpoint(more[place], less[place]) - least[place];
+                total[place] += grown.max(0.0) + ((up[place] - down[place]) / 2.0).powi(2);
+            }
+        }
+        (means, total)
+    }
+
+    /// Posterior standard deviation of a hyperparameter's logarithm, by the curvature of its density.
+    fn uncertainty(&self, index: usize, values: &[f64]) -> f64 {
+        let here = self.log_posterior(values);
+        let drops = [STEPS.0, -STEPS.0].map(|step| {
+            let moved = Self::new(self.kernel.moved(index, step), &self.places, values);
+            moved.map_or(f64::INFINITY, |moved| here - moved.log_posterior(values))
+        });
+        let curvature = (drops[0] + drops[1]) / STEPS.0.powi(2);
+        curvature.max(MOST_UNCERTAIN.powi(-2)).sqrt().recip()
     }
 
     /// The kernel it was built with.

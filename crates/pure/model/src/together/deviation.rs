@@ -5,14 +5,9 @@ use std::collections::BTreeMap;
 use virtbench_record::{JobOutcome, Provenance, SetPlan, SetRecord, SetRole, TogetherPlan};
 
 use super::overload::{Overload, overload};
-use crate::interval::{Estimate, mean_interval};
-
-/// `|P_I - P_D| / P_I x 100`: how far performance beside others is from that alone, in percent. Nothing
-/// where there was none alone.
-#[must_use]
-pub fn deviation_percent(alone: f64, beside: f64) -> Option<f64> {
-    (alone > 0.0 && beside.is_finite()).then(|| 100.0 * ((alone - beside) / alone).abs())
-}
+use crate::deviation::{OverExperiments, deviation_percent, over_experiments};
+use crate::interval::{Estimate, median};
+use crate::kind::FigureKind;
 
 /// One figure of one VM, alone and beside others.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +35,9 @@ pub struct DisturbedVm {
     pub throughput: Option<Deviated>,
     /// Of mean response time.
     pub response: Option<Deviated>,
+    /// 99th percentile of the response times alone and beside others, in nanoseconds: the median of the
+    /// repetitions'.
+    pub p99_ns: [Option<f64>; 2],
 }
 
 /// VMs that ran together.
@@ -83,7 +81,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                     && set.members.iter().any(|member| member.workload == workload)
             })?;
             let rates = summed(records, &set.name, set.members.len());
-            mean_interval(&rates.into_values().collect::<Vec<f64>>(), seed)
+            FigureKind::Positive.estimate(&rates.into_values().collect::<Vec<f64>>(), seed)
         })
         .collect();
     let together = plan.sets.iter().filter(|set| set.role == SetRole::Together);
@@ -111,6 +109,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 share_percent: member.share_percent,
                 throughput: deviated(&throughputs[position], seed),
                 response: deviated(&responses[position], seed),
+                p99_ns: p99_ns(figure(position, JobOutcome::response_p99_ns)),
             });
             let of_set: Vec<&SetRecord> = records.iter().filter(|record| record.set == set.name).collect();
             DisturbedSet {
@@ -176,17 +175,21 @@ fn deltas((alone, beside): &(ByRepetition, ByRepetition)) -> ByRepetition {
 }
 
 fn deviated(both: &(ByRepetition, ByRepetition), seed: u64) -> Option<Deviated> {
-    let estimate =
-        |values: &ByRepetition| mean_interval(&values.values().copied().collect::<Vec<f64>>(), seed);
+    let estimate = |values: &ByRepetition| {
+        FigureKind::Positive.estimate(&values.values().copied().collect::<Vec<f64>>(), seed)
+    };
     let deltas = deltas(both);
-    let least = deltas.values().copied().reduce(f64::min)?;
-    let greatest = deltas.values().copied().reduce(f64::max)?;
+    let OverExperiments { range, .. } = over_experiments(deltas.values().copied(), seed)?;
     Some(Deviated {
-        alone: estimate(&both.0)?.within(0.0, f64::MAX),
-        beside: estimate(&both.1)?.within(0.0, f64::MAX),
-        delta: estimate(&deltas)?.within(0.0, f64::MAX),
-        range: (least, greatest),
+        alone: estimate(&both.0)?,
+        beside: estimate(&both.1)?,
+        delta: estimate(&deltas)?,
+        range: (range.low, range.high),
     })
+}
+
+fn p99_ns((alone, beside): (ByRepetition, ByRepetition)) -> [Option<f64>; 2] {
+    [alone, beside].map(|values| median(values.into_values()))
 }
 
 /// `E[delta]`, from repetitions in which every VM has a deviation.
@@ -200,7 +203,7 @@ fn expected(members: &[(ByRepetition, ByRepetition)], seed: u64) -> Option<Estim
             values.map(|values| values.iter().sum::<f64>() / values.len() as f64)
         })
         .collect();
-    mean_interval(&means, seed).map(|estimate| estimate.within(0.0, f64::MAX))
+    FigureKind::Positive.estimate(&means, seed)
 }
 
 #[cfg(test)]

@@ -22,15 +22,6 @@ fn plan() -> Vec<SetPlan> {
 }
 
 #[test]
-fn deviation_is_defined_as_in_the_paper() {
-    // Section 7.1: Fileserver's accesses take 19 ms alone and 98 ms beside three others.
-    assert!((deviation_percent(19.0, 98.0).unwrap() - 415.789).abs() < 1e-3);
-    assert_eq!(deviation_percent(200.0, 150.0), Some(25.0));
-    assert_eq!(deviation_percent(200.0, 250.0), Some(25.0), "without its sign");
-    assert_eq!(deviation_percent(0.0, 1.0), None);
-}
-
-#[test]
 fn each_vm_and_their_mean_deviate_by_what_was_put_in() {
     let mut records = vec![record("saturation", 0, 50.0, vec![member(1, load(1_000.0, 1))])];
     for repetition in 0..3 {

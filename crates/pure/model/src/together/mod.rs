@@ -9,9 +9,7 @@ mod series;
 #[cfg(test)]
 mod test_support;
 
-pub use deviation::{
-    Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation, deviation_percent,
-};
+pub use deviation::{Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, analyse_deviation};
 pub use fairness::{jain, sample_stddev, worst_to_best};
 pub use neighbours::{
     NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, VmShare, analyse_neighbours,

@@ -7,7 +7,8 @@ use virtbench_record::{Better, JobOutcome, MemberMeasured, Provenance, SetPlan, 
 use super::fairness::{jain, sample_stddev, worst_to_best};
 use super::overload::{Overload, is_emulated, overload};
 use super::series::{IntervalShares, lay_side_by_side};
-use crate::interval::{Estimate, mean_interval};
+use crate::interval::Estimate;
+use crate::kind::FigureKind;
 use crate::ratio::{Ratio, paired_ratio};
 
 /// Virtual processors against the host's (paper 4: "less than, equal to, or greater than").
@@ -171,6 +172,9 @@ fn figures(measured: &MemberMeasured) -> Vec<Figure<'_>> {
             ];
             let latency = load.total.latency_ns;
             all.extend(latency.map(|latency| one("response time", "ns", Better::Lower, latency.mean)));
+            all.extend(
+                latency.map(|latency| one("response time, p99", "ns", Better::Lower, latency.p99 as f64)),
+            );
             all
         }
     }
@@ -273,27 +277,33 @@ impl Table {
                 let means: Vec<f64> = of_vm.iter().map(|samples| mean(samples)).collect();
                 let samples: Vec<f64> = of_vm.into_iter().flatten().copied().collect();
                 let stddev = sample_stddev(&samples);
-                Some(VmShare { vm: member.vm.clone(), mean: mean_interval(&means, seed)?, samples, stddev })
+                Some(VmShare {
+                    vm: member.vm.clone(),
+                    mean: FigureKind::Positive.estimate(&means, seed)?,
+                    samples,
+                    stddev,
+                })
             })
             .collect();
         let whole = self.whole();
-        let estimate = |of: &dyn Fn(&[f64]) -> Option<f64>, most: f64| {
+        let estimate = |kind: FigureKind, of: &dyn Fn(&[f64]) -> Option<f64>| {
             let values: Vec<f64> = whole.values().filter_map(|means| of(means)).collect();
-            mean_interval(&values, seed).map(|estimate| estimate.within(0.0, most))
+            kind.estimate(&values, seed)
         };
         let means: Vec<f64> = vms.iter().map(|vm| vm.mean.mean).collect();
         // Without one repetition in which all were well, the machines that were still have a mean.
-        let overall = estimate(&|means| Some(mean(means)), f64::MAX)
-            .or_else(|| mean_interval(&means, seed).map(|mean| Estimate { interval: None, ..mean }))?;
+        let without_interval = || Estimate { mean: mean(&means), samples: means.len(), interval: None };
+        let overall = estimate(FigureKind::Positive, &|means| Some(mean(means)))
+            .or_else(|| (!means.is_empty()).then(without_interval))?;
         let more = better == Better::Higher;
         Some(Shared {
             set: index,
             mean: overall,
             stddev: sample_stddev(&means),
-            accumulated: estimate(&|means| more.then(|| means.iter().sum()), f64::MAX),
+            accumulated: estimate(FigureKind::Positive, &|means| more.then(|| means.iter().sum())),
             against_one: if more { paired_ratio(alone, &self.sums(), seed) } else { None },
-            jain: estimate(&jain, 1.0),
-            worst_to_best: estimate(&worst_to_best, 1.0),
+            jain: estimate(FigureKind::Fairness { members: set.members.len() }, &jain),
+            worst_to_best: estimate(FigureKind::Share, &worst_to_best),
             vms,
         })
     }
@@ -333,7 +343,7 @@ fn about(
         failed: members().filter(|member| member.measured().is_none()).count(),
         unusable: members().filter(|member| member.measured().is_some() && member.usable().is_none()).count(),
         errors: members().filter_map(|member| Some(member.measured()?.outcome.errors())).sum(),
-        interval_fairness: mean_interval(&means, seed),
+        interval_fairness: FigureKind::Fairness { members: vms }.estimate(&means, seed),
         worst_interval: series.iter().filter_map(|one| Some(one.mean_and_worst()?.1)).reduce(f64::min),
         series: series.into_iter().next(),
     }

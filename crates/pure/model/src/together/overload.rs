@@ -1,11 +1,11 @@
 //! Whether a host was so busy that what was measured on it says something else than it seems to.
 
-use virtbench_record::{Provenance, SetRecord, unattributed_percent};
+use virtbench_record::{HostUse, Provenance, SetRecord, unattributed_percent};
+
+use crate::busy::OTHERS_SHARE;
 
 /// Share of all processors' time from which on a host is called out of CPU.
 const OUT_OF_CPU: f64 = 0.95;
-/// Share of all processors' time that something else may use before it counts.
-const OTHERS: f64 = 0.1;
 
 /// Why figures are no finding about the workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,8 +45,11 @@ pub fn overload(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overl
     if busy < OUT_OF_CPU * all {
         return None;
     }
-    let others: f64 = hosts.iter().map(|(record, host)| unattributed_percent(host, &record.processes)).sum();
-    if others >= OTHERS * all {
+    // Records from before other programs were looked at tell no more than what no process accounts for.
+    let of_others = |(record, host): &(&&SetRecord, &HostUse)| {
+        host.others_percent.unwrap_or_else(|| unattributed_percent(host, &record.processes))
+    };
+    if hosts.iter().map(of_others).sum::<f64>() >= OTHERS_SHARE * all {
         return Some(Overload::Others);
     }
     is_emulated(provenance).then_some(Overload::Emulation)

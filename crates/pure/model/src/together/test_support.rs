@@ -70,6 +70,7 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
         user_percent: busy_percent,
         system_percent: 0.0,
         steal_percent: 0.0,
+        others_percent: None,
         processors: 2,
     };
     SetRecord {

@@ -28,6 +28,7 @@ pub struct Connection {
     /// When the client last did something, or the first thing began to wait for it.
     moved_ns: u64,
     is_leaving: bool,
+    is_held: bool,
 }
 
 impl Connection {
@@ -45,6 +46,7 @@ impl Connection {
             began_ns: now_ns,
             moved_ns: now_ns,
             is_leaving: false,
+            is_held: false,
         }
     }
 
@@ -179,6 +181,21 @@ impl Connection {
         }
     }
 
+    /// Whether the driver takes no bytes for now, for reasons of its own: a client that has said half of something is not
+    /// to blame for that.
+    pub fn hold(&mut self, now_ns: u64, is_held: bool) {
+        if self.is_held && !is_held && self.outbox.is_empty() {
+            self.moved_ns = now_ns;
+        }
+        self.is_held = is_held;
+    }
+
+    /// Whether the client has said goodbye: what it asked for before that is still to be done.
+    #[must_use]
+    pub const fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
     /// Requests that have not been completed, a write whose payload is coming among them.
     #[must_use]
     pub fn under_way(&self) -> usize {
@@ -199,7 +216,7 @@ impl Connection {
     pub fn next_deadline(&self) -> Option<u64> {
         match &self.phase {
             Phase::Negotiating(_) => Some(self.began_ns.saturating_add(self.limits.negotiation_ns)),
-            Phase::Serving(session) if session.is_amid() || !self.outbox.is_empty() => {
+            Phase::Serving(session) if session.is_amid() && !self.is_held || !self.outbox.is_empty() => {
                 Some(self.moved_ns.saturating_add(self.limits.stall_ns))
             }
             Phase::Serving(_) => None,

@@ -69,7 +69,7 @@ pub enum Event<'a> {
         export: usize,
     },
     /// A write begins. Have a buffer for it ready before the next bytes, or [`Connection::complete`] it with an error:
-    /// its payload is then thrown away.
+    /// its payload is then thrown away. Without memory for it take no bytes, and say so ([`Connection::hold`]).
     Room {
         /// Whose.
         slot: u32,

@@ -38,7 +38,7 @@ pub(crate) fn ratio_curve(run: &Run<'_>) -> Option<Figure> {
         .y_axis(axis("throughput, VM / native").range_mode(RangeMode::ToZero))
         .shapes(vec![
             level(1.0, NATIVE_COLOUR, DashType::Solid),
-            level(summary.mean.mean, MUTED, DashType::Dash),
+            level(summary.mean.value, MUTED, DashType::Dash),
         ])
         .annotations(marks(summary, curve.len()));
     let label = format!(
@@ -46,12 +46,12 @@ pub(crate) fn ratio_curve(run: &Run<'_>) -> Option<Figure> {
         curve.len(),
         ratio(summary.min.ratio.value),
         ratio(summary.max.ratio.value),
-        ratio(summary.mean.mean)
+        ratio(summary.mean.value)
     );
     Some(Figure {
         title: "VM / native ratio of every point, sorted".into(),
         caption: "Each dot is a point's throughput in the VM divided by its native throughput. The blue line at 1 \
-                  is native, the dashed line the mean; whiskers are 95 % intervals over repetitions. A whisker \
+                  is native, the dashed line the geometric mean; whiskers are 95 % intervals over repetitions. A whisker \
                   that crosses the blue line leaves open whether there is a difference."
             .into(),
         key: Vec::new(),
@@ -81,11 +81,11 @@ fn level(value: f64, colour: &'static str, dash: DashType) -> Shape {
 
 /// Min, mean and max written where they lie.
 fn marks(summary: &RatioSummary, points: usize) -> Vec<Annotation> {
-    let mean = note(format!("mean {}", ratio(summary.mean.mean)), 12, MUTED)
+    let mean = note(format!("mean {}", ratio(summary.mean.value)), 12, MUTED)
         .x_ref("paper")
         .x(0.01)
         .x_anchor(Anchor::Left)
-        .y(summary.mean.mean)
+        .y(summary.mean.value)
         .y_anchor(Anchor::Bottom);
     let native = note("native", 12, NATIVE_COLOUR)
         .x_ref("paper")

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use maud::{Markup, html};
+use virtbench_model::Ratio;
 
 use super::{document, opening, section, unbroken};
 use crate::figures::{self, Figure};
@@ -46,12 +47,12 @@ fn title(run: &Run<'_>) -> String {
 fn key_figures(run: &Run<'_>) -> Markup {
     let Some(summary) = &run.comparison.summary else { return html! {} };
     let mut figures = vec![
-        ("mean ratio", ratio(summary.mean.mean), summary.mean.span().map(ratio_span)),
+        ("mean ratio", ratio(summary.mean.value), over_points(summary.mean)),
         ("lowest", ratio(summary.min.ratio.value), Some(summary.min.key.to_string())),
         ("highest", ratio(summary.max.ratio.value), Some(summary.max.key.to_string())),
     ];
     if let Some(cost) = run.comparison.cpu_per_io {
-        figures.push(("host CPU per I/O", format!("× {}", ratio(cost.value)), cost.interval.map(ratio_span)));
+        figures.push(("host CPU per I/O", format!("× {}", ratio(cost.value)), over_points(cost)));
     }
     html! {
         dl.key {
@@ -60,6 +61,11 @@ fn key_figures(run: &Run<'_>) -> Markup {
             }
         }
     }
+}
+
+/// The interval of a mean over points, or why there is none.
+fn over_points(mean: Ratio) -> Option<String> {
+    Some(mean.interval.map_or_else(|| "too few points for an interval".into(), ratio_span))
 }
 
 /// All figures, in the order of the page.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use virtbench_model::Analysis;
-use virtbench_model::pairwise::{Group, Standing};
+use virtbench_model::pairwise::{Advice, Group, Standing};
 
 use crate::format::{MEGABYTE, ratio, ratio_span, significant};
 use crate::takeaway::group_name;
@@ -13,7 +13,8 @@ pub(crate) fn kinds(analysis: &Analysis) -> Markup {
         p.hint {
             "Points of one kind and size taken together, as geometric means. To be used is the fastest, or what is \
              equivalent to it within the margin; of these, none that does less I/O for each percent of host CPU \
-             by more than the margin. Figures are those of the first."
+             by more than the margin. Where repetitions do not tell the fastest from another, nothing is advised. \
+             Figures are those of the first; intervals allow for the choice of the fastest."
         }
         div.scroll tabindex="0" role="region" aria-label="What to use for which kind of I/O" {
             table {
@@ -29,14 +30,30 @@ pub(crate) fn kinds(analysis: &Analysis) -> Markup {
 
 fn row(analysis: &Analysis, group: &Group) -> Markup {
     let sizes = analysis.groups.iter().filter(|other| other.kind == group.kind).count() > 1;
-    let choices = analysis.choices(group);
-    let names: Vec<&str> = choices.iter().map(|standing| analysis.name(standing.configuration)).collect();
-    let choice = choices.first();
+    let advice = analysis.advice(group);
+    let names = |standings: &[&Standing]| {
+        let names: Vec<&str> =
+            standings.iter().map(|standing| analysis.name(standing.configuration)).collect();
+        names.join(" or ")
+    };
+    let choice = match &advice {
+        Advice::Use(choices) => choices.first().copied(),
+        Advice::NotTold { best, .. } => Some(*best),
+        Advice::NotMeasured => None,
+    };
     let number = |value: Option<f64>| value.map_or_else(|| "–".into(), significant);
     html! {
         tr {
             td { (group_name(group, sizes)) }
-            td { strong { (names.join(" or ")) } }
+            td {
+                @match &advice {
+                    Advice::Use(choices) => strong { (names(choices)) },
+                    Advice::NotTold { best, others } => {
+                        "not told: " (names(&[&[*best][..], others].concat()))
+                    }
+                    Advice::NotMeasured => "–",
+                }
+            }
             td.number { (number(choice.map(|standing| standing.bytes_per_second / MEGABYTE))) }
             td.number { (number(choice.and_then(|standing| standing.iops_per_cpu_percent))) }
             td { @for standing in &group.standings { (against(analysis, standing)) } }

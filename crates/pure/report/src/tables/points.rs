@@ -14,7 +14,8 @@ pub(crate) fn points(analysis: &Analysis) -> Markup {
     let names = &analysis.measurements.configurations;
     html! {
         p.hint {
-            "Means over repetitions, with their 95 % intervals below. Efficiency is for each percent of host CPU. "
+            "Means over repetitions, with their 95 % intervals below where there are three or more; p99 is the median of \
+             theirs. Efficiency is for each percent of host CPU. "
             "Select a header to sort."
         }
         div.scroll tabindex="0" role="region" aria-label="Every configuration at every point" {

@@ -68,6 +68,7 @@ pub(crate) fn deviations(analysis: &DeviationAnalysis) -> Markup {
                     (header("together", "", None)) (header("VM", "", None)) (header("workload", "", None))
                     (header("throughput alone", "/s", None)) (header("beside", "/s", None)) (header("deviation", "%", None))
                     (header("response alone", "ms", None)) (header("beside", "ms", None)) (header("deviation", "%", None))
+                    (header("p99 alone", "ms", None)) (header("beside", "ms", None))
                 } }
                 tbody { @for set in &analysis.sets { @for vm in &set.vms { (deviation_row(set, vm)) } } }
             }
@@ -88,6 +89,7 @@ fn deviation_row(set: &DisturbedSet, vm: &DisturbedVm) -> Markup {
             td { (set.name) @if set.overload.is_some() { " *" } } td { (vm_name(vm)) } td { (vm.workload + 1) }
             (cells(vm.throughput, 1.0))
             (cells(vm.response, MILLISECOND_NS))
+            @for p99 in vm.p99_ns { (Cell::number(p99.map(|ns| ns / MILLISECOND_NS)).markup()) }
         }
     }
 }

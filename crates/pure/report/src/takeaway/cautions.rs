@@ -1,5 +1,6 @@
 //! What a careful reader must know before using the figures.
 
+use virtbench_model::busy_host;
 use virtbench_record::{Measured, Provenance, TargetKind};
 
 use super::completeness;
@@ -10,6 +11,7 @@ use crate::scene::Scene;
 pub(super) fn all(scene: &Scene<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
     cautions.extend(emulation(scene.provenance));
+    cautions.extend(busy(scene));
     cautions.extend(completeness::missing(scene));
     cautions.extend(completeness::unavailable(scene));
     cautions.extend(suspect_clocks(scene));
@@ -31,6 +33,12 @@ fn emulation(provenance: &Provenance) -> Option<String> {
          not the overhead of virtualization."
             .into()
     })
+}
+
+/// Whether other programs used the host.
+fn busy(scene: &Scene<'_>) -> Option<String> {
+    let hosts = scene.records.iter().filter_map(|record| Some(&record.measured()?.host));
+    busy_host(hosts).map(|busy| busy.words())
 }
 
 fn suspect_clocks(scene: &Scene<'_>) -> Option<String> {

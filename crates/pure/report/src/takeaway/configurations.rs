@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use virtbench_model::Span;
-use virtbench_model::pairwise::{Finding, Group, LEVEL, Metric, Tally, Use, recommend};
+use virtbench_model::pairwise::{Advice, Finding, Group, LEVEL, Metric, Tally, Use, recommend};
 use virtbench_record::{
     GuestsState, ProcessRole, ProcessUse, Provenance, ResultTable, role_percent, unattributed_percent,
 };
@@ -11,7 +11,7 @@ use virtbench_record::{
 use super::words::{group_name, listed, reach};
 use super::{Takeaway, cautions};
 use crate::analysed::{Analysed, Source};
-use crate::format::{count, significant};
+use crate::format::{count, significant, trimmed, whole};
 use crate::scene::Scene;
 
 /// Configurations that a sentence names one by one.
@@ -58,8 +58,7 @@ fn headline(analysed: &Analysed<'_>) -> String {
         [only] => return format!("Only {only} has been measured, so there is nothing to compare it with."),
         _ => {}
     }
-    let uses = recommend(analysis);
-    if uses.is_empty() {
+    if analysis.groups.iter().all(|group| group.standings.is_empty()) {
         return "No point was measured in more than one configuration, so there is nothing to compare."
             .into();
     }
@@ -67,7 +66,7 @@ fn headline(analysed: &Analysed<'_>) -> String {
     let alike = |group: &Group| group.standings.iter().skip(1).all(|other| other.is(Finding::Equivalent));
     let margin = percent(analysis.margin.share());
     // Where one of equals is the cheapest throughout, that is the one to use.
-    let open = analysis.groups.iter().any(|group| analysis.choices(group).len() > 1);
+    let open = analysis.groups.iter().any(|group| analysis.advice(group).choices().len() > 1);
     if whole && open && analysis.groups.iter().all(alike) {
         let tally = analysis.tally(Metric::Rate);
         let all: Vec<usize> = (0..names.len()).filter(|index| measured.contains(&&names[*index])).collect();
@@ -86,14 +85,8 @@ fn headline(analysed: &Analysed<'_>) -> String {
             costs(analysed, &all.iter().map(|index| (*index, None)).collect::<Vec<_>>())
         );
     }
-    // Advice only where repetitions bear it out.
-    let settled = |item: &Use| {
-        let groups =
-            item.groups.iter().copied().filter(|index| analysis.groups[*index].is_settled()).collect();
-        Use { configuration: item.configuration, groups }
-    };
-    let settled: Vec<Use> = uses.iter().map(settled).filter(|item| !item.groups.is_empty()).collect();
-    if settled.is_empty() {
+    let uses = recommend(analysis);
+    if uses.is_empty() {
         let names = listed(measured.iter().map(|name| name.as_str()));
         return format!(
             "{place}{} repetitions do not tell which of {names} is best for any kind of I/O: repeat more often, \
@@ -101,7 +94,7 @@ fn headline(analysed: &Analysed<'_>) -> String {
             if place.is_empty() { "These" } else { "these" }
         );
     }
-    let advice: Vec<String> = settled
+    let advice: Vec<String> = uses
         .iter()
         .map(|item| {
             format!("{} for {}", analysis.name(item.configuration), reach(&analysis.groups, &item.groups))
@@ -109,8 +102,9 @@ fn headline(analysed: &Analysed<'_>) -> String {
         .collect();
     let advice = listed(advice.iter().map(String::as_str));
     let covered: Vec<(usize, Option<&Use>)> =
-        settled.iter().map(|item| (item.configuration, Some(item))).collect();
-    let doubtful = analysis.groups.iter().any(|group| !group.is_settled());
+        uses.iter().map(|item| (item.configuration, Some(item))).collect();
+    let doubtful =
+        analysis.groups.iter().any(|group| matches!(analysis.advice(group), Advice::NotTold { .. }));
     let advice =
         if doubtful { format!("{advice}; for the rest, these repetitions do not tell") } else { advice };
     let verb = if place.is_empty() { "Use" } else { "use" };
@@ -193,10 +187,14 @@ fn confidence(analysed: &Analysed<'_>) -> Option<String> {
                 0 => String::new(),
                 some => format!("; {some} compare single values and carry no confidence"),
             };
+            if told == 0 {
+                return Some(format!("No verdict on throughput is given with confidence{single}."));
+            }
             let doubtful = (told as f64 * LEVEL).ceil();
             Some(format!(
                 "Each verdict is by itself wrong with a probability of at most {level}: of {told} on throughput, \
-                 up to about {doubtful:.0} may be{single}."
+                 up to about {} may be{single}.",
+                whole(doubtful)
             ))
         }
     }
@@ -206,7 +204,7 @@ fn confidence(analysed: &Analysed<'_>) -> Option<String> {
 fn cheaper(analysed: &Analysed<'_>) -> Option<String> {
     let analysis = &analysed.analysis;
     let decided = |group: &Group| {
-        let choices = analysis.choices(group);
+        let choices = analysis.advice(group).choices();
         let equals = group.standings.iter().skip(1).filter(|other| other.is(Finding::Equivalent)).count() + 1;
         (!choices.is_empty() && choices.len() < equals).then(|| {
             let names = listed(choices.iter().map(|standing| analysis.name(standing.configuration)));
@@ -231,19 +229,12 @@ fn has_sizes(analysed: &Analysed<'_>, group: &Group) -> bool {
 fn doubts(analysed: &Analysed<'_>) -> Option<String> {
     let analysis = &analysed.analysis;
     let doubtful = |group: &Group| {
-        let others: Vec<&str> = group
-            .standings
-            .iter()
-            .filter(|standing| standing.is(Finding::Undecided))
-            .map(|standing| analysis.name(standing.configuration))
-            .collect();
-        (!others.is_empty()).then(|| {
-            let others = match others.len() {
-                many if many > NAMED_MOST => format!("{many} others"),
-                _ => listed(others.into_iter()),
-            };
-            format!("{} ({others})", group_name(group, has_sizes(analysed, group)))
-        })
+        let Advice::NotTold { others, .. } = analysis.advice(group) else { return None };
+        let others = match others.len() {
+            many if many > NAMED_MOST => format!("{many} others"),
+            _ => listed(others.iter().map(|standing| analysis.name(standing.configuration))),
+        };
+        Some(format!("{} ({others})", group_name(group, has_sizes(analysed, group))))
     };
     let doubts: Vec<String> = analysis.groups.iter().filter_map(doubtful).collect();
     (!doubts.is_empty()).then(|| {
@@ -322,5 +313,5 @@ fn of_table(table: &ResultTable) -> Vec<String> {
 
 /// `5 %`.
 fn percent(share: f64) -> String {
-    format!("{} %", (share * 1e4).round() / 1e2)
+    format!("{} %", trimmed(100.0 * share, 2))
 }

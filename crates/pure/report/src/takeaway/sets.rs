@@ -1,5 +1,6 @@
 //! What is to be taken away from machines that ran together.
 
+use virtbench_model::busy_host;
 use virtbench_model::together::{
     DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Shared, analyse_deviation,
     analyse_neighbours,
@@ -244,6 +245,8 @@ fn cautions(
             cautions.push(format!("Not a finding ({}{noun}): {}.", names.join(", "), kind.words()));
         }
     }
+    let hosts = records.iter().filter_map(|record| record.host.as_ref());
+    cautions.extend(busy_host(hosts).map(|busy| busy.words()));
     let planned =
         provenance.together.as_ref().map_or(0, |plan| plan.sets.len()) * provenance.plan.repetitions as usize;
     if records.len() < planned {

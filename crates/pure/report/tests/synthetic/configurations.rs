@@ -88,6 +88,7 @@ fn host(cpu_percent: f64) -> HostUse {
         user_percent: cpu_percent * 0.6,
         system_percent: cpu_percent * 0.4,
         steal_percent: 0.0,
+        others_percent: None,
         processors: 2,
     }
 }

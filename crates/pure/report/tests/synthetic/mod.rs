@@ -156,6 +156,8 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         write: share(1.0 - read, random),
         trim: None,
         flush: None,
+        lines: Vec::new(),
+        in_flight_at_end: None,
         open_loop: None,
         replay: None,
         verify: None,
@@ -182,6 +184,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         user_percent: cpu_percent * 0.4,
         system_percent: cpu_percent * 0.6,
         steal_percent: 0.0,
+        others_percent: None,
         processors: 2,
     };
     let clock = vm.then_some(ClockCheck { drift_ppm: 12.0, uncertainty_ppm: 40.0 });

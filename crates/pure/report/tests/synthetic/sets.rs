@@ -102,6 +102,7 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                 user_percent: 100.0,
                 system_percent: 20.0,
                 steal_percent: 0.0,
+                others_percent: None,
                 processors: 2,
             };
             all.push(SetRecord {

@@ -35,7 +35,7 @@ fn what_is_wrong_is_named() {
 
 proptest! {
     #[test]
-    fn what_is_written_can_be_read(
+    fn a_written_notation_can_be_read(
         memory: bool,
         threads in 0u32..=1024,
         numbers in (1u64..1000, 1u32..100, 0u64..9, any::<u64>()),

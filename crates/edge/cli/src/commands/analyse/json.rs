@@ -188,7 +188,12 @@ impl<'a> KindReport<'a> {
             random_percent: group.kind.random_percent,
             small: group.small,
             points: group.points.len(),
-            choices: analysis.choices(group).iter().map(|one| analysis.name(one.configuration)).collect(),
+            choices: analysis
+                .advice(group)
+                .choices()
+                .iter()
+                .map(|one| analysis.name(one.configuration))
+                .collect(),
             standings: standings.collect(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use virtbench_model::pairwise::{Cell, Finding, Kind, Metric, Pair, SMALL_MOST_BYTES};
+use virtbench_model::pairwise::{Advice, Cell, Finding, Kind, Metric, Pair, SMALL_MOST_BYTES, Standing};
 use virtbench_model::{Analysis, Side};
 use virtbench_record::PointKey;
 use virtbench_units::format_bytes;
@@ -29,9 +29,18 @@ fn kinds(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
     for group in &analysis.groups {
         let size = if group.small { "up to" } else { "above" };
         let (kind, limit) = (group.kind, format_bytes(SMALL_MOST_BYTES));
-        let choices: Vec<&str> =
-            analysis.choices(group).iter().map(|one| analysis.name(one.configuration)).collect();
-        writeln!(out, "{kind} {size} {limit}: use {}", choices.join(" or "))?;
+        let names = |standings: &[&Standing]| -> String {
+            let names: Vec<&str> = standings.iter().map(|one| analysis.name(one.configuration)).collect();
+            names.join(" or ")
+        };
+        let advice = match analysis.advice(group) {
+            Advice::Use(choices) => format!("use {}", names(&choices)),
+            Advice::NotTold { best, others } => {
+                format!("not told: {}", names(&[&[best][..], &others].concat()))
+            }
+            Advice::NotMeasured => "not measured".to_owned(),
+        };
+        writeln!(out, "{kind} {size} {limit}: {advice}")?;
         for standing in &group.standings {
             let against = standing.against_best.map_or_else(
                 || "best".into(),

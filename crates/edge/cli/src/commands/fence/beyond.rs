@@ -3,8 +3,10 @@
 use serde::Serialize;
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::{Figure, Guard, GuardResult, Load, System, VmResult};
-use virtbench_model::Estimate;
+use virtbench_model::OverExperiments;
 use virtbench_report::FenceTable;
+
+use crate::commands::value::Value;
 
 /// One row of the experiment.
 #[derive(Debug, Serialize)]
@@ -20,34 +22,6 @@ pub struct GuardRow {
     best_effort: Value,
 }
 
-/// A mean with its interval.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Value {
-    /// The mean.
-    pub mean: f64,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-}
-
-impl From<Estimate> for Value {
-    fn from(estimate: Estimate) -> Self {
-        let span = estimate.span();
-        Self { mean: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
-    }
-}
-
-impl Value {
-    /// As text with its interval.
-    pub fn cell(self, unit: &str) -> String {
-        match (self.low, self.high) {
-            (Some(low), Some(high)) => format!("{:.1} {unit} ({low:.1} to {high:.1})", self.mean),
-            _ => format!("{:.1} {unit}", self.mean),
-        }
-    }
-}
-
 /// The experiments that were asked for: part of the figure "own".
 pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Guard, Load)> {
     if !figures.contains(&Figure::Own) {
@@ -60,8 +34,9 @@ pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Guard, Load)
 /// Reads off what came of one.
 pub fn row(guard: Guard, load: &Load, result: &GuardResult) -> Option<GuardRow> {
     let workload = load.site.workload;
-    let deviation = |of: fn(&VmResult) -> Estimate| {
-        result.vms.iter().map(of).max_by(|a, b| a.mean.total_cmp(&b.mean)).map(Value::from)
+    let deviation = |of: fn(&VmResult) -> OverExperiments| {
+        let most = |a: &OverExperiments, b: &OverExperiments| a.estimate.mean.total_cmp(&b.estimate.mean);
+        result.vms.iter().map(of).max_by(most).map(Value::from)
     };
     Some(GuardRow {
         workload,

@@ -1,6 +1,6 @@
 //! `virtbench fence calibrate`
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use virtbench_fence_daemon::admin::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
@@ -10,6 +10,7 @@ use super::serve::{failure, load};
 use crate::args::fence::CalibrateArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::{say, tell};
 
 /// Measures, says how far predictions are off, and writes the file.
 pub fn execute(args: &CalibrateArgs) -> Outcome {
@@ -18,12 +19,12 @@ pub fn execute(args: &CalibrateArgs) -> Outcome {
     let shown = std::io::stderr().is_terminal();
     let found = calibrate(&config, &options, |what, share| {
         if shown {
-            eprint!("\r{what}: {:3.0} %", share * 100.0);
+            let _ = write!(io::stderr(), "\r{what}: {:3.0} %", share * 100.0);
         }
         !interrupt::requested()
     });
     if shown {
-        eprintln!();
+        tell!("");
     }
     let found = found.map_err(broken)?;
     let named = config.scheduler.predict.file.clone();
@@ -31,28 +32,28 @@ pub fn execute(args: &CalibrateArgs) -> Outcome {
     let out = out.unwrap_or_else(|| args.config.with_extension("predict.toml"));
     keep(&found, &out).map_err(broken)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&found)?);
+        say!("{}", serde_json::to_string_pretty(&found)?);
     } else {
         print(&found);
     }
-    eprintln!("virtbench fence: written to {}", out.display());
+    tell!("virtbench fence: written to {}", out.display());
     if named.as_ref() != Some(&out) {
-        eprintln!("virtbench fence: to serve by it, write under [scheduler.predict]: file = {out:?}");
+        tell!("virtbench fence: to serve by it, write under [scheduler.predict]: file = {out:?}");
     }
     Ok(())
 }
 
 fn print(found: &Predictions) {
     if let Some(slow) = &found.slow {
-        println!("slow {}: {}", slow.device, describe(&slow.errors));
-        println!("  a flush takes {:.3} ms; an access, by distance from the last:", slow.flush_ms);
+        say!("slow {}: {}", slow.device, describe(&slow.errors));
+        say!("  a flush takes {:.3} ms; an access, by distance from the last:", slow.flush_ms);
         for (distance_bytes, ms) in &slow.knots {
-            println!("  {distance_bytes:>16} bytes {ms:>10.3} ms");
+            say!("  {distance_bytes:>16} bytes {ms:>10.3} ms");
         }
     }
     if let Some(fast) = &found.fast {
-        println!("fast {}: {}", fast.device, describe(&fast.errors));
-        println!("  a batch takes {:.1} us and {:.1} us an I/O", fast.base_us, fast.per_io_us);
+        say!("fast {}: {}", fast.device, describe(&fast.errors));
+        say!("  a batch takes {:.1} us and {:.1} us an I/O", fast.base_us, fast.per_io_us);
     }
 }
 

@@ -7,7 +7,8 @@ use std::thread::available_parallelism;
 
 use virtbench_fence_sim::calibrate::{Calibration, calibrate};
 use virtbench_fence_sim::experiment::{
-    Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Saturated, Settings, Site,
+    Bar, Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Published, Row, Saturated, Settings,
+    Site,
 };
 
 use super::parallel;
@@ -85,8 +86,14 @@ impl Evaluation {
         Ok(Self(measured?))
     }
 
+    /// A bar's rows.
+    pub fn rows(&self, bar: &Bar, settings: &Settings, known: &[Published]) -> Result<Vec<Row>, Failure> {
+        let hdd = bar.hdd.as_ref().map(|case| self.case(case, settings)).transpose()?;
+        Ok(bar.rows(self.case(&bar.case, settings)?, hdd, known))
+    }
+
     /// Of a case.
-    pub fn case(&self, case: &Case, settings: &Settings) -> Result<&CaseResult, Failure> {
+    fn case(&self, case: &Case, settings: &Settings) -> Result<&CaseResult, Failure> {
         match self.0.get(&(Experiment::Case(case.clone()), *settings))? {
             Measured::Case(result) => Ok(result),
             Measured::Guard(_) => Err(never_asked()),
@@ -117,6 +124,9 @@ impl<T: PartialEq + Sync, R: Send> Known<T, R> {
             if !distinct.contains(&item) {
                 distinct.push(item);
             }
+        }
+        if distinct.is_empty() {
+            return Ok(Self(Vec::new()));
         }
         let progress = progress::bar(distinct.len() as u64, what);
         progress.tick();

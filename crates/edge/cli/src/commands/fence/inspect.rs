@@ -6,12 +6,13 @@ use virtbench_units::format_bytes;
 use super::serve::{failure, load};
 use crate::args::fence::InspectArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::say;
 
 /// Says what there is; what should not be decides the exit code.
 pub fn execute(args: &InspectArgs) -> Outcome {
     let found = inspect(&load(&args.config)?, args.data).map_err(failure)?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&found)?);
+        say!("{}", serde_json::to_string_pretty(&found)?);
     } else {
         print(&found);
     }
@@ -32,44 +33,47 @@ pub fn execute(args: &InspectArgs) -> Outcome {
 
 fn print(found: &Inspected) {
     if let Some(home) = &found.home {
-        println!(
-            "{}: {}",
-            home.device,
-            if home.uuid.is_empty() { "no label of a fence" } else { &home.uuid }
-        );
+        say!("{}: {}", home.device, if home.uuid.is_empty() { "no label of a fence" } else { &home.uuid });
         for disk in &home.disks {
             let (size, at) = (format_bytes(disk.size_bytes), format_bytes(disk.offset_bytes));
-            println!("  disk {}: {size} at {at}", disk.name);
+            say!("  disk {}: {size} at {at}", disk.name);
         }
     }
     if let Some(cache) = &found.cache {
         print_cache(cache);
     }
     for changed in &found.changed {
-        println!("not as configured: {changed}");
+        say!("not as configured: {changed}");
     }
     for fault in &found.faults {
-        println!("fault: {fault}");
+        say!("fault: {fault}");
     }
     if found.more_faults > 0 {
-        println!("{} faults more", found.more_faults);
+        say!("{} faults more", found.more_faults);
     }
     if found.faults.is_empty() && found.cache.is_some() {
-        println!("consistent");
+        say!("consistent");
     }
 }
 
 fn print_cache(cache: &CacheFacts) {
-    println!("{}: cache {}, start {}", cache.device, cache.uuid, cache.sequence);
+    say!("{}: cache {}, start {}", cache.device, cache.uuid, cache.sequence);
     if cache.superblocks.contains(&false) {
-        println!("  one superblock was torn: the next start writes it again");
+        say!("  one superblock was torn: the next start writes it again");
     }
-    println!(
+    say!(
         "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
-        "partition, 4 KiB blocks", "all", "used", "dirty", "free", "retiring", "generation", "commit"
+        "partition, 4 KiB blocks",
+        "all",
+        "used",
+        "dirty",
+        "free",
+        "retiring",
+        "generation",
+        "commit"
     );
     for part in &cache.partitions {
-        println!(
+        say!(
             "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
             part.disks.join(","),
             part.blocks,
@@ -81,10 +85,10 @@ fn print_cache(cache: &CacheFacts) {
             part.commit
         );
         if part.last_commit > part.commit {
-            println!("  {:<24} commit {} was cut off", "", part.last_commit);
+            say!("  {:<24} commit {} was cut off", "", part.last_commit);
         }
         if part.checked > 0 {
-            println!("  {:<24} {} blocks of data compared with their checksums", "", part.checked);
+            say!("  {:<24} {} blocks of data compared with their checksums", "", part.checked);
         }
     }
 }

@@ -1,45 +1,26 @@
 //! The evaluation as the page of the report.
 
-use virtbench_fence_sim::calibrate::Calibration;
+use virtbench_fence_sim::calibrate::Errors;
+use virtbench_fence_sim::disk::HddModel;
 use virtbench_fence_sim::experiment::{Figure, Finding, Row, Saturating, Settings};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
-use super::beyond::{self, GuardRow};
-use super::explain::{self, Explanation};
-use super::reasons::{self, Miss};
+use super::simulate::Evaluated;
+use super::{beyond, explain, reasons};
 
 /// The page as HTML.
-pub fn html(
-    settings: &Settings,
-    calibration: &Calibration,
-    rows: &[Row],
-    findings: &[Finding],
-    misses: &[Miss],
-    explanations: &[Explanation],
-    guards: &[GuardRow],
-) -> String {
-    let judged: Vec<f64> = rows.iter().filter_map(Row::outside).collect();
-    let held = judged.iter().filter(|outside| **outside == 0.0).count();
-    let shapes = findings.iter().filter(|finding| finding.held).count();
+pub fn html(evaluated: &Evaluated) -> String {
+    let Evaluated { settings, rows, findings, tally, misses, guards, .. } = evaluated;
     let figures = Figure::ALL.into_iter().filter_map(|figure| section(figure, rows, findings)).collect();
     fence_html(&FencePage {
-        headline: format!(
-            "{held} of {} published values lie in their bands, and {shapes} of {} sentences about shapes hold.",
-            judged.len(),
-            findings.len()
-        ),
+        headline: tally.sentence(),
         details: details(settings),
-        cautions: explain::CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
+        cautions: explain::cautions(settings),
         figures,
-        tables: [
-            reasons::table(misses),
-            beyond::table(guards),
-            explanation_table(explanations),
-            Some(calibration_table(calibration)),
-        ]
-        .into_iter()
-        .flatten()
-        .collect(),
+        tables: [reasons::table(misses), beyond::table(guards), Some(calibration_table(evaluated))]
+            .into_iter()
+            .flatten()
+            .collect(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
 }
@@ -55,7 +36,7 @@ fn details(settings: &Settings) -> Vec<String> {
             .to_owned(),
         format!(
             "Seed {}, {} runs of each experiment, at most {} s of virtual time each; hard disk at {} RPM; SSD reads \
-             {} us, writes {} us; saturation is that of {saturating}.",
+             {:.0} us, writes {:.0} us; saturation is that of {saturating}.",
             settings.seed,
             settings.replications,
             settings.measure_s,
@@ -75,7 +56,13 @@ fn section(figure: Figure, rows: &[Row], findings: &[Finding]) -> Option<FenceFi
         axis: figure.axis().map(str::to_owned),
         values,
         findings: of_figure
-            .map(|f| (format!("{}: {}", f.workload.name(), f.claim), f.held, f.measured.clone()))
+            .map(|f| {
+                (
+                    format!("{}: {}", f.workload.name(), f.claim),
+                    f.verdict.name().to_owned(),
+                    f.measured.clone(),
+                )
+            })
             .collect(),
     })
 }
@@ -91,14 +78,16 @@ fn value(row: &Row) -> FenceValue {
         unit: row.metric.unit().to_owned(),
         measured: row.measured.mean,
         interval: row.measured.span().map(|span| (span.low, span.high)),
+        range: Some((row.range.low, row.range.high)),
         published: published.map(|published| (published.brief(), published.quote.clone())),
-        mark: published.and_then(|one| one.published.or(one.at_most).or(one.at_least)),
+        mark: published.map(|one| one.published.unwrap_or(one.at_most)),
         outside: row.outside(),
     }
 }
 
-fn calibration_table(calibration: &Calibration) -> FenceTable {
-    let row = |device: &str, errors: &virtbench_fence_sim::calibrate::Errors, paper: &str| {
+fn calibration_table(evaluated: &Evaluated) -> FenceTable {
+    let Evaluated { settings, calibration, .. } = evaluated;
+    let row = |device: &str, errors: &Errors, paper: &str| {
         let quantiles = errors.quantiles_ms.map(|ms| format!("{ms:.2}"));
         vec![
             device.to_owned(),
@@ -111,13 +100,23 @@ fn calibration_table(calibration: &Calibration) -> FenceTable {
     };
     FenceTable {
         title: "Predictors".to_owned(),
-        caption: "Calibrated as section 6.3 does, on random batches; errors are predicted less measured, on batches \
-                  that were held out. With rotation uniform and independent, the standard deviation of 50 half turns \
-                  alone is 17 ms, so that no predictor brings 70 % of the batches within 5 ms."
-            .to_owned(),
-        header: ["device", "accesses a batch", "a batch", "predicted", "errors at 5, 25, 50, 75, 95 %, ms", "paper"]
-            .map(str::to_owned)
-            .into(),
+        caption: format!(
+            "Calibrated as section 6.3 does, on random batches; errors are predicted less measured, on batches that were \
+             held out. Rotation is uniform and independent here: over {:.0} accesses it alone has a standard deviation of \
+             {:.0} ms, which no predictor knows.",
+            calibration.slow.mean_batch,
+            rotation_ms(&settings.hdd, calibration.slow.mean_batch)
+        ),
+        header: [
+            "device",
+            "accesses a batch",
+            "a batch",
+            "predicted",
+            "errors at 5, 25, 50, 75, 95 %, ms",
+            "paper",
+        ]
+        .map(str::to_owned)
+        .into(),
         rows: vec![
             row("HDD", &calibration.slow, "50 accesses, 336 ms, over 70 % within 5 ms"),
             row("SSD", &calibration.fast, "49 accesses, 19.4 ms, over 83 % within 0.25 ms"),
@@ -125,15 +124,7 @@ fn calibration_table(calibration: &Calibration) -> FenceTable {
     }
 }
 
-fn explanation_table(explanations: &[Explanation]) -> Option<FenceTable> {
-    (!explanations.is_empty()).then(|| FenceTable {
-        title: "What the misses hang on".to_owned(),
-        caption: "The low-intensity machine again with one assumption changed at a time: deviations of throughput and \
-                  response time, and response time alone and in company."
-            .to_owned(),
-        header: ["what is changed", "workload", "system", "throughput", "response", "alone", "together"]
-            .map(str::to_owned)
-            .into(),
-        rows: explanations.iter().map(Explanation::cells).collect(),
-    })
+/// Standard deviation of so many rotational delays, each uniform over a revolution, milliseconds.
+fn rotation_ms(hdd: &HddModel, accesses: f64) -> f64 {
+    (accesses / 12.0).sqrt() * hdd.revolution_ms()
 }

@@ -8,10 +8,10 @@ use serde::Serialize;
 use virtbench_fence_sim::experiment::{Layout, Plan, Settings, Targets, Trial, front, plans, survivors};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
-use super::beyond::Value;
 use super::evaluate::{calibrated, finished, threads};
 use super::{parallel, settings, table};
 use crate::args::fence::PlanArgs;
+use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
 
@@ -190,6 +190,7 @@ impl<'a> Found<'a> {
             unit: "ms".to_owned(),
             measured: row.response_ms.mean,
             interval: row.response_ms.low.zip(row.response_ms.high),
+            range: None,
             published: None,
             mark: None,
             outside: None,
@@ -215,7 +216,7 @@ impl<'a> Found<'a> {
                 settings.seed,
                 settings.replications
             )],
-            cautions: super::explain::CAUTIONS.iter().map(|caution| (*caution).to_owned()).collect(),
+            cautions: super::explain::cautions(settings),
             figures: if on_front.is_empty() { Vec::new() } else { vec![figure] },
             tables: vec![self.table()],
             version: env!("CARGO_PKG_VERSION").to_owned(),

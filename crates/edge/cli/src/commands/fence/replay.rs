@@ -12,13 +12,14 @@ use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 use virtbench_workload::TraceOp;
 
-use super::beyond::Value;
 use super::evaluate::{calibrated, finished, threads};
 use super::{parallel, table};
 use crate::args::fence::SimulateArgs;
 use crate::commands::load::trace::read_file;
+use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
+use crate::say::tell;
 
 /// What must be known before the figures are used.
 const CAUTIONS: [&str; 4] = [
@@ -37,7 +38,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     for path in &args.trace {
         let trace = read_file(path)?;
         for note in &trace.notes {
-            eprintln!("virtbench: {}: {note}", path.display());
+            tell!("virtbench: {}: {note}", path.display());
         }
         traces.push(trace.ops);
     }
@@ -77,11 +78,11 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     Ok(())
 }
 
-/// Table 1's, the baselines, fair queueing, and our own scheduler.
+/// Table 1's, the baselines under the host's CFQ and under FIFO, and our own scheduler.
 fn systems() -> Vec<(&'static str, System)> {
     let own = System::new(System::VIRTUAL_FENCE.store, Sharing::Paced(Pacing::CHOSEN));
     let mut systems = VARIANTS.to_vec();
-    systems.insert(2, ("HDD, fair queueing", System::new(Store::Hdd, Sharing::Fair)));
+    systems.insert(2, ("HDD, FIFO", System::new(Store::Hdd, Sharing::Fifo)));
     systems.push(("virtual devices", own));
     systems
 }
@@ -110,7 +111,7 @@ struct Row {
 }
 
 fn row(system: &'static str, trace: &str, replayed: &Replayed) -> Row {
-    let Compared { throughput, response_ms, throughput_deviation, response_deviation } =
+    let Compared { throughput, response_ms, throughput_deviation, response_deviation, .. } =
         replayed.figures.clone();
     let both = |estimates: [Estimate; 2]| estimates.map(Value::from);
     Row {
@@ -188,6 +189,7 @@ impl Found<'_> {
                 unit: unit.to_owned(),
                 measured: value.mean,
                 interval: value.low.zip(value.high),
+                range: value.least.zip(value.greatest),
                 published: None,
                 mark: None,
                 outside: None,

@@ -13,6 +13,7 @@ use super::serve::{failure, load};
 use crate::args::fence::{ResizeArgs, ReslotArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::tell;
 
 /// How often a daemon that ends in the middle is asked again, or found to be gone for good.
 const ATTEMPTS: usize = 5;
@@ -28,7 +29,7 @@ pub fn execute(args: &ResizeArgs) -> Outcome {
         give_up_end: args.force,
     };
     if served(&config, &Question::Resize(change.clone()))? {
-        eprintln!(
+        tell!(
             "virtbench fence: the daemon serves it; guests are told, NBD clients see it when they connect anew"
         );
     } else {
@@ -82,7 +83,7 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
     edit(&args.config, &disks, rotation).map_err(unchanged)?;
     let when =
         if told { "the daemon goes by it from its next rotation on" } else { "the next daemon goes by it" };
-    eprintln!("virtbench fence: changed; {when}");
+    tell!("virtbench fence: changed; {when}");
     Ok(())
 }
 
@@ -90,15 +91,15 @@ fn say(step: Step) {
     match step {
         Step::WrittenBack(0) | Step::Label => {}
         Step::WrittenBack(blocks) => {
-            eprintln!("virtbench fence: {blocks} blocks written from the cache to the disks")
+            tell!("virtbench fence: {blocks} blocks written from the cache to the disks")
         }
-        Step::Moved => eprintln!("virtbench fence: the disk was copied to where there is room"),
-        Step::Zeroed => eprintln!("virtbench fence: new room zeroed"),
-        Step::Cache => eprintln!("virtbench fence: the cache goes by the new sizes"),
+        Step::Moved => tell!("virtbench fence: the disk was copied to where there is room"),
+        Step::Zeroed => tell!("virtbench fence: new room zeroed"),
+        Step::Cache => tell!("virtbench fence: the cache goes by the new sizes"),
     }
 }
 
-fn broken(error: ResizeError) -> Failure {
+pub(super) fn broken(error: ResizeError) -> Failure {
     let kind = match error {
         ResizeError::Serve(error) => return failure(error),
         ResizeError::NoDisk(_) | ResizeError::Value(_) | ResizeError::Shrinks { .. } => Kind::Usage,

@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use virtbench_fence_sim::disk::SsdModel;
+use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
 use virtbench_fence_sim::experiment::Settings;
 
-use crate::args::fence::WorldArgs;
+use crate::args::fence::{Seek, WorldArgs};
 use crate::exit::{Failure, Kind};
 
 /// The settings: the file's, then the options'.
@@ -26,9 +26,8 @@ pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
     if let Some(rpm) = args.rpm {
         settings.hdd.rpm = rpm;
     }
-    if let Some([settle, root, linear]) = args.seek.as_deref() {
-        (settings.hdd.seek.settle_ms, settings.hdd.seek.root_ms, settings.hdd.seek.linear_ms) =
-            (*settle, *root, *linear);
+    if let Some(Seek([settle_ms, root_ms, linear_ms])) = args.seek {
+        settings.hdd.seek = SeekCurve { settle_ms, root_ms, linear_ms };
     }
     if let Some(profile) = args.ssd {
         settings.ssd = SsdModel::of(profile);

@@ -13,11 +13,23 @@ use virtbench_fence_sim::experiment::{
 
 use super::beyond::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
-use super::explain::{self, Explanation};
-use super::reasons::Miss;
-use super::{page, reasons, replay, settings, table};
+use super::explain::{self, Change, Explanation};
+use super::reasons::{self, Miss};
+use super::tally::Tally;
+use super::{page, replay, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
+
+/// Everything that came of an evaluation.
+pub struct Evaluated {
+    pub settings: Settings,
+    pub calibration: Calibration,
+    pub rows: Vec<Row>,
+    pub findings: Vec<Finding>,
+    pub tally: Tally,
+    pub misses: Vec<Miss>,
+    pub guards: Vec<GuardRow>,
+}
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
@@ -27,53 +39,87 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let figures = chosen(&args.figure, &Figure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
-    let bars: Vec<Bar> = figures.iter().flat_map(|figure| figure.bars(&workloads)).collect();
+    let evaluated = evaluate(settings, &figures, &workloads, args.world.jobs)?;
+    if let Some(path) = &args.html {
+        fs::write(path, page::html(&evaluated))
+            .with_context(|| format!("--html {}: cannot be written", path.display()))?;
+    }
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        serde_json::to_writer(&mut out, &Report::of(&evaluated))?;
+        writeln!(out)?;
+    } else {
+        table::write(&mut out, &evaluated)?;
+    }
+    Ok(())
+}
+
+fn evaluate(
+    settings: Settings,
+    figures: &[Figure],
+    workloads: &[Personality],
+    jobs: Option<usize>,
+) -> Result<Evaluated, Failure> {
+    let bars: Vec<Bar> = figures.iter().flat_map(|figure| figure.bars(workloads)).collect();
     if bars.is_empty() {
         return Err(Failure::message(
             Kind::Usage,
             "no figure that was asked for shows a workload that was asked for: 4b shows fileserver, 5 mailserver",
         ));
     }
-    let calibration = calibrated(&settings)?;
-    let changes = explain::changes(&settings, &figures, &workloads);
-    let asked = beyond::asked(&figures, &workloads);
-    let work: Vec<(Experiment, Settings)> = bars
-        .iter()
-        .map(|bar| (Experiment::Case(bar.case.clone()), settings))
-        .chain(changes.iter().map(|change| (Experiment::Case(change.bar.case.clone()), change.settings)))
+    let asked = beyond::asked(figures, workloads);
+    let cases = bars.iter().flat_map(|bar| [Some(&bar.case), bar.hdd.as_ref()]).flatten();
+    let work: Vec<(Experiment, Settings)> = cases
+        .map(|case| (Experiment::Case(case.clone()), settings))
         .chain(asked.iter().map(|(guard, load)| (Experiment::Guard(*guard, load.clone()), settings)))
         .collect();
-    let evaluation = Evaluation::of(&work, args.world.jobs)?;
+    let evaluation = Evaluation::of(&work, jobs)?;
     let known = published()?;
     let mut rows = Vec::new();
+    let mut missed = Vec::new();
     for bar in &bars {
-        rows.extend(bar.rows(evaluation.case(&bar.case, &settings)?, &known));
+        let of_bar = evaluation.rows(bar, &settings, &known)?;
+        let outside = of_bar.iter().filter(|row| row.outside().is_some_and(|outside| outside != 0.0));
+        missed.extend(outside.map(|row| (bar, row.clone())));
+        rows.extend(of_bar);
     }
     let findings = findings(&rows);
-    let mut explanations = Vec::new();
-    for change in &changes {
-        explanations.extend(change.explain(evaluation.case(&change.bar.case, &change.settings)?));
-    }
-    let misses = reasons::misses(&rows, &findings, &explanations);
+    let mut misses = explained(&missed, &settings, &known, jobs)?;
+    misses.extend(findings.iter().filter_map(reasons::sentence));
     let mut guards = Vec::new();
     for (guard, load) in &asked {
         guards.extend(beyond::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
     }
-    if let Some(path) = &args.html {
-        let html = page::html(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards);
-        fs::write(path, html).with_context(|| format!("--html {}: cannot be written", path.display()))?;
+    let (calibration, tally) = (calibrated(&settings)?, Tally::of(&rows, &findings));
+    Ok(Evaluated { settings, calibration, rows, findings, tally, misses, guards })
+}
+
+/// Values outside their bands, each read off again with one assumption changed at a time.
+fn explained(
+    missed: &[(&Bar, Row)],
+    settings: &Settings,
+    known: &[Published],
+    jobs: Option<usize>,
+) -> Result<Vec<Miss>, Failure> {
+    let changes: Vec<Vec<Change>> = missed.iter().map(|(bar, _)| explain::changes(settings, bar)).collect();
+    let cases = |change: &Change| {
+        let cases = [Some(&change.bar.case), change.bar.hdd.as_ref()];
+        cases.map(|case| case.map(|case| (Experiment::Case(case.clone()), change.settings)))
+    };
+    let work: Vec<(Experiment, Settings)> = changes.iter().flatten().flat_map(cases).flatten().collect();
+    let evaluation = Evaluation::of(&work, jobs)?;
+    let mut misses = Vec::new();
+    for ((_, row), changes) in missed.iter().zip(&changes) {
+        let Some(published) = &row.published else { continue };
+        let mut values = Vec::new();
+        for change in changes {
+            let again = evaluation.rows(&change.bar, &change.settings, known)?;
+            let same = |one: &&Row| one.machine == row.machine && one.metric == row.metric;
+            values.extend(again.iter().find(same).map(|one| (change.name.clone(), one.measured.mean)));
+        }
+        misses.push(reasons::value(row, published, &Explanation { values }));
     }
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        serde_json::to_writer(
-            &mut out,
-            &Report::new(&settings, &calibration, &rows, &findings, &misses, &explanations, &guards),
-        )?;
-        writeln!(out)?;
-    } else {
-        table::write(&mut out, &calibration, &rows, &findings, &misses, &explanations, &guards)?;
-    }
-    Ok(())
+    Ok(misses)
 }
 
 fn chosen<T: Copy + PartialEq>(asked: &[T], all: &[T]) -> Vec<T> {
@@ -85,10 +131,10 @@ fn chosen<T: Copy + PartialEq>(asked: &[T], all: &[T]) -> Vec<T> {
 struct Report<'a> {
     settings: &'a Settings,
     calibration: [ErrorsReport<'a>; 2],
+    tally: Tally,
     rows: Vec<RowReport<'a>>,
     findings: &'a [Finding],
     misses: &'a [Miss],
-    explanations: &'a [Explanation],
     guards: &'a [GuardRow],
 }
 
@@ -112,41 +158,48 @@ struct RowReport<'a> {
     measured: f64,
     low: Option<f64>,
     high: Option<f64>,
+    least: f64,
+    greatest: f64,
     samples: usize,
     published: Option<&'a Published>,
     outside_band: Option<f64>,
 }
 
 impl<'a> Report<'a> {
-    fn new(
-        settings: &'a Settings,
-        calibration: &'a Calibration,
-        rows: &'a [Row],
-        findings: &'a [Finding],
-        misses: &'a [Miss],
-        explanations: &'a [Explanation],
-        guards: &'a [GuardRow],
-    ) -> Self {
-        let rows = rows
-            .iter()
-            .map(|row| RowReport {
-                figure: row.figure,
-                workload: row.workload,
-                system: &row.system,
-                x: row.x,
-                machine: row.machine,
-                metric: row.metric,
-                unit: row.metric.unit(),
-                measured: row.measured.mean,
-                low: row.measured.span().map(|span| span.low),
-                high: row.measured.span().map(|span| span.high),
-                samples: row.measured.samples,
-                published: row.published.as_ref(),
-                outside_band: row.outside(),
-            })
-            .collect();
+    fn of(evaluated: &'a Evaluated) -> Self {
+        let Evaluated { settings, calibration, rows, findings, tally, misses, guards } = evaluated;
+        let row = |row: &'a Row| RowReport {
+            figure: row.figure,
+            workload: row.workload,
+            system: &row.system,
+            x: row.x,
+            machine: row.machine,
+            metric: row.metric,
+            unit: row.metric.unit(),
+            measured: digits(row.measured.mean),
+            low: row.measured.span().map(|span| digits(span.low)),
+            high: row.measured.span().map(|span| digits(span.high)),
+            least: digits(row.range.low),
+            greatest: digits(row.range.high),
+            samples: row.measured.samples,
+            published: row.published.as_ref(),
+            outside_band: row.outside().map(digits),
+        };
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
-        Self { settings, calibration: [slow, fast], rows, findings, misses, explanations, guards }
+        Self {
+            settings,
+            calibration: [slow, fast],
+            tally: *tally,
+            rows: rows.iter().map(row).collect(),
+            findings,
+            misses,
+            guards,
+        }
     }
+}
+
+/// Six significant digits: more than five experiments know.
+fn digits(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
 }

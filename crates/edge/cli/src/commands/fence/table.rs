@@ -2,24 +2,17 @@
 
 use std::io::{self, Write};
 
-use super::beyond::{self, GuardRow};
-use super::explain::Explanation;
-use super::reasons::{self, Miss};
-use virtbench_fence_sim::calibrate::{Calibration, Errors};
-use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row};
+use super::simulate::Evaluated;
+use super::{beyond, reasons};
+use virtbench_fence_sim::calibrate::Errors;
+use virtbench_fence_sim::experiment::{Figure, Published, Row};
 use virtbench_report::FenceTable;
 
-/// Writes the calibration, a table for each figure, and what is found of its shape.
-pub fn write(
-    out: &mut impl Write,
-    calibration: &Calibration,
-    rows: &[Row],
-    findings: &[Finding],
-    misses: &[Miss],
-    explanations: &[Explanation],
-    guards: &[GuardRow],
-) -> io::Result<()> {
-    writeln!(out, "Predictors calibrated as section 6.3 does; errors on held-out batches")?;
+/// Writes how much is as published, the calibration, a table for each figure, and what is found of its shape.
+pub fn write(out: &mut impl Write, evaluated: &Evaluated) -> io::Result<()> {
+    let Evaluated { calibration, rows, findings, tally, misses, guards, .. } = evaluated;
+    writeln!(out, "{}", tally.sentence())?;
+    writeln!(out, "\nPredictors calibrated as section 6.3 does; errors on held-out batches")?;
     for (device, errors) in [("HDD", &calibration.slow), ("SSD", &calibration.fast)] {
         write_errors(out, device, errors)?;
     }
@@ -31,33 +24,26 @@ pub fn write(
         writeln!(out, "\nFigure {}: {}", figure.name(), figure.title())?;
         writeln!(
             out,
-            "  {:<11} {:<22} {:<12} {:<23} {:>9} {:>16}  {:<10} verdict",
-            "workload", "system", "machine", "metric", "measured", "95 % interval", "published"
+            "  {:<11} {:<20} {:<11} {:<24} {:>8} {:>15} {:>15}  {:<11} verdict",
+            "workload",
+            "system",
+            "machine",
+            "metric",
+            "measured",
+            "95 % interval",
+            "least, most",
+            "published"
         )?;
         for row in of_figure {
             write_row(out, row)?;
         }
         for finding in findings.iter().filter(|finding| finding.figure == figure) {
-            let held = if finding.held { "held" } else { "not held" };
-            writeln!(out, "  {}: {}: {held} ({})", finding.workload.name(), finding.claim, finding.measured)?;
+            let (workload, verdict) = (finding.workload.name(), finding.verdict.name());
+            writeln!(out, "  {workload}: {}: {verdict} ({})", finding.claim, finding.measured)?;
         }
     }
     for table in [beyond::table(guards), reasons::table(misses)].into_iter().flatten() {
         plain(out, &table)?;
-    }
-    if !explanations.is_empty() {
-        writeln!(
-            out,
-            "\nOne assumption changed at a time: the low machine's deviations, response alone and together"
-        )?;
-    }
-    for explanation in explanations {
-        let cells = explanation.cells();
-        writeln!(
-            out,
-            "  {:<46} {:<11} {:<13} {:>8} {:>9} {:>9} {:>9}",
-            cells[0], cells[1], cells[2], cells[3], cells[4], cells[5], cells[6]
-        )?;
     }
     Ok(())
 }
@@ -86,13 +72,14 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
     };
     writeln!(
         out,
-        "  {:<11} {:<22} {:<12} {:<23} {:>9} {:>16}  {:<10} {}",
+        "  {:<11} {:<20} {:<11} {:<24} {:>8} {:>15} {:>15}  {:<11} {}",
         row.workload.name(),
         system,
         row.machine.name(),
         format!("{}, {}", row.metric.name(), row.metric.unit()),
         short(row.measured.mean),
         interval,
+        format!("{}, {}", short(row.range.low), short(row.range.high)),
         row.published.as_ref().map_or_else(String::new, Published::brief),
         verdict(row)
     )

@@ -1,12 +1,31 @@
 //! `--export`: results in other tools' formats.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io;
 
 use virtbench_formats::results::{ExportError, JobResult, fio_json, hlog, iometer_csv, openmetrics};
 
 use super::perform::Done;
 use crate::args::{ExportArg, ExportFormat};
 use crate::exit::{Failure, Kind};
+
+/// Makes sure that every file can be written, before anything is measured. What is there stays.
+pub fn check(exports: &[ExportArg]) -> Result<(), Failure> {
+    exports.iter().try_for_each(|ExportArg { path, .. }| {
+        let made = OpenOptions::new().write(true).create_new(true).open(path);
+        let checked = match made {
+            Ok(_) => fs::remove_file(path),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().write(true).open(path).map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        checked.map_err(|error| {
+            let what = format!("--export: cannot write {}: {error}", path.display());
+            Failure::message(Kind::Usage, what)
+        })
+    })
+}
 
 /// Writes every file that was asked for.
 pub fn write(exports: &[ExportArg], done: &[Done]) -> Result<(), Failure> {

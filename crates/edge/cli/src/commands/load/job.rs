@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use virtbench_engine::{Target, monotonic_ns};
-use virtbench_formats::Remark;
+use virtbench_formats::{Remark, Schedule};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::open::{self, Purpose};
@@ -23,13 +23,17 @@ pub struct Job {
     pub target: PathBuf,
     /// How much of the target is used, in bytes; all of it where nobody says.
     pub size_bytes: Option<u64>,
+    /// The phase it belongs to: jobs of one run at the same time.
+    pub group: u32,
+    /// When it starts in that and what ends it.
+    pub schedule: Schedule,
     /// The load. Its region and whether it is direct follow from the target.
     pub load: LoadSpec,
 }
 
 /// The jobs and what to say about them.
 pub struct Plan {
-    /// The jobs, one after another.
+    /// The jobs, in the order of their phases.
     pub jobs: Vec<Job>,
     /// What differs from the tool that a file was written for.
     pub notes: Vec<String>,
@@ -69,7 +73,7 @@ pub fn prepare_check(args: &ShapeArgs) -> Result<(Target, LoadSpec), Failure> {
 
 fn own(args: &ShapeArgs, load: LoadSpec) -> Job {
     let target = args.target.clone().unwrap_or_default();
-    Job { name: None, target, size_bytes: args.common.size, load }
+    Job { name: None, target, size_bytes: args.common.size, group: 0, schedule: Schedule::default(), load }
 }
 
 impl Job {
@@ -90,15 +94,27 @@ impl Job {
         self.size_bytes.or(extent_bytes.filter(|_| is_new()))
     }
 
+    /// How far into the target the load reaches, in bytes, where that is known.
+    pub fn reach_bytes(&self) -> Option<u64> {
+        let region_bytes = self.wanted_bytes()?;
+        Some(LoadSpec { region_bytes, ..self.load.clone() }.end_bytes())
+    }
+
     /// Opens the target; what depends on it becomes part of the load.
     pub fn open(&self, args: &ShapeArgs, purpose: Purpose) -> Result<(Target, LoadSpec), Failure> {
         let target = open::open(args, self, purpose)?;
-        let spec = LoadSpec {
-            direct: target.facts().direct,
-            region_bytes: self.wanted_bytes().unwrap_or(target.facts().size_bytes),
-            ..self.load.clone()
-        };
+        let spec = self.on(&target);
         Ok((target, spec))
+    }
+
+    /// The load with what depends on the target.
+    pub fn on(&self, target: &Target) -> LoadSpec {
+        let rest_bytes = target.facts().size_bytes.saturating_sub(self.load.start_bytes);
+        LoadSpec {
+            direct: target.facts().direct,
+            region_bytes: self.wanted_bytes().unwrap_or(rest_bytes),
+            ..self.load.clone()
+        }
     }
 }
 

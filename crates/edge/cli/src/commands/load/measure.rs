@@ -9,6 +9,7 @@ use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
 use super::check;
+use crate::company::Company;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::live::LiveView;
 use crate::watched::{OnMeasuring, watched};
@@ -16,6 +17,8 @@ use crate::{interrupt, progress};
 
 /// How often a load is looked at.
 const TICK: Duration = Duration::from_millis(100);
+/// The shortest load of which it is said that the host was busy, in nanoseconds.
+const JUDGED_NS: u64 = 500_000_000;
 
 /// Runs the load, showing progress, and samples the host's CPU use over the measuring time.
 pub fn measure(spec: &LoadSpec, target: &Target) -> Result<(LoadOutcome, HostUse), Failure> {
@@ -36,16 +39,35 @@ pub fn measure_watched(
     let tick = if live { TICK / 2 } else { TICK };
     let bar = if live { ProgressBar::hidden() } else { progress::timer(spec.expected_ns(), "measuring") };
     let mut pace = progress::Pace::new(&spec.access);
+    let mut company = Company::new();
     let (outcome, host) = watched(control, tick, job, |control, elapsed| {
         progress::tick(&bar, elapsed);
         bar.set_message(pace.words(elapsed, control.completed()).to_owned());
         look(control);
+        company.look();
         if let Some(view) = &mut view {
             view.look(control, elapsed);
         }
     })?;
     bar.finish_and_clear();
     drop(view);
+    let mut outcome = outcome.map_err(refusal)?;
+    // A glimpse tells nothing: the processors' accounts are kept in ticks.
+    let judged = (outcome.elapsed_ns >= JUDGED_NS).then_some(&host);
+    outcome.notes.extend(company.notes(judged));
+    Ok((outcome, host))
+}
+
+/// Runs the load among others, showing nothing, and calls `look` as [`measure_watched`] does. The host's CPU
+/// use is that of all of them.
+pub fn measure_among(
+    spec: &LoadSpec,
+    target: &Target,
+    control: Control,
+    look: impl Fn(&Control),
+) -> Result<(LoadOutcome, HostUse), Failure> {
+    let job = |control: &Control, on_measuring: OnMeasuring<'_>| run(spec, target, control, 0, on_measuring);
+    let (outcome, host) = watched(control, TICK, job, |control, _| look(control))?;
     Ok((outcome.map_err(refusal)?, host))
 }
 

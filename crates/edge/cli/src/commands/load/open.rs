@@ -4,6 +4,7 @@ use std::fs;
 
 use virtbench_engine::{Target, TargetError, TargetName, TargetRequest};
 use virtbench_record::TargetKind;
+use virtbench_units::format_bytes;
 
 use super::job::Job;
 use crate::args::ShapeArgs;
@@ -24,14 +25,28 @@ pub enum Purpose {
 
 /// Opens the target of a job.
 pub fn open(args: &ShapeArgs, job: &Job, purpose: Purpose) -> Result<Target, Failure> {
-    let target = open_request(TargetRequest {
+    open_for(args, &[job], purpose)
+}
+
+/// Opens the target that these jobs share, of which there is one at least.
+pub fn open_for(args: &ShapeArgs, jobs: &[&Job], purpose: Purpose) -> Result<Target, Failure> {
+    let Some(job) = jobs.first() else {
+        return Err(Failure::message(Kind::Other, "no job to open a target for"));
+    };
+    if let Some(job) = jobs.iter().find(|job| job.schedule.must_exist && !job.target.exists()) {
+        let message =
+            format!("{} does not exist, and its job says allow_file_create=0", job.target.display());
+        return Err(Failure::message(Kind::Target, message));
+    }
+    let request = TargetRequest {
         path: job.target.clone(),
-        size_bytes: job.wanted_bytes(),
+        size_bytes: jobs.iter().filter_map(|job| job.reach_bytes()).max(),
         direct: job.load.direct,
-        reads: job.load.access.reads(),
-        writes: job.load.access.writes() && purpose == Purpose::Load,
+        reads: jobs.iter().any(|job| job.load.access.reads()),
+        writes: jobs.iter().any(|job| job.load.access.writes()) && purpose == Purpose::Load,
         allow_overwrite: args.common.allow_overwrite,
-    })?;
+    };
+    let target = open_request(request, args.common.grow && purpose == Purpose::Load)?;
     let beside = || {
         let mut name = job.target.file_name()?.to_owned();
         name.push(".virtbench-ledger");
@@ -41,17 +56,23 @@ pub fn open(args: &ShapeArgs, job: &Job, purpose: Purpose) -> Result<Target, Fai
         Some(path) => target.with_ledger(path),
         None => target,
     };
+    if job.schedule.drop_cache && !target.facts().direct {
+        target.drop_cache()?;
+    }
     Ok(match &args.fault {
         Some(faults) => target.with_faults(faults.clone()),
         None => target,
     })
 }
 
-/// Opens a target, which is made, with a size nobody chose if need be, where there is none.
-pub fn open_request(mut request: TargetRequest) -> Result<Target, Failure> {
+/// Opens a target, which is made, with a size nobody chose if need be, where there is none. One that is
+/// smaller than asked for is made larger only with `grow`.
+pub fn open_request(mut request: TargetRequest, grow: bool) -> Result<Target, Failure> {
     let name = TargetName::parse(&request.path).map_err(|error| Failure::new(Kind::Usage, error))?;
     if name.is_made() && fs::symlink_metadata(&request.path).is_err() {
         request.size_bytes.get_or_insert(DEFAULT_SIZE_BYTES);
+    } else if name.is_made() && !grow {
+        refuse_to_grow(&request)?;
     }
     let bar = progress::bar(0, "writing the test file");
     let target = Target::open(&request, |written, total| {
@@ -64,4 +85,23 @@ pub fn open_request(mut request: TargetRequest) -> Result<Target, Failure> {
         TargetError::Interrupted(_) => Failure::new(Kind::Interrupted, error),
         error => Failure::new(Kind::Target, error),
     })
+}
+
+/// Refuses a file that would have to be made larger: nobody expects the disk to fill, and the file's
+/// contents to change, for a size that was meant for another target.
+fn refuse_to_grow(TargetRequest { path, size_bytes, .. }: &TargetRequest) -> Result<(), Failure> {
+    let has_bytes = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
+    match (has_bytes, size_bytes) {
+        (Some(has_bytes), Some(wanted_bytes)) if has_bytes < *wanted_bytes => Err(Failure::message(
+            Kind::Target,
+            format!(
+                "{} has {}, less than the {} asked for: give --size {has_bytes} to use it as it is, --grow to have \
+                 it made larger, or name another target",
+                path.display(),
+                format_bytes(has_bytes),
+                format_bytes(*wanted_bytes)
+            ),
+        )),
+        _ => Ok(()),
+    }
 }

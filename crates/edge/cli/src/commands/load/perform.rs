@@ -22,7 +22,7 @@ pub struct Done {
     /// How the target settled before, where that was asked for.
     pub settled: Option<Settled>,
     /// When measuring began in the repetition that stands for all, in nanoseconds since 1970.
-    started_unix_ns: u64,
+    pub started_unix_ns: u64,
 }
 
 /// Opens the job's target, has it settle if asked to, and measures.
@@ -45,7 +45,7 @@ pub fn perform(args: &LoadArgs, job: &Job) -> Result<Done, Failure> {
 }
 
 /// When the measuring that has just ended began.
-fn started_unix_ns(outcome: &LoadOutcome) -> u64 {
+pub fn started_unix_ns(outcome: &LoadOutcome) -> u64 {
     let ended = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let started = ended.saturating_sub(Duration::from_nanos(outcome.elapsed_ns));
     u64::try_from(started.as_nanos()).unwrap_or(0)

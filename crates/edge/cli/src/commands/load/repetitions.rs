@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::Serialize;
-use virtbench_model::{Estimate, Progress, RepeatRule, mean_interval, relative_half_width};
+use virtbench_model::{Estimate, Progress, RepeatRule, relative_half_width};
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::LatencySummary;
 use virtbench_workload::LoadSpec;
@@ -43,6 +43,11 @@ impl Repetitions {
         Ok(Self { runs, rule, end })
     }
 
+    /// A load that was measured once.
+    pub fn once(outcome: LoadOutcome, host: HostUse) -> Self {
+        Self { runs: vec![(outcome, host)], rule: RepeatRule::Times(1), end: Progress::Enough }
+    }
+
     /// Adds a note to every repetition.
     pub fn note(&mut self, note: &str) {
         self.runs.iter_mut().for_each(|(outcome, _)| outcome.notes.push(note.to_owned()));
@@ -70,7 +75,7 @@ impl Repetitions {
     /// The repetitions in short; `None` if there was but one.
     pub fn summary(&self) -> Option<Summary> {
         let seed = self.runs[0].0.seed;
-        let estimate = mean_interval(&iops(&self.runs), seed).filter(|_| self.runs.len() > 1)?;
+        let estimate = self.rule.estimate(&iops(&self.runs), seed).filter(|_| self.runs.len() > 1)?;
         let wanted = match self.rule {
             RepeatRule::Until { half_width, .. } => Some(100.0 * half_width),
             RepeatRule::Times(_) => None,
@@ -155,6 +160,8 @@ impl fmt::Display for Summary {
             (interval.low, interval.high, interval.half_width_percent)
         {
             write!(f, ", 95 % confidence {low:.0} to {high:.0} (+-{half:.1} %)")?;
+        } else {
+            write!(f, ", too few for an interval")?;
         }
         writeln!(f, "; the table is of repetition {}, the median one", self.median_repetition + 1)?;
         match interval.wanted_half_width_percent {
@@ -181,6 +188,7 @@ mod tests {
             user_percent: 0.0,
             system_percent: 0.0,
             steal_percent: 0.0,
+            others_percent: None,
             processors: 1,
         };
         (outcome, host)

@@ -9,6 +9,7 @@ use virtbench_record::{HostUse, LoadOutcome};
 use super::job::Plan;
 use super::perform::Done;
 use super::settle::Settled;
+use super::together::Together;
 use super::{repetitions, table};
 
 /// What `--json` prints of a job.
@@ -32,6 +33,9 @@ struct Report<'a> {
 #[derive(Serialize)]
 struct Reports<'a> {
     jobs: Vec<Report<'a>>,
+    /// What jobs that ran at the same time did together.
+    #[serde(skip_serializing_if = "<[Together]>::is_empty")]
+    together: &'a [Together],
     notes: &'a [String],
     ignored: &'a [Remark],
 }
@@ -66,13 +70,16 @@ fn without_histograms(outcome: &LoadOutcome) -> LoadOutcome {
 }
 
 /// Prints one object: of the only job, or, for a file of them, with one for each.
-pub fn write_json(from_file: bool, plan: &Plan, done: &[Done]) -> io::Result<()> {
+pub fn write_json(from_file: bool, plan: &Plan, done: &[Done], together: &[Together]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match done {
         [only] if !from_file => serde_json::to_writer(&mut out, &Report::new(only))?,
         jobs => {
             let jobs = jobs.iter().map(Report::new).collect();
-            serde_json::to_writer(&mut out, &Reports { jobs, notes: &plan.notes, ignored: &plan.ignored })?;
+            serde_json::to_writer(
+                &mut out,
+                &Reports { jobs, together, notes: &plan.notes, ignored: &plan.ignored },
+            )?;
         }
     }
     writeln!(out)

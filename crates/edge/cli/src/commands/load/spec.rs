@@ -1,12 +1,12 @@
 //! The jobs of a `--spec` file, with the options that override it.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use virtbench_formats::{ImportedJob, MAX_FILE_BYTES, import};
+use virtbench_formats::{ImportedJob, MAX_FILE_BYTES, Surroundings, import_within};
 use virtbench_workload::{AccessLine, LoadSpec};
 
 use super::job::{Job, Plan};
@@ -22,7 +22,11 @@ const OVERRIDES: [Override; 19] = [
     ("outstanding", |load, given| load.outstanding = given.outstanding),
     ("workers", |load, given| load.workers = given.workers),
     ("ramp", |load, given| load.ramp_ns = given.ramp_ns),
-    ("time", |load, given| load.time_ns = given.time_ns),
+    ("time", |load, given| {
+        load.time_ns = given.time_ns;
+        // A time that is given is how long the load takes, whatever it has done by then.
+        load.amount = None;
+    }),
     ("interval", |load, given| load.interval_ns = given.interval_ns),
     ("engine", |load, given| load.engine = given.engine),
     ("buffered", |load, given| load.direct = given.direct),
@@ -63,22 +67,50 @@ pub fn read(
     File::open(path)
         .and_then(|file| file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| usage(format!("cannot be read: {error}")))?;
-    let load = import(&bytes, args.spec.format.into(), args.spec.lenient)
-        .map_err(|error| usage(error.to_string()))?;
+    let size_of = |target: &str| {
+        let target = args.shape.target.clone().unwrap_or_else(|| PathBuf::from(target));
+        let mut file = File::open(target).ok()?;
+        file.seek(SeekFrom::End(0)).ok().filter(|bytes| *bytes > 0)
+    };
+    let surroundings = Surroundings {
+        variable: &|name| std::env::var(name).ok(),
+        size_of: &size_of,
+        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        memory_bytes: kernel_figure("/proc/meminfo", "MemTotal:"),
+        page_bytes: kernel_figure("/proc/self/smaps", "KernelPageSize:"),
+    };
+    let load = import_within(&bytes, args.spec.format.into(), args.spec.lenient, &surroundings).map_err(
+        |error| {
+            let (text, several) = (error.to_string(), error.to_string().contains('\n'));
+            usage(if several { format!("\n{text}") } else { text })
+        },
+    )?;
     let explicit = |name: &str| {
         matches.is_some_and(|matches| matches.value_source(name) == Some(ValueSource::CommandLine))
     };
     let jobs = load.jobs.into_iter().map(|job| {
-        let ImportedJob { name, mut load, target, size_bytes, .. } = job;
+        let ImportedJob { name, mut load, target, size_bytes, group, schedule } = job;
         for (_, replace) in OVERRIDES.iter().filter(|(name, _)| explicit(name)) {
             replace(&mut load, given);
         }
         let target = args.shape.target.clone().or(target.map(PathBuf::from)).ok_or_else(|| {
             usage(format!("job {name:?} names no target that can be used here: give --target"))
         })?;
-        Ok(Job { name: Some(name), target, size_bytes: args.shape.common.size.or(size_bytes), load })
+        let size_bytes = args.shape.common.size.or(size_bytes);
+        Ok(Job { name: Some(name), target, size_bytes, group, schedule, load })
     });
     Ok(Plan { jobs: jobs.collect::<Result<_, Failure>>()?, notes: load.notes, ignored: load.ignored })
+}
+
+/// A figure that the kernel gives in kilobytes, in bytes; 0 where it does not.
+fn kernel_figure(path: &str, name: &str) -> u64 {
+    let lines = File::open(path).map(|file| BufReader::new(file).lines());
+    let figure = lines
+        .into_iter()
+        .flatten()
+        .map_while(Result::ok)
+        .find_map(|line| line.strip_prefix(name)?.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    figure.unwrap_or(0) << 10
 }
 
 #[cfg(test)]
@@ -129,13 +161,22 @@ mod tests {
 
     #[test]
     fn a_job_without_a_target_says_so() {
-        let error = format!("{:?}", plan(FILE, &[]).err().unwrap());
-        assert!(error.contains("job \"b\"") && error.contains("--target"), "{error}");
+        let error = format!("{:?}", plan("diskspd -d1 -w0 -b4K #0\n", &[]).err().unwrap());
+        assert!(error.contains("--target"), "{error}");
+        let targets: Vec<PathBuf> = plan(FILE, &[]).unwrap().jobs.into_iter().map(|job| job.target).collect();
+        assert_eq!(targets, [Path::new("/x"), Path::new("b.0.0")], "fio names files after jobs");
+    }
+
+    #[test]
+    fn a_time_on_the_command_line_replaces_what_ends_a_job() {
+        let text = "[a]\nsize=1m\nloops=3\n";
+        assert!(plan(text, &[]).unwrap().jobs[0].load.amount.is_some());
+        assert!(plan(text, &["--time", "3s"]).unwrap().jobs[0].load.amount.is_none());
     }
 
     #[test]
     fn what_is_not_understood_is_refused_unless_lenient() {
-        let text = format!("{FILE}zonesize=4k\n");
+        let text = format!("{FILE}flow=4\n");
         let error = format!("{:?}", plan(&text, &["--target", "/y"]).err().unwrap());
         assert!(error.contains("line 12") && error.contains("--lenient"), "{error}");
         assert_eq!(plan(&text, &["--target", "/y", "--lenient"]).unwrap().ignored.len(), 1);

@@ -1,11 +1,34 @@
-//! The results of a load for people.
+//! The results of a load for people, at most 80 columns wide.
 
 use std::io::{self, Write};
 
-use virtbench_record::{DirectionStats, HostUse, LoadOutcome};
+use virtbench_record::{DirectionStats, HostUse, InFlightAtEnd, LoadOutcome};
+use virtbench_units::{LatencySummary, format_about_bytes, format_latency_ns};
+
+use super::{check, describe};
 
 /// Writes the table.
 pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io::Result<()> {
+    for line in describe::lines(outcome) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out)?;
+    sides(out, outcome)?;
+    lines_of_the_mix(out, outcome)?;
+    extras(out, outcome)?;
+    if let Some(in_flight) = &outcome.in_flight_at_end {
+        in_flight_at_end(out, in_flight)?;
+    }
+    writeln!(out, "{:<22}{:>14}", "errors", outcome.errors)?;
+    host_use(out, outcome, host)?;
+    for note in &outcome.notes {
+        writeln!(out, "note: {note}")?;
+    }
+    Ok(())
+}
+
+/// Reads and writes beside each other.
+fn sides(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
     writeln!(out, "{:<22}{:>14}{:>14}{:>14}", "", "total", "read", "write")?;
     let sides = [&outcome.total, &outcome.read, &outcome.write];
     let mut row = |name: &str, cell: &dyn Fn(&DirectionStats) -> Option<String>| {
@@ -17,19 +40,74 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
     };
     row("operations", &|side| Some(side.operations.to_string()))?;
     row("IOPS", &|side| Some(format!("{:.0}", side.iops)))?;
-    row("MB/s", &|side| Some(format!("{:.2}", side.bytes_per_second / 1e6)))?;
-    let us = |ns: f64| format!("{:.1}", ns / 1e3);
-    row("latency mean (us)", &|side| side.latency_ns.map(|l| us(l.mean)))?;
-    row("  standard deviation", &|side| side.latency_ns.map(|l| us(l.stddev)))?;
-    row("  min", &|side| side.latency_ns.map(|l| us(l.min as f64)))?;
-    row("  p50", &|side| side.latency_ns.map(|l| us(l.p50 as f64)))?;
-    row("  p90", &|side| side.latency_ns.map(|l| us(l.p90 as f64)))?;
-    row("  p95", &|side| side.latency_ns.map(|l| us(l.p95 as f64)))?;
-    row("  p99", &|side| side.latency_ns.map(|l| us(l.p99 as f64)))?;
-    row("  p99.9", &|side| side.latency_ns.map(|l| us(l.p99_9 as f64)))?;
-    row("  max", &|side| side.latency_ns.map(|l| us(l.max as f64)))?;
-    extras(out, outcome)?;
-    writeln!(out, "{:<22}{:>14}", "errors", outcome.errors)?;
+    row("bandwidth", &|side| Some(bandwidth(side)))?;
+    for (name, figure) in LATENCIES {
+        row(name, &|side| side.latency_ns.and_then(|latency| figure(&latency)).map(format_latency_ns))?;
+    }
+    Ok(())
+}
+
+/// A figure of a latency distribution, in nanoseconds.
+type LatencyFigure = fn(&LatencySummary) -> Option<f64>;
+
+/// The rows of latencies.
+const LATENCIES: [(&str, LatencyFigure); 10] = [
+    ("latency mean", |latency| Some(latency.mean)),
+    ("  standard deviation", |latency| Some(latency.stddev)),
+    ("  min", |latency| Some(latency.min as f64)),
+    ("  p50", |latency| Some(latency.p50 as f64)),
+    ("  p90", |latency| Some(latency.p90 as f64)),
+    ("  p95", |latency| Some(latency.p95 as f64)),
+    ("  p99", |latency| Some(latency.p99 as f64)),
+    ("  p99.9", |latency| Some(latency.p99_9 as f64)),
+    ("  p99.99", |latency| latency.p99_99.map(|ns| ns as f64)),
+    ("  max", |latency| Some(latency.max as f64)),
+];
+
+fn bandwidth(side: &DirectionStats) -> String {
+    format!("{}/s", format_about_bytes(side.bytes_per_second))
+}
+
+/// Each line of a mix for itself.
+fn lines_of_the_mix(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
+    if outcome.lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "{:<32}{:>9}{:>13}{:>13}{:>13}", "line of the mix", "IOPS", "bandwidth", "mean", "p99")?;
+    for (line, stats) in outcome.spec.access.lines.iter().zip(&outcome.lines) {
+        let latency = |of: fn(&LatencySummary) -> f64| {
+            stats.latency_ns.as_ref().map_or_else(|| "-".into(), |latency| format_latency_ns(of(latency)))
+        };
+        let name = describe::access_line(line);
+        if name.chars().count() > 31 {
+            writeln!(out, "{name}")?;
+        } else {
+            write!(out, "{name:<32}")?;
+        }
+        let indent = if name.chars().count() > 31 { 41 } else { 9 };
+        writeln!(
+            out,
+            "{:>indent$.0}{:>13}{:>13}{:>13}",
+            stats.iops,
+            bandwidth(stats),
+            latency(|latency| latency.mean),
+            latency(|latency| latency.p99 as f64)
+        )?;
+    }
+    Ok(())
+}
+
+fn in_flight_at_end(out: &mut impl Write, found: &InFlightAtEnd) -> io::Result<()> {
+    write!(out, "{:<22}{:>14}", "in flight at the end", found.operations)?;
+    if let Some(waited) = found.waited_ns {
+        let [half, most] = [waited.p50, waited.max].map(|ns| format_latency_ns(ns as f64));
+        let failed = if found.failed > 0 { format!("; {} failed", found.failed) } else { String::new() };
+        write!(out, " (waited p50 {half}, max {most}{failed})")?;
+    }
+    writeln!(out)
+}
+
+fn host_use(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io::Result<()> {
     writeln!(
         out,
         "{:<22}{:>14} (sum over {} processors)",
@@ -37,15 +115,14 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
         format!("{:.1}", host.cpu_percent),
         host.processors
     )?;
+    if let Some(others) = host.others_percent {
+        writeln!(out, "{:<22}{:>14}", "  of other programs", format!("{others:.1}"))?;
+    }
     for (name, rate) in
         [("IOPS per %CPU", outcome.total.iops), ("KB/s per %CPU", outcome.total.bytes_per_second / 1e3)]
     {
         let cell = host.per_cpu_percent(rate).map_or_else(|| "-".into(), |value| format!("{value:.0}"));
         writeln!(out, "{name:<22}{cell:>14}")?;
-    }
-    writeln!(out, "measured for {:.3} s, seed {}", outcome.elapsed_ns as f64 / 1e9, outcome.seed)?;
-    for note in &outcome.notes {
-        writeln!(out, "note: {note}")?;
     }
     Ok(())
 }
@@ -54,8 +131,9 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
 fn extras(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
     for (name, stats) in [("trims", &outcome.trim), ("flushes", &outcome.flush)] {
         let Some(stats) = stats else { continue };
-        let latency = stats.latency_ns.map_or_else(String::new, |l| {
-            format!(" (latency mean {:.1} us, p99 {:.1} us)", l.mean / 1e3, l.p99 as f64 / 1e3)
+        let latency = stats.latency_ns.map_or_else(String::new, |latency| {
+            let [mean, p99] = [latency.mean, latency.p99 as f64].map(format_latency_ns);
+            format!(" (latency mean {mean}, p99 {p99})")
         });
         writeln!(out, "{name:<22}{:>14}{latency}", stats.operations)?;
     }
@@ -76,17 +154,11 @@ fn extras(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
             "waiting at the end", open.backlog_end, open.backlog_max, open.dropped
         )?;
         if let Some(service) = open.service_ns {
-            let us = |ns: f64| format!("{:.1}", ns / 1e3);
-            writeln!(
-                out,
-                "{:<22}{:>14} (p50 {}, p99 {}, max {})",
-                "service mean (us)",
-                us(service.mean),
-                us(service.p50 as f64),
-                us(service.p99 as f64),
-                us(service.max as f64)
-            )?;
+            let [mean, p50, p99, max] =
+                [service.mean, service.p50 as f64, service.p99 as f64, service.max as f64]
+                    .map(format_latency_ns);
+            writeln!(out, "{:<22}{mean:>14} (p50 {p50}, p99 {p99}, max {max})", "service time, mean")?;
         }
     }
-    outcome.verify.as_ref().map_or(Ok(()), |found| super::check::write(out, found))
+    outcome.verify.as_ref().map_or(Ok(()), |found| check::write(out, found))
 }

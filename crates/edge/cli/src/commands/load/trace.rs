@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::ArgMatches;
 use clap::parser::ValueSource;
+use virtbench_formats::Schedule;
 use virtbench_formats::trace::{Trace, read_trace};
 use virtbench_units::format_duration_ns;
 use virtbench_workload::{LoadSpec, MAX_PHASE_NS, Recording};
@@ -67,7 +68,14 @@ pub fn read(
     };
     let target = args.shape.target.clone().unwrap_or_default();
     Ok(Plan {
-        jobs: vec![Job { name: None, target, size_bytes: args.shape.common.size, load }],
+        jobs: vec![Job {
+            name: None,
+            target,
+            size_bytes: args.shape.common.size,
+            group: 0,
+            schedule: Schedule::default(),
+            load,
+        }],
         notes: trace.notes,
         ignored: Vec::new(),
     })

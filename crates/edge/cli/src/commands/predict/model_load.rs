@@ -13,6 +13,7 @@ use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
 use crate::guests::Lab;
 use crate::interrupt;
+use crate::say::tell;
 
 /// How near the load's rate has to come to the application's, as a share, and in how many runs at most.
 const TOLERANCE: f64 = 0.02;
@@ -31,8 +32,7 @@ pub fn run(profile: &Profile, compute: Compute, there: &ThereArgs, vcpus: u32) -
     })?;
     let access = access(profile)
         .ok_or_else(|| usage("--run-model: the profile does not say how large operations are"))?;
-    let here = std::env::current_dir()?;
-    let folder = there.target_dir.as_deref().unwrap_or(&here);
+    let folder = &there.folder()?;
     let name = format!("model-load-{}", std::process::id());
     let disk = StudyDisk::prepare(folder, &name, there.size, |_, _| !interrupt::requested())
         .map_err(|error| Failure::new(Kind::Target, error))?;
@@ -99,7 +99,7 @@ fn search(
     let mut runs: Vec<(f64, ModelRun)> = Vec::new();
     while let Some(think_ns) = search.next_probe() {
         let run = thinking(machine, load, think_ns)?;
-        eprintln!("think time {:.3} ms: {:.1} I/O per second", think_ns / 1e6, run.io_per_second);
+        tell!("think time {:.3} ms: {:.1} I/O per second", think_ns / 1e6, run.io_per_second);
         search.observe(think_ns, run.io_per_second);
         runs.push((think_ns, run));
     }
@@ -107,7 +107,7 @@ fn search(
     let found = match search.result() {
         Some(Calibration::Found { think_ns, .. }) => of(think_ns),
         Some(Calibration::Nearest { think_ns, per_second: reached }) => {
-            eprintln!("the load came no nearer to {per_second:.1} I/O per second than {reached:.1}");
+            tell!("the load came no nearer to {per_second:.1} I/O per second than {reached:.1}");
             of(think_ns)
         }
         Some(Calibration::OutOfReach { most_per_second }) => {

@@ -10,6 +10,7 @@ use crate::args::read_workload;
 use crate::args::there::{ThereArgs, VerifyArgs};
 use crate::exit::{Failure, Kind};
 use crate::metric::Metric;
+use crate::middle::middle;
 use crate::there::There;
 
 /// What the application did in the VM.
@@ -61,9 +62,8 @@ pub fn verify(
         (0..runs.max(1)).map(|_| verified(machine.run(spec.clone())?.outcome, is_command.then_some(&metric)));
     let all: Result<Vec<Verified>, Failure> = all.collect();
     machine.end();
-    let mut all = all?;
-    all.sort_by(|a, b| a.capacity.total_cmp(&b.capacity));
-    Ok(all.swap_remove(all.len() / 2))
+    middle(all?, |run| run.capacity)
+        .ok_or_else(|| Failure::message(Kind::Measured, "nothing was run in the VM"))
 }
 
 /// What a run came to; a workload of our own has no metric.

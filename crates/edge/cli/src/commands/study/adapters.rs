@@ -12,11 +12,13 @@ use virtbench_study::{
     check_host_devices, measure_points, setups,
 };
 
-use super::common;
+use super::watch::Watch;
+use super::{common, numbers};
 use crate::args::AdaptersArgs;
 use crate::commands::{grid, report};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::guests::Lab;
+use crate::say::tell;
 use crate::{interrupt, progress};
 
 /// What is compared when nothing is named: three paravirtual or modern ones, and paper 2's LSI Logic.
@@ -25,7 +27,8 @@ const DEFAULT_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsa
 pub fn execute(args: &AdaptersArgs) -> Outcome {
     let out = common::folder_path(args.run.out.as_deref(), "adapters");
     let setups = named(args)?;
-    let grid = grid::read_named(&args.grid, Grid::adapters_quick, Grid::adapters_paper)?;
+    let named = || grid::read_named(&args.grid, Grid::adapters_quick, Grid::adapters_paper);
+    let grid = common::grid(&args.run, named)?;
     let names = setups.iter().map(ToString::to_string).collect();
     let provenance = common::provenance(RunKind::Adapters, &args.run, grid, names, &out)?;
     check_tools(&setups)?;
@@ -35,15 +38,17 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
     let lab = Lab::find(&args.guest, &adapters)?;
     let mut folder = common::open_folder(args.run.resume, &out, provenance)?;
     let measured = measure(args, &setups, &out, &lab, &mut folder);
-    drop(folder);
+    let measured = common::keep_or_abandon(folder, measured)?;
     let (run, files) = report::write(&out, None, None)?;
     for setup in &run.provenance.setups {
         for one in &setup.not_honoured {
-            eprintln!("{}: {} was to be {} and is {}", setup.name, one.setting, one.asked, one.found);
+            tell!("{}: {} was to be {} and is {}", setup.name, one.setting, one.asked, one.found);
         }
     }
-    let conclusion = takeaway(&run.provenance, &run.records);
-    common::print(args.run.json, &out, &files, &run.records, &conclusion)?;
+    let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
+    common::print(args.run.json, &conclusion, || {
+        serde_json::to_value(numbers::adapters(conclusion.clone(), &run.provenance, &run.records))
+    })?;
     measured
 }
 
@@ -107,10 +112,10 @@ fn measure(args: &AdaptersArgs, setups: &[Setup], out: &Path, lab: &Lab, folder:
         .into_iter()
         .map(|(disk, facts)| lab.vm(&facts.name.clone(), disk, Some(facts)))
         .collect::<Result<_, _>>()?;
-    let bar = common::steps_bar(&folder.provenance().plan);
-    let mut show = |event: Event<'_>| common::show(&bar, &event);
+    let mut watch = Watch::new(common::steps_bar(&folder.provenance().plan));
+    let mut show = |event: Event<'_>| watch.show(&event);
     let measured = measure_points(folder, &mut environments, course, stop, &mut show);
-    bar.finish_and_clear();
+    watch.finish(folder)?;
     measured.map_err(common::study_failure)
 }
 

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use indicatif::ProgressBar;
-use serde::Serialize;
+use serde_json::Value;
 use virtbench_lab::host_facts;
-use virtbench_record::{FORMAT, GuestsState, Plan, PointRecord, PointStatus, Provenance, Record, RunKind};
-use virtbench_report::Takeaway;
-use virtbench_study::{DiskError, Event, FolderError, Grid, RunFolder, StudyError, check_plan, schedule};
+use virtbench_record::{Conclusion, FORMAT, Plan, Provenance, Record, RunKind};
+use virtbench_study::{
+    DiskError, FolderError, Grid, RunFolder, StudyError, check_plan, read_provenance, schedule,
+};
 use virtbench_units::format_duration_ns;
 
 use crate::args::RunArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
+use crate::say::tell;
 
 /// What a step takes beyond its ramp-up and measuring time, in nanoseconds: for the first estimate.
 const STEP_OVERHEAD_NS: u64 = 120_000_000;
@@ -107,25 +109,35 @@ pub fn steps_bar(plan: &Plan) -> ProgressBar {
     let steps = schedule(plan).len() as u64;
     let estimate_ns = steps * (plan.ramp_ns + plan.time_ns + STEP_OVERHEAD_NS);
     let about = format_duration_ns(estimate_ns / 1_000_000_000 * 1_000_000_000);
-    eprintln!("{steps} measurements, about {about}");
+    tell!("{steps} measurements, about {about}");
     progress::bar(steps, "starting")
 }
 
-/// Shows what happens.
-pub fn show(bar: &ProgressBar, event: &Event<'_>) {
-    match event {
-        Event::Starting(environment) => bar.set_message(format!("starting {environment}")),
-        Event::Idling(GuestsState::Running) => bar.set_message("measuring what running, idle guests cost"),
-        Event::Idling(GuestsState::Stopped) => bar.set_message("measuring what stopped guests cost"),
-        Event::Measuring { done, step, environment, .. } => {
-            bar.set_position(*done as u64);
-            bar.set_message(format!("{environment}: {}", step.point));
-        }
-        Event::Restarting { environment, error } => {
-            bar.suspend(|| eprintln!("{environment} hangs and is started anew: {error}"));
-        }
-        Event::Recorded(_) => bar.inc(1),
+/// Ends measuring. Where it failed before the first result nothing is left of the run, and the failure is
+/// all that there is to say.
+///
+/// # Errors
+/// That failure; any other is the answer, for after the report.
+pub fn keep_or_abandon<R: Record>(folder: RunFolder<R>, measured: Outcome) -> Result<Outcome, Failure> {
+    match measured {
+        Err(error) if error.kind() != Kind::Interrupted && folder.abandon() => Err(error),
+        measured => Ok(measured),
     }
+}
+
+/// The grid of the run that is resumed, or the one that is named.
+pub fn grid(args: &RunArgs, named: impl FnOnce() -> Result<Grid, Failure>) -> Result<Grid, Failure> {
+    let begun = args.out.as_deref().filter(|_| args.resume).and_then(|out| read_provenance(out).ok());
+    let Some(Provenance { plan, .. }) = begun else { return named() };
+    Ok(Grid {
+        name: plan.grid,
+        blocks_bytes: plan.blocks_bytes,
+        read_percents: plan.read_percents,
+        random_percents: plan.random_percents,
+        repetitions: plan.repetitions,
+        ramp_ns: plan.ramp_ns,
+        time_ns: plan.time_ns,
+    })
 }
 
 pub fn folder_failure(error: FolderError) -> Failure {
@@ -153,48 +165,21 @@ pub fn study_failure(error: StudyError) -> Failure {
     Failure::new(kind, error)
 }
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Summary<'a> {
-    folder: &'a Path,
-    report: &'a Path,
-    csv: &'a Path,
-    points_measured: usize,
-    points_unavailable: usize,
-    headline: &'a str,
-    details: &'a [String],
-    cautions: &'a [String],
-}
-
-/// Prints the conclusion and where the rest is.
+/// Prints the conclusion and where the rest is: `summary` as one JSON object, or sentences.
 pub fn print(
     json: bool,
-    folder: &Path,
-    [report, csv]: &[PathBuf; 2],
-    records: &[PointRecord],
-    conclusion: &Takeaway,
+    conclusion: &Conclusion,
+    summary: impl FnOnce() -> serde_json::Result<Value>,
 ) -> Outcome {
-    let measured = records.iter().filter(|record| matches!(record.status, PointStatus::Measured(_))).count();
-    let Takeaway { headline, details, cautions } = conclusion;
     let mut out = std::io::stdout().lock();
     if json {
-        let summary = Summary {
-            folder,
-            report,
-            csv,
-            points_measured: measured,
-            points_unavailable: records.len() - measured,
-            headline,
-            details,
-            cautions,
-        };
-        serde_json::to_writer(&mut out, &summary)?;
-        writeln!(out)?;
+        writeln!(out, "{}", summary()?)?;
         return Ok(());
     }
+    let Conclusion { headline, details, cautions, report, .. } = conclusion;
     for sentence in std::iter::once(headline).chain(details).chain(cautions) {
         writeln!(out, "{sentence}")?;
     }
-    writeln!(out, "\nreport: {}", report.display())?;
+    writeln!(out, "\nreport: {report}")?;
     Ok(())
 }

@@ -72,12 +72,7 @@ fn pattern(args: &DeviationArgs) -> Result<Vec<SetPlan>, Failure> {
     let seeking = seeking.map(|member| MemberPlan { share_percent: None, ..member.clone() }).collect();
     let mut sets = vec![SetPlan { name: "saturation".into(), role: SetRole::Saturation, members: seeking }];
     let alone = |member: &MemberPlan| one(format!("{}-alone", member.vm), SetRole::Alone, member.clone());
-    // Machines with equal shares are alike alone: among many systems, one of them stands for the others.
-    let stands = |place: &usize| {
-        let share = members[*place].share_percent;
-        !systems || members[..*place].iter().all(|earlier| earlier.share_percent != share)
-    };
-    sets.extend((0..members.len()).filter(stands).map(|place| alone(&members[place])));
+    sets.extend(members.iter().map(alone));
     sets.push(SetPlan { name: "together".into(), role: SetRole::Together, members });
     Ok(sets)
 }

@@ -7,7 +7,8 @@ use virtbench_record::RunKind;
 use virtbench_report::takeaway;
 use virtbench_study::{Course, RunFolder, StudyDisk, measure_points};
 
-use super::common;
+use super::watch::Watch;
+use super::{common, numbers};
 use crate::args::NativeVsVmArgs;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
@@ -22,15 +23,17 @@ pub fn execute(args: &NativeVsVmArgs) -> Outcome {
     let out = common::folder_path(args.run.out.as_deref(), "native-vs-vm");
     let adapter = find_adapter(&args.adapter).map_err(|error| Failure::new(Kind::Usage, error))?;
     let lab = Lab::find(&args.guest, &[adapter])?;
-    let grid = crate::commands::grid::read(&args.grid)?;
+    let grid = common::grid(&args.run, || crate::commands::grid::read(&args.grid))?;
     let environments = ENVIRONMENTS.map(str::to_owned).to_vec();
     let provenance = common::provenance(RunKind::NativeVsVm, &args.run, grid, environments, &out)?;
     let mut folder = common::open_folder(args.run.resume, &out, provenance)?;
     let measured = measure(args, &out, &lab, &mut folder);
-    drop(folder);
+    let measured = common::keep_or_abandon(folder, measured)?;
     let (run, files) = report::write(&out, None, None)?;
-    let conclusion = takeaway(&run.provenance, &run.records);
-    common::print(args.run.json, &out, &files, &run.records, &conclusion)?;
+    let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
+    common::print(args.run.json, &conclusion, || {
+        serde_json::to_value(numbers::native_vs_vm(conclusion.clone(), &run.provenance, &run.records))
+    })?;
     measured
 }
 
@@ -48,14 +51,14 @@ fn measure(args: &NativeVsVmArgs, out: &Path, lab: &Lab, folder: &mut RunFolder)
     let disk = disk.map_err(common::disk_failure)?;
     let notes = disk.notes().to_vec();
     folder.amend(|provenance| provenance.notes.extend(notes)).map_err(common::folder_failure)?;
-    let bar = common::steps_bar(&folder.provenance().plan);
+    let mut watch = Watch::new(common::steps_bar(&folder.provenance().plan));
     let [native, vm] = ENVIRONMENTS;
     let guest_disk = GuestDisk::new(adapter, disk.path().to_owned());
     let mut environments: [Box<dyn Environment>; 2] =
         [Box::new(Native::new(native, disk.path().to_owned())), lab.vm(vm, guest_disk, None)?];
-    let mut show = |event: virtbench_study::Event<'_>| common::show(&bar, &event);
+    let mut show = |event: virtbench_study::Event<'_>| watch.show(&event);
     let measured =
         measure_points(folder, &mut environments, Course::SIDE_BY_SIDE, interrupt::flag(), &mut show);
-    bar.finish_and_clear();
+    watch.finish(folder)?;
     measured.map_err(common::study_failure)
 }

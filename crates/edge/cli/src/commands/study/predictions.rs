@@ -25,7 +25,9 @@ use crate::commands::predict::verify::{own_workload, verify};
 use crate::commands::{costs, profile, references};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::middle::middle;
 use crate::native_place::NativeSide;
+use crate::say::tell;
 use crate::there::There;
 
 /// The longest that a native run is watched.
@@ -64,7 +66,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     fs::create_dir_all(&args.out).with_context(|| format!("cannot make {}", args.out.display()))?;
     let out = fs::canonicalize(&args.out)?;
     let mut there = args.there.clone();
-    there.target_dir = Some(there.target_dir.unwrap_or_else(|| out.clone()));
+    there.target_dir.get_or_insert_with(|| out.clone());
     let side = NativeSide::new(&there)?;
     let costs = costs_of(args, &side, &there, &out)?;
     let mut trials = read_trials(&out.join("trials.jsonl"))?;
@@ -95,14 +97,14 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         for case in &missing {
             proceed()?;
             if let Err(failure) = look(args, &side, case, trial, &out) {
-                eprintln!("{} {trial}: {failure:#}", case.name);
+                tell!("{} {trial}: {failure:#}", case.name);
             }
         }
         for case in &missing {
             proceed()?;
             match one(args, &there, case, trial, &costs, &out) {
                 Ok(done) => {
-                    eprintln!(
+                    tell!(
                         "{} {trial}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
                         done.case,
                         done.reference,
@@ -115,7 +117,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
                     trials.push(done);
                 }
                 // The others are worth having all the same; a case that fails is seen to be missing.
-                Err(failure) => eprintln!("{} {trial}: {failure:#}", case.name),
+                Err(failure) => tell!("{} {trial}: {failure:#}", case.name),
             }
         }
     }
@@ -132,7 +134,7 @@ fn costs_of(
     if path.exists() {
         return costs::read(&path);
     }
-    eprintln!("measuring what work costs natively and in a VM");
+    tell!("measuring what work costs natively and in a VM");
     let measured = costs::measure(there, side, args.vcpus)?;
     costs::write(&path, &measured)?;
     Ok(measured)
@@ -199,9 +201,8 @@ fn look(args: &PredictionsArgs, side: &NativeSide, case: &Case, trial: u32, out:
     shell("sync", out)?;
     let profiles: Result<Vec<Profile>, Failure> = (0..args.runs).map(|_| native(case, &work)).collect();
     drop(place);
-    let mut profiles = profiles?;
-    profiles.sort_by(|a, b| a.capacity().value.total_cmp(&b.capacity().value));
-    let profile = profiles.swap_remove(profiles.len() / 2);
+    let profile = middle(profiles?, |profile| profile.capacity().value)
+        .ok_or_else(|| Failure::message(Kind::Usage, "--runs: at least 1"))?;
     fs::create_dir_all(out.join("profiles"))?;
     Ok(fs::write(path, serde_json::to_string_pretty(&profile)? + "\n")?)
 }

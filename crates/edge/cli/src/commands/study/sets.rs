@@ -13,10 +13,12 @@ use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
 
 use super::sets_course::Course;
+use super::watch::Watch;
 use super::{adapters, common};
 use crate::args::{NamedJob, PinArg, SetsArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::guests::Lab;
+use crate::say::tell;
 use crate::{interrupt, progress};
 
 /// A disk that nothing uses still has a size, in bytes.
@@ -57,7 +59,7 @@ impl SetStudy<'_> {
         let lab = Lab::with_filesystems(&guest, &[setup.adapter], filesystem.as_slice())?;
         let mut folder: RunFolder<SetRecord> = common::open_folder(self.args.resume, &out, provenance)?;
         let measured = self.measure(&setup, filesystem, &vms, &out, &lab, &mut folder);
-        drop(folder);
+        let measured = common::keep_or_abandon(folder, measured)?;
         report(&out)?;
         measured
     }
@@ -192,21 +194,19 @@ impl SetStudy<'_> {
         let steps =
             plan.map_or_else(Vec::new, |plan| schedule_sets(&plan, self.args.repetitions, self.args.seed));
         let course = Course::new(&self.sets, &jobs, &steps);
-        eprintln!("{} measurements of {} VMs{}", steps.len(), vms.len(), course.words());
-        let bar = course.bar();
+        tell!("{} measurements of {} VMs{}", steps.len(), vms.len(), course.words());
+        let mut watch = Watch::new(course.bar());
         let measured = measure_sets(folder, &mut environments, &jobs, stop, &mut |event| match event {
-            SetEvent::Starting(vm) => bar.set_message(format!("starting {vm}")),
+            SetEvent::Starting(vm) => watch.doing(format!("starting {vm}")),
             SetEvent::Measuring { done, set } => {
-                course.show(&bar, done);
-                bar.set_message(set.name.clone());
+                course.show(watch.bar(), done);
+                watch.doing(set.name.clone());
             }
-            SetEvent::Again { set, why } => {
-                bar.suspend(|| eprintln!("{} is measured again: {why}", set.name))
-            }
-            SetEvent::Lost { vm, why } => bar.suspend(|| eprintln!("lost {vm}, the others went on: {why}")),
-            SetEvent::Recorded(_) => {}
+            SetEvent::Again { set, why } => watch.say(&format!("{} is measured again: {why}", set.name)),
+            SetEvent::Lost { vm, why } => watch.say(&format!("lost {vm}, the others went on: {why}")),
+            SetEvent::Recorded(record) => watch.recorded(record.host.as_ref()),
         });
-        bar.finish_and_clear();
+        watch.finish(folder)?;
         measured.map_err(common::study_failure)
     }
 

@@ -3,50 +3,32 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::Serialize;
 use virtbench_model::Estimate;
 use virtbench_model::together::{
     Deviated, DeviationAnalysis, NeighbourAnalysis, NeighbourMetric, analyse_deviation, analyse_neighbours,
 };
-use virtbench_record::{MemberRecord, RunKind};
-use virtbench_report::{Takeaway, sets_takeaway};
+use virtbench_record::{Conclusion, RunKind};
+use virtbench_report::sets_takeaway;
 
+use super::numbers;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
-
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Summary<'a> {
-    folder: &'a Path,
-    report: &'a Path,
-    csv: &'a Path,
-    sets_measured: usize,
-    members_without_figures: usize,
-    headline: &'a str,
-    details: &'a [String],
-    cautions: &'a [String],
-}
 
 /// Writes the report of a folder and prints what it comes to. Machines that failed are an exit code of
 /// their own: the figures of the others stay.
 pub fn show(dir: &Path, json: bool) -> Outcome {
-    let (run, [page, csv]) = report::write_sets(dir, None, None)?;
-    let Takeaway { headline, details, cautions } = sets_takeaway(&run.provenance, &run.records);
-    let members = || run.records.iter().flat_map(|record| &record.members);
-    let without = members().filter(|member| member.usable().is_none()).count();
+    let (run, files) = report::write_sets(dir, None, None)?;
+    let conclusion = numbers::conclusion(dir, &files, &sets_takeaway(&run.provenance, &run.records));
+    let Conclusion { headline, details, cautions, report, .. } = &conclusion;
     let mut out = io::stdout().lock();
     if json {
-        let summary = Summary {
-            folder: dir,
-            report: &page,
-            csv: &csv,
-            sets_measured: run.records.len(),
-            members_without_figures: without,
-            headline: &headline,
-            details: &details,
-            cautions: &cautions,
-        };
-        serde_json::to_writer(&mut out, &summary)?;
+        let (conclusion, provenance, records) = (conclusion.clone(), &run.provenance, &run.records);
+        match provenance.kind {
+            RunKind::Neighbours => {
+                serde_json::to_writer(&mut out, &numbers::neighbours(conclusion, provenance, records))?;
+            }
+            _ => serde_json::to_writer(&mut out, &numbers::deviation(conclusion, provenance, records))?,
+        }
         writeln!(out)?;
     } else {
         if run.provenance.kind == RunKind::Neighbours {
@@ -59,12 +41,13 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
             }
             deviation(&mut out, &analyse_deviation(&run.provenance, &run.records))?;
         }
-        for sentence in std::iter::once(&headline).chain(&details).chain(&cautions) {
+        for sentence in std::iter::once(headline).chain(details).chain(cautions) {
             writeln!(out, "{sentence}")?;
         }
-        writeln!(out, "\nreport: {}", page.display())?;
+        writeln!(out, "\nreport: {report}")?;
     }
-    let failed = members().filter(|member| MemberRecord::measured(member).is_none()).count();
+    let members = run.records.iter().flat_map(|record| &record.members);
+    let failed = members.filter(|member| member.measured().is_none()).count();
     if failed > 0 {
         let message = format!("{failed} VMs failed or could not start; the figures of the others are kept");
         return Err(Failure::message(Kind::Measured, message));

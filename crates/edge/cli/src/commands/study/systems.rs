@@ -13,6 +13,7 @@ use crate::args::{DeviationArgs, SetsArgs, Systems};
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::tell;
 
 /// What a system takes beside its sets, at first guess: its devices, its caches, its machines' boots.
 const BESIDE: Duration = Duration::from_secs(15);
@@ -35,7 +36,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
             ..args.sets.clone()
         };
         let left = format_duration_ns(pace.left_s(systems.len() - index).saturating_mul(1_000_000_000));
-        eprintln!("{}/{} {system}: {}; about {left} left", index + 1, systems.len(), system.summary);
+        tell!("{}/{} {system}: {}; about {left} left", index + 1, systems.len(), system.summary);
         let begun = Instant::now();
         let measured = deviation::study(args, &sets)?.execute(|_| Ok(()));
         pace.add(begun.elapsed());
@@ -46,7 +47,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
             Err(error) => {
                 let words = error.to_string();
                 let is_lacking = error.kind() == Kind::Environment;
-                eprintln!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" });
+                tell!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" });
                 // What this host lacks is no failure, unless it lacks it for all.
                 if !is_lacking || failure.is_none() {
                     failure = Some(error);
@@ -128,7 +129,7 @@ fn rows_of(
 ) -> Result<Vec<Row>, Failure> {
     let jobs = deviation::study(args, sets)?.jobs_as_given()?;
     let simulated = simulate(folder, &run.provenance, &run.records, &jobs).unwrap_or_else(|error| {
-        eprintln!("{system}: not simulated: {error}");
+        tell!("{system}: not simulated: {error}");
         Vec::new()
     });
     let Some(plan) = &run.provenance.together else { return Ok(Vec::new()) };

@@ -1,15 +1,18 @@
 //! The comparison of systems: a row for each machine, a line for each system, as CSV, Markdown, JSON and text.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
 use serde::Serialize;
+use virtbench_model::deviation;
 use virtbench_record::{JobOutcome, MemberRecord};
 use virtbench_study::{Simulated, System};
 use virtbench_units::LatencySummary;
 
+use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// One machine under one system, alone or together with the others. Milliseconds, and operations a second.
@@ -93,64 +96,87 @@ pub struct Tried {
     pub rows: Vec<Row>,
 }
 
-/// What the machine with the least load gets under a system.
+/// One machine under a system.
+#[derive(Debug, Serialize)]
+struct ComparedVm {
+    vm: String,
+    share_percent: Option<f64>,
+    /// Alone and beside the others.
+    per_second: [Option<f64>; 2],
+    throughput_deviation: Option<Value>,
+    mean_ms: [Option<f64>; 2],
+    response_deviation: Option<Value>,
+    simulated_per_second: [Option<f64>; 2],
+    simulated_throughput_deviation: Option<Value>,
+    simulated_mean_ms: [Option<f64>; 2],
+    simulated_response_deviation: Option<Value>,
+}
+
+/// A system with its machines.
 #[derive(Debug, Serialize)]
 struct Compared {
     system: String,
     summary: &'static str,
     #[serde(flatten)]
     fate: Fate,
-    vm: Option<String>,
-    /// Alone and beside the others, and by how many percent they differ.
-    per_second: [Option<f64>; 2],
-    throughput_deviation_percent: Option<f64>,
-    mean_ms: [Option<f64>; 2],
-    response_deviation_percent: Option<f64>,
-    simulated_per_second: [Option<f64>; 2],
-    simulated_throughput_deviation_percent: Option<f64>,
-    simulated_mean_ms: [Option<f64>; 2],
-    simulated_response_deviation_percent: Option<f64>,
+    vms: Vec<ComparedVm>,
+}
+
+/// A figure by repetition.
+type ByRepetition = BTreeMap<u32, f64>;
+
+impl ComparedVm {
+    fn new(vm: &str, rows: &[Row]) -> Self {
+        let of = |figure: fn(&Row) -> Option<f64>| -> [ByRepetition; 2] {
+            [false, true].map(|beside| {
+                let own = rows.iter().filter(|row| row.vm == vm && row.beside_others == beside);
+                own.filter_map(|row| Some((row.repetition, figure(row)?))).collect()
+            })
+        };
+        let mean = |values: &ByRepetition| {
+            (!values.is_empty()).then(|| values.values().sum::<f64>() / values.len() as f64)
+        };
+        let both = |figure: fn(&Row) -> Option<f64>| of(figure).each_ref().map(mean);
+        let differs = |figure: fn(&Row) -> Option<f64>| {
+            let [alone, beside] = of(figure);
+            let pairs =
+                alone.iter().filter_map(|(repetition, alone)| Some((*alone, *beside.get(repetition)?)));
+            deviation(pairs, 0).map(Value::from)
+        };
+        Self {
+            vm: vm.to_owned(),
+            share_percent: rows.iter().find(|row| row.vm == vm).and_then(|row| row.share_percent),
+            per_second: both(|row| row.per_second),
+            throughput_deviation: differs(|row| row.per_second),
+            mean_ms: both(|row| row.mean_ms),
+            response_deviation: differs(|row| row.mean_ms),
+            simulated_per_second: both(|row| row.simulated_per_second),
+            simulated_throughput_deviation: differs(|row| row.simulated_per_second),
+            simulated_mean_ms: both(|row| row.simulated_mean_ms),
+            simulated_response_deviation: differs(|row| row.simulated_mean_ms),
+        }
+    }
+
+    /// In the order of [`COLUMNS`].
+    fn cells(&self) -> [String; 10] {
+        let differs = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), |value| value.percent());
+        let ([a, b], [c, d]) = (self.per_second.map(number), self.mean_ms.map(number));
+        let [e, f] = self.simulated_mean_ms.map(number);
+        let share = self.share_percent.map_or_else(|| "-".to_owned(), |share| format!("{share}"));
+        let [g, h] = [self.throughput_deviation, self.response_deviation].map(differs);
+        [share, a, b, g, c, d, h, e, f, differs(self.simulated_response_deviation)]
+    }
 }
 
 impl Compared {
     fn new(tried: &Tried) -> Self {
-        let shares = tried.rows.iter().filter_map(|row| Some((row.share_percent?, &row.vm)));
-        let vm = shares.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, vm)| vm.clone());
-        let both = |figure: fn(&Row) -> Option<f64>| {
-            [false, true].map(|beside| {
-                let is_one = |row: &&Row| Some(&row.vm) == vm.as_ref() && row.beside_others == beside;
-                let values: Vec<f64> = tried.rows.iter().filter(is_one).filter_map(figure).collect();
-                (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-            })
-        };
-        let delta =
-            |[alone, beside]: [Option<f64>; 2]| virtbench_model::together::deviation_percent(alone?, beside?);
-        let (per_second, mean_ms) = (both(|row| row.per_second), both(|row| row.mean_ms));
-        let simulated_per_second = both(|row| row.simulated_per_second);
-        let simulated_mean_ms = both(|row| row.simulated_mean_ms);
+        let vms: BTreeSet<&str> = tried.rows.iter().map(|row| row.vm.as_str()).collect();
         Self {
             system: tried.system.to_string(),
             summary: tried.system.summary,
             fate: tried.fate.clone(),
-            per_second,
-            throughput_deviation_percent: delta(per_second),
-            mean_ms,
-            response_deviation_percent: delta(mean_ms),
-            simulated_per_second,
-            simulated_throughput_deviation_percent: delta(simulated_per_second),
-            simulated_mean_ms,
-            simulated_response_deviation_percent: delta(simulated_mean_ms),
-            vm,
+            vms: vms.into_iter().map(|vm| ComparedVm::new(vm, &tried.rows)).collect(),
         }
-    }
-
-    /// Its figures in the order of the table's columns.
-    fn figures(&self) -> [Option<f64>; 12] {
-        let ([a, b], [c, d]) = (self.per_second, self.mean_ms);
-        let ([e, f], [g, h]) = (self.simulated_per_second, self.simulated_mean_ms);
-        let [i, j] = [self.throughput_deviation_percent, self.response_deviation_percent];
-        let [k, l] = [self.simulated_throughput_deviation_percent, self.simulated_response_deviation_percent];
-        [a, b, i, c, d, j, e, f, k, g, h, l]
     }
 
     /// Why there is nothing, or not all.
@@ -163,20 +189,22 @@ impl Compared {
     }
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 10] = [
+    "share %",
     "alone /s",
     "beside /s",
     "differs %",
     "alone ms",
     "beside ms",
     "differs %",
-    "sim. alone /s",
-    "sim. beside /s",
-    "differs %",
     "sim. alone ms",
     "sim. beside ms",
     "differs %",
 ];
+
+/// What stands behind `differs %`.
+const DIFFERS: &str = "Differs: the mean over repetitions of |alone - beside| / alone; in brackets its 95 % interval and the \
+                       least and greatest repetition.";
 
 fn number(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.1}"))
@@ -184,16 +212,18 @@ fn number(value: Option<f64>) -> String {
 
 /// A table to be pasted into a document.
 fn markdown(compared: &[Compared]) -> String {
-    let mut text = format!("| system | {} |\n|---{}|\n", COLUMNS.join(" | "), "|---:".repeat(COLUMNS.len()));
+    let mut text =
+        format!("| system | VM | {} |\n|---|---{}|\n", COLUMNS.join(" | "), "|---:".repeat(COLUMNS.len()));
     for one in compared {
-        let cells = one.figures().map(number).join(" | ");
-        let _ = writeln!(text, "| {}, {} | {cells} |", one.system, one.summary);
+        for vm in &one.vms {
+            let _ = writeln!(text, "| {} | {} | {} |", one.system, vm.vm, vm.cells().join(" | "));
+        }
     }
-    let lacking: Vec<String> =
-        compared.iter().filter_map(|one| Some(format!("- {}: {}\n", one.system, one.why()?))).collect();
-    if !lacking.is_empty() {
-        let _ = write!(text, "\n{}", lacking.concat());
-    }
+    let summaries = compared.iter().map(|one| {
+        let why = one.why().map_or_else(String::new, |why| format!("; {why}"));
+        format!("- {}: {}{why}\n", one.system, one.summary)
+    });
+    let _ = write!(text, "\n{DIFFERS}\n\n{}", summaries.collect::<String>());
     text
 }
 
@@ -223,26 +253,29 @@ pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
     }
     writeln!(
         out,
-        "The VM with the least load, alone and beside the others; in the simulator, the same load."
-    )?;
-    let heads = ["alone /s", "beside /s", "delta %", "alone ms", "beside ms", "delta %"];
-    let heads = heads.into_iter().chain(["sim. ms", "sim. ms", "delta %"]);
-    writeln!(
-        out,
-        "{:>20} {}",
-        "system",
-        heads.map(|head| format!("{head:>9}")).collect::<Vec<_>>().join(" ")
+        "{:>18} {:>4} {:>7} {:>7} {:>8} {:>20} {:>9}",
+        "system", "VM", "/s, %", "alone", "beside", "ms, differs % (95 %)", "simulated"
     )?;
     for one in &compared {
-        let [a, b, c, d, e, f, _, _, _, g, h, i] = one.figures().map(number);
-        match one.why() {
-            Some(why) if one.vm.is_none() => writeln!(out, "{:>20} {why}", one.system)?,
-            _ => {
-                let cells = [a, b, c, d, e, f, g, h, i].map(|cell| format!("{cell:>9}")).join(" ");
-                writeln!(out, "{:>20} {cells}", one.system)?;
-            }
+        if let Some(why) = one.why() {
+            writeln!(out, "{:>18} {why}", one.system)?;
+        }
+        for vm in &one.vms {
+            let mean = |value: Option<Value>| number(value.map(|value| value.mean));
+            let [alone, beside] = vm.mean_ms.map(number);
+            let interval = |value: Value| Value { least: None, greatest: None, ..value }.percent();
+            writeln!(
+                out,
+                "{:>18} {:>4} {:>7} {alone:>7} {beside:>8} {:>20} {:>9}",
+                one.system,
+                vm.vm,
+                mean(vm.throughput_deviation),
+                vm.response_deviation.map_or_else(|| "-".to_owned(), interval),
+                mean(vm.simulated_response_deviation)
+            )?;
         }
     }
+    writeln!(out, "\n{DIFFERS}")?;
     writeln!(out, "\nall VMs: {}", folder.join("comparison.csv").display())?;
     writeln!(out, "for a document: {}", folder.join("table.md").display())?;
     Ok(())
@@ -252,13 +285,13 @@ pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
 mod tests {
     use super::*;
 
-    fn row(beside_others: bool, mean_ms: f64) -> Row {
+    fn row(vm: &str, repetition: u32, beside_others: bool, mean_ms: f64) -> Row {
         Row {
             system: "none".into(),
-            vm: "vm1".into(),
+            vm: vm.into(),
             share_percent: Some(8.0),
             beside_others,
-            repetition: 0,
+            repetition,
             per_second: Some(10.0),
             mean_ms: Some(mean_ms),
             p50_ms: None,
@@ -272,10 +305,32 @@ mod tests {
         }
     }
 
+    /// Slower by half in one repetition, faster by half in the other: that is no deviation of nothing.
+    #[test]
+    fn every_machine_deviates_by_the_mean_of_its_repetitions() {
+        let rows = [
+            row("vm1", 0, false, 10.0),
+            row("vm1", 0, true, 15.0),
+            row("vm1", 1, false, 20.0),
+            row("vm1", 1, true, 10.0),
+            row("vm2", 1, false, 40.0),
+            row("vm2", 0, true, 80.0),
+            row("vm2", 1, true, 50.0),
+        ];
+        let tried = Tried { system: System::find("none").unwrap(), fate: Fate::Measured, rows: rows.into() };
+        let compared = Compared::new(&tried);
+        let [one, two] = compared.vms.as_slice() else { panic!("{compared:?}") };
+        let differs = one.response_deviation.unwrap();
+        assert_eq!((differs.mean, differs.least, differs.greatest), (50.0, Some(50.0), Some(50.0)));
+        let differs = two.response_deviation.unwrap();
+        assert_eq!((differs.mean, differs.low), (25.0, None), "of the one repetition with both");
+        assert_eq!(one.throughput_deviation.unwrap().mean, 0.0);
+    }
+
     #[test]
     fn a_table_for_a_document_has_a_line_for_each_and_says_what_lacks() {
         let [none, blkio] = ["none", "blkio"].map(|name| System::find(name).unwrap());
-        let rows = vec![row(false, 10.0), row(true, 25.0), row(true, 35.0)];
+        let rows = vec![row("vm1", 0, false, 10.0), row("vm1", 0, true, 30.0), row("vm2", 0, true, 35.0)];
         let lacking = Fate::Unavailable("no root".into());
         let tried = [
             Tried { system: none, fate: Fate::Measured, rows },
@@ -285,15 +340,15 @@ mod tests {
         let text = markdown(&compared);
         let lines: Vec<&str> = text.lines().collect();
         let cells = |line: &str| line.matches('|').count();
-        assert!(lines[..4].iter().all(|line| cells(line) == 14), "{text}");
-        let figures = "| 10.0 | 10.0 | 0.0 | 10.0 | 30.0 | 200.0 | 10.0 | 10.0 | 0.0 | - | - | - |";
-        assert!(lines[2].starts_with("| none, no fence") && lines[2].ends_with(figures), "{text}");
-        assert_eq!(lines.last(), Some(&"- blkio: unavailable: no root"));
+        assert!(lines[..4].iter().all(|line| cells(line) == 13), "{text}");
+        assert_eq!(lines[2], "| none | vm1 | 8 | 10.0 | 10.0 | 0.0 | 10.0 | 30.0 | 200 | - | - | - |");
+        assert!(lines[3].starts_with("| none | vm2 | 8 | - | 10.0 | - | - | 35.0 | - |"), "{text}");
+        assert!(lines.last().unwrap().ends_with("; unavailable: no root"), "{text}");
         let folder = tempfile::tempdir().unwrap();
         save(folder.path(), &tried).unwrap_or_else(|error| panic!("{error}"));
         let json = fs::read_to_string(folder.path().join("table.json")).unwrap();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&json[0]["status"], &json[1]["why"]), (&"measured".into(), &"no root".into()));
-        assert_eq!(json[0]["response_deviation_percent"], 200.0);
+        assert_eq!(json[0]["vms"][0]["response_deviation"]["mean"], 200.0);
     }
 }

@@ -1,33 +1,152 @@
-//! Memory for payload, of all clients together.
+//! Memory for payload: a share kept for each export, the rest for whoever asks first.
+//!
+//! Whoever asks for more than there is waits, and is served in the order of asking. What one export's clients hold and do
+//! not give back keeps others of that export waiting, and leaves other exports their shares.
+
+use std::collections::VecDeque;
 
 use crate::frontend::Host;
-use crate::memory::Buffer;
+use crate::memory::{Buffer, Pool};
+
+/// Somebody who was refused, by the name that they ask under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Waiter {
+    who: u64,
+    export: usize,
+}
 
 /// Bytes that may be held, and those that are.
 #[derive(Debug)]
 pub(super) struct Budget {
-    most_bytes: u64,
-    held_bytes: u64,
+    /// Of each export alone.
+    share_bytes: u64,
+    /// Of all exports together, beyond their shares.
+    common_bytes: u64,
+    held_bytes: Vec<u64>,
+    waiters: VecDeque<Waiter>,
+    /// Something was given back since the waiters were refused.
+    has_news: bool,
 }
 
 impl Budget {
-    pub(super) const fn new(most_bytes: u64) -> Self {
-        Self { most_bytes, held_bytes: 0 }
+    /// Half of `most_bytes` is kept for the exports, the same for each. The other half has room for a request of
+    /// `longest_bytes` in any case, so that each of that length is served at some time.
+    pub(super) fn new(most_bytes: u64, exports: usize, longest_bytes: u32) -> Self {
+        let longest_bytes = Pool::rounded(longest_bytes as usize) as u64;
+        Self {
+            share_bytes: most_bytes / 2 / exports.max(1) as u64,
+            common_bytes: (most_bytes / 2).max(longest_bytes),
+            held_bytes: vec![0; exports],
+            waiters: VecDeque::new(),
+            has_news: false,
+        }
     }
 
-    /// A buffer of at least `len_bytes`, unless too many are held.
-    pub(super) fn take(&mut self, len_bytes: u32, host: &mut Host<'_>) -> Option<Buffer> {
-        if self.held_bytes + u64::from(len_bytes) > self.most_bytes {
-            return None;
+    /// A buffer of at least `len_bytes`. Without one, `who` waits until there is memory and asks again, or
+    /// [leaves](Self::leave).
+    pub(super) fn take(
+        &mut self,
+        who: u64,
+        export: usize,
+        len_bytes: u32,
+        host: &mut Host<'_>,
+    ) -> Option<Buffer> {
+        self.grant(who, export, Pool::rounded(len_bytes as usize) as u64)
+            .then(|| host.buffer(len_bytes as usize))
+    }
+
+    fn grant(&mut self, who: u64, export: usize, bytes: u64) -> bool {
+        let waiter = Waiter { who, export };
+        let place = self.waiters.iter().position(|other| *other == waiter);
+        if !self.is_free(export, bytes, place.unwrap_or(self.waiters.len())) {
+            if place.is_none() {
+                self.waiters.push_back(waiter);
+            }
+            return false;
         }
-        let buffer = host.buffer(len_bytes as usize);
-        self.held_bytes += buffer.len() as u64;
-        Some(buffer)
+        if let Some(place) = place {
+            self.waiters.remove(place);
+            // Those behind may have waited for this one alone.
+            self.has_news = !self.waiters.is_empty();
+        }
+        self.held_bytes[export] += bytes;
+        true
+    }
+
+    /// Whether so many bytes may be had at this place of the queue.
+    fn is_free(&self, export: usize, bytes: u64, place: usize) -> bool {
+        let held = self.held_bytes[export];
+        if held + bytes <= self.share_bytes {
+            return self.waiters.iter().take(place).all(|other| other.export != export);
+        }
+        let beyond = |held: &u64| held.saturating_sub(self.share_bytes);
+        let others: u64 = self.held_bytes.iter().map(beyond).sum::<u64>() - beyond(&held);
+        place == 0 && others + beyond(&(held + bytes)) <= self.common_bytes
     }
 
     /// Gives one back.
-    pub(super) fn give(&mut self, buffer: Buffer, host: &mut Host<'_>) {
-        self.held_bytes -= buffer.len() as u64;
+    pub(super) fn give(&mut self, export: usize, buffer: Buffer, host: &mut Host<'_>) {
+        self.release(export, buffer.len() as u64);
         host.give(buffer);
+    }
+
+    fn release(&mut self, export: usize, bytes: u64) {
+        self.held_bytes[export] -= bytes;
+        self.has_news = !self.waiters.is_empty();
+    }
+
+    /// Waits no longer.
+    pub(super) fn leave(&mut self, who: u64) {
+        self.waiters.retain(|waiter| waiter.who != who);
+        self.has_news = !self.waiters.is_empty();
+    }
+
+    /// Whether those who wait should ask again. Says so once.
+    pub(super) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.has_news)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// Two exports with 16 MiB each and 32 MiB for both.
+    fn budget() -> Budget {
+        Budget::new(64 * MIB, 2, 32 << 20)
+    }
+
+    #[test]
+    fn an_export_has_its_share_whatever_another_holds() {
+        let mut budget = budget();
+        for who in 0..48 {
+            assert!(budget.grant(who, 0, MIB));
+        }
+        assert!(!budget.grant(99, 0, MIB), "more than its share and what is common");
+        assert!((100..116).all(|who| budget.grant(who, 1, MIB)));
+        assert!(!budget.grant(116, 1, MIB));
+    }
+
+    #[test]
+    fn the_longest_request_is_served_at_some_time_and_before_later_ones() {
+        let mut budget = Budget::new(64 * MIB, 64, 32 << 20);
+        assert!((0..4).all(|who| budget.grant(who, 0, MIB)));
+        assert!(!budget.grant(9, 1, 32 * MIB) && !budget.take_news());
+        assert!(!budget.grant(10, 0, MIB), "it would be overtaken for ever");
+        assert!(!budget.grant(11, 1, 4096), "an export's requests are served in their order");
+        (0..4).for_each(|_| budget.release(0, MIB));
+        assert!(budget.take_news() && !budget.take_news());
+        assert!(!budget.grant(10, 0, MIB));
+        assert!(budget.grant(9, 1, 32 * MIB) && budget.take_news());
+    }
+
+    #[test]
+    fn whoever_leaves_keeps_nobody_waiting() {
+        let mut budget = budget();
+        assert!(budget.grant(1, 0, 32 * MIB) && !budget.grant(2, 0, 32 * MIB) && !budget.grant(3, 0, MIB));
+        budget.leave(2);
+        assert!(budget.take_news() && budget.grant(3, 0, MIB));
     }
 }

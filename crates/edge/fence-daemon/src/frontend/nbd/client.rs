@@ -42,18 +42,43 @@ struct Slot {
     then_flush: bool,
 }
 
+/// A request without memory.
+#[derive(Debug, Clone, Copy)]
+struct Roomless {
+    slot: u32,
+    len_bytes: u32,
+    /// A read, which can be handed in then. The payload of a write is still to come.
+    read: Option<Request>,
+}
+
+/// Whether requests are taken from a client that has chosen its export.
+#[derive(Debug, PartialEq, Eq)]
+enum Admission {
+    /// Nobody has looked yet.
+    Asked,
+    /// When these connections are over, and all that they asked for is done.
+    After(Vec<u64>),
+    Granted,
+}
+
 /// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     stream: Stream,
     watch: WatchId,
     connection: Connection,
-    disk: Option<DiskId>,
+    /// Place of its export in the list.
+    export: Option<usize>,
+    admission: Admission,
     slots: Vec<Slot>,
     /// Received, but not taken while replies had to leave first.
     unread: Vec<u8>,
-    /// Requests for which the disk had no room.
+    /// Requests for which the disk had no room. They have their memory.
     waiting: VecDeque<Request>,
+    /// What must have memory before anything else is taken.
+    roomless: Option<Roomless>,
+    /// Requests handed in and not completed.
+    in_flight: usize,
     /// More may have come than one turn takes.
     has_more: bool,
 }
@@ -64,10 +89,13 @@ impl Client {
             stream,
             watch,
             connection: Connection::new(config, now.ns()),
-            disk: None,
+            export: None,
+            admission: Admission::Granted,
             slots: (0..config.limits.max_requests).map(|_| Slot::default()).collect(),
             unread: Vec::new(),
             waiting: VecDeque::new(),
+            roomless: None,
+            in_flight: 0,
             has_more: false,
         }
     }
@@ -81,7 +109,7 @@ impl Client {
     ) -> Result<(), Gone> {
         self.has_more = false;
         for _ in 0..MOST_CALLS {
-            if !self.unread.is_empty() || self.connection.is_full() {
+            if !self.may_receive() {
                 // What TLS holds by then, no socket tells of.
                 self.has_more = self.stream.has_buffered();
                 return Ok(());
@@ -132,21 +160,31 @@ impl Client {
         shared: &mut Shared,
         host: &mut Host<'_>,
     ) -> Result<(), Gone> {
-        while let Some(event) = self.connection.take(host.now().ns(), &shared.exports, input)? {
+        while !self.is_paused()
+            && let Some(event) = self.connection.take(host.now().ns(), &shared.exports, input)?
+        {
             match event {
                 Event::Room { slot, len_bytes } => {
-                    let entry = self.slots.get_mut(slot as usize).ok_or(Gone)?;
-                    entry.buffer = shared.memory.take(len_bytes, host);
-                    if entry.buffer.is_none() {
-                        self.connection.complete(host.now().ns(), slot, Err(ErrorCode::NoMem));
-                    }
+                    self.roomless = Some(Roomless { slot, len_bytes, read: None });
+                    self.make_room(base, shared, host)?;
                 }
                 Event::Data { slot, at_bytes, bytes } => {
                     let buffer = buffer_of(&mut self.slots, slot).ok_or(Gone)?;
                     buffer[at_bytes..at_bytes + bytes.len()].copy_from_slice(bytes);
                 }
-                Event::Request(request) => self.begin(request, base, &mut shared.memory, host)?,
-                Event::Attached { export } => self.disk = shared.disks.get(export).copied(),
+                Event::Request(request) if request.op == Op::Read => {
+                    let Request { slot, len_bytes, .. } = request;
+                    self.roomless = Some(Roomless { slot, len_bytes, read: Some(request) });
+                    self.make_room(base, shared, host)?;
+                }
+                Event::Request(request) => {
+                    self.waiting.push_back(request);
+                    self.hand_in_waiting(base, shared, host)?;
+                }
+                Event::Attached { export } => {
+                    self.export = Some(export);
+                    self.admission = Admission::Asked;
+                }
                 Event::StartTls => {
                     // The last words in the open.
                     self.send(&mut shared.memory, host)?;
@@ -162,20 +200,24 @@ impl Client {
         Ok(())
     }
 
-    /// Hands a request in, or keeps it until there is room.
-    fn begin(
-        &mut self,
-        request: Request,
-        base: u64,
-        memory: &mut Budget,
-        host: &mut Host<'_>,
-    ) -> Result<(), Gone> {
-        let disk = self.disk.ok_or(Gone)?;
-        if !self.waiting.is_empty() || host.room(disk) == 0 {
-            self.waiting.push_back(request);
-            return Ok(());
-        }
-        self.hand_in(disk, request, base, memory, host)
+    /// Whether nothing is taken from the client for now.
+    fn is_paused(&self) -> bool {
+        self.roomless.is_some() || self.admission != Admission::Granted
+    }
+
+    fn may_receive(&self) -> bool {
+        self.unread.is_empty() && !self.connection.is_full() && !self.is_paused()
+    }
+
+    /// Finds memory for what has none, if there is some.
+    fn make_room(&mut self, base: u64, shared: &mut Shared, host: &mut Host<'_>) -> Result<(), Gone> {
+        let Some(Roomless { slot, len_bytes, read }) = self.roomless else { return Ok(()) };
+        let export = self.export.ok_or(Gone)?;
+        let Some(buffer) = shared.memory.take(base, export, len_bytes, host) else { return Ok(()) };
+        self.slots.get_mut(slot as usize).ok_or(Gone)?.buffer = Some(buffer);
+        self.roomless = None;
+        self.waiting.extend(read);
+        self.hand_in_waiting(base, shared, host)
     }
 
     fn hand_in(
@@ -183,18 +225,11 @@ impl Client {
         disk: DiskId,
         request: Request,
         base: u64,
-        budget: &mut Budget,
         host: &mut Host<'_>,
     ) -> Result<(), Gone> {
         let slot = self.slots.get_mut(request.slot as usize).ok_or(Gone)?;
         let (action, memory) = match request.op {
-            Op::Read => {
-                let Some(buffer) = budget.take(request.len_bytes, host) else {
-                    self.connection.complete(host.now().ns(), request.slot, Err(ErrorCode::NoMem));
-                    return Ok(());
-                };
-                (Action::Read, Memory::Owned(buffer))
-            }
+            Op::Read => (Action::Read, Memory::Owned(slot.buffer.take().ok_or(Gone)?)),
             Op::Write => {
                 let buffer = slot.buffer.take().ok_or(Gone)?;
                 (Action::Write { fua: request.fua }, Memory::Owned(buffer))
@@ -207,7 +242,9 @@ impl Client {
         let tag = base | u64::from(request.slot);
         let (offset_bytes, len_bytes) = (request.offset_bytes, u64::from(request.len_bytes));
         let request = frontend::Request { tag, disk, action, offset_bytes, len_bytes };
-        host.submit(request, memory).map_err(|_| Gone)
+        host.submit(request, memory).map_err(|_| Gone)?;
+        self.in_flight += 1;
+        Ok(())
     }
 
     /// A request is done.
@@ -216,36 +253,69 @@ impl Client {
         slot: u32,
         base: u64,
         done: Done,
-        memory: &mut Budget,
+        shared: &Shared,
         host: &mut Host<'_>,
-    ) {
-        let Some(entry) = self.slots.get_mut(slot as usize) else { return };
+    ) -> Result<(), Gone> {
+        self.in_flight -= 1;
+        let entry = self.slots.get_mut(slot as usize).ok_or(Gone)?;
         entry.buffer = done.buffer;
         if std::mem::take(&mut entry.then_flush) && done.result.is_ok() {
             let flush = Request { slot, op: Op::Flush, offset_bytes: 0, len_bytes: 0, fua: false };
             // In front: it has waited already.
             self.waiting.push_front(flush);
-            let _ = self.hand_in_waiting(base, memory, host);
-            return;
+            return self.hand_in_waiting(base, shared, host);
         }
         self.connection.complete(host.now().ns(), slot, done.result.map_err(code_of));
+        Ok(())
     }
 
-    fn hand_in_waiting(&mut self, base: u64, memory: &mut Budget, host: &mut Host<'_>) -> Result<(), Gone> {
-        while let Some(disk) = self.disk
+    /// Hands in what waits, as far as the disk has room.
+    fn hand_in_waiting(&mut self, base: u64, shared: &Shared, host: &mut Host<'_>) -> Result<(), Gone> {
+        while let Some(disk) = self.export.and_then(|export| shared.disks.get(export).copied())
             && host.room(disk) > 0
             && let Some(request) = self.waiting.pop_front()
         {
-            self.hand_in(disk, request, base, memory, host)?;
+            self.hand_in(disk, request, base, host)?;
         }
         Ok(())
     }
 
+    /// Whether its requests are taken, or it has chosen no export yet.
+    pub(super) fn is_admitted(&self) -> bool {
+        self.admission == Admission::Granted
+    }
+
+    /// Its export, if others have to be asked about it before its requests are taken.
+    pub(super) fn asks_for(&self) -> Option<usize> {
+        self.export.filter(|_| self.admission == Admission::Asked)
+    }
+
+    /// Its requests are taken when these connections are over, and all that they asked for is done.
+    pub(super) fn admit_after(&mut self, others: Vec<u64>) {
+        self.admission = Admission::After(others);
+    }
+
+    /// Says which of those connections it waits for are still there.
+    pub(super) fn wait_for(&mut self, is_there: impl Fn(u64) -> bool) {
+        if let Admission::After(others) = &mut self.admission {
+            others.retain(|name| is_there(*name));
+            if others.is_empty() {
+                self.admission = Admission::Granted;
+            }
+        }
+    }
+
+    /// Whether it is a client of this export that has gone, though not all it said has been received.
+    pub(super) fn has_hung_up(&self, export: usize) -> bool {
+        self.export == Some(export) && self.stream.has_hung_up()
+    }
+
     /// Sends what is ready, takes up what had to wait, and says what the socket is watched for.
     pub(super) fn settle(&mut self, base: u64, shared: &mut Shared, host: &mut Host<'_>) -> Result<(), Gone> {
-        self.hand_in_waiting(base, &mut shared.memory, host)?;
+        self.make_room(base, shared, host)?;
+        self.hand_in_waiting(base, shared, host)?;
         self.send(&mut shared.memory, host)?;
-        if !self.unread.is_empty() && !self.connection.is_full() {
+        if !self.unread.is_empty() && !self.connection.is_full() && !self.is_paused() {
             let unread = std::mem::take(&mut self.unread);
             let mut input = &unread[..];
             self.take_events(&mut input, base, shared, host)?;
@@ -255,14 +325,15 @@ impl Client {
         if self.connection.is_over() {
             return Err(Gone);
         }
-        let read = self.unread.is_empty() && !self.connection.is_full();
+        self.connection.hold(host.now().ns(), self.is_paused());
+        let read = self.may_receive();
         let write = self.connection.has_output() || self.stream.wants_write();
         host.set_interest(self.watch, Interest { read, write });
         Ok(())
     }
 
     fn send(&mut self, memory: &mut Budget, host: &mut Host<'_>) -> Result<(), Gone> {
-        let Self { stream, slots, connection, .. } = self;
+        let Self { stream, slots, connection, export, .. } = self;
         stream.push()?;
         while connection.has_output() {
             let mut slices = [IoSlice::new(&[]); BATCH];
@@ -280,8 +351,9 @@ impl Client {
             }
             let Some(sent) = stream.send(&slices[..count])? else { return Ok(()) };
             connection.sent(host.now().ns(), sent, |slot| {
-                if let Some(buffer) = slots.get_mut(slot as usize).and_then(|slot| slot.buffer.take()) {
-                    memory.give(buffer, host);
+                let buffer = slots.get_mut(slot as usize).and_then(|slot| slot.buffer.take());
+                if let (Some(buffer), Some(export)) = (buffer, *export) {
+                    memory.give(export, buffer, host);
                 }
             });
             if sent < offered {
@@ -293,12 +365,12 @@ impl Client {
 
     /// Whether there may be more to receive though the socket does not say so.
     pub(super) fn has_more(&self) -> bool {
-        self.has_more && self.unread.is_empty() && !self.connection.is_full()
+        self.has_more && self.may_receive()
     }
 
-    /// Whether requests wait for the disk.
-    pub(super) fn is_waiting_for_room(&self) -> bool {
-        !self.waiting.is_empty()
+    /// Whether it waits for something that others have.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.is_paused() || !self.waiting.is_empty()
     }
 
     pub(super) fn next_deadline(&self) -> Option<Time> {
@@ -313,12 +385,19 @@ impl Client {
         self.connection.shut_down();
     }
 
-    /// The end. What is under way comes back later, and finds nobody.
-    pub(super) fn close(mut self, memory: &mut Budget, host: &mut Host<'_>) {
+    /// The end. What is in flight comes back later, and finds nobody: of a client that has not said goodbye, what no device
+    /// has yet is dropped.
+    pub(super) fn close(mut self, base: u64, shared: &mut Shared, host: &mut Host<'_>) {
         host.forget(self.watch);
         self.stream.goodbye();
+        shared.memory.leave(base);
+        let Some(export) = self.export else { return };
         for buffer in self.slots.into_iter().filter_map(|slot| slot.buffer) {
-            memory.give(buffer, host);
+            shared.memory.give(export, buffer, host);
+        }
+        shared.departed.add(base, export, self.in_flight);
+        if self.in_flight > 0 && !self.connection.is_leaving() {
+            host.abandon(|tag| super::name(tag) == base);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod budget;
 mod client;
+mod departed;
 mod listener;
 mod setup;
 mod stream;
@@ -18,6 +19,7 @@ use virtbench_nbd::server::{Export, ServerConfig};
 
 use self::budget::Budget;
 use self::client::Client;
+use self::departed::Departed;
 use self::stream::Stream;
 use super::{Done, FrontEnd, Host};
 use crate::ring::{Interest, WatchId};
@@ -56,7 +58,8 @@ pub struct NbdParts {
     pub tls: Option<TlsServer>,
     /// Connections at once at most.
     pub max_connections: usize,
-    /// Payload of all connections together at most, in bytes; beyond, requests fail with NBD_ENOMEM.
+    /// Payload of all connections together at most, in bytes, and room for two requests of the longest kind in any case.
+    /// Beyond, requests are not taken from whoever has them. Half of it is kept for the disks, the same for each.
     pub max_memory_bytes: u64,
 }
 
@@ -67,6 +70,7 @@ struct Shared {
     server: ServerConfig,
     tls: Option<TlsServer>,
     memory: Budget,
+    departed: Departed,
     staging: Box<[u8]>,
 }
 
@@ -87,6 +91,8 @@ pub struct NbdFrontEnd {
     touched: Vec<usize>,
     /// Places of clients that may have said more than their sockets tell.
     hungry: Vec<usize>,
+    /// A connection is over, or a request of one that is, since waiting clients were looked at.
+    has_ended: bool,
     resting_until: Option<Time>,
     is_stopping: bool,
 }
@@ -101,20 +107,29 @@ fn untag(tag: u64) -> (u32, usize, u32) {
     ((tag >> 32) as u32, (tag >> 16) as usize & 0xffff, tag as u32 & 0xffff)
 }
 
+/// The name of a connection: its requests' tags without their slots.
+const fn name(tag: u64) -> u64 {
+    tag & !0xffff
+}
+
 impl NbdFrontEnd {
     /// Serves these disks at these listeners.
     #[must_use]
     pub fn new(parts: NbdParts) -> Self {
         let NbdParts { disks, listeners, mut server, tls, max_connections, max_memory_bytes } = parts;
         server.limits.max_requests = server.limits.max_requests.clamp(1, 0xffff);
-        let (disks, exports) = disks.into_iter().map(|disk| (disk.disk, disk.export)).unzip();
+        let (disks, exports): (Vec<_>, Vec<_>) =
+            disks.into_iter().map(|disk| (disk.disk, disk.export)).unzip();
+        let memory = Budget::new(max_memory_bytes, exports.len(), server.limits.max_payload_bytes);
+        let departed = Departed::default();
         let staging = vec![0; STAGING_BYTES].into_boxed_slice();
         Self {
-            shared: Shared { exports, disks, server, tls, memory: Budget::new(max_memory_bytes), staging },
+            shared: Shared { exports, disks, server, tls, memory, departed, staging },
             listeners: listeners.into_iter().map(|listener| (listener, None)).collect(),
             places: (0..max_connections.clamp(1, 0xffff)).map(|_| Place::default()).collect(),
             touched: Vec::new(),
             hungry: Vec::new(),
+            has_ended: false,
             resting_until: None,
             is_stopping: false,
         }
@@ -147,6 +162,49 @@ impl NbdFrontEnd {
         }
     }
 
+    /// Lets a client's requests in once nothing of those who left before it came is in flight.
+    fn admit(&mut self, place: usize, host: &mut Host<'_>) {
+        let waiting = |client: &mut Client| !client.is_admitted();
+        let client = self.places.get_mut(place).and_then(|place| place.client.take_if(waiting));
+        let Some(mut client) = client else { return };
+        if let Some(export) = client.asks_for() {
+            client.admit_after(self.leaving(export, host));
+        }
+        let departed = &self.shared.departed;
+        let is_there = |name: u64| {
+            let (serial, number, _) = untag(name);
+            let place = self.places.get(number);
+            let is_open = place.is_some_and(|place| place.client.is_some() && place.serial == serial);
+            is_open || departed.has(name)
+        };
+        client.wait_for(is_there);
+        self.places[place].client = Some(client);
+    }
+
+    /// Connections of an export that are over, or will be as soon as what was said on them is done.
+    fn leaving(&mut self, export: usize, host: &mut Host<'_>) -> Vec<u64> {
+        let mut names: Vec<u64> = self.shared.departed.of(export).collect();
+        for number in 0..self.places.len() {
+            let Place { client, serial } = &self.places[number];
+            match client {
+                Some(other) if !other.has_hung_up(export) => {}
+                Some(other) if other.is_admitted() => names.push(tag(*serial, number, 0)),
+                // Nothing of it was begun. A row of such clients would take every place.
+                Some(_) => self.close(number, host),
+                None => {}
+            }
+        }
+        names
+    }
+
+    fn close(&mut self, number: usize, host: &mut Host<'_>) {
+        let Place { client, serial } = &mut self.places[number];
+        if let Some(client) = client.take() {
+            client.close(tag(*serial, number, 0), &mut self.shared, host);
+            self.has_ended = true;
+        }
+    }
+
     /// Does something with a client, which is gone if that fails.
     fn with(
         &mut self,
@@ -154,16 +212,11 @@ impl NbdFrontEnd {
         host: &mut Host<'_>,
         act: impl FnOnce(&mut Client, u64, &mut Shared, &mut Host<'_>) -> Result<(), client::Gone>,
     ) {
-        let Some(Place { client: slot @ Some(_), serial }) = self.places.get_mut(place) else { return };
-        let Some(client) = slot else { return };
+        let Some(Place { client: Some(client), serial }) = self.places.get_mut(place) else { return };
         let base = tag(*serial, place, 0);
         match act(client, base, &mut self.shared, host) {
             Ok(()) => self.touched.push(place),
-            Err(client::Gone) => {
-                if let Some(client) = slot.take() {
-                    client.close(&mut self.shared.memory, host);
-                }
-            }
+            Err(client::Gone) => self.close(place, host),
         }
     }
 }
@@ -190,15 +243,15 @@ impl FrontEnd for NbdFrontEnd {
         let (serial, place, slot) = untag(done.tag);
         if self.places.get(place).is_none_or(|place| place.client.is_none() || place.serial != serial) {
             // The client has left; its request was finished all the same.
-            if let Some(buffer) = done.buffer {
-                self.shared.memory.give(buffer, host);
+            if let Some(export) = self.shared.departed.done(name(done.tag))
+                && let Some(buffer) = done.buffer
+            {
+                self.shared.memory.give(export, buffer, host);
             }
+            self.has_ended = true;
             return;
         }
-        self.with(place, host, |client, base, shared, host| {
-            client.completed(slot, base, done, &mut shared.memory, host);
-            Ok(())
-        });
+        self.with(place, host, |client, base, shared, host| client.completed(slot, base, done, shared, host));
     }
 
     /// For those who connect from now on: the protocol cannot tell the others.
@@ -213,14 +266,16 @@ impl FrontEnd for NbdFrontEnd {
         let mut touched = std::mem::take(&mut self.touched);
         touched.sort_unstable();
         touched.dedup();
+        self.has_ended = false;
         for place in &touched {
+            self.admit(*place, host);
             self.with(*place, host, Client::settle);
         }
-        // Whoever could not hand everything in is looked at again in the next turn.
+        // Whoever waits for others is looked at again in the next turn.
         self.touched.clear();
         for place in touched {
             match &self.places[place].client {
-                Some(client) if client.is_waiting_for_room() => self.touched.push(place),
+                Some(client) if client.is_waiting() => self.touched.push(place),
                 Some(client) if client.has_more() => self.hungry.push(place),
                 _ => {}
             }
@@ -236,7 +291,8 @@ impl FrontEnd for NbdFrontEnd {
     }
 
     fn before_sleep(&mut self, _host: &mut Host<'_>) -> bool {
-        !self.hungry.is_empty()
+        // What came free while waiting clients were looked at may be what an earlier one waits for.
+        !self.hungry.is_empty() | self.shared.memory.take_news() | std::mem::take(&mut self.has_ended)
     }
 
     fn next_deadline(&self) -> Option<Time> {

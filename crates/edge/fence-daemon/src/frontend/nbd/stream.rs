@@ -3,6 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::os::fd::OwnedFd;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvFlags, SendAncillaryBuffer, SendFlags, recv, recvmsg, send, sendmsg,
@@ -90,6 +91,13 @@ impl Stream {
     /// Whether bytes may have come that the socket knows nothing of any more.
     pub(super) const fn has_buffered(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// Whether the other side has closed, though what it said before may not have been received.
+    pub(super) fn has_hung_up(&self) -> bool {
+        let mut polled = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
     }
 
     /// Says that nothing more will come, if that can be said without waiting.

@@ -187,9 +187,22 @@ impl Vring {
         }
     }
 
-    /// Takes at most `most` heads.
+    /// Takes at most `most` heads. All that were appended are counted, those before an error too.
     #[inline]
     pub fn take(
+        &mut self,
+        inflight: Option<&Inflight>,
+        most: usize,
+        heads: &mut Vec<u16>,
+    ) -> Result<(), Violation> {
+        let begin = heads.len();
+        let taken = self.take_uncounted(inflight, most, heads);
+        self.taken += u32::try_from(heads.len() - begin).unwrap_or(0);
+        taken
+    }
+
+    #[inline]
+    fn take_uncounted(
         &mut self,
         inflight: Option<&Inflight>,
         most: usize,
@@ -216,7 +229,6 @@ impl Vring {
                 self.counter = self.counter.wrapping_add(1);
             }
         }
-        self.taken += u32::try_from(heads.len() - begin).unwrap_or(0);
         Ok(())
     }
 
@@ -285,14 +297,20 @@ fn tell(event: &OwnedFd) {
 /// Takes an eventfd from a client: nothing else may be read and written without fear of waiting.
 ///
 /// # Errors
-/// It is something else.
+/// It is something else, or the kernel does not say what it is.
 pub fn eventfd(fd: OwnedFd) -> Result<OwnedFd, WireError> {
     use std::os::fd::AsRawFd;
     let link = std::fs::read_link(format!("/proc/self/fd/{}", fd.as_raw_fd()));
-    if link.is_ok_and(|link| link.as_os_str() != "anon_inode:[eventfd]") {
-        return Err(WireError::Malformed("a descriptor that is no eventfd"));
+    match link {
+        Ok(link) if link.as_os_str() == "anon_inode:[eventfd]" => {}
+        Ok(_) => return Err(WireError::Malformed("a descriptor that is no eventfd")),
+        Err(_) => return Err(WireError::Malformed("a descriptor of which /proc does not say what it is")),
     }
     let flags = rustix::fs::fcntl_getfl(&fd).map_err(WireError::Socket)?;
     rustix::fs::fcntl_setfl(&fd, flags | rustix::fs::OFlags::NONBLOCK).map_err(WireError::Socket)?;
     Ok(fd)
 }
+
+#[cfg(test)]
+#[path = "vring_tests.rs"]
+mod tests;

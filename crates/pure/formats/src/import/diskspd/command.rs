@@ -2,7 +2,7 @@
 
 use virtbench_workload::{AccessLine, AccessSpec, Arrivals, Content, EngineKind, LoadSpec, Placement, Rate};
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, common_alignment};
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportedJob, Schedule, common_alignment};
 
 /// `-g`, of each thread on each target.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,7 @@ impl Command {
             target: target.filter(|target| !of_windows(target)).cloned(),
             size_bytes,
             group,
+            schedule: Schedule::default(),
         };
         if let Some(target) = self.targets.iter().find(|target| of_windows(target)) {
             findings.note(format!("{target:.60?} is a target of Windows: give --target"));

@@ -39,10 +39,10 @@ pub fn sections<'a>(text: &'a str, findings: &mut Findings) -> Result<Vec<Sectio
         }
         if let Some(rest) = content.strip_prefix('[') {
             let name = rest.strip_suffix(']').map(str::trim).filter(|name| !name.is_empty());
-            let name = name.ok_or_else(|| ImportError::Syntax {
-                at,
-                why: "a section is written [name] on a line of its own".into(),
-            })?;
+            let name = name.unwrap_or_else(|| {
+                findings.refuse(at, "a section is written [name] on a line of its own");
+                rest
+            });
             if sections.len() == MAX_SECTIONS {
                 return Err(ImportError::TooMany { at, what: "sections", most: MAX_SECTIONS });
             }
@@ -58,8 +58,8 @@ pub fn sections<'a>(text: &'a str, findings: &mut Findings) -> Result<Vec<Sectio
             continue;
         }
         let Some(section) = sections.last_mut() else {
-            let why = "an option before the first section; begin with [global] or [name]".into();
-            return Err(ImportError::Syntax { at, why });
+            findings.refuse(at, "an option before the first section; begin with [global] or [name]");
+            continue;
         };
         if section.settings.len() == MAX_OPTIONS {
             return Err(ImportError::TooMany { at, what: "options in a section", most: MAX_OPTIONS });

@@ -1,22 +1,27 @@
 //! What each option of a fio job means here.
 
-use virtbench_workload::Placement;
-
-use super::super::{Findings, Place};
-use super::draft::{Draft, Engine, Pattern};
+use super::super::{Ends, Findings, Place, SteadyFigure, Surroundings};
+use super::draft::{Draft, Engine, Quantity};
+use super::expand::expand;
 use super::ini::Setting;
+use super::mix::{Pattern, placements};
+use super::names::{foreign_engine, unknown_option};
 use super::values::{by_direction, bytes, integer, processors, switch, time_ns};
 
 const SECOND_NS: u64 = 1_000_000_000;
 const MICROSECOND_NS: u64 = 1_000;
+/// The most that `io_size` may be of a job's size: a million passes.
+const MAX_PASSES_PERCENT: u64 = 100_000_000;
 
 /// Options that change what is reported, prepared or logged, or that hold here anyway.
 const WITHOUT_EFFECT: &[&str] = &[
     "allrandrepeat",
+    "block_error_percentiles",
     "buffer_compress_chunk",
     "bwavgtime",
     "clat_percentiles",
     "clocksource",
+    "comm",
     "continue_on_error",
     "create_fsync",
     "create_on_open",
@@ -28,36 +33,31 @@ const WITHOUT_EFFECT: &[&str] = &[
     "disable_lat",
     "disable_slat",
     "disk_util",
-    "end_fsync",
     "error_dump",
-    "exitall",
     "exitall_on_error",
     "fadvise_hint",
     "fallocate",
     "file_service_type",
     "fixedbufs",
-    "fsync_on_close",
     "group_reporting",
     "gtod_cpu",
     "gtod_reduce",
-    "invalidate",
-    "iodepth_batch",
-    "iodepth_batch_complete",
-    "iodepth_batch_complete_max",
-    "iodepth_batch_complete_min",
-    "iodepth_batch_submit",
-    "iodepth_low",
     "iomem",
     "iomem_align",
     "iopsavgtime",
     "lat_percentiles",
+    "libaio_vectored",
+    "log_alternate_epoch",
     "log_avg_msec",
     "log_compression",
+    "log_compression_cpus",
     "log_entries",
     "log_hist_coarseness",
     "log_hist_msec",
+    "log_issue_time",
     "log_max_value",
     "log_offset",
+    "log_prio",
     "log_store_compressed",
     "log_unix_epoch",
     "log_window_value",
@@ -65,11 +65,11 @@ const WITHOUT_EFFECT: &[&str] = &[
     "mem_align",
     "name",
     "new_group",
-    "norandommap",
+    "nonvectored",
+    "opendir",
     "overwrite",
     "per_job_logs",
     "percentile_list",
-    "random_generator",
     "randrepeat",
     "refill_buffers",
     "registerfiles",
@@ -79,9 +79,10 @@ const WITHOUT_EFFECT: &[&str] = &[
     "softrandommap",
     "stats",
     "thread",
+    "threads",
     "unified_rw_reporting",
+    "unit_base",
     "unlink",
-    "unlink_each_loop",
     "verify_dump",
     "verify_fatal",
     "verify_state_save",
@@ -95,21 +96,27 @@ const WITHOUT_EFFECT: &[&str] = &[
 /// Options whose neutral value asks for nothing.
 const NEUTRAL: &[(&str, &[&str])] = &[
     ("bs_is_seq_rand", &["0"]),
+    ("create_only", &["0"]),
     ("do_verify", &["1"]),
+    ("end_fsync", &["0"]),
+    ("end_syncfs", &["0"]),
     ("experimental_verify", &["0"]),
+    ("fill_device", &["0"]),
+    ("fsync_on_close", &["0"]),
+    ("iodepth_batch", &["1"]),
+    ("iodepth_batch_complete_max", &["1"]),
+    ("iodepth_batch_complete_min", &["1"]),
     ("kb_base", &["1024"]),
-    ("loops", &["1"]),
     ("nrfiles", &["1"]),
-    ("offset", &["0"]),
-    ("offset_increment", &["0"]),
+    ("openfiles", &["1"]),
     ("pre_read", &["0"]),
     ("rw_sequencer", &["sequential"]),
-    ("startdelay", &["0"]),
+    ("serialize_overlap", &["0"]),
     ("sync", &["0", "none"]),
     ("thinktime_blocks_type", &["complete"]),
     ("thinktime_spin", &["0"]),
+    ("unlink_each_loop", &["0"]),
     ("zero_buffers", &["0"]),
-    ("zonemode", &["none"]),
 ];
 
 /// The other names of some options (axboe/fio, options.c).
@@ -118,6 +125,14 @@ fn canonical(key: &str) -> &str {
         "readwrite" => "rw",
         "blocksize" => "bs",
         "ba" => "blockalign",
+        "blocksize_range" => "bsrange",
+        "fill_fs" => "fill_device",
+        "iodepth_batch_submit" => "iodepth_batch",
+        "iodepth_batch_complete" => "iodepth_batch_complete_min",
+        "ss" => "steadystate",
+        "ss_dur" => "steadystate_duration",
+        "ss_ramp" => "steadystate_ramp_time",
+        "ss_interval" => "steadystate_check_interval",
         "timeout" => "runtime",
         "wait_for_previous" => "stonewall",
         "fileoffset" => "offset",
@@ -130,30 +145,48 @@ fn canonical(key: &str) -> &str {
 }
 
 /// Puts one setting into the draft, or says why it cannot be.
-pub fn apply(draft: &mut Draft, setting: &Setting<'_>, findings: &mut Findings) {
+pub fn apply(
+    draft: &mut Draft,
+    setting: &Setting<'_>,
+    surroundings: &Surroundings<'_>,
+    findings: &mut Findings,
+) {
     let key = canonical(setting.key);
     let at = Place::line(setting.line);
     let written = || match setting.value {
         Some(value) => format!("{}={}", shorten(setting.key), shorten(value)),
         None => shorten(setting.key),
     };
-    if setting.value.is_some_and(|value| value.contains("${") || value.contains('$')) {
-        findings.ignore(at, format!("{}: variables are not replaced; write the value", written()));
-        return;
-    }
     if WITHOUT_EFFECT.contains(&key) {
         findings.leave_out(key, setting.line);
         return;
     }
+    let value = match setting.value.map(|value| expand(value, surroundings)).transpose() {
+        Ok(value) => value,
+        Err(why) => return findings.ignore(at, format!("{}: {why}", written())),
+    };
+    let value = value.as_deref();
     if let Some((_, neutral)) = NEUTRAL.iter().find(|(known, _)| *known == key) {
-        if !setting.value.is_some_and(|value| neutral.contains(&value)) {
+        if !value.is_some_and(|value| neutral.contains(&value)) {
             findings.ignore(at, format!("{}: this engine cannot do that", written()));
         }
         return;
     }
-    match set(draft, key, setting.value) {
+    if key == "ioengine" {
+        match value.map_or(Ok(None), Engine::read) {
+            Ok(Some(engine)) => draft.engine = engine,
+            Ok(None) => {
+                let why = foreign_engine(value.unwrap_or_default());
+                findings.refuse(at, format!("{}: {why}", written()));
+            }
+            Err(why) => findings.ignore(at, format!("{}: {why}", written())),
+        }
+        return;
+    }
+    match set(draft, key, value).and_then(|known| if known { Ok(true) } else { set_ends(draft, key, value) })
+    {
         Ok(true) => {}
-        Ok(false) => findings.ignore(at, format!("{}: this option has no meaning here", written())),
+        Ok(false) => findings.ignore(at, format!("{}: {}", written(), unknown_option(setting.key))),
         Err(why) => findings.ignore(at, format!("{}: {why}", written())),
     }
 }
@@ -167,70 +200,163 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// Sets one option; `false` for one that is not known.
+/// Readers of single values.
+fn given(value: Option<&str>) -> Result<&str, String> {
+    value.filter(|text| !text.is_empty()).ok_or_else(|| "a value is missing".into())
+}
+
+fn flag(value: Option<&str>) -> Result<bool, String> {
+    switch(value).ok_or_else(|| "a switch is 0 or 1".into())
+}
+
+fn small(value: Option<&str>) -> Result<u32, String> {
+    let number = integer(given(value)?).and_then(|n| u32::try_from(n).ok());
+    number.ok_or_else(|| "not a number in range".into())
+}
+
+fn size(value: Option<&str>) -> Result<u64, String> {
+    bytes(given(value)?).ok_or_else(|| "not a size in bytes".into())
+}
+
+/// Bytes, or a share of the target such as `50%`, up to a limit.
+fn quantity(value: Option<&str>, most_percent: u64) -> Result<Quantity, String> {
+    match given(value)?.strip_suffix('%') {
+        Some(share) => integer(share)
+            .filter(|percent| *percent <= most_percent)
+            .map(Quantity::Percent)
+            .ok_or_else(|| format!("a share lies between 0 and {most_percent} %")),
+        None => size(value).map(Quantity::Bytes),
+    }
+}
+
+fn percent(value: Option<&str>) -> Result<u64, String> {
+    let number = integer(given(value)?.trim_end_matches('%')).filter(|n| *n <= 100);
+    number.ok_or_else(|| "a percentage lies between 0 and 100".into())
+}
+
+fn time(value: Option<&str>, unit_ns: u64) -> Result<u64, String> {
+    time_ns(given(value)?, unit_ns).ok_or_else(|| "not a time".into())
+}
+
+/// Sets an option of what is done, where and how; `false` for one that is not known.
 fn set(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String> {
-    let text = || value.filter(|text| !text.is_empty()).ok_or("a value is missing");
-    let flag = || switch(value).ok_or("a switch is 0 or 1");
-    let whole = |text: &str| integer(text).ok_or("not a whole number");
-    let small = |text: &str| integer(text).and_then(|n| u32::try_from(n).ok()).ok_or("not a number in range");
-    let size =
-        |text: &str| bytes(text).ok_or("not a size in bytes (a share of the target cannot be said here)");
-    let percent = |text: &str| {
-        integer(text.trim_end_matches('%')).filter(|n| *n <= 100).ok_or("a percentage lies between 0 and 100")
-    };
+    let mix = &mut draft.mix;
     #[allow(clippy::cast_precision_loss)]
     match key {
-        "rw" => draft.pattern = Pattern::read(text()?)?,
-        "rwmixread" => draft.read_percent = percent(text()?)? as f64,
-        "rwmixwrite" => draft.read_percent = 100.0 - percent(text()?)? as f64,
-        "bs" => draft.set_block_sizes(sizes(text()?)?),
-        "bssplit" => draft.set_split(text()?)?,
-        "blockalign" => draft.align = sizes(text()?)?[0],
-        "iodepth" => draft.depth = small(text()?)?,
-        "numjobs" => draft.workers = small(text()?)?,
-        "size" => draft.size_bytes = Some(size(text()?)?),
-        "filesize" => draft.file_bytes = Some(size(text()?)?),
-        "filename" => draft.filename = Some(one_file(text()?)?),
-        "directory" => draft.directory = Some(one_file(text()?)?),
-        "uri" | "libblkio_path" => draft.address = Some(text()?.to_owned()),
-        "libblkio_driver" => draft.driver = Some(text()?.to_owned()),
-        "runtime" => draft.time_ns = Some(time_ns(text()?, SECOND_NS).ok_or("not a time")?),
-        "time_based" => draft.time_based = flag()?,
-        "ramp_time" => draft.ramp_ns = time_ns(text()?, SECOND_NS).ok_or("not a time")?,
-        "thinktime" => draft.think_ns = time_ns(text()?, MICROSECOND_NS).ok_or("not a time")?,
-        "thinktime_blocks" => draft.think_blocks = small(text()?)?,
-        "rate_iops" => draft.rate_iops = numbers(text()?)?,
-        "rate" => draft.rate_bytes = sizes(text()?)?,
-        "rate_process" => match text()? {
+        "rw" => mix.pattern = Pattern::read(given(value)?)?,
+        "rwmixread" => mix.read_percent = percent(value)? as f64,
+        "rwmixwrite" => mix.read_percent = 100.0 - percent(value)? as f64,
+        "bs" => mix.set_block_sizes(sizes(given(value)?)?),
+        "bssplit" => mix.set_split(given(value)?)?,
+        "bsrange" => mix.set_range(given(value)?)?,
+        "blockalign" => mix.align_bytes = sizes(given(value)?)?[0],
+        "norandommap" => mix.repeats_blocks = flag(value)?,
+        "random_generator" => {
+            if !matches!(given(value)?, "tausworthe" | "tausworthe64" | "lfsr") {
+                return Err("only tausworthe, tausworthe64 and lfsr are known".into());
+            }
+        }
+        "percentage_random" => {
+            let [read, write, _] = by_direction(given(value)?).ok_or("more than three values")?;
+            if read != write {
+                return Err("one percentage must hold for reads and writes".into());
+            }
+            mix.random_percent = percent(Some(read.unwrap_or("100")))? as f64;
+        }
+        "random_distribution" => mix.placements = placements(given(value)?)?,
+        "thinktime" => mix.think_ns = time(value, MICROSECOND_NS)?,
+        "thinktime_blocks" => mix.think_blocks = small(value)?,
+        "iodepth" => draft.depth = small(value)?,
+        "numjobs" => draft.clones = small(value)?,
+        "size" => draft.size = Some(quantity(value, 100)?),
+        "filesize" => draft.file_bytes = Some(size(value)?),
+        "offset" => draft.offset = quantity(value, 100)?,
+        "offset_increment" => draft.offset_step_bytes = size(value)?,
+        "filename" => draft.filename = Some(one_file(given(value)?)?),
+        "filename_format" => draft.filename_format = Some(one_file(given(value)?)?),
+        "directory" => draft.directory = Some(one_file(given(value)?)?),
+        "allow_file_create" => draft.must_exist = !flag(value)?,
+        "uri" | "libblkio_path" => draft.address = Some(given(value)?.to_owned()),
+        "libblkio_driver" => draft.driver = Some(given(value)?.to_owned()),
+        "direct" => draft.direct = flag(value)?,
+        "buffered" => draft.direct = !flag(value)?,
+        "invalidate" => draft.keeps_cache = !flag(value)?,
+        "fsync" | "fdatasync" => draft.flush_every = Some(small(value)?).filter(|n| *n > 0),
+        "verify" => draft.verify = !matches!(given(value)?, "0" | "null"),
+        "sqthread_poll" => draft.uring.submission_polling = flag(value)?,
+        "hipri" => draft.uring.completion_polling = flag(value)?,
+        "cpus_allowed" => draft.processors = processors(given(value)?).ok_or("not a list of processors")?,
+        "cpus_allowed_policy" => draft.processors_split = given(value)? == "split",
+        "buffer_compress_percentage" => draft.compressible_percent = percent(value)?,
+        "dedupe_percentage" => draft.duplicate_percent = percent(value)?,
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Sets an option of how much is done, how fast and when; `false` for one that is not known.
+fn set_ends(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, String> {
+    match key {
+        "runtime" => draft.time_ns = Some(time(value, SECOND_NS)?),
+        "time_based" => draft.time_based = flag(value)?,
+        "ramp_time" => draft.ramp_ns = time(value, SECOND_NS)?,
+        "zonemode" => match given(value)? {
+            "none" => draft.zones.0 = false,
+            "strided" => draft.zones.0 = true,
+            _ => return Err("only none and strided are known".into()),
+        },
+        "zonesize" => draft.zones.1 = Some(size(value)?),
+        "zoneskip" => draft.zones.2 = size(value)?,
+        "startdelay" => draft.delay_ns = time(value, SECOND_NS)?,
+        "io_size" => draft.io_size = Some(quantity(value, MAX_PASSES_PERCENT)?),
+        "loops" => draft.loops = small(value)?,
+        "number_ios" => draft.operations = Some(integer(given(value)?).ok_or("not a whole number")?),
+        "rate_iops" => draft.rate_iops = numbers(given(value)?)?,
+        "rate" => draft.rate_bytes = sizes(given(value)?)?,
+        "rate_min" => draft.least_bytes = sizes(given(value)?)?,
+        "rate_process" => match given(value)? {
             "linear" => draft.poisson = false,
             "poisson" => draft.poisson = true,
             _ => return Err("only linear and poisson are known".into()),
         },
-        "percentage_random" => {
-            let parts = by_direction(text()?).ok_or("more than three values")?;
-            let [read, write, _] = parts;
-            if read != write {
-                return Err("one percentage must hold for reads and writes".into());
+        "io_submit_mode" => match given(value)? {
+            "inline" => draft.offload = false,
+            "offload" => draft.offload = true,
+            _ => return Err("only inline and offload are known".into()),
+        },
+        "randseed" => draft.seed = Some(integer(given(value)?).ok_or("not a whole number")?),
+        "stonewall" => draft.stonewall = flag(value)?,
+        "wait_for" => draft.wait_for = Some(given(value)?.to_owned()),
+        "exitall" => draft.exits_all = flag(value)?,
+        "exit_what" => {
+            draft.exit_what = match given(value)? {
+                "all" => Ends::All,
+                "stonewall" => Ends::Phase,
+                _ => return Err("only all and stonewall are known".into()),
             }
-            draft.random_percent = percent(read.unwrap_or("100"))? as f64;
         }
-        "random_distribution" => draft.placement = placement(text()?)?,
-        "direct" => draft.direct = flag()?,
-        "buffered" => draft.direct = !flag()?,
-        "ioengine" => draft.engine = Engine::read(text()?)?,
-        "fsync" | "fdatasync" => draft.flush_every = Some(small(text()?)?).filter(|n| *n > 0),
-        "verify" => draft.verify = !matches!(text()?, "0" | "null"),
-        "randseed" => draft.seed = Some(whole(text()?)?),
-        "stonewall" => draft.stonewall = flag()?,
-        "sqthread_poll" => draft.uring.submission_polling = flag()?,
-        "hipri" => draft.uring.completion_polling = flag()?,
-        "cpus_allowed" => draft.processors = processors(text()?).ok_or("not a list of processors")?,
-        "cpus_allowed_policy" => draft.processors_split = text()? == "split",
-        "buffer_compress_percentage" => draft.compressible_percent = percent(text()?)?,
-        "dedupe_percentage" => draft.duplicate_percent = percent(text()?)?,
+        "steadystate" => draft.steady.rule = Some(steady(given(value)?)?),
+        "steadystate_duration" => draft.steady.window_ns = time(value, SECOND_NS)?,
+        "steadystate_ramp_time" => draft.steady.ramp_ns = time(value, SECOND_NS)?,
+        "steadystate_check_interval" => draft.steady.check_ns = Some(time(value, SECOND_NS)?),
         _ => return Ok(false),
     }
     Ok(true)
+}
+
+/// `iops:10%`, `bw_slope:1%`, `lat:5000`.
+fn steady(text: &str) -> Result<(SteadyFigure, bool, f64, bool), String> {
+    let (figure, limit) = text.split_once(':').ok_or("a limit is missing, such as iops:10%")?;
+    let (figure, slope) = figure.strip_suffix("_slope").map_or((figure, false), |figure| (figure, true));
+    let figure = match figure {
+        "iops" => SteadyFigure::Iops,
+        "bw" => SteadyFigure::Bandwidth,
+        "lat" => SteadyFigure::Latency,
+        _ => return Err("known are iops, bw, lat and these with _slope".into()),
+    };
+    let (number, percent) = limit.strip_suffix('%').map_or((limit, false), |number| (number, true));
+    let number = number.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+    Ok((figure, slope, number.ok_or("the limit is not a positive number")?, percent))
 }
 
 fn sizes(text: &str) -> Result<[Option<u64>; 3], String> {
@@ -253,58 +379,4 @@ fn one_file(text: &str) -> Result<String, String> {
         return Err("a job has one target here; give each file a job".into());
     }
     Ok(plain.replace('\u{1}', ":"))
-}
-
-fn placement(text: &str) -> Result<Placement, String> {
-    let mut parts = text.split(':').map(str::trim);
-    let kind = parts.next().unwrap_or("");
-    let parameter = parts.next();
-    if kind != "zoned" && parts.next().is_some() {
-        return Err("a centre of the distribution cannot be set".into());
-    }
-    let number = |default: f64| match parameter {
-        None => Ok(default),
-        Some(text) => {
-            text.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or("the parameter is not a number")
-        }
-    };
-    match kind {
-        "random" => Ok(Placement::Uniform),
-        "zipf" => {
-            let theta = number(1.1)?;
-            let fits = theta > 0.0 && theta < 5.0 && (theta - 1.0).abs() > f64::EPSILON;
-            fits.then_some(Placement::Zipf { theta })
-                .ok_or_else(|| "theta lies in 0 to 5 and is not 1".into())
-        }
-        "pareto" => {
-            let h = number(0.2)?;
-            let fits = h > 0.0 && h < 1.0;
-            fits.then_some(Placement::Pareto { h }).ok_or_else(|| "the power lies between 0 and 1".into())
-        }
-        "zoned" => zoned(text.trim_start_matches("zoned:")),
-        _ => Err("only random, zipf, pareto and zoned with two zones are known".into()),
-    }
-}
-
-/// `90/10:10/90`: the first zone is hot, the second is all the rest.
-fn zoned(text: &str) -> Result<Placement, String> {
-    let zones: Option<Vec<(u64, u64)>> = text
-        .split(':')
-        .take(3)
-        .map(|zone| {
-            let (access, data) = zone.split_once('/')?;
-            Some((integer(access)?, integer(data)?))
-        })
-        .collect();
-    #[allow(clippy::cast_precision_loss)]
-    match zones.as_deref() {
-        Some([(access, data), (other_access, other_data)])
-            if access.checked_add(*other_access) == Some(100)
-                && data.checked_add(*other_data) == Some(100)
-                && (1..100).contains(data) =>
-        {
-            Ok(Placement::Hot { data_percent: *data as f64, access_percent: *access as f64 })
-        }
-        _ => Err("only two zones that make 100 % each can be placed, such as zoned:90/10:10/90".into()),
-    }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_workload::{Content, LoadSpec};
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, MAX_JOBS, Place};
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, MAX_JOBS, Place, Schedule};
 use super::access::{SECTOR_BYTES, Spec};
 use super::lines::shorten;
 use super::managers::Worker;
@@ -107,5 +107,12 @@ fn job(
         },
         ..LoadSpec::new(spec.access.clone(), size_bytes.unwrap_or(ASSUMED_REGION_BYTES))
     };
-    ImportedJob { name: spec.name.clone(), load, target: path, size_bytes, group }
+    ImportedJob {
+        name: spec.name.clone(),
+        load,
+        target: path,
+        size_bytes,
+        group,
+        schedule: Schedule::default(),
+    }
 }

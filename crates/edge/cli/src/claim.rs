@@ -1,0 +1,103 @@
+//! Measurements on one host find each other.
+//!
+//! Whatever measures holds a socket with a name in the abstract namespace, which the kernel lists in
+//! `/proc/net/unix` for everyone and forgets with the process, however that ends. So there is no file
+//! that a kill could leave, and users see each other. Containers with networks of their own do not.
+
+use std::fs;
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+
+use crate::args::{Command, StudyCommand};
+
+/// How the names begin.
+const PREFIX: &str = "virtbench-measures/";
+
+/// Held for as long as this process measures.
+#[derive(Debug)]
+pub struct Claim {
+    _socket: Option<UnixDatagram>,
+}
+
+/// Another process that measures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Other {
+    /// What it does, such as `study adapters`.
+    pub what: String,
+    /// Its id, as it sees itself.
+    pub process_id: u32,
+}
+
+impl Other {
+    /// In words, for terminal and record.
+    pub fn words(&self) -> String {
+        let Self { what, process_id } = self;
+        format!(
+            "another measurement ran on this host at the same time: virtbench {what} (process {process_id}); each \
+             disturbs the other"
+        )
+    }
+}
+
+impl Claim {
+    /// Lets others see what this process does. Where it cannot be said, it is still done.
+    pub fn of(command: &Command) -> Option<Self> {
+        let name = format!("{PREFIX}{}/{}", std::process::id(), what(command)?);
+        let address = SocketAddr::from_abstract_name(name).ok();
+        Some(Self { _socket: address.and_then(|address| UnixDatagram::bind_addr(&address).ok()) })
+    }
+}
+
+/// Who else measures now.
+pub fn others() -> Vec<Other> {
+    let sockets = fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    parse(&sockets, std::process::id())
+}
+
+/// The sockets of others in a text as `/proc/net/unix` (proc(5)), where `@` stands for the zero byte with
+/// which abstract names begin.
+fn parse(sockets: &str, own: u32) -> Vec<Other> {
+    let names = sockets.lines().filter_map(|line| line.split_once(" @")?.1.strip_prefix(PREFIX));
+    let others = names.filter_map(|name| {
+        let (process_id, what) = name.split_once('/')?;
+        let process_id = process_id.parse().ok().filter(|process_id| *process_id != own)?;
+        Some(Other { what: what.to_owned(), process_id })
+    });
+    others.collect()
+}
+
+/// What a command measures; nothing for those that measure nothing.
+fn what(command: &Command) -> Option<&'static str> {
+    Some(match command {
+        Command::Load(_) => "load",
+        Command::Workload(_) => "workload",
+        Command::Saturate(_) => "saturate",
+        Command::Surface(_) => "surface",
+        Command::Costs(_) => "costs",
+        Command::Study(study) => match study {
+            StudyCommand::NativeVsVm(_) => "study native-vs-vm",
+            StudyCommand::Adapters(_) => "study adapters",
+            StudyCommand::Neighbours(_) => "study neighbours",
+            StudyCommand::Deviation(_) => "study deviation",
+            StudyCommand::Predictions(_) => "study predictions",
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_list_is_read_and_oneself_is_not_in_it() {
+        let text = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                    0000000000000000: 00000002 00000000 00000000 0002 01 1045 @virtbench-measures/12/load\n\
+                    0000000000000000: 00000002 00000000 00000000 0002 01 1046 @virtbench-measures/13/study adapters\n\
+                    0000000000000000: 00000002 00000000 00000000 0002 01 1047 /run/virtbench-measures/14/load\n\
+                    0000000000000000: 00000002 00000000 00000000 0002 01 1048 @virtbench-measures/x/load\n\
+                    0000000000000000: 00000002 00000000 00010000 0001 01 1049\n";
+        assert_eq!(parse(text, 12), [Other { what: "study adapters".into(), process_id: 13 }]);
+        assert_eq!(parse(text, 1).len(), 2);
+    }
+}

@@ -1,0 +1,225 @@
+//! What fio's options mean here, and what is refused.
+
+use virtbench_workload::{Amount, Arrivals, Placement};
+
+use super::super::*;
+
+fn fio(options: &str) -> Result<ImportedLoad, ImportError> {
+    import(format!("[j]\ntime_based\nruntime=1\n{options}\n").as_bytes(), Some(Format::Fio), false)
+}
+
+#[test]
+fn fio_options_mean_what_they_say() {
+    let one =
+        |options: &str| fio(options).unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0);
+    let line = |options: &str| one(options).load.access.lines.remove(0);
+    assert_eq!(line("rw=write:4k\nbs=8k").placement, Placement::Strided { stride_bytes: 12288 });
+    assert_eq!(line("rw=write:4k\nbs=8k").align_bytes, 4096);
+    assert_eq!(line("rw=randtrim").trim_percent, 100.0);
+    assert_eq!(line("rw=randrw\nrwmixwrite=20").read_percent, 80.0);
+    assert_eq!(line("rw=randread\npercentage_random=40").random_percent, 40.0);
+    assert_eq!(line("rw=read\npercentage_random=40").random_percent, 0.0);
+    assert_eq!(line("rw=randread\nrandom_distribution=zipf:1.2").placement, Placement::Zipf { theta: 1.2 });
+    assert_eq!(
+        line("rw=randread\nrandom_distribution=zoned:90/10:10/90").placement,
+        Placement::Hot { data_percent: 10.0, access_percent: 90.0 }
+    );
+    assert_eq!(
+        (line("thinktime=2ms\nthinktime_blocks=4").delay_ns, line("thinktime=50").delay_ns),
+        (2_000_000, 50_000)
+    );
+    assert_eq!(one("ioengine=null").target.as_deref(), Some("null"));
+    assert_eq!(
+        one("ioengine=nbd\nuri=nbd+unix:///?socket=/s").target.as_deref(),
+        Some("nbd+unix:///?socket=/s")
+    );
+    assert_eq!(
+        one("ioengine=libblkio\nlibblkio_driver=virtio-blk-vhost-user\nlibblkio_path=/s").target.as_deref(),
+        Some("vhost-user:/s")
+    );
+    assert_eq!(one("directory=/srv/\nsize=1m").target.as_deref(), Some("/srv/j.0.0"));
+    assert_eq!(one("filename=/a\\:b").target.as_deref(), Some("/a:b"));
+    assert_eq!(one("iodepth=32").load.outstanding, 1);
+    assert_eq!(one("ioengine=libaio\niodepth=32").load.outstanding, 32);
+    let rate = one("filename=/x\nrate_iops=500\nnumjobs=4\nrate_process=poisson").load.rate.unwrap();
+    assert_eq!((rate.per_second, rate.arrivals), (2000.0, Arrivals::Poisson));
+    assert_eq!(one("rate=4m\nbs=4k").load.rate.unwrap().per_second, 1024.0);
+    assert_eq!(one("rw=randrw\nrwmixread=75\nrate_iops=300,100").load.rate.unwrap().per_second, 400.0);
+    assert_eq!(one("io_submit_mode=offload\nrate_iops=9").load.rate.unwrap().per_second, 9.0);
+    let lines = one("rw=randrw\nbs=4k,64k\nrwmixread=70").load.access.lines;
+    let split: Vec<_> = lines.iter().map(|l| (l.size_bytes, l.share_percent, l.read_percent)).collect();
+    assert_eq!(split, [(4096, 70.0, 100.0), (65536, 30.0, 0.0)]);
+    let lines = one("rw=randread\nbssplit=4k/50:1k/:32k/").load.access.lines;
+    assert_eq!(lines.iter().map(|l| l.share_percent).collect::<Vec<_>>(), [50.0, 25.0, 25.0]);
+}
+
+#[test]
+fn fio_options_without_a_meaning_are_refused_by_line() {
+    for (options, word) in [
+        ("flow=4", "line 4: flow=4: an option of fio that cannot be honoured here"),
+        ("zonesize=4k", "zonemode=strided only"),
+        ("zonemode=zbd", "only none and strided"),
+        ("iodpeth=4", "line 4: iodpeth=4: fio has no such option; did you mean iodepth?"),
+        ("iodepth_batch=16", "iodepth_batch=16"),
+        ("end_fsync=1", "end_fsync=1"),
+        ("sync=1", "sync=1"),
+        ("size=20%", "does not exist yet"),
+        ("filename=/a:/b", "one target"),
+        ("ioengine=mmap", "known are"),
+        ("rw=randtrimwrite", "pattern"),
+        ("filename=${DISK}", "the variable DISK is not set"),
+        ("include other.fio", "include"),
+        ("bs=4kk", "not a size"),
+        ("bs=99999999999999999999999", "not a size"),
+        ("bsrange=1k-1m", "more than 256 sizes"),
+        ("bssplit=4k/50:8k/20", "add up to 70"),
+        ("rw=randrw\nrwmixread=75\nrate_iops=300", "another ratio"),
+        ("random_distribution=normal:5", "zipf"),
+        ("random_distribution=zoned:50/5:30/15", "100 %"),
+        ("iodepth=-1", "not a number"),
+        ("filename=", "a value is missing"),
+        ("wait_for=k", "no job of that name stands before"),
+        ("steadystate=iops:10%", "steadystate_duration"),
+        ("time_based=0\nramp_time=3", "add time_based"),
+        ("startdelay=5-10", "not a time"),
+    ] {
+        let error = fio(options).expect_err(options).to_string();
+        assert!(error.contains(word), "{options}: {error}");
+        assert!(error.contains("line ") && error.contains("--lenient"), "{options}: {error}");
+    }
+}
+
+#[test]
+fn every_complaint_about_a_fio_file_stands_on_a_line_of_its_own() {
+    let text = "[a\n[b]\niodpeth=3\nflow=4\nioengine=cpuio\n[c]\nbs=4q\nnumjobs=5000\n";
+    let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err().to_string();
+    let lines: Vec<&str> = error.lines().collect();
+    assert_eq!(lines.len(), 7, "{error}");
+    for (line, word) in lines.iter().zip([
+        "line 1: a section",
+        "line 3: iodpeth=3",
+        "line 4: flow",
+        "line 5: ioengine=cpuio",
+        "line 6: [c] --workers 5000",
+        "line 7: bs=4q",
+        "with --lenient the load runs without what it can",
+    ]) {
+        assert!(line.starts_with(word), "{line:?} is not {word:?}");
+    }
+}
+
+#[test]
+fn engines_that_load_no_blocks_or_files_are_refused_always() {
+    for engine in
+        ["cpuio", "http", "filecreate", "net", "rbd", "sg", "io_uring_cmd", "external:/x.so", "nonesuch"]
+    {
+        for lenient in [false, true] {
+            let text = format!("[j]\nioengine={engine}\nsize=1m\n");
+            let error = import(text.as_bytes(), Some(Format::Fio), lenient).expect_err(engine).to_string();
+            assert!(error.contains("line 2: ioengine="), "{error}");
+            assert!(!error.contains("the load runs without"), "{error}");
+        }
+    }
+    assert!(import(b"[j]\nioengine=mmap\n", Some(Format::Fio), true).is_ok());
+}
+
+#[test]
+fn what_a_fio_job_does_before_it_ends_is_kept() {
+    let one = |options: &str| {
+        let text = format!("[j]\nioengine=null\n{options}\n");
+        let load = import(text.as_bytes(), Some(Format::Fio), false);
+        load.unwrap_or_else(|error| panic!("{options}: {error}")).jobs.remove(0)
+    };
+    let amount = |options: &str| one(options).load.amount;
+    let passes = |count| Some(Amount { passes: Some(count), ..Amount::default() });
+    assert_eq!(amount("size=1m"), passes(1));
+    assert_eq!(amount("size=1m\nloops=3"), passes(3));
+    assert_eq!(amount("size=1m\nio_size=200%"), passes(2));
+    assert_eq!(amount("size=1m\nruntime=5\ntime_based"), None);
+    assert_eq!(
+        amount("size=1m\nio_size=64k\nloops=2\nnumber_ios=7"),
+        Some(Amount { bytes: Some(131_072), operations: Some(7), passes: None })
+    );
+    let two = one("size=1m\noffset=64k\noffset_increment=2m\nnumjobs=2");
+    assert_eq!(
+        (two.load.start_bytes, two.load.worker_step_bytes, two.size_bytes),
+        (65536, 2 << 20, Some(1 << 20))
+    );
+    assert!(one("rw=randread").load.traversal.every_block_once);
+    for off in ["norandommap", "random_distribution=zipf:1.2", "bs=4k\nblockalign=8k"] {
+        assert!(!one(&format!("rw=randread\n{off}")).load.traversal.every_block_once, "{off}");
+    }
+    let mixed = one("rw=randread\nbsrange=4k-16k");
+    let sizes: Vec<_> =
+        mixed.load.access.lines.iter().map(|l| (l.size_bytes, l.share_percent, l.align_bytes)).collect();
+    assert_eq!(sizes, [4096, 8192, 12288, 16384].map(|size| (size, 25.0, 4096)));
+    let zones = one("rw=randread\nrandom_distribution=zoned:50/5:30/15:20/").load.access.lines;
+    assert_eq!(
+        zones.iter().map(|l| (l.share_percent, l.placement)).collect::<Vec<_>>(),
+        [(50.0, 0.0, 5.0), (30.0, 5.0, 20.0), (20.0, 20.0, 100.0)]
+            .map(|(share, from_percent, to_percent)| (share, Placement::Part { from_percent, to_percent }))
+    );
+    let zones = one("zonemode=strided\nzonesize=1m\nzoneskip=7m").load.access.lines.remove(0);
+    assert_eq!(
+        (zones.placement, zones.random_percent),
+        (Placement::Zones { zone_bytes: 1 << 20, skip_bytes: 7 << 20 }, 100.0)
+    );
+    let steady = one("steadystate=bw_slope:1%\nss_dur=10\nss_ramp=5s\nsize=1m").schedule.steady.unwrap();
+    assert_eq!(
+        (steady.figure, steady.slope, steady.percent, steady.window_ns, steady.ramp_ns, steady.check_ns),
+        (SteadyFigure::Bandwidth, true, true, 10_000_000_000, 5_000_000_000, 1_000_000_000)
+    );
+}
+
+#[test]
+fn fio_jobs_start_and_end_as_they_say() {
+    let text = "[a]\nnumjobs=2\nsize=1m\n[b]\nstartdelay=3\nwait_for=a\n[c]\nstonewall\nexitall\nexit_what=stonewall\n";
+    let jobs = import(text.as_bytes(), None, false).unwrap().jobs;
+    let summary: Vec<_> = jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.target.as_deref().unwrap_or(""), job.group, job.load.workers))
+        .collect();
+    assert_eq!(
+        summary,
+        [("a.0", "a.0.0", 0, 1), ("a.1", "a.1.0", 0, 1), ("b", "b.0.0", 0, 1), ("c", "c.0.0", 1, 1)]
+    );
+    assert_eq!(
+        (jobs[2].schedule.delay_ns, jobs[2].schedule.after.as_slice()),
+        (3_000_000_000, [0, 1].as_slice())
+    );
+    assert_eq!(jobs[3].schedule.ends, Some(Ends::Phase));
+}
+
+#[test]
+fn what_surrounds_a_fio_file_is_asked_for() {
+    let variable = |name: &str| (name == "DISK").then(|| "/d".to_owned());
+    let size_of = |target: &str| (target == "/d").then_some(1000 << 20);
+    let surroundings =
+        Surroundings { variable: &variable, size_of: &size_of, processors: 3, ..Surroundings::default() };
+    let text = "[j]\nfilename=${DISK}\nsize=30%\noffset=20%\nnumjobs=$ncpus\n[k]\nfilename=/d\noffset=1m\n";
+    let jobs = import_within(text.as_bytes(), None, false, &surroundings).unwrap().jobs;
+    assert_eq!((jobs[0].size_bytes, jobs[0].load.start_bytes), (Some(300 << 20), 200 << 20));
+    assert_eq!((jobs[0].load.workers, jobs[0].target.as_deref()), (3, Some("/d")));
+    assert_eq!(jobs[1].size_bytes, Some(999 << 20));
+}
+
+#[test]
+fn impossible_fio_loads_name_their_job() {
+    for options in ["bs=128m", "numjobs=100000", "ioengine=io_uring\niodepth=1000000", "runtime=900000000"] {
+        let error = fio(options).expect_err(options).to_string();
+        assert!(error.starts_with("line 1: [j] "), "{options}: {error}");
+    }
+}
+
+#[test]
+fn comments_and_sections_are_as_in_fio() {
+    let text = "# head\n[global] ; all\nrw=randread # random\n\n[a]\nbs=8k;bs=4k\n[b]\nstonewall\n";
+    let load = import(text.as_bytes(), None, false).unwrap();
+    let sizes: Vec<_> = load.jobs.iter().map(|j| (j.group, j.load.access.lines[0].size_bytes)).collect();
+    assert_eq!(sizes, [(0, 8192), (1, 4096)]);
+    for text in ["rw=read\n[a]\n", "[a\nrw=read\n", "[]\n"] {
+        let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err();
+        assert!(matches!(error, ImportError::NotUnderstood { hopeless: 1, .. }), "{error}");
+        assert!(error.to_string().starts_with("line 1: "), "{error}");
+    }
+}

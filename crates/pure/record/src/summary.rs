@@ -1,0 +1,238 @@
+//! What `--json` prints of a study: its conclusion with the numbers behind it. Each study has a schema.
+
+use serde::{Deserialize, Serialize};
+
+use crate::point::PointKey;
+
+/// A mean, or a ratio, with its confidence interval of 95 %; the ends are null where there are too few
+/// repetitions for one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Estimated {
+    /// The mean or ratio.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: Option<f64>,
+    /// Upper end of the interval.
+    pub high: Option<f64>,
+}
+
+/// What a reader takes away, and where the rest is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Conclusion {
+    /// The run folder.
+    pub folder: String,
+    /// The page.
+    pub report: String,
+    /// The table of all measurements.
+    pub csv: String,
+    /// The one sentence.
+    pub headline: String,
+    /// What supports and completes it.
+    pub details: Vec<String>,
+    /// What keeps a careful reader from taking it for more than it is.
+    pub cautions: Vec<String>,
+}
+
+/// One environment at one point, over its repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SideNumbers {
+    /// Name of the environment.
+    pub environment: String,
+    /// Repetitions measured.
+    pub repetitions: usize,
+    /// Bytes per second.
+    pub bytes_per_second: Option<Estimated>,
+    /// Operations per second.
+    pub iops: Option<Estimated>,
+    /// Mean latency of all operations, in nanoseconds.
+    pub latency_mean_ns: Option<f64>,
+    /// 99th percentile of latency in nanoseconds: the median of the repetitions'.
+    pub latency_p99_ns: Option<f64>,
+    /// CPU use of the host, in percent of one processor, summed over all.
+    pub host_cpu_percent: Option<Estimated>,
+    /// Operations that failed.
+    pub errors: u64,
+    /// Why repetitions could not be measured.
+    pub unavailable: Vec<String>,
+}
+
+/// All environments at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointNumbers {
+    /// Which point.
+    pub point: PointKey,
+    /// Environment by environment, in the plan's order.
+    pub sides: Vec<SideNumbers>,
+}
+
+/// The VM against the native host at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PointRatio {
+    /// Which point.
+    pub point: PointKey,
+    /// The VM's throughput as a share of native throughput.
+    pub throughput: Option<Estimated>,
+    /// The VM's host CPU per operation as a multiple of the native one.
+    pub cpu_per_io: Option<Estimated>,
+}
+
+/// What `study native-vs-vm --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NativeVsVmSummary {
+    /// Conclusion and files.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Measurements that succeeded.
+    pub points_measured: usize,
+    /// Measurements that cannot be made here.
+    pub points_unavailable: usize,
+    /// Mean over the points of the VM's share of native throughput.
+    pub mean_ratio: Option<Estimated>,
+    /// The ratio at each point.
+    pub ratios: Vec<PointRatio>,
+    /// What was measured at each point.
+    pub points: Vec<PointNumbers>,
+}
+
+/// One quantity of two configurations, compared at one point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairNumbers {
+    /// Name of the first configuration.
+    pub first: String,
+    /// Name of the second.
+    pub second: String,
+    /// Which point.
+    pub point: PointKey,
+    /// What is compared: `rate`, `efficiency` (I/O per %CPU) or `response_time`.
+    pub quantity: String,
+    /// The first as a multiple of the second, with its interval of 90 %, which the finding is read from.
+    pub ratio: Estimated,
+    /// `higher`, `lower`, `equivalent` or `undecided`, said of the first within the margin of 5 %.
+    pub finding: String,
+}
+
+/// What `study adapters --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AdaptersSummary {
+    /// Conclusion and files.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Measurements that succeeded.
+    pub points_measured: usize,
+    /// Measurements that cannot be made here.
+    pub points_unavailable: usize,
+    /// What was measured at each point.
+    pub points: Vec<PointNumbers>,
+    /// Every pair of configurations, compared at each point.
+    pub pairs: Vec<PairNumbers>,
+}
+
+/// One VM's part in a figure of a set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ShareNumbers {
+    /// The VM.
+    pub vm: String,
+    /// Its mean, in the figure's unit.
+    pub mean: Estimated,
+}
+
+/// A figure of one set of VMs that ran together.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NeighbourNumbers {
+    /// Name of the set.
+    pub set: String,
+    /// How many VMs ran together.
+    pub vms: usize,
+    /// What is measured.
+    pub figure: String,
+    /// Its unit.
+    pub unit: String,
+    /// Mean over the VMs.
+    pub mean: Estimated,
+    /// Standard deviation between the VMs' means.
+    pub stddev: Option<f64>,
+    /// Sum over the VMs; only where more is better.
+    pub accumulated: Option<Estimated>,
+    /// Jain's index of the VMs' means.
+    pub jain: Option<Estimated>,
+    /// VM by VM.
+    pub shares: Vec<ShareNumbers>,
+    /// CPU use of the host, in percent of one processor.
+    pub host_cpu_percent: Option<f64>,
+    /// Why it is no finding about the workload, if that is so.
+    pub overload: Option<String>,
+}
+
+/// What `study neighbours --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NeighboursSummary {
+    /// Conclusion and files.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Measurements of sets.
+    pub sets_measured: usize,
+    /// VMs without usable figures, over all measurements.
+    pub members_without_figures: usize,
+    /// Each figure of each set.
+    pub figures: Vec<NeighbourNumbers>,
+}
+
+/// A figure alone and beside others.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviatedNumbers {
+    /// Alone.
+    pub alone: Estimated,
+    /// Beside the others.
+    pub beside: Estimated,
+    /// The deviation of paper 5, section 4.1, in percent.
+    pub deviation_percent: Estimated,
+}
+
+/// One VM of a set, against itself alone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DisturbedNumbers {
+    /// Name of the set.
+    pub set: String,
+    /// The VM.
+    pub vm: String,
+    /// Its workload, as it is written.
+    pub workload: String,
+    /// Its share of saturation, in percent.
+    pub share_percent: Option<f64>,
+    /// Throughput, in the workload's unit a second.
+    pub throughput: Option<DeviatedNumbers>,
+    /// Mean response time, in nanoseconds.
+    pub response_ns: Option<DeviatedNumbers>,
+    /// Why it is no finding about the workloads, if that is so.
+    pub overload: Option<String>,
+}
+
+/// What `study deviation --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviationSummary {
+    /// Conclusion and files.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Measurements of sets.
+    pub sets_measured: usize,
+    /// VMs without usable figures, over all measurements.
+    pub members_without_figures: usize,
+    /// Saturation of each workload, in its unit a second, where it was looked for.
+    pub saturation: Vec<Option<Estimated>>,
+    /// Each VM of each set.
+    pub vms: Vec<DisturbedNumbers>,
+}

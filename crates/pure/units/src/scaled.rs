@@ -1,0 +1,63 @@
+//! Measured values for people: a few digits and the unit that fits.
+
+/// Writes a time in nanoseconds with three or more significant digits in the unit that fits, such as
+/// `850 ns`, `12.3 us`, `4.57 ms` or `31.2 s`.
+#[must_use]
+pub fn format_latency_ns(ns: f64) -> String {
+    scaled(ns, 1e3, &["ns", "us", "ms", "s"])
+}
+
+/// Writes a measured number of bytes with three or more significant digits in the binary unit that fits,
+/// such as `96.2 MiB`.
+#[must_use]
+pub fn format_about_bytes(bytes: f64) -> String {
+    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"])
+}
+
+fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    // What would be rounded up to a whole step is written in the larger unit.
+    while unit + 1 < units.len() && value.abs() >= step - 0.5 {
+        value /= step;
+        unit += 1;
+    }
+    let decimals = match value.abs() {
+        _ if unit == 0 => 0,
+        small if small < 9.995 => 2,
+        middle if middle < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.decimals$} {}", units[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_fits_and_three_digits_stay() {
+        for (ns, text) in [
+            (0.0, "0 ns"),
+            (999.4, "999 ns"),
+            (999.6, "1.00 us"),
+            (12_345.0, "12.3 us"),
+            (600_309.8, "600 us"),
+            (999_960.0, "1.00 ms"),
+            (4_567_000.0, "4.57 ms"),
+            (600_309_800.0, "600 ms"),
+            (31_234_000_000.0, "31.2 s"),
+            (7_200e9, "7200 s"),
+        ] {
+            assert_eq!(format_latency_ns(ns), text, "{ns}");
+        }
+    }
+
+    #[test]
+    fn bytes_have_binary_units() {
+        assert_eq!(format_about_bytes(512.0), "512 B");
+        assert_eq!(format_about_bytes(1_048_576.0), "1.00 MiB");
+        assert_eq!(format_about_bytes(1e9), "954 MiB");
+        assert_eq!(format_about_bytes(3e12), "2.73 TiB");
+    }
+}

@@ -1,0 +1,10 @@
+//! The fence's cache under guests that share, repeat and change their buffers: it holds what it should.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../../crates/pure/fence/tests/invent_guests.rs"]
+mod invent;
+
+fuzz_target!(|bytes: &[u8]| invent::play(bytes));

@@ -29,14 +29,22 @@ pub struct Other {
 }
 
 impl Other {
-    /// In words, for terminal and record.
+    /// Such as `virtbench load (process 12)`.
     pub fn words(&self) -> String {
-        let Self { what, process_id } = self;
-        format!(
-            "another measurement ran on this host at the same time: virtbench {what} (process {process_id}); each \
-             disturbs the other"
-        )
+        format!("virtbench {} (process {})", self.what, self.process_id)
     }
+}
+
+/// Says that other measurements ran, each given in words, for terminal and record.
+pub fn beside<'a>(others: impl ExactSizeIterator<Item = &'a String>) -> String {
+    /// So many are named; the rest are counted.
+    const NAMED: usize = 3;
+    let count = others.len();
+    let mut names = others.take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    if count > NAMED {
+        names += &format!(" and {} more", count - NAMED);
+    }
+    format!("measurements ran on this host at the same time: {names}; each disturbs the others")
 }
 
 impl Claim {
@@ -99,5 +107,13 @@ mod tests {
                     0000000000000000: 00000002 00000000 00010000 0001 01 1049\n";
         assert_eq!(parse(text, 12), [Other { what: "study adapters".into(), process_id: 13 }]);
         assert_eq!(parse(text, 1).len(), 2);
+    }
+
+    #[test]
+    fn some_are_named_and_the_rest_counted() {
+        let others: Vec<String> =
+            (1..=5u32).map(|process_id| Other { what: "load".into(), process_id }.words()).collect();
+        let words = beside(others.iter());
+        assert!(words.contains("virtbench load (process 3) and 2 more; each"), "{words}");
     }
 }

@@ -65,16 +65,17 @@ impl Company {
     /// What a record says of it: other measurements, and other programs over the measuring times given.
     pub fn notes<'a>(&mut self, hosts: impl IntoIterator<Item = &'a HostUse>) -> Vec<String> {
         self.find_others();
-        self.others.iter().cloned().chain(busy_host(hosts).map(|busy| busy.words())).collect()
+        let others = (!self.others.is_empty()).then(|| claim::beside(self.others.iter()));
+        others.into_iter().chain(busy_host(hosts).map(|busy| busy.words())).collect()
     }
 
     fn find_others(&mut self) {
-        for other in claim::others() {
-            let words = other.words();
-            if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(words.clone()) {
-                tell!("note: {words}");
-            }
-            self.others.insert(words);
+        let others: Vec<String> = claim::others().iter().map(claim::Other::words).collect();
+        let mut said = SAID.lock().unwrap_or_else(PoisonError::into_inner);
+        let new: Vec<&String> = others.iter().filter(|words| said.insert((*words).clone())).collect();
+        if !new.is_empty() {
+            tell!("note: {}", claim::beside(new.into_iter()));
         }
+        self.others.extend(others);
     }
 }

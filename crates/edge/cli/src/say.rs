@@ -3,7 +3,7 @@
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Why stdout takes nothing any more.
 static STDOUT_FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -17,9 +17,34 @@ pub fn line(text: Arguments<'_>) {
     }
 }
 
-/// Writes a line to stderr, if anybody reads it.
+/// Remarks that wait for whoever draws on the terminal, while somebody does.
+static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
+
+/// Writes a line to stderr, if anybody reads it; while a picture is drawn there, it waits for the next frame.
 pub fn remark(text: Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    match WAITING.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        Some(waiting) => waiting.push(text.to_string()),
+        None => drop(writeln!(io::stderr().lock(), "{text}")),
+    }
+}
+
+/// From now on remarks wait, until [`release`].
+pub fn hold() {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+}
+
+/// The remarks that wait.
+pub fn waiting() -> Vec<String> {
+    let mut waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner);
+    waiting.as_mut().map(std::mem::take).unwrap_or_default()
+}
+
+/// From now on remarks are written at once. Those that still wait are written now.
+pub fn release() {
+    let waiting = WAITING.lock().unwrap_or_else(PoisonError::into_inner).take();
+    for text in waiting.unwrap_or_default() {
+        remark(format_args!("{text}"));
+    }
 }
 
 /// Whether all lines could be written to stdout.

@@ -99,7 +99,7 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
     assert_eq!(finish(virtbench().args(&words).spawn().unwrap()).code(), 0);
     words.extend(["--setup".to_owned(), "ide".to_owned()]);
     let other = finish(virtbench().args(&words).spawn().unwrap());
-    assert_eq!(other.code(), 2, "{other:?}");
+    assert_eq!(other.code(), 7, "{other:?}");
     assert!(other.stderr.contains("was started with --setup"), "{}", other.stderr);
 }
 

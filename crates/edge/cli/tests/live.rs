@@ -15,7 +15,8 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use support::{finish, run, signal, virtbench, wait_for};
 
 const ROWS: u16 = 24;
-const COLUMNS: u16 = 80;
+/// So wide that no note wraps, of which half could scroll away.
+const COLUMNS: u16 = 160;
 
 /// A terminal with what was drawn on it.
 struct Terminal {

@@ -89,7 +89,7 @@ fn one_vm_and_two_are_measured_and_one_page_shows_who_gets_what() {
     let mut other = words;
     other[4] = "1,3";
     let refused = study(&out, &[&other[..], &["--resume"]].concat());
-    assert_eq!(refused.code(), 2, "{refused:?}");
+    assert_eq!(refused.code(), 7, "{refused:?}");
     assert!(refused.stderr.contains("was started with --vms"), "{}", refused.stderr);
 }
 

@@ -1,9 +1,11 @@
-//! Lines of text that stay in place on a terminal.
+//! Lines of text that stay in place on a terminal; remarks that come meanwhile are written above them.
 //!
 //! Each change is one write that ends with the cursor below the lines. No mode of the terminal is
 //! changed and the cursor is not hidden: there is nothing to restore, whatever ends the process.
 
 use console::Term;
+
+use crate::say;
 
 /// Lines at the bottom of a terminal.
 pub struct Screen {
@@ -16,7 +18,10 @@ impl Screen {
     /// Nothing yet, on stderr; `None` if that is no terminal.
     pub fn stderr() -> Option<Self> {
         let term = Term::stderr();
-        term.is_term().then_some(Self { term, widths: Vec::new() })
+        term.is_term().then(|| {
+            say::hold();
+            Self { term, widths: Vec::new() }
+        })
     }
 
     /// How much can be drawn, in characters and lines: less than the terminal has by one of each, so
@@ -32,11 +37,14 @@ impl Screen {
         let (width, height) = self.size();
         let lines: Vec<String> =
             lines.iter().take(height).map(|line| line.chars().take(width).collect()).collect();
-        let mut text = self.back();
-        for line in &lines {
-            text += &format!("{line}\x1b[K\n");
+        let mut text = self.back() + "\x1b[J";
+        for remark in say::waiting() {
+            text += &format!("{remark}\n");
         }
-        let _ = self.term.write_str(&(text + "\x1b[J"));
+        for line in &lines {
+            text += &format!("{line}\n");
+        }
+        let _ = self.term.write_str(&text);
         self.widths = lines.iter().map(|line| line.chars().count()).collect();
     }
 
@@ -53,5 +61,11 @@ impl Screen {
             0 => "\r".into(),
             up => format!("\r\x1b[{up}A"),
         }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        say::release();
     }
 }

@@ -37,10 +37,12 @@ pub enum StudyError {
     #[error("the plan names workload {0}, which there is not: a defect of virtbench")]
     NoWorkload(usize),
     /// A share is asked for of a saturation that was not found.
-    #[error("the saturation of {workload} was not found: a share of it means nothing; report.html says why")]
+    #[error("the saturation of {workload} was not found, so that a share of it means nothing: {why}")]
     NoSaturation {
         /// The workload.
         workload: String,
+        /// What became of the first machine that was to find it.
+        why: String,
     },
     /// A share is asked for of a workload that cannot be held to a rate.
     #[error(

@@ -163,7 +163,7 @@ pub(crate) fn jobs_of(
             let Some(percent) = member.share_percent else { return Ok(job) };
             let workload = &plan.workloads[member.workload];
             let most = saturation(plan, records, member.workload)
-                .ok_or_else(|| StudyError::NoSaturation { workload: workload.clone() })?;
+                .map_err(|why| StudyError::NoSaturation { workload: workload.clone(), why })?;
             at_share(job, most, percent).ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
         })
         .collect()

@@ -6,24 +6,31 @@ use virtbench_workload::files::Pace;
 use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
 
 /// What a workload came to unhindered, in operations per second of all machines that ran it for that: the mean of what was
-/// measured. Nothing where nothing usable was.
-#[must_use]
-pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -> Option<f64> {
+/// measured.
+///
+/// # Errors
+/// Why nothing usable was measured.
+pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -> Result<f64, String> {
     let finds = |record: &&SetRecord| {
         plan.set(&record.set).is_some_and(|set| {
             set.role == SetRole::Saturation
                 && set.members.first().is_some_and(|member| member.workload == workload)
         })
     };
-    let rates: Vec<f64> = records
+    let found: Vec<&SetRecord> = records.iter().filter(finds).collect();
+    let rates: Vec<f64> = found
         .iter()
-        .filter(finds)
         .filter_map(|record| {
             record.members.iter().map(|member| member.usable()?.outcome.throughput()).sum::<Option<f64>>()
         })
         .filter(|rate| *rate > 0.0)
         .collect();
-    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+    if rates.is_empty() {
+        let mut members = found.iter().flat_map(|record| &record.members);
+        let why = members.find_map(|member| Some(format!("{}: {}", member.vm, member.unusable()?)));
+        return Err(why.unwrap_or_else(|| "no operation completed".to_owned()));
+    }
+    Ok(rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
 /// The job at `percent` of `saturation` operations a second, arriving at random, as those of many users

@@ -134,6 +134,20 @@ impl MemberRecord {
     pub fn usable(&self) -> Option<&MemberMeasured> {
         self.measured().filter(|measured| !measured.has_suspect_clock() && !measured.outcome.is_interrupted())
     }
+
+    /// Why what it did cannot be used; nothing where it can.
+    #[must_use]
+    pub fn unusable(&self) -> Option<String> {
+        match &self.status {
+            MemberStatus::Failed { why } | MemberStatus::Unavailable { why } => Some(why.clone()),
+            MemberStatus::Measured(measured) => match &measured.clock {
+                Some(clock) if clock.is_suspect() => {
+                    Some(format!("the guest's clock ran {:.1} % off the host's", clock.drift_ppm / 1e4))
+                }
+                _ => measured.outcome.is_interrupted().then(|| "it was stopped before its time".to_owned()),
+            },
+        }
+    }
 }
 
 /// One repetition of one set: a line of `results.jsonl` in a run of sets.

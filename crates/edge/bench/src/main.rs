@@ -1,4 +1,4 @@
-//! `make bench`: every figure that README and SPECIFICATION quote, measured again.
+//! `make bench`: every figure that docs/performance.md and SPECIFICATION.md quote, measured again.
 //!
 //! Speed is compared with fio in one run: A and B alternate, the ratio of each pair is taken, and
 //! the median of the ratios is quoted with its range. Absolute figures of a shared machine say

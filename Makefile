@@ -14,7 +14,7 @@ help:
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
-	@echo "make evaluation  paper 5's evaluation in virtual time, into docs/data/fence-evaluation.json"
+	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy"
@@ -68,7 +68,7 @@ deviation: setup-study build
 	$(DEVIATION_RUN) --systems $(DEVIATION_SYSTEMS) --repetitions $(DEVIATION_REPETITIONS) --time 40s --out out/deviation
 	$(DEVIATION_RUN) --systems all --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation-all
 
-# The simulated evaluation of paper 5, as the documents count it.
+# The simulated evaluation of [VirtualFence 2013], as the documents count it.
 evaluation: build
 	mkdir -p out
 	$(VIRTBENCH) fence simulate --html out/fence.html --json > docs/data/fence-evaluation.json

@@ -184,3 +184,115 @@ fn the_changelog_knows_this_version() {
     let text = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
     assert!(text.contains(env!("CARGO_PKG_VERSION")) || text.contains("Unreleased"));
 }
+
+/// Documents of the repository, by their path in it.
+fn documents() -> Vec<String> {
+    let mut found = Vec::new();
+    files(&root().join("docs"), ".md", &mut found);
+    let at_root = fs::read_dir(root()).unwrap().flatten().map(|entry| entry.path());
+    found.extend(at_root.filter(|path| path.extension().is_some_and(|ending| ending == "md")));
+    found.iter().map(|path| path.strip_prefix(root()).unwrap().display().to_string()).collect()
+}
+
+/// A document without what stands between lines of three backticks.
+fn prose(text: &str) -> String {
+    text.split("```").step_by(2).collect()
+}
+
+/// The anchor that renderers of Markdown give to a heading.
+fn anchor(heading: &str) -> String {
+    let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    heading.chars().filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter)).collect()
+}
+
+/// Links of the document at `path` that lead nowhere.
+fn dead_links(path: &str, text: &str) -> Vec<String> {
+    let folder = root().join(path).parent().unwrap().to_owned();
+    let text = prose(text);
+    let targets = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
+    let mut dead = Vec::new();
+    for target in targets.filter(|target| !target.contains("://")) {
+        let (file, place) = target.split_once('#').unwrap_or((target, ""));
+        let file = if file.is_empty() { root().join(path) } else { folder.join(file) };
+        let headings = || fs::read_to_string(&file).map(|text| prose(&text)).unwrap_or_default();
+        let has_place = || headings().lines().any(|line| line.starts_with('#') && anchor(line) == place);
+        if !file.exists() || (!place.is_empty() && !has_place()) {
+            dead.push(format!("{path} links to {target}"));
+        }
+    }
+    dead
+}
+
+/// Paths in backticks that a document names and that are not there.
+fn dead_paths(path: &str, text: &str) -> Vec<String> {
+    let text = prose(text);
+    let names = text.split('`').skip(1).step_by(2).filter(|name| !name.contains(char::is_whitespace));
+    let folders = ["crates/", "docs/", "scripts/", "schema/", "contrib/", "fuzz/"];
+    let ours = names.filter(|name| folders.iter().any(|folder| name.starts_with(folder)));
+    ours.filter(|name| !root().join(name).exists()).map(|name| format!("{path} names {name}")).collect()
+}
+
+/// Papers cited by a number that only this project's authors know.
+fn numbered_papers(path: &str, text: &str) -> Vec<String> {
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let numbered = words.windows(2).filter(|pair| {
+        let digits = pair[1].trim_matches(|letter: char| !letter.is_alphanumeric());
+        let is_paper = matches!(
+            pair[0].trim_start_matches(|letter: char| !letter.is_alphanumeric()),
+            "paper" | "papers"
+        );
+        is_paper && matches!(digits.strip_suffix("'s").unwrap_or(digits), "1" | "2" | "3" | "4" | "5")
+    });
+    numbered
+        .map(|pair| format!("{path} says {:?}: docs/bibliography.md has its key", pair.join(" ")))
+        .collect()
+}
+
+#[test]
+fn documents_link_to_what_exists_and_cite_papers_by_key() {
+    let mut faults = Vec::new();
+    let documents = documents();
+    for path in &documents {
+        let text = fs::read_to_string(root().join(path)).unwrap();
+        faults.extend(dead_links(path, &text));
+        faults.extend(numbered_papers(path, &text));
+        // What has changed may be gone since.
+        if path != "CHANGELOG.md" {
+            faults.extend(dead_paths(path, &text));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    for name in ["README.md", "ARCHITECTURE.md", "docs/decisions/README.md"] {
+        assert!(documents.iter().any(|path| path == name), "{name} is not among {documents:?}");
+    }
+}
+
+#[test]
+fn a_dead_link_a_dead_path_and_a_numbered_paper_are_found() {
+    let links = "[a](README.md) [b](https://example.org/x) [c](docs/none.md)\n```\n[d](docs/none.md)\n```\n[e](README.md#none)";
+    assert_eq!(dead_links("ARCHITECTURE.md", links).len(), 2);
+    assert_eq!(dead_links("docs/formats.md", "[a](../README.md) [b](README.md) [c](#traces)").len(), 1);
+    assert_eq!(dead_paths("README.md", "`docs/none.txt` `docs/bench.txt` `docs/none with words`").len(), 1);
+    let papers = "Paper 5's slots, (paper\n1, section 3), papers of 2010, `paper_4_s_table`, paper 6, paper1-thar.toml";
+    assert_eq!(numbered_papers("README.md", papers).len(), 2);
+}
+
+#[test]
+fn every_decision_is_in_the_index_and_has_a_context_and_a_decision() {
+    let index = fs::read_to_string(root().join("docs/decisions/README.md")).unwrap();
+    let mut found = Vec::new();
+    files(&root().join("docs/decisions"), ".md", &mut found);
+    for path in found.iter().filter(|path| !path.ends_with("README.md")) {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let text = fs::read_to_string(path).unwrap();
+        let number: usize = name.split('-').next().and_then(|number| number.parse().ok()).unwrap();
+        assert!(text.starts_with(&format!("# {number}. ")), "{name} has another number in its title");
+        assert!(text.contains("\n**Context.** ") && text.contains("\n**Decision.** "), "{name}");
+        assert_eq!(
+            index.matches(&format!("({name})")).count(),
+            1,
+            "docs/decisions/README.md lists {name} once"
+        );
+    }
+    assert!(found.len() > 40, "the decisions are not found");
+}

@@ -41,6 +41,7 @@ pub(crate) fn provenance() -> Provenance {
         guest: None,
         setups: Vec::new(),
         together: None,
+        predictions: None,
         idle: Vec::new(),
         notes: vec![],
     }

@@ -4,7 +4,6 @@ mod json;
 mod model_load;
 mod sides;
 mod text;
-pub mod verify;
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,7 +15,9 @@ use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surf
 use virtbench_model::{Prediction, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
+use virtbench_study::{VerifyInputs, verify};
 
+use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
 use crate::commands::{costs, profile};
 use crate::exit::{Failure, Kind, Outcome};
@@ -46,7 +47,10 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     prediction.cautions.extend(costs_cautions(args, &profile, costs.as_ref())?);
     let verified = if args.verify.verify {
         let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
-        let verified = verify::verify(&profile, &args.there, &args.verify, vcpus, 1)?;
+        let options = args.there.options(vcpus, args.there.folder()?)?;
+        let inputs =
+            VerifyInputs { with: &args.verify.with, disk_from: args.verify.disk_from.as_deref(), runs: 1 };
+        let verified = with_progress(|progress| verify(&profile, &options, &inputs, progress))?;
         if let Some([user, system]) = verified.machine_percent {
             prediction.cautions.push(format!(
                 "While it ran the VM spent {user:.0} % of one processor in user code and {system:.0} % in its kernel."

@@ -121,8 +121,8 @@ fn find<'r>(
             }
             (RunKind::Adapters, None) => names.first().filter(|_| side == "vm" && names.len() == 1),
             (RunKind::Adapters, Some(setup)) => names.iter().find(|name| *name == setup),
-            // VMs side by side have no surface.
-            (RunKind::Neighbours | RunKind::Deviation, _) => None,
+            // VMs side by side, and applications, have no surface.
+            (RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions, _) => None,
         };
         if let Some(name) = found {
             return Ok((name.clone(), run));
@@ -152,7 +152,7 @@ fn vm_of(run: &LoadedRun) -> Option<&str> {
     match run.provenance.kind {
         RunKind::NativeVsVm => names.get(1).map(String::as_str),
         RunKind::Adapters => names.first().map(String::as_str),
-        RunKind::Neighbours | RunKind::Deviation => None,
+        RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions => None,
     }
 }
 
@@ -162,6 +162,7 @@ fn described(run: &LoadedRun, name: &str) -> String {
         (RunKind::NativeVsVm, _) => name.to_owned(),
         (RunKind::Adapters, _) => format!("vm:{name}"),
         (RunKind::Neighbours | RunKind::Deviation, _) => format!("{name} (VMs side by side)"),
+        (RunKind::Predictions, _) => format!("{name} (applications)"),
     }
 }
 

@@ -3,23 +3,25 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::Deserialize;
 use virtbench_formats::read_filebench;
-use virtbench_lab::{CarriedFile, pack};
-use virtbench_record::{Reference, ReferenceRun, WorkloadOutcome};
+use virtbench_lab::{CarriedFile, LabError, MachineError, pack, run_command};
+use virtbench_record::{LeftOut, Reference, ReferenceRun, WorkloadOutcome};
 use virtbench_workload::files::{FileLoad, FileSpec};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
-use crate::args::there::ThereArgs;
-use crate::exit::{Failure, Kind};
-use crate::middle::middle;
-use crate::native_place::NativeSide;
-use crate::say::tell;
-use crate::there::There;
+use super::error::ApplicationsError;
+use super::machine::WorkloadMachine;
+use super::middle::middle;
+use super::native_place::NativeSide;
+use super::options::{Progress, VmOptions};
 
-/// They, as a file.
+/// Those that virtbench brings along.
 const REFERENCES: &str = include_str!("../../../../../docs/data/references.toml");
+/// How long the script that makes what they begin with may take.
+const PREPARE_LIMIT: Duration = Duration::from_secs(600);
 /// How long each of one's runs takes, where that can be said; and how often others are run natively and in the VM,
 /// where a run takes some ten times as long.
 const RUN_NS: [u64; 2] = [700_000_000, 1_500_000_000];
@@ -58,24 +60,36 @@ struct Runnable {
     spec: WorkloadSpec,
 }
 
-/// Runs all of them on both sides. One that fails on either is left out, with a word on stderr.
-pub fn measure(there: &ThereArgs, side: &NativeSide, vcpus: u32) -> Result<Vec<Reference>, Failure> {
-    let mut file = read(there)?;
+/// What was measured of references, and those that could not be.
+pub(super) struct Measured {
+    pub(super) references: Vec<Reference>,
+    pub(super) left_out: Vec<LeftOut>,
+}
+
+/// Runs all of them on both sides. One that fails on either is left out by name; a machine that fails ends it all, so
+/// that no part of them passes for the whole.
+pub(super) fn measure_references(
+    options: &VmOptions,
+    side: &NativeSide,
+    progress: &mut Progress<'_>,
+) -> Result<Measured, ApplicationsError> {
+    let mut file = read(options)?;
+    let mut left_out = Vec::new();
     file.command.retain(|command| match pack(&command.words[0], &command.with) {
         Ok(_) => true,
         Err(why) => {
-            tell!("{} is no reference: {why}", command.name);
+            left_out.push(LeftOut { name: command.name.clone(), why: why.to_string() });
             false
         }
     });
     let runnable = runnable(&file)?;
-    let reference = native(side, &file, &runnable)?;
-    let folder = Folder::new(&there.folder()?, &file.prepare)?;
-    let mut vm = There::boot(there, vcpus, &carried(&file)?, Some(&folder.0))?;
-    let subject = rounds(&mut vm, &runnable, 1);
+    let reference = native(side, &file, &runnable, progress)?;
+    let folder = Folder::new(&options.folder, &file.prepare, progress)?;
+    let mut vm = WorkloadMachine::boot(options, &carried(&file)?, Some(&folder.0), progress)?;
+    let subject = rounds(&mut vm, &runnable, 1, progress);
     vm.end();
     let mut references = Vec::new();
-    for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject) {
+    for ((one, reference), subject) in runnable.iter().zip(reference).zip(subject?) {
         match (reference, subject) {
             (Ok(reference), Ok(subject)) => references.push(Reference {
                 name: one.name.clone(),
@@ -85,36 +99,50 @@ pub fn measure(there: &ThereArgs, side: &NativeSide, vcpus: u32) -> Result<Vec<R
             }),
             (reference, subject) => {
                 let why: Vec<String> = [reference.err(), subject.err()].into_iter().flatten().collect();
-                tell!("{} is no reference: {}", one.name, why.join("; "));
+                left_out.push(LeftOut { name: one.name.clone(), why: why.join("; ") });
             }
         }
     }
-    Ok(references)
+    for LeftOut { name, why } in &left_out {
+        progress.remark(&format!("{name} is no reference: {why}"));
+    }
+    Ok(Measured { references, left_out })
 }
 
-/// Runs them natively once more, in place of what is known of that side: how fast a machine's file system is, changes
+/// Runs references natively once more, in place of what is known of that side: how fast a machine's file system is, changes
 /// within minutes, and an application and those that it is compared with have to have found it the same.
-pub fn renew(there: &ThereArgs, side: &NativeSide, references: &mut [Reference]) -> Result<(), Failure> {
-    let file = read(there)?;
+///
+/// # Errors
+/// One of them fails now, though it could be run before; or the agent fails.
+pub fn renew_references(
+    options: &VmOptions,
+    side: &NativeSide,
+    references: &mut [Reference],
+    progress: &mut Progress<'_>,
+) -> Result<(), ApplicationsError> {
+    let file = read(options)?;
     let mut runnable = runnable(&file)?;
     runnable.retain(|one| references.iter().any(|known| known.name == one.name));
-    let again = native(side, &file, &runnable)?;
+    if runnable.is_empty() {
+        return Ok(());
+    }
+    let again = native(side, &file, &runnable, progress)?;
     for (one, again) in runnable.iter().zip(again) {
         let known = references.iter_mut().find(|known| known.name == one.name);
-        if let (Some(known), Ok(again)) = (known, again) {
+        let again = again.map_err(|why| {
+            // Its old figure would be held against a machine that has changed meanwhile.
+            ApplicationsError::Measured(format!("{} cannot be run natively any more: {why}", one.name).into())
+        })?;
+        if let Some(known) = known {
             known.reference = again;
         }
     }
     Ok(())
 }
 
-fn read(there: &ThereArgs) -> Result<References, Failure> {
-    let text = match &there.references {
-        Some(path) => fs::read_to_string(path)
-            .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))?,
-        None => REFERENCES.to_owned(),
-    };
-    toml::from_str(&text).map_err(|error| Failure::message(Kind::Usage, format!("--references: {error}")))
+fn read(options: &VmOptions) -> Result<References, ApplicationsError> {
+    let text = options.references.as_deref().unwrap_or(REFERENCES);
+    toml::from_str(text).map_err(|error| ApplicationsError::Input(format!("--references: {error}").into()))
 }
 
 /// All of them on this host.
@@ -122,34 +150,42 @@ fn native(
     side: &NativeSide,
     file: &References,
     runnable: &[Runnable],
-) -> Result<Vec<Result<ReferenceRun, String>>, Failure> {
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
     let place = side.place()?;
-    let folder = Folder::new(place.folder(), &file.prepare)?;
-    let mut machine = There::native(folder.0.clone())?;
-    let runs = rounds(&mut machine, runnable, 0);
+    let folder = Folder::new(place.folder(), &file.prepare, progress)?;
+    let mut machine = WorkloadMachine::native(folder.0.clone())?;
+    let runs = rounds(&mut machine, runnable, 0, progress);
     machine.end();
-    Ok(runs)
+    runs
 }
 
 /// Runs all of them several times in turn, and keeps of each the run in the middle: what slows a machine down for a moment
 /// is not taken for a reference's own.
-fn rounds(machine: &mut There, runnable: &[Runnable], side: usize) -> Vec<Result<ReferenceRun, String>> {
+fn rounds(
+    machine: &mut WorkloadMachine,
+    runnable: &[Runnable],
+    side: usize,
+    progress: &mut Progress<'_>,
+) -> Result<Vec<Result<ReferenceRun, String>>, ApplicationsError> {
     let mut all: Vec<Vec<ReferenceRun>> = runnable.iter().map(|_| Vec::new()).collect();
     let mut why = vec![String::new(); runnable.len()];
-    for _ in 0..ROUNDS {
+    for round in 1..=ROUNDS {
         for (place, one) in runnable.iter().enumerate() {
-            match run(machine, one, side) {
+            let what = ["natively", "in the VM"][side];
+            progress.doing(&format!("reference {} {what}, round {round} of {ROUNDS}", one.name));
+            match run(machine, one, side, progress)? {
                 Ok(run) => all[place].push(run),
                 Err(error) => why[place] = error,
             }
         }
     }
     let one = |(runs, why): (Vec<ReferenceRun>, String)| middle(runs, |run| run.per_second).ok_or(why);
-    all.into_iter().zip(why).map(one).collect()
+    Ok(all.into_iter().zip(why).map(one).collect())
 }
 
-fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
-    let wrong = |name: &str, error: String| Failure::message(Kind::Other, format!("{name}: {error}"));
+fn runnable(file: &References) -> Result<Vec<Runnable>, ApplicationsError> {
+    let wrong = |name: &str, error: String| ApplicationsError::Input(format!("{name}: {error}").into());
     let mut all = Vec::new();
     for CommandReference { name, words, .. } in &file.command {
         let spec = WorkloadSpec::new(Workload::Command(CommandSpec::new(words.clone())));
@@ -164,11 +200,11 @@ fn runnable(file: &References) -> Result<Vec<Runnable>, Failure> {
     Ok(all)
 }
 
-fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
+fn carried(file: &References) -> Result<Vec<CarriedFile>, ApplicationsError> {
     let mut all: Vec<CarriedFile> = Vec::new();
     for command in &file.command {
-        let packed =
-            pack(&command.words[0], &command.with).map_err(|error| Failure::new(Kind::Target, error))?;
+        let packed = pack(&command.words[0], &command.with);
+        let packed = packed.map_err(|error| ApplicationsError::Target(error.into()))?;
         for file in packed {
             if !all.iter().any(|known| known.path == file.path) {
                 all.push(file);
@@ -178,8 +214,14 @@ fn carried(file: &References) -> Result<Vec<CarriedFile>, Failure> {
     Ok(all)
 }
 
-/// Runs one on one side; 0 is the reference.
-fn run(machine: &mut There, one: &Runnable, side: usize) -> Result<ReferenceRun, String> {
+/// Runs one on one side; 0 is the reference. The inner error is the reference's own; the outer one the machine's, or a
+/// stop.
+fn run(
+    machine: &mut WorkloadMachine,
+    one: &Runnable,
+    side: usize,
+    progress: &Progress<'_>,
+) -> Result<Result<ReferenceRun, String>, ApplicationsError> {
     // An emulated processor is slowed down by samples.
     let mut spec = WorkloadSpec { runs: 1, sample: side == 0, ..one.spec.clone() };
     match &mut spec.workload {
@@ -187,14 +229,21 @@ fn run(machine: &mut There, one: &Runnable, side: usize) -> Result<ReferenceRun,
         Workload::Command(_) => spec.runs = RUNS[side],
         Workload::Memory(_) | Workload::Cpu(_) | Workload::System(_) => {}
     }
-    let outcome = machine.run(spec).map_err(|error| format!("{error:#}"))?.outcome;
-    of(&outcome).ok_or_else(|| {
+    let outcome = match machine.run(spec, progress) {
+        Err(ApplicationsError::Machine(LabError::Machine {
+            source: MachineError::Refused { message, .. },
+            ..
+        })) => return Ok(Err(message)),
+        outcome => outcome?,
+    };
+    Ok(reference_run(&outcome).ok_or_else(|| {
         let said = outcome.command.as_ref().map_or("", |end| end.output.as_str());
         format!("there is no rate, or no footprint; {:?} {said}", outcome.error_kinds)
-    })
+    }))
 }
 
-fn of(outcome: &WorkloadOutcome) -> Option<ReferenceRun> {
+/// How often a second, and with what footprint.
+fn reference_run(outcome: &WorkloadOutcome) -> Option<ReferenceRun> {
     let footprint = outcome.footprint.clone()?;
     if outcome.errors > 0 {
         return None;
@@ -211,15 +260,15 @@ fn of(outcome: &WorkloadOutcome) -> Option<ReferenceRun> {
 struct Folder(PathBuf);
 
 impl Folder {
-    fn new(parent: &Path, prepare: &str) -> Result<Self, Failure> {
+    fn new(parent: &Path, prepare: &str, progress: &Progress<'_>) -> Result<Self, ApplicationsError> {
         let folder = Self(parent.join(format!("virtbench-references-{}", std::process::id())));
-        fs::create_dir_all(&folder.0)?;
-        let output = Command::new("sh").args(["-ec", prepare]).current_dir(&folder.0).output()?;
-        if output.status.success() {
-            return Ok(folder);
-        }
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        Err(Failure::message(Kind::Target, format!("what references begin with cannot be made: {said}")))
+        fs::create_dir_all(&folder.0).map_err(|error| {
+            ApplicationsError::Environment(format!("cannot make {}: {error}", folder.0.display()).into())
+        })?;
+        let mut command = Command::new("sh");
+        command.args(["-ec", prepare]).current_dir(&folder.0);
+        run_command(command, "making what references begin with", PREPARE_LIMIT, progress.stop)?;
+        Ok(folder)
     }
 }
 

@@ -1,23 +1,42 @@
 //! Applications that a study measures, as a command shows them.
 
+use std::io::{self, IsTerminal as _};
+use std::time::{Duration, Instant};
+
 use virtbench_lab::LabError;
 use virtbench_study::{ApplicationEvent, ApplicationsError, Progress};
 
 use crate::exit::{Failure, Kind};
 use crate::guests::guests_kind;
-use crate::interrupt;
 use crate::say::tell;
+use crate::{interrupt, progress};
 
-/// Does something that tells of its progress; remarks go to stderr.
+/// Off a terminal, the longest without a line.
+const LINE_EVERY: Duration = Duration::from_secs(30);
+
+/// Does something that tells of its progress: what it does is shown on a terminal, and in a line now and then
+/// elsewhere; remarks go to stderr.
 pub fn with_progress<T>(
     act: impl FnOnce(&mut Progress<'_>) -> Result<T, ApplicationsError>,
 ) -> Result<T, Failure> {
-    let mut on_event = |event: ApplicationEvent<'_>| {
-        if let ApplicationEvent::Remark(what) = event {
+    let bar = progress::timer(None, "");
+    let is_terminal = io::stderr().is_terminal();
+    let mut told = Instant::now();
+    let mut on_event = |event: ApplicationEvent<'_>| match event {
+        ApplicationEvent::Remark(what) => bar.suspend(|| tell!("{what}")),
+        ApplicationEvent::Doing(what) if is_terminal => {
+            bar.set_message(what.to_owned());
+            bar.tick();
+        }
+        ApplicationEvent::Doing(what) if told.elapsed() >= LINE_EVERY => {
+            told = Instant::now();
             tell!("{what}");
         }
+        _ => {}
     };
-    act(&mut Progress { stop: interrupt::flag(), on_event: &mut on_event }).map_err(applications_failure)
+    let done = act(&mut Progress { stop: interrupt::flag(), on_event: &mut on_event });
+    bar.finish_and_clear();
+    done.map_err(applications_failure)
 }
 
 /// The failure of a command that could not measure applications.

@@ -19,6 +19,7 @@ mod schedule;
 mod sets;
 mod setup;
 mod share;
+mod sides;
 mod surface;
 
 pub use applications::{
@@ -44,4 +45,5 @@ pub use schedule::{Step, schedule};
 pub use sets::{SetEvent, SetStep, measure_sets, missing_sets, schedule_sets};
 pub use setup::{Setup, SetupError, setups};
 pub use share::{at_share, saturation, takes_a_rate};
+pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

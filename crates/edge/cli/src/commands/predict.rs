@@ -2,7 +2,6 @@
 
 mod json;
 mod model_load;
-mod sides;
 mod text;
 
 use std::fs;
@@ -15,13 +14,12 @@ use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surf
 use virtbench_model::{Prediction, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
-use virtbench_study::{VerifyInputs, verify};
+use virtbench_study::{Sides, SidesError, SidesRequest, VerifyInputs, host_difference, verify};
 
 use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
 use crate::commands::{costs, profile};
 use crate::exit::{Failure, Kind, Outcome};
-use sides::{REFERENCE, SUBJECT, Sides};
 
 /// Seed of every interval: the same inputs always come to the same conclusions.
 const SEED: u64 = 2_003;
@@ -35,7 +33,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
         None if args.run_model => Some(run_model(args, &profile, costs.as_ref())?),
         None => None,
     };
-    let sides = (!args.surface.is_empty()).then(|| Sides::open(args, &profile)).transpose()?;
+    let sides = (!args.surface.is_empty()).then(|| open_sides(args, &profile)).transpose()?;
     let mut prediction = predicted(args, &profile, runs.as_ref(), costs.as_ref(), sides.as_ref())?;
     if let Some(sides) = &sides {
         prediction.cautions.extend(sides.cautions.iter().cloned());
@@ -82,6 +80,15 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     Ok(())
 }
 
+fn open_sides(args: &PredictArgs, profile: &Profile) -> Result<Sides, Failure> {
+    let PredictArgs { surface, from, to, allow_other, .. } = args;
+    let request = SidesRequest { folders: surface, from, to, allow_other: *allow_other };
+    Sides::open(&request, profile).map_err(|error| {
+        let kind = if matches!(error, SidesError::Request(_)) { Kind::Usage } else { Kind::Folder };
+        Failure::new(kind, error)
+    })
+}
+
 /// Whether the costs are of the profile's host and of the VM that is asked about.
 fn costs_cautions(
     args: &PredictArgs,
@@ -90,7 +97,7 @@ fn costs_cautions(
 ) -> Result<Vec<String>, Failure> {
     let Some(costs) = costs else { return Ok(Vec::new()) };
     let mut said = Vec::new();
-    let of_host = profile.host.as_ref().and_then(|host| sides::difference(host, &costs.host));
+    let of_host = profile.host.as_ref().and_then(|host| host_difference(host, &costs.host));
     let of_adapter = args.to.strip_prefix("vm:").filter(|adapter| *adapter != costs.adapter);
     let host = of_host.map(|why| format!("the costs are of another host than the profile ({why})"));
     let adapter = of_adapter.map(|to| format!("the costs are those of {}, not of {to}", costs.adapter));
@@ -145,7 +152,7 @@ fn predicted(
     costs: Option<&Costs>,
     sides: Option<&Sides>,
 ) -> Result<Prediction, Failure> {
-    let comparison = sides.map(|sides| compare(&sides.records, REFERENCE, SUBJECT, SEED));
+    let comparison = sides.map(|sides| compare(&sides.records, Sides::REFERENCE, Sides::SUBJECT, SEED));
     let surface = comparison
         .as_ref()
         .zip(sides)

@@ -124,13 +124,20 @@ fn user(reference: &[WorkloadOutcome], subject: &[WorkloadOutcome], threads: f64
     CpuKernel::ALL.into_iter().filter_map(cost).collect()
 }
 
+/// A piece of work, with its times natively and in the VM if both are known, in nanoseconds.
+struct Piece {
+    name: String,
+    part: CostPart,
+    times: Option<(f64, f64)>,
+}
+
 /// Piece by piece the times on both sides; and those that a side did not finish, or that are too short to be told.
 fn pieces(reference: &Suites, subject: &Suites) -> (Vec<Cost>, Vec<LeftOut>) {
     let mean = |outcome: &WorkloadOutcome, name: &str| outcome.metric(name).map(|metric| metric.mean);
     let both = |time: &dyn Fn(&WorkloadOutcome) -> Option<f64>| {
         figure(&reference[1], time).zip(figure(&subject[1], time))
     };
-    let mut all: Vec<(String, CostPart, Option<(f64, f64)>)> = Vec::new();
+    let mut all: Vec<Piece> = Vec::new();
     for kernel in SystemKernel::ALL {
         let name = kernel.name();
         let (part, times) = match kernel.part() {
@@ -146,17 +153,17 @@ fn pieces(reference: &Suites, subject: &Suites) -> (Vec<Cost>, Vec<LeftOut>) {
                 (CostPart::Wait, waited(&reference[1]).zip(waited(&subject[1])))
             }
         };
-        all.push((name.to_owned(), part, times));
+        all.push(Piece { name: name.to_owned(), part, times });
     }
     // What the kernel does for a flushed write, its own threads included, is kernel code like any other.
     for kernel in SystemKernel::ALL.into_iter().filter(|kernel| kernel.part() == SystemPart::Wait) {
         let name = format!("{} cpu", kernel.name());
         let times = both(&|outcome| mean(outcome, &name));
-        all.push((name, CostPart::System, times));
+        all.push(Piece { name, part: CostPart::System, times });
     }
     let mut costs = user(&reference[0], &subject[0], 1.0);
     let mut left_out = Vec::new();
-    for (name, part, times) in all {
+    for Piece { name, part, times } in all {
         match times {
             Some((reference_ns, subject_ns)) => {
                 costs.push(Cost { name, part, reference_ns, subject_ns });

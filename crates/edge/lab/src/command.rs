@@ -68,8 +68,9 @@ pub fn run_command(
     let failed = |source| CommandError::Start { what: what.to_owned(), source };
     let (reader, writer) = io::pipe().map_err(failed)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
-    let mut child = BoundChild::spawn(command, Vec::new()).map_err(failed)?;
-    let group = Group::watched(child.id()).map_err(failed)?;
+    // Before the command, so that there is no moment at which a kill would leave it.
+    let group = Group::watched().map_err(failed)?;
+    let mut child = BoundChild::spawn_in(command, Vec::new(), group.number).map_err(failed)?;
     let listener = thread::spawn(move || last_words(reader));
     let begun = Instant::now();
     let status = loop {
@@ -93,34 +94,35 @@ pub fn run_command(
     Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), said })
 }
 
-/// A process group that is killed when this goes, and by a watcher when this process is killed.
+/// A process group that is killed when this goes, and by its leader when this process is killed.
 struct Group {
-    leader: Option<Pid>,
-    watcher: Child,
-    /// What the watcher reads from: it ends with this process.
+    number: i32,
+    /// Leads the group, and waits for the end of the pipe.
+    leader: Child,
+    /// It ends with this process.
     _alive: io::PipeWriter,
 }
 
 impl Group {
-    /// The group that this process leads.
-    fn watched(leader: u32) -> io::Result<Self> {
+    /// A group in which there is nobody yet but the one who watches.
+    fn watched() -> io::Result<Self> {
         let (reader, alive) = io::pipe()?;
-        let mut watcher = Command::new("sh");
-        watcher.args(["-c", "read -r _; kill -KILL -- \"-$1\"", "sh", &leader.to_string()]);
-        // It is to outlive this process by a moment, and not to hear its signals.
-        watcher.stdin(reader).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let leader = i32::try_from(leader).ok().and_then(Pid::from_raw);
-        Ok(Self { leader, watcher: watcher.spawn()?, _alive: alive })
+        let mut leader = Command::new("sh");
+        leader.args(["-c", "read -r _; kill -KILL 0"]).stdin(reader);
+        leader.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let leader = leader.spawn()?;
+        let number = i32::try_from(leader.id()).map_err(io::Error::other)?;
+        Ok(Self { number, leader, _alive: alive })
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        let _ = self.watcher.kill();
-        let _ = self.watcher.wait();
-        if let Some(leader) = self.leader {
-            let _ = kill_process_group(leader, Signal::KILL);
+        // The leader has not been waited for, so that the number is still the group's.
+        if let Some(group) = Pid::from_raw(self.number) {
+            let _ = kill_process_group(group, Signal::KILL);
         }
+        let _ = self.leader.wait();
     }
 }
 

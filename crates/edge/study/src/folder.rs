@@ -13,6 +13,8 @@ use virtbench_record::{PointRecord, Provenance, Record, RecordError, parse_prove
 use crate::histogram_log;
 
 const PROVENANCE: &str = "run.json";
+/// It, until it is whole.
+const HALF_WRITTEN: &str = "run.json.new";
 const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
 /// The configuration that a study on the fence's disks leaves for its reader.
@@ -242,7 +244,7 @@ fn refuse_foreign(path: &Path) -> Result<(), FolderError> {
     let foreign = fs::read_dir(path)
         .map_err(io_error("list", path))?
         .flatten()
-        .any(|entry| ![RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
+        .any(|entry| ![RESULTS, HISTOGRAMS, HALF_WRITTEN].iter().any(|name| entry.file_name() == *name));
     if foreign { Err(FolderError::Foreign(path.to_owned())) } else { Ok(()) }
 }
 

@@ -134,6 +134,16 @@ fn a_start_that_fails_leaves_nothing_and_one_that_measured_leaves_all() {
 }
 
 #[test]
+fn a_kill_while_the_run_is_begun_leaves_a_folder_that_can_be_begun() {
+    let temp = TempDir::new().unwrap();
+    fs::write(temp.path().join("run.json.new"), "{\"format\": 1, \"ki").unwrap();
+    let folder = RunFolder::<PointRecord>::create(temp.path(), provenance()).unwrap();
+    drop(folder);
+    assert_eq!(read_provenance(temp.path()).unwrap(), provenance());
+    assert!(!temp.path().join("run.json.new").exists());
+}
+
+#[test]
 fn what_is_added_comes_back_histograms_included() {
     let temp = folder_with_two_points();
     let run = load_run::<PointRecord>(temp.path()).unwrap();

@@ -60,13 +60,11 @@ pub fn measure_costs(
     let subject = suites(&mut vm, progress)?;
     let subject_crowded = crowd(&mut vm, vcpus, progress)?;
     vm.end();
-    let (costs, mut left_out) = pieces(&reference, &subject);
+    let (costs, left_out) = pieces(&reference, &subject);
     for LeftOut { name, why } in &left_out {
         progress.remark(&format!("{name} is not measured: {why}"));
     }
-    let references = references::measure_references(options, native, progress)?;
-    left_out.extend(references.left_out);
-    let costs = Costs {
+    let mut costs = Costs {
         costs_format: COSTS_FORMAT,
         host,
         adapter: options.adapter.clone(),
@@ -74,10 +72,16 @@ pub fn measure_costs(
         vcpus,
         costs,
         crowded: user(&[reference_crowded], &[subject_crowded], f64::from(vcpus)),
-        references: references.references,
+        references: Vec::new(),
         left_out,
     };
-    costs.check().map_err(|error| ApplicationsError::Measured(error.into()))?;
+    let check = |costs: &Costs| costs.check().map_err(|error| ApplicationsError::Measured(error.into()));
+    // Before minutes are spent on references.
+    check(&costs)?;
+    let measured = references::measure_references(options, native, progress)?;
+    costs.references = measured.references;
+    costs.left_out.extend(measured.left_out);
+    check(&costs)?;
     Ok(costs)
 }
 

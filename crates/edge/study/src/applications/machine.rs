@@ -56,6 +56,12 @@ impl WorkloadMachine {
         Ok(Self { machine: Native::new("native", folder).start()?, disk: Disk(None) })
     }
 
+    /// A machine that runs already.
+    #[cfg(test)]
+    pub(super) fn of(machine: Box<dyn Machine>) -> Self {
+        Self { machine, disk: Disk(None) }
+    }
+
     /// The guest's facts; nothing natively.
     pub(super) fn guest(&self) -> Option<GuestFacts> {
         self.machine.guest()

@@ -280,7 +280,27 @@ impl Drop for Folder {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
     use super::*;
+    use crate::fake_machine::FakeMachine;
+
+    #[test]
+    fn a_machine_that_dies_and_a_stop_leave_no_references_rather_than_some() {
+        let all = runnable(&toml::from_str(REFERENCES).unwrap()).unwrap();
+        for stopped in [false, true] {
+            let stop = AtomicBool::new(stopped);
+            let mut said = Vec::new();
+            let mut on_event = |event: super::super::ApplicationEvent<'_>| said.push(format!("{event:?}"));
+            let mut progress = Progress { stop: &stop, on_event: &mut on_event };
+            // Its agent hangs up.
+            let mut machine = WorkloadMachine::of(FakeMachine::boxed(drop));
+            let error = rounds(&mut machine, &all, 1, &mut progress).err().unwrap();
+            assert_eq!(matches!(error, ApplicationsError::Stopped), stopped, "{error}");
+            assert_eq!(matches!(error, ApplicationsError::Machine(_)), !stopped, "{error}");
+            assert_eq!(said.len(), 1, "the others are not tried: {said:?}");
+        }
+    }
 
     #[test]
     fn the_references_can_be_read_and_each_has_a_name_of_its_own() {

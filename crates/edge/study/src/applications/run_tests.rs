@@ -4,6 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
@@ -200,6 +201,15 @@ fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
     assert!(predict_again(&path, Some(PredictionMethod::Ratio)).is_err(), "it needs a surface");
 }
 
+/// Waits until a process that the killed one's script had started is gone too.
+fn wait_for_the_end_of(pid: &str) {
+    let (stat, begun) = (format!("/proc/{pid}/stat"), Instant::now());
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(begun.elapsed() < Duration::from_secs(10), "{pid} is still there");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 #[test]
 fn a_kill_anywhere_loses_and_repeats_nothing() {
     if let Ok(told) = std::env::var(CHILD) {
@@ -215,7 +225,8 @@ fn a_kill_anywhere_loses_and_repeats_nothing() {
         // Without a number it dies in the first script, half-way.
         let flag = temp.path().join("flag");
         let prepare = format!(
-            "touch begun; if [ -e '{0}' ]; then rm '{0}'; kill -KILL $PPID; sleep 600; fi; touch whole",
+            "touch begun; if [ -e '{0}' ]; then rm '{0}'; sleep 600 & echo $! > '{0}.pid'; kill -KILL $PPID; wait; fi; \
+             touch whole",
             flag.display()
         );
         if kill_at.is_none() {
@@ -230,6 +241,9 @@ fn a_kill_anywhere_loses_and_repeats_nothing() {
             .unwrap();
         assert_eq!(child.status.signal(), Some(9), "{child:?}");
         assert_eq!(path.join("prepared/.git.new").exists(), kill_at.is_none());
+        if kill_at.is_none() {
+            wait_for_the_end_of(fs::read_to_string(flag.with_extension("pid")).unwrap().trim());
+        }
         let before = done(&load_run::<Trial>(&path).unwrap().records);
         let profiles = fs::read_dir(path.join("profiles")).map_or(0, Iterator::count);
         assert!(

@@ -54,7 +54,8 @@ profile: setup-bench build
 	mv target/profile.txt docs/profile.txt
 
 check-predictions: setup-predictions build
-	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions
+	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
+		$(if $(wildcard out/predictions/run.json),--resume)
 
 # A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The tables for
 # docs/deviation.md are table.md in the two folders: what the documents quote, fenced and unfenced in one run, three

@@ -18,13 +18,14 @@ pub mod surface;
 pub mod there;
 mod trace;
 pub mod workload;
-mod workload_file;
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use virtbench_units::{parse_bytes, parse_duration_ns};
-use virtbench_workload::{AccessLine, EngineKind, FaultSpec, parse_mix_line};
+use virtbench_workload::{AccessLine, EngineKind, FaultSpec, WorkloadSpec, parse_mix_line};
+
+use crate::say::tell;
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use job::NamedJob;
@@ -33,7 +34,6 @@ pub use sets::{NeighboursArgs, PinArg, SetsArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
-pub use workload_file::read_workload;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
@@ -282,6 +282,11 @@ pub struct ShapeArgs {
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub json: bool,
+}
+
+/// Reads `NAME[:KEY=VALUE,...]`, `MODEL.f[:KEY=VALUE,...]` or `dbench[:KEY=VALUE,...]`.
+pub fn read_workload(text: &str) -> Result<WorkloadSpec, String> {
+    virtbench_study::read_workload(text, &mut |remark| tell!("{remark}"))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -1,25 +1,15 @@
-//! What guests need, found from the options that say what they are made of.
+//! What guests need, as failures of a command.
 
-use std::collections::BTreeMap;
+use virtbench_lab::{Adapter, Environment, Filesystem, GuestDisk};
+use virtbench_record::SetupFacts;
+use virtbench_study::{Extras, Guests, GuestsError};
 
-use virtbench_lab::{
-    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
-    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
-    kvm_refusal,
-};
-use virtbench_record::{AcceleratorFacts, SetupFacts};
-
-use crate::args::{AcceleratorArg, GuestArgs};
+use crate::args::GuestArgs;
 use crate::exit::{Failure, Kind};
 use crate::say::tell;
 
 /// What guests need, found before anything is measured.
-pub struct Lab {
-    qemu: Qemu,
-    images: BTreeMap<&'static str, GuestImage>,
-    config: GuestConfig,
-    accelerator: AcceleratorFacts,
-}
+pub struct Lab(Guests);
 
 impl Lab {
     /// Looks for everything that guests with these adapters need.
@@ -33,37 +23,14 @@ impl Lab {
         adapters: &[&'static Adapter],
         filesystems: &[Filesystem],
     ) -> Result<Self, Failure> {
-        Self::carrying(args, adapters, filesystems, &[])
-    }
-
-    /// The same for guests that have these files as well.
-    pub fn carrying(
-        args: &GuestArgs,
-        adapters: &[&'static Adapter],
-        filesystems: &[Filesystem],
-        carried: &[CarriedFile],
-    ) -> Result<Self, Failure> {
-        let missing = |error: LabError| Failure::new(Kind::Environment, error);
-        let qemu = Qemu::find().map_err(|error| missing(error.into()))?;
-        let kernel = find_kernel(args.kernel.as_deref()).map_err(|error| missing(error.into()))?;
-        let mut images = BTreeMap::new();
-        for adapter in adapters {
-            qemu.check_adapter(adapter).map_err(|error| missing(error.into()))?;
-            // Each guest gets the drivers of its own adapter, and no others.
-            let image = GuestImage::carrying(&kernel, &[adapter], filesystems, carried);
-            let image = image.map_err(|error| missing(error.into()))?;
-            images.insert(adapter.name, image);
-        }
-        let (accelerator, facts) = accelerator(args.accelerator, &qemu, &kernel)?;
-        let mut config = GuestConfig::new(accelerator);
-        config.vcpus = args.vcpus;
-        config.memory_bytes = args.memory;
-        Ok(Self { accelerator: facts, qemu, images, config })
+        let extras = Extras { filesystems, carried: &[] };
+        let found = Guests::find(&args.options(), adapters, extras, &mut |remark| tell!("{remark}"));
+        found.map(Self).map_err(guests_failure)
     }
 
     /// Memory of each guest, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        self.config.memory_bytes
+        self.0.memory_bytes()
     }
 
     /// The environment `name`: guests with this disk, as one configuration of several if `setup` is given.
@@ -73,7 +40,7 @@ impl Lab {
         disk: GuestDisk,
         setup: Option<SetupFacts>,
     ) -> Result<Box<dyn Environment>, Failure> {
-        self.pinned_vm(name, disk, setup, Vec::new())
+        self.0.vm(name, disk, setup, Vec::new()).map_err(guests_failure)
     }
 
     /// The same, its guests held to these processors of the host unless there are none.
@@ -84,50 +51,15 @@ impl Lab {
         setup: Option<SetupFacts>,
         processors: Vec<usize>,
     ) -> Result<Box<dyn Environment>, Failure> {
-        let image = self.images.get(disk.adapter.name).cloned().ok_or_else(|| {
-            Failure::message(Kind::Other, format!("no image was made for {}", disk.adapter.name))
-        })?;
-        let (accelerator, config) = (self.accelerator.clone(), self.config.clone());
-        let vm =
-            Vm::new(name, self.qemu.clone(), image, accelerator, config, disk).with_processors(processors);
-        Ok(Box::new(match setup {
-            Some(setup) => vm.with_setup(setup),
-            None => vm,
-        }))
+        self.0.vm(name, disk, setup, processors).map_err(guests_failure)
     }
 }
 
-/// The accelerator that was asked for, or the one that works.
-fn accelerator(
-    wanted: AcceleratorArg,
-    qemu: &Qemu,
-    kernel: &GuestKernel,
-) -> Result<(Accelerator, AcceleratorFacts), Failure> {
-    let named = |accelerator: Accelerator| {
-        let why = "named on the command line".to_owned();
-        (accelerator, AcceleratorFacts { name: accelerator.name().to_owned(), why })
-    };
-    match wanted {
-        AcceleratorArg::Kvm => match kvm_refusal(qemu, kernel) {
-            Some(why) => Err(Failure::message(
-                Kind::Environment,
-                format!(
-                    "--accelerator kvm: {why}; virtbench doctor --probe looks again, --accelerator tcg emulates"
-                ),
-            )),
-            None => Ok(named(Accelerator::Kvm)),
-        },
-        AcceleratorArg::Tcg => Ok(named(Accelerator::Tcg)),
-        AcceleratorArg::Auto => {
-            let known = known_accelerator(qemu, kernel).map_or_else(
-                || {
-                    tell!("finding out which accelerator works here (up to a minute, once)");
-                    choose_accelerator(qemu, kernel, KVM_LIMIT)
-                },
-                Ok,
-            );
-            let choice = known.map_err(|error| Failure::new(Kind::Environment, error))?;
-            Ok((choice.accelerator, choice.facts()))
-        }
-    }
+fn guests_failure(error: GuestsError) -> Failure {
+    Failure::new(guests_kind(&error), error)
+}
+
+/// The kind of failure of a command that can have no guests.
+pub fn guests_kind(error: &GuestsError) -> Kind {
+    if matches!(error, GuestsError::NoImage(_)) { Kind::Other } else { Kind::Environment }
 }

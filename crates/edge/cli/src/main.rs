@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod applications;
 mod args;
 mod chart;
 mod claim;
@@ -11,13 +12,9 @@ mod exit;
 mod guests;
 mod interrupt;
 mod live;
-mod metric;
-mod middle;
-mod native_place;
 mod progress;
 mod resume;
 mod say;
-mod there;
 mod watched;
 
 use std::process::ExitCode;

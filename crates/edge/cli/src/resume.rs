@@ -12,7 +12,9 @@ use crate::args::{Arguments, Command, StudyCommand};
 use crate::exit::{Failure, Kind};
 
 /// What may be said anew.
-const OWN: [&str; 3] = ["resume", "out", "json"];
+const OWN: [&str; 4] = ["resume", "again", "out", "json"];
+/// What may be said anew where nothing is run.
+const OWN_OF_AGAIN: &str = "method";
 
 /// The options of the run that is to be resumed, with what was said anew; nothing where nothing is to be
 /// resumed, or the folder does not tell, in which case the options given have to say it all.
@@ -22,7 +24,7 @@ const OWN: [&str; 3] = ["resume", "out", "json"];
 pub fn restored(matches: &ArgMatches) -> Result<Option<Arguments>, Failure> {
     let Some(("study", study)) = matches.subcommand() else { return Ok(None) };
     let Some((name, given)) = study.subcommand() else { return Ok(None) };
-    if !flag(given, "resume") {
+    if !flag(given, "resume") && !flag(given, "again") {
         return Ok(None);
     }
     let Some(out) = given.try_get_one::<PathBuf>("out").ok().flatten() else { return Ok(None) };
@@ -43,7 +45,7 @@ fn merged(
     };
     refuse_others(name, given, stored, out)?;
     let Ok(mut arguments) = Arguments::from_arg_matches(&matches) else { return Ok(None) };
-    say_anew(&mut arguments, out, flag(given, "json"));
+    say_anew(&mut arguments, given, out);
     Ok(Some(arguments))
 }
 
@@ -66,10 +68,9 @@ fn refuse_others(name: &str, given: &ArgMatches, stored: &ArgMatches, out: &Path
     let study = all.find_subcommand("study").and_then(|study| study.find_subcommand(name));
     for option in study.into_iter().flat_map(clap::Command::get_arguments) {
         let id = option.get_id().as_str();
-        let is_given = given.try_contains_id(id).is_ok()
-            && given.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
         let (wanted, was) = (raw(given, id), raw(stored, id));
-        if is_given && !OWN.contains(&id) && wanted != was {
+        let is_own = OWN.contains(&id) || (flag(given, "again") && id == OWN_OF_AGAIN);
+        if is_given(given, id) && !is_own && wanted != was {
             let message = format!(
                 "{}: the run in {} was started {}: leave the option out, or choose another --out",
                 words(option, &wanted),
@@ -86,6 +87,12 @@ fn refuse_others(name: &str, given: &ArgMatches, stored: &ArgMatches, out: &Path
     Ok(())
 }
 
+/// Whether an option stands on the command line.
+fn is_given(matches: &ArgMatches, id: &str) -> bool {
+    matches.try_contains_id(id).is_ok()
+        && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+}
+
 /// The values of an option as they were written, or its defaults.
 fn raw(matches: &ArgMatches, id: &str) -> Vec<OsString> {
     let values = matches.try_get_raw(id).ok().flatten();
@@ -98,16 +105,22 @@ fn words(option: &Arg, values: &[OsString]) -> String {
     if option.get_action().takes_values() { format!("{name} {}", values.join(",")) } else { name }
 }
 
-fn say_anew(arguments: &mut Arguments, out: &Path, json: bool) {
+fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
     let Command::Study(study) = &mut arguments.command else { return };
     let (resume_, out_, json_) = match study {
         StudyCommand::NativeVsVm(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
         StudyCommand::Adapters(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
         StudyCommand::Neighbours(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Deviation(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
-        StudyCommand::Predictions(_) => return,
+        StudyCommand::Predictions(args) => {
+            args.again = flag(given, "again");
+            if args.again && is_given(given, OWN_OF_AGAIN) {
+                args.method = given.get_one(OWN_OF_AGAIN).copied().unwrap_or(args.method);
+            }
+            (&mut args.resume, &mut args.out, &mut args.json)
+        }
     };
-    (*resume_, *out_, *json_) = (true, Some(out.to_owned()), json);
+    (*resume_, *out_, *json_) = (flag(given, "resume"), Some(out.to_owned()), flag(given, "json"));
 }
 
 #[cfg(test)]
@@ -132,6 +145,26 @@ mod tests {
         assert_eq!((args.run.time, args.run.outstanding, args.run.resume), (Some(2_000_000_000), 28, true));
         assert!(!args.run.json && args.run.out.is_some());
         assert!(restore(&STORED, &["--time", "2s"]).unwrap().is_some());
+    }
+
+    #[test]
+    fn predictions_go_on_and_are_made_again_by_another_method_with_the_folder_alone() {
+        let stored =
+            ["virtbench", "study", "predictions", "--cases", "c.toml", "--trials", "5", "--out", "x"];
+        let stored: Vec<String> = stored.iter().map(|word| (*word).to_owned()).collect();
+        let restore = |given: &[&str]| {
+            let words = [&["virtbench", "study", "predictions", "--out", "run"], given].concat();
+            let matches = Arguments::command().try_get_matches_from(words).unwrap();
+            let (name, given) = matches.subcommand_matches("study").and_then(ArgMatches::subcommand).unwrap();
+            let restored =
+                merged(name, given, &stored, Path::new("run")).map_err(|error| error.to_string())?;
+            let Command::Study(StudyCommand::Predictions(args)) = restored.unwrap().command else { panic!() };
+            Ok::<_, String>((args.trials, args.resume, args.again, args.method.method().is_some()))
+        };
+        assert_eq!(restore(&["--resume"]), Ok((5, true, false, false)));
+        assert_eq!(restore(&["--again", "--method", "queueing"]), Ok((5, false, true, true)));
+        assert!(restore(&["--resume", "--method", "queueing"]).unwrap_err().contains("--method queueing"));
+        assert!(restore(&["--resume", "--trials", "6"]).unwrap_err().contains("with --trials 5"));
     }
 
     #[test]

@@ -18,6 +18,9 @@ use rustix::process::{
 /// How long a killed process may take to vanish; only one stuck in the kernel takes longer.
 const REAP_LIMIT: Duration = Duration::from_secs(5);
 
+/// The process group that a child leads itself, as setpgid(2) has it.
+const OWN_GROUP: i32 = 0;
+
 /// A child that is killed and reaped when this value is dropped, and killed by the kernel when
 /// virtbench ends in any other way.
 #[derive(Debug)]
@@ -29,9 +32,14 @@ pub(crate) struct BoundChild {
 impl BoundChild {
     /// Starts `command`, which inherits the descriptors `inherited` under the same numbers.
     pub(crate) fn spawn(command: Command, inherited: Vec<OwnedFd>) -> io::Result<Self> {
+        Self::spawn_in(command, inherited, OWN_GROUP)
+    }
+
+    /// The same in the process group of this number.
+    pub(crate) fn spawn_in(command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::Result<Self> {
         let (answer, answered) = channel();
         spawner()?
-            .send(Order { command, inherited, answer })
+            .send(Order { command, inherited, group, answer })
             .map_err(|_| io::Error::other("the thread that starts processes has ended"))?;
         answered.recv().map_err(|_| io::Error::other("the thread that starts processes has ended"))?
     }
@@ -86,6 +94,7 @@ pub(crate) fn describe_end(status: ExitStatus) -> String {
 struct Order {
     command: Command,
     inherited: Vec<OwnedFd>,
+    group: i32,
     answer: Sender<io::Result<BoundChild>>,
 }
 
@@ -98,15 +107,15 @@ fn spawner() -> io::Result<&'static Sender<Order>> {
     }
     let (sender, orders) = channel::<Order>();
     thread::Builder::new().name("spawner".into()).spawn(move || {
-        for Order { command, inherited, answer } in orders {
-            let _ = answer.send(spawn_here(command, inherited));
+        for Order { command, inherited, group, answer } in orders {
+            let _ = answer.send(spawn_here(command, inherited, group));
         }
     })?;
     // Should two threads come here at once, one spawner is never used and ends with its sender.
     Ok(SPAWNER.get_or_init(|| sender))
 }
 
-fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>) -> io::Result<BoundChild> {
+fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>, group: i32) -> io::Result<BoundChild> {
     let parent = rustix::process::getpid();
     let prepare = move || {
         set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -120,7 +129,7 @@ fn spawn_here(mut command: Command, inherited: Vec<OwnedFd>) -> io::Result<Bound
         Ok(())
     };
     // A Ctrl-C at the terminal is virtbench's to hear: it stops the loads and keeps what was measured.
-    command.process_group(0);
+    command.process_group(group);
     // SAFETY: between fork and exec the closure makes three kinds of system calls, all of them
     // async-signal-safe, and neither allocates nor takes a lock.
     unsafe { command.pre_exec(prepare) };

@@ -10,6 +10,7 @@ mod adapters;
 mod cache;
 mod child;
 mod clock;
+mod command;
 mod connection;
 mod console;
 mod disk;
@@ -52,6 +53,7 @@ pub use adapters::{
 };
 pub use cache::cache_directory;
 pub use clock::{ClockOffset, RoundTrip, best_of};
+pub use command::{CommandError, run_command};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
 pub use console::Console;
 pub use disk::disk_facts;

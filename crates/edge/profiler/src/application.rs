@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -58,12 +59,16 @@ pub enum Application {
 }
 
 impl Application {
-    /// Starts a command. What it prints goes to `output`, or to stderr: stdout is for the profile. Processes of it that
+    /// Starts a command, in `folder` where one is given. What it prints goes to `output`, or to stderr: stdout is for the profile. Processes of it that
     /// lose their parent become children of this one, so that none is lost sight of.
     ///
     /// # Errors
     /// It cannot be started.
-    pub fn start(command: &[String], output: Option<Stdio>) -> Result<Self, ApplicationError> {
+    pub fn start(
+        command: &[String],
+        folder: Option<&Path>,
+        output: Option<Stdio>,
+    ) -> Result<Self, ApplicationError> {
         let program = command.first().cloned().unwrap_or_default();
         set_child_subreaper(Some(getpid())).map_err(|error| ApplicationError::Watch(error.into()))?;
         let stderr = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stderr(), 3)
@@ -72,6 +77,9 @@ impl Application {
         prepared
             .args(command.get(1..).unwrap_or_default())
             .stdout(output.unwrap_or_else(|| Stdio::from(stderr)));
+        if let Some(folder) = folder {
+            prepared.current_dir(folder);
+        }
         // SAFETY: between fork and exec only async-signal-safe calls are made: one prctl.
         unsafe {
             prepared

@@ -6,12 +6,15 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use serde::Serialize;
 use thiserror::Error;
 use virtbench_record::{PointRecord, Provenance, Record, RecordError, parse_provenance, parse_records};
 
 use crate::histogram_log;
 
 const PROVENANCE: &str = "run.json";
+/// It, until it is whole.
+const HALF_WRITTEN: &str = "run.json.new";
 const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
 /// The configuration that a study on the fence's disks leaves for its reader.
@@ -103,7 +106,7 @@ impl<R: Record> RunFolder<R> {
         let lock = lock(path)?;
         let results = fs::metadata(path.join(RESULTS)).map_or(0, |results| results.len());
         if path.join(PROVENANCE).exists() {
-            if results > 0 {
+            if results > 0 || keeps_more::<R>(path) {
                 return Err(FolderError::Occupied(path.to_owned()));
             }
         } else {
@@ -116,7 +119,8 @@ impl<R: Record> RunFolder<R> {
     /// Removes the run, if this process began it and nothing has been measured; the folder too, if this
     /// process made it and nothing else is in it. Answers whether it did.
     pub fn abandon(self) -> bool {
-        let abandons = self.began != Began::Nothing && self.records.is_empty();
+        let abandons =
+            self.began != Began::Nothing && self.records.is_empty() && !keeps_more::<R>(&self.path);
         if abandons {
             for name in [RESULTS, HISTOGRAMS, FENCE, PROVENANCE] {
                 let _ = fs::remove_file(self.path.join(name));
@@ -161,6 +165,12 @@ impl<R: Record> RunFolder<R> {
         results.set_len(whole).map_err(io_error("cut", &path.join(RESULTS)))?;
         end_torn_line(&path.join(HISTOGRAMS), &histograms)?;
         Ok(Self { path: path.to_owned(), provenance, records, results, histograms, began, _lock: lock })
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// What the run is about.
@@ -234,8 +244,13 @@ fn refuse_foreign(path: &Path) -> Result<(), FolderError> {
     let foreign = fs::read_dir(path)
         .map_err(io_error("list", path))?
         .flatten()
-        .any(|entry| ![RESULTS, HISTOGRAMS].iter().any(|name| entry.file_name() == *name));
+        .any(|entry| ![RESULTS, HISTOGRAMS, HALF_WRITTEN].iter().any(|name| entry.file_name() == *name));
     if foreign { Err(FolderError::Foreign(path.to_owned())) } else { Ok(()) }
+}
+
+/// Whether a run has measured something that it keeps beside its results.
+fn keeps_more<R: Record>(path: &Path) -> bool {
+    R::BESIDE.iter().any(|name| path.join(name).exists())
 }
 
 /// Locks the folder itself, so that no file is needed for it.
@@ -269,15 +284,16 @@ fn read_records<R: Record>(path: &Path) -> Result<(Vec<R>, usize), FolderError> 
     }
 }
 
-/// Writes beside the file and renames, so that the file is whole at any moment.
-fn write_whole(path: &Path, provenance: &Provenance) -> Result<(), FolderError> {
+/// Writes a value as JSON beside the file and renames, so that the file is whole at any moment.
+pub(crate) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), FolderError> {
     let beside = path.with_extension("json.new");
     let write = || -> io::Result<()> {
         let mut file = File::create(&beside)?;
-        serde_json::to_writer_pretty(&mut file, provenance)?;
+        serde_json::to_writer_pretty(&mut file, value)?;
         file.write_all(b"\n")?;
         file.sync_all()?;
-        fs::rename(&beside, path)
+        fs::rename(&beside, path)?;
+        path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     };
     write().map_err(io_error("write", path))
 }
@@ -289,6 +305,7 @@ fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static
         ("the study", stored.kind == wanted.kind),
         ("--grid", a.grid == b.grid),
         ("who runs beside whom", stored.together == wanted.together),
+        ("the applications or the VM", stored.predictions == wanted.predictions),
         ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
         ("the grid's shares of reads", a.read_percents == b.read_percents),
         ("the grid's shares of random seeks", a.random_percents == b.random_percents),

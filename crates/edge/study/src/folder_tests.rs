@@ -41,6 +41,7 @@ pub(crate) fn provenance() -> Provenance {
         guest: None,
         setups: Vec::new(),
         together: None,
+        predictions: None,
         idle: Vec::new(),
         notes: vec![],
     }
@@ -130,6 +131,16 @@ fn a_start_that_fails_leaves_nothing_and_one_that_measured_leaves_all() {
     assert!(!folder.abandon());
     assert!(matches!(begin(&made), Err(FolderError::Occupied(_))));
     assert_eq!(load_run::<PointRecord>(&made).unwrap().records.len(), 1);
+}
+
+#[test]
+fn a_kill_while_the_run_is_begun_leaves_a_folder_that_can_be_begun() {
+    let temp = TempDir::new().unwrap();
+    fs::write(temp.path().join("run.json.new"), "{\"format\": 1, \"ki").unwrap();
+    let folder = RunFolder::<PointRecord>::create(temp.path(), provenance()).unwrap();
+    drop(folder);
+    assert_eq!(read_provenance(temp.path()).unwrap(), provenance());
+    assert!(!temp.path().join("run.json.new").exists());
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The experiments: what is measured in which order, and the folder it goes into.
 
+mod applications;
 mod apply;
 mod backing;
 mod disk;
@@ -8,6 +9,7 @@ mod fake_machine;
 mod fence;
 mod folder;
 mod grid;
+mod guests;
 mod histogram_log;
 mod images;
 mod machines;
@@ -17,8 +19,15 @@ mod schedule;
 mod sets;
 mod setup;
 mod share;
+mod sides;
 mod surface;
 
+pub use applications::{
+    ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
+    Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
+    missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
+    read_workload, renew_references, run_predictions, summarise_predictions, verify,
+};
 pub use apply::{Load, SearchError};
 pub use backing::{Backing, BackingError};
 pub use disk::{DiskError, StudyDisk};
@@ -28,6 +37,7 @@ pub use fence::{
 };
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
+pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Contents, Images, ImagesError};
 pub use points::{Course, Event, StudyError, measure_points};
 pub use saturate::{SaturationRun, saturate};
@@ -35,4 +45,5 @@ pub use schedule::{Step, schedule};
 pub use sets::{SetEvent, SetStep, measure_sets, missing_sets, schedule_sets};
 pub use setup::{Setup, SetupError, setups};
 pub use share::{at_share, saturation, takes_a_rate};
+pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

@@ -60,6 +60,35 @@ pub struct Costs {
     /// Reference applications.
     #[serde(default)]
     pub references: Vec<Reference>,
+    /// What could not be measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A piece of work or a reference application that has no times.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// The least and the most that a factor may be: the time in the VM as a multiple of the native one.
+///
+/// A VM shares the host's processors, memory and disk. It computes and copies no faster than they do: what is
+/// below 1 is chance and the clock frequency, a factor of 4 at most. Its kernel is another build than the
+/// host's and may do without checks that the host's makes, and a flush ends in one of the same disk,
+/// which may have been slow for a while when the native side was measured: 10. Upwards emulation costs up
+/// to some hundred instructions for one, and a flush of a disk that answers in 10 us may wait 100 ms for
+/// another program's: 10,000.
+fn possible(part: CostPart) -> [f64; 2] {
+    const MOST: f64 = 10_000.0;
+    match part {
+        CostPart::User | CostPart::Copy => [0.25, MOST],
+        CostPart::System | CostPart::Wait => [0.1, MOST],
+    }
 }
 
 /// What an application did on one machine.
@@ -127,7 +156,16 @@ impl Costs {
         })
     }
 
-    /// Whether times can be so.
+    /// What of them could not be measured, for a reader of what follows from them; nothing where all was.
+    #[must_use]
+    pub fn caution(&self) -> Option<String> {
+        let names: Vec<&str> = self.left_out.iter().map(|one| one.name.as_str()).collect();
+        (!names.is_empty()).then(|| {
+            format!("The costs are incomplete: {} could not be measured ({}).", names.len(), names.join(", "))
+        })
+    }
+
+    /// Whether times can be so. Waiting may be missing: it may be too short to be told.
     ///
     /// # Errors
     /// The first that cannot.
@@ -146,8 +184,19 @@ impl Costs {
                     return refuse(&cost.name, format!("{time_ns} ns is no time"));
                 }
             }
+            check_factor(&cost.name, cost.part, cost.reference_ns, cost.subject_ns)?;
         }
-        for part in [CostPart::User, CostPart::System, CostPart::Copy, CostPart::Wait] {
+        for Reference { name, reference, subject, .. } in &self.references {
+            for per_second in [reference.per_second, subject.per_second] {
+                if !(per_second.is_finite() && per_second > 0.0) {
+                    return refuse(name, format!("{per_second} a second is no rate"));
+                }
+            }
+            // It may wait more than it computes.
+            let [here_ns, there_ns] = [1e9 / reference.per_second, 1e9 / subject.per_second];
+            check_factor(name, CostPart::Wait, here_ns, there_ns)?;
+        }
+        for part in [CostPart::User, CostPart::System, CostPart::Copy] {
             if !self.costs.iter().any(|cost| cost.part == part) {
                 return refuse("costs", format!("none is of {part:?}"));
             }
@@ -155,3 +204,24 @@ impl Costs {
         Ok(())
     }
 }
+
+/// Refuses a factor that no VM has.
+fn check_factor(name: &str, part: CostPart, reference_ns: f64, subject_ns: f64) -> Result<(), CostsError> {
+    let [least, most] = possible(part);
+    let factor = subject_ns / reference_ns;
+    if (least..=most).contains(&factor) {
+        return Ok(());
+    }
+    let times = if factor < 1.0 { 1.0 / factor } else { factor };
+    let than = if factor < 1.0 { "shorter" } else { "longer" };
+    let bound = if factor < 1.0 { 1.0 / least } else { most };
+    let why = format!(
+        "{subject_ns:.0} ns in the VM are {times:.0} times {than} than {reference_ns:.0} ns natively, and at most \
+         {bound:.0} times is possible: measure the costs again, with nothing else running"
+    );
+    Err(CostsError { name: name.to_owned(), why })
+}
+
+#[cfg(test)]
+#[path = "costs_tests.rs"]
+mod tests;

@@ -12,6 +12,7 @@ mod host_use;
 mod model_load;
 mod outcome;
 mod point;
+mod predictions;
 mod profile;
 mod provenance;
 mod setup;
@@ -20,7 +21,7 @@ mod together;
 mod verification;
 mod workload;
 
-pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, Reference, ReferenceRun};
+pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use footprint::Footprint;
 pub use host_use::{
@@ -34,6 +35,7 @@ pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram,
     parse_records,
 };
+pub use predictions::{Case, CaseSet, Coverage, PredictedCase, PredictionsPlan, PredictionsSummary, Trial};
 pub use profile::{
     Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
 };

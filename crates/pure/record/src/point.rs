@@ -132,6 +132,10 @@ impl PointRecord {
 
 /// A line of `results.jsonl`: what one step of a run came to.
 pub trait Record: Serialize + DeserializeOwned {
+    /// Files and folders beside the results that a run of this kind keeps what it has measured in: a folder
+    /// with one of them is no run that may make way for another.
+    const BESIDE: &'static [&'static str] = &[];
+
     /// Takes the latency histograms out, to be kept beside the results.
     fn take_histograms(&mut self) -> Vec<TakenHistogram>;
 }

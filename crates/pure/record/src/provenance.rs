@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::host_use::IdleBaseline;
 use crate::point::{RecordError, check_format};
+use crate::predictions::PredictionsPlan;
 use crate::setup::SetupFacts;
 use crate::together::TogetherPlan;
 
@@ -20,6 +21,8 @@ pub enum RunKind {
     Neighbours,
     /// VMs with others beside them against the same VMs alone (paper 5, sections 4 and 5).
     Deviation,
+    /// Applications that are profiled, predicted, and then run in a VM (paper 1, sections 4 and 5).
+    Predictions,
 }
 
 /// The storage under the target.
@@ -139,6 +142,9 @@ pub struct Provenance {
     /// Who was to run beside whom, in a study of several VMs at once. The plan's grid is empty then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<TogetherPlan>,
+    /// Which applications were to be predicted, in a study of predictions. The plan's grid is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predictions: Option<PredictionsPlan>,
     /// The host.
     pub host: HostFacts,
     /// The guest, once it has booted.
@@ -182,5 +188,6 @@ mod tests {
         let old = parse_provenance(OLD).unwrap();
         assert_eq!(old.kind, RunKind::NativeVsVm);
         assert!(old.setups.is_empty() && old.idle.is_empty() && old.together.is_none());
+        assert!(old.predictions.is_none());
     }
 }

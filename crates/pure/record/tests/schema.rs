@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, DeviationSummary, LoadOutcome, NativeVsVmSummary, NeighboursSummary, PointRecord,
-    Profile, Provenance, SetRecord, WorkloadOutcome,
+    PredictionsSummary, Profile, Provenance, SetRecord, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -35,4 +35,6 @@ fn published_schemas_are_current() {
     check::<AdaptersSummary>("study-adapters.schema.json");
     check::<NeighboursSummary>("study-neighbours.schema.json");
     check::<DeviationSummary>("study-deviation.schema.json");
+    check::<PredictionsSummary>("study-predictions.schema.json");
+    check::<Trial>("trial.schema.json");
 }

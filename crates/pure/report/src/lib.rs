@@ -31,8 +31,8 @@ pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use set_rows::sets_csv;
-pub use takeaway::{Takeaway, sets_takeaway, takeaway};
-pub use trials::{trials_csv, trials_html, trials_markdown, trials_takeaway};
+pub use takeaway::{Takeaway, predictions_takeaway, sets_takeaway, takeaway};
+pub use trials::{predictions_html, trials_csv, trials_markdown};
 
 /// The report of a run of points as one HTML file; `histograms` as for [`native_vs_vm_html`].
 #[must_use]
@@ -45,6 +45,7 @@ pub fn html(
         RunKind::NativeVsVm => native_vs_vm_html(provenance, records, histograms),
         RunKind::Neighbours | RunKind::Deviation => sets_html(provenance, &[]),
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).html(),
+        RunKind::Predictions => predictions_html(provenance, &[]),
     }
 }
 

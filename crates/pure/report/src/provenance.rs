@@ -5,7 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
 use virtbench_record::{
-    DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord, TogetherPlan,
+    CaseSet, DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord,
+    TogetherPlan,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -46,6 +47,29 @@ pub(crate) fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Markup 
     }
     let plan = provenance.together.as_ref().map_or_else(|| html! {}, |plan| together(plan, &provenance.plan));
     lists(provenance, &plan, &notes)
+}
+
+/// The same of a run of predictions.
+pub(crate) fn of_predictions(provenance: &Provenance) -> Markup {
+    let plan = provenance.predictions.as_ref().map_or_else(
+        || html! {},
+        |facts| {
+            let names: Vec<&str> = facts.cases.iter().map(|case| case.name.as_str()).collect();
+            html! {
+                dl.facts {
+                    (fact("Applications", &names.join(", ")))
+                    (fact("Set", facts.set.map_or("not said", CaseSet::name)))
+                    (fact("Trials of each", &provenance.plan.repetitions.to_string()))
+                    (fact("Runs in a trial, on either side", &facts.runs.to_string()))
+                    (fact("Method", facts.method.as_deref().unwrap_or("the one that fits")))
+                    (fact("Disk of the VM", &format!(
+                        "{}, {}, {}", facts.adapter, format_bytes(provenance.plan.size_bytes), facts.filesystem
+                    )))
+                }
+            }
+        },
+    );
+    lists(provenance, &plan, &provenance.notes)
 }
 
 fn together(facts: &TogetherPlan, plan: &Plan) -> Markup {

@@ -3,6 +3,7 @@
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
+mod predictions;
 mod sets;
 mod words;
 
@@ -15,6 +16,7 @@ use crate::run::{Run, Which};
 use crate::scene::Scene;
 
 pub(crate) use configurations::of_analysed;
+pub use predictions::predictions_takeaway;
 pub use sets::sets_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use words::group_name;
@@ -37,6 +39,7 @@ pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
         RunKind::NativeVsVm => of_run(&Run::new(provenance, records)),
         RunKind::Neighbours | RunKind::Deviation => sets_takeaway(provenance, &[]),
         RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).takeaway(),
+        RunKind::Predictions => predictions_takeaway(provenance, &[]),
     }
 }
 

@@ -4,55 +4,30 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 use virtbench_model::predict::trials::{
-    Trial, by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
+    by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
+use virtbench_record::{Provenance, Trial};
 
 use crate::format::significant;
 use crate::page::{document, opening};
-use crate::takeaway::Takeaway;
+use crate::takeaway::predictions_takeaway;
 
 /// Sides of a drawing and of its margin.
 const SIDE: f64 = 320.0;
 const MARGIN: f64 = 44.0;
 
-/// The sentences that a reader takes away.
+/// The report of a run of predictions as one HTML file.
 #[must_use]
-pub fn trials_takeaway(trials: &[Trial]) -> Takeaway {
-    let cases = by_case(trials);
-    let within = cases.iter().filter(|case| case.absolute_error_percent() <= 10.0).count();
-    let held = coverage(trials);
-    let headline = format!(
-        "Over {} applications predictions were {:.0} % off on average; {within} of them were within 10 %.",
-        cases.len(),
-        mean_absolute_error_percent(trials)
-    );
-    let averaged = (trials.len() > cases.len()).then(|| {
-        let averaged = mean_error_of_averages_percent(trials);
-        format!("With the trials of each averaged, so that chance evens out, {averaged:.0} %.")
-    });
-    let details = held.iter().filter(|(confidence, _)| [0.5, 0.8, 0.95].contains(confidence)).map(
-        |(confidence, share)| {
-            format!(
-                "Intervals stated at {:.0} % held the truth in {:.0} % of {} trials.",
-                100.0 * confidence,
-                100.0 * share,
-                trials.len()
-            )
-        },
-    );
-    Takeaway { headline, details: averaged.into_iter().chain(details).collect(), cautions: Vec::new() }
-}
-
-/// The page; `place` says where it was measured, `cautions` what to know before its figures are used.
-#[must_use]
-pub fn trials_html(trials: &[Trial], place: &str, cautions: Vec<String>, version: &str) -> String {
+pub fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
     let title = "Predicted, then run";
-    let takeaway = Takeaway { cautions, ..trials_takeaway(trials) };
+    let set = provenance.predictions.as_ref().and_then(|plan| plan.set);
+    let table_title =
+        set.map_or_else(|| "Case by case".to_owned(), |set| format!("Case by case: the {} set", set.name()));
     let content = html! {
-        (opening(title, place, &takeaway, &html! {}))
+        (opening(title, &place(provenance), &predictions_takeaway(provenance, trials), &html! {}))
         section aria-labelledby="calibration" {
             h2 id="calibration" { "Do intervals hold what they say?" }
-            (calibration(trials))
+            @if trials.is_empty() { p { "There is no trial yet." } } @else { (calibration(trials)) }
             p { "Across: the confidence that is stated. Up: the share of trials whose interval held the truth. On the "
                 "line they agree; above it intervals are wider than they need be, below it too narrow." }
         }
@@ -62,9 +37,26 @@ pub fn trials_html(trials: &[Trial], place: &str, cautions: Vec<String>, version
             p { "Shares of the native capacity, both on logarithmic scales; each point is a trial, its bar the 95 % "
                 "interval. On the line the prediction was right." }
         }
-        section aria-labelledby="cases" { h2 id="cases" { "Case by case" } (table(trials)) }
+        section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Where these figures come from" }
+            (crate::provenance::of_predictions(provenance))
+        }
     };
-    document(title, version, &content, std::iter::empty())
+    document(title, &provenance.version, &content, std::iter::empty())
+}
+
+/// Where it was measured, in a line.
+fn place(provenance: &Provenance) -> String {
+    let host = &provenance.host;
+    let natively = format!("{}, {} processors, {}", host.cpu, host.processors, host.kernel);
+    match (&provenance.guest, &provenance.predictions) {
+        (Some(guest), _) => {
+            format!("{natively}; VM: {} vCPUs, {}, {}", guest.vcpus, guest.accelerator.name, guest.adapter)
+        }
+        (None, Some(plan)) => format!("{natively}; VM: {} vCPUs, {}", plan.vcpus, plan.adapter),
+        (None, None) => natively,
+    }
 }
 
 /// A square drawing with both axes and the line on which both agree; `place` maps a share of the side.
@@ -234,6 +226,7 @@ mod tests {
     #[test]
     fn the_document_s_table_has_means_over_trials_and_what_intervals_held() {
         let trial = |trial: u32, predicted: f64| Trial {
+            format: virtbench_record::FORMAT,
             case: "db".into(),
             trial,
             capacity_name: "tps".into(),

@@ -3,7 +3,7 @@
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessSpec, JobSpec, LoadSpec, parse_mix_line};
 
-use super::workload_file::read_workload;
+use super::read_workload;
 
 /// A job with the words it was asked for in.
 #[derive(Debug, Clone, PartialEq)]

@@ -11,9 +11,10 @@ use super::there::ThereArgs;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every case is profiled natively, predicted by what pieces of work cost in the VM (`virtbench costs`), and only \
-then run there. A trial that is in the run folder is not repeated, so that a run can be gone on with.
+then run there. Trials are written to the run folder as they are made; after a kill or a power cut, --resume with the run \
+folder goes on with the missing ones.
 
-A case in the file:
+A case in the file, whose first line may say set = 'tuning' or set = 'held-out':
   [[case]]
   name = 'sqlite'
   command = ['sqlite3', 'app.db', '.read transactions.sql']
@@ -23,14 +24,19 @@ A case in the file:
 
 Examples:
   virtbench study predictions --cases docs/data/predictions.toml --out predictions
-  virtbench study predictions --cases docs/data/predictions.toml --out predictions --only sqlite --trials 5")]
+  virtbench study predictions --cases docs/data/predictions.toml --out predictions --only sqlite --trials 5
+  virtbench study predictions --resume --out predictions
+  virtbench study predictions --again --method queueing --out predictions")]
 pub struct PredictionsArgs {
     /// The applications
-    #[arg(long, value_name = "FILE")]
-    pub cases: PathBuf,
-    /// Run folder: costs, trials, page
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["resume", "again"])]
+    pub cases: Option<PathBuf>,
+    /// Run folder: costs, trials, page [default: virtbench-predictions-DATE]
     #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
+    pub out: Option<PathBuf>,
+    /// Go on with the missing trials of the run in --out, with the options it was started with
+    #[arg(long, requires = "out")]
+    pub resume: bool,
     /// How often each is tried
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
@@ -41,15 +47,19 @@ pub struct PredictionsArgs {
     /// Only these cases; may be repeated
     #[arg(long, value_name = "NAME")]
     pub only: Vec<String>,
-    /// What work costs [default: DIR/costs.json, measured if it is not there]
+    /// What work costs, as `virtbench costs --out` wrote it [default: it is measured first]
     #[arg(long, value_name = "FILE")]
     pub costs: Option<PathBuf>,
     /// How to predict
     #[arg(long, value_enum, default_value = "auto")]
     pub method: MethodArg,
-    /// Predict again from the kept profiles, with the costs at hand, and run nothing
-    #[arg(long)]
+    /// Predict again from the profiles and costs of the run in --out, by another --method or a changed model, and run
+    /// nothing: the conclusion is printed, and the folder is left as it is
+    #[arg(long, requires = "out", conflicts_with = "resume")]
     pub again: bool,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    pub json: bool,
     /// Virtual processors of the VM
     #[arg(long, value_name = "N", default_value = "2")]
     pub vcpus: u32,

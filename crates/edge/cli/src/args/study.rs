@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use virtbench_study::{GuestOptions, WantedAccelerator};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 /// `virtbench study native-vs-vm`
@@ -141,6 +142,23 @@ pub struct GuestArgs {
     /// What executes the guest's instructions
     #[arg(long, value_enum, default_value = "auto")]
     pub accelerator: AcceleratorArg,
+}
+
+impl GuestArgs {
+    /// The same as a study takes it.
+    pub fn options(&self) -> GuestOptions {
+        let accelerator = match self.accelerator {
+            AcceleratorArg::Auto => WantedAccelerator::Auto,
+            AcceleratorArg::Kvm => WantedAccelerator::Kvm,
+            AcceleratorArg::Tcg => WantedAccelerator::Tcg,
+        };
+        GuestOptions {
+            vcpus: self.vcpus,
+            memory_bytes: self.memory,
+            kernel: self.kernel.clone(),
+            accelerator,
+        }
+    }
 }
 
 /// What executes a guest's instructions.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use virtbench_study::VmOptions;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::{AcceleratorArg, GuestArgs};
-use crate::exit::Failure;
+use crate::exit::{Failure, Kind};
 
 /// What the VM is made of.
 #[derive(Debug, Clone, Args)]
@@ -50,6 +51,26 @@ impl ThereArgs {
     pub fn folder(&self) -> Result<PathBuf, Failure> {
         let folder = self.target_dir.clone().map_or_else(std::env::current_dir, Ok);
         Ok(folder.context("cannot find the current folder")?)
+    }
+
+    /// The VM, with so many processors, its disk in `folder`.
+    ///
+    /// # Errors
+    /// The file of reference applications cannot be read.
+    pub fn options(&self, vcpus: u32, folder: PathBuf) -> Result<VmOptions, Failure> {
+        let read = |path: &PathBuf| {
+            std::fs::read_to_string(path)
+                .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))
+        };
+        Ok(VmOptions {
+            guest: self.guest(vcpus).options(),
+            disk_bytes: self.size,
+            adapter: self.adapter.clone(),
+            filesystem: self.filesystem.clone(),
+            folder,
+            limit_ns: self.limit,
+            references: self.references.as_ref().map(read).transpose()?,
+        })
     }
 
     /// The guest, with so many processors.

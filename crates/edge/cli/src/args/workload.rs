@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use virtbench_workload::WorkloadSpec;
 
-use super::workload_file::read_workload;
+use super::read_workload;
 
 /// `virtbench workload`
 #[derive(Debug, Args)]

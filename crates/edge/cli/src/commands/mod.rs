@@ -10,7 +10,6 @@ pub mod load;
 pub mod man;
 pub mod predict;
 pub mod profile;
-pub mod references;
 pub mod report;
 pub mod saturate;
 pub mod study;

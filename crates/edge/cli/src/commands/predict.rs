@@ -2,9 +2,7 @@
 
 mod json;
 mod model_load;
-mod sides;
 mod text;
-pub mod verify;
 
 use std::fs;
 use std::io::{self, Write};
@@ -16,11 +14,12 @@ use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surf
 use virtbench_model::{Prediction, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
+use virtbench_study::{Sides, SidesError, SidesRequest, VerifyInputs, host_difference, verify};
 
+use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
 use crate::commands::{costs, profile};
 use crate::exit::{Failure, Kind, Outcome};
-use sides::{REFERENCE, SUBJECT, Sides};
 
 /// Seed of every interval: the same inputs always come to the same conclusions.
 const SEED: u64 = 2_003;
@@ -34,7 +33,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
         None if args.run_model => Some(run_model(args, &profile, costs.as_ref())?),
         None => None,
     };
-    let sides = (!args.surface.is_empty()).then(|| Sides::open(args, &profile)).transpose()?;
+    let sides = (!args.surface.is_empty()).then(|| open_sides(args, &profile)).transpose()?;
     let mut prediction = predicted(args, &profile, runs.as_ref(), costs.as_ref(), sides.as_ref())?;
     if let Some(sides) = &sides {
         prediction.cautions.extend(sides.cautions.iter().cloned());
@@ -46,7 +45,10 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     prediction.cautions.extend(costs_cautions(args, &profile, costs.as_ref())?);
     let verified = if args.verify.verify {
         let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
-        let verified = verify::verify(&profile, &args.there, &args.verify, vcpus, 1)?;
+        let options = args.there.options(vcpus, args.there.folder()?)?;
+        let inputs =
+            VerifyInputs { with: &args.verify.with, disk_from: args.verify.disk_from.as_deref(), runs: 1 };
+        let verified = with_progress(|progress| verify(&profile, &options, &inputs, progress))?;
         if let Some([user, system]) = verified.machine_percent {
             prediction.cautions.push(format!(
                 "While it ran the VM spent {user:.0} % of one processor in user code and {system:.0} % in its kernel."
@@ -78,6 +80,15 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     Ok(())
 }
 
+fn open_sides(args: &PredictArgs, profile: &Profile) -> Result<Sides, Failure> {
+    let PredictArgs { surface, from, to, allow_other, .. } = args;
+    let request = SidesRequest { folders: surface, from, to, allow_other: *allow_other };
+    Sides::open(&request, profile).map_err(|error| {
+        let kind = if matches!(error, SidesError::Request(_)) { Kind::Usage } else { Kind::Folder };
+        Failure::new(kind, error)
+    })
+}
+
 /// Whether the costs are of the profile's host and of the VM that is asked about.
 fn costs_cautions(
     args: &PredictArgs,
@@ -86,7 +97,7 @@ fn costs_cautions(
 ) -> Result<Vec<String>, Failure> {
     let Some(costs) = costs else { return Ok(Vec::new()) };
     let mut said = Vec::new();
-    let of_host = profile.host.as_ref().and_then(|host| sides::difference(host, &costs.host));
+    let of_host = profile.host.as_ref().and_then(|host| host_difference(host, &costs.host));
     let of_adapter = args.to.strip_prefix("vm:").filter(|adapter| *adapter != costs.adapter);
     let host = of_host.map(|why| format!("the costs are of another host than the profile ({why})"));
     let adapter = of_adapter.map(|to| format!("the costs are those of {}, not of {to}", costs.adapter));
@@ -141,7 +152,7 @@ fn predicted(
     costs: Option<&Costs>,
     sides: Option<&Sides>,
 ) -> Result<Prediction, Failure> {
-    let comparison = sides.map(|sides| compare(&sides.records, REFERENCE, SUBJECT, SEED));
+    let comparison = sides.map(|sides| compare(&sides.records, Sides::REFERENCE, Sides::SUBJECT, SEED));
     let surface = comparison
         .as_ref()
         .zip(sides)

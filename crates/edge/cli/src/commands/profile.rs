@@ -3,28 +3,24 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
-use std::process::Stdio;
-use std::thread;
 use std::time::Duration;
 
 use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
 use virtbench_lab::host_facts;
 use virtbench_model::predict::kernel_work;
-use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, profile};
+use virtbench_profiler::{Application, Limits, profile};
 use virtbench_record::{Band, Capacity, Figure, Profile, SizeShare, Source};
+use virtbench_study::{CommandProfile, profile_command, profiler_failure};
 use virtbench_units::format_bytes;
 
+use crate::applications::applications_failure;
 use crate::args::profile::ProfileArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
-use crate::metric::Metric;
 
 /// Limits of `--time`, in nanoseconds: a command's and a process's.
 const DEFAULT_TIMES_NS: (u64, u64) = (3_600_000_000_000, 10_000_000_000);
-
-/// How much of what a command prints is kept, in bytes.
-const MOST_OUTPUT: usize = 64 << 10;
 
 /// Makes or reads a profile, and shows it.
 pub fn execute(args: &ProfileArgs) -> Outcome {
@@ -84,30 +80,12 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);
-        return with_host(profile(start, limits, interrupt::flag()).map_err(failure)?);
+        let profiled = profile(start, limits, interrupt::flag()).map_err(profiler_failure);
+        return with_host(profiled.map_err(applications_failure)?);
     }
-    profile_command(&args.command, args.metric.as_deref(), limits)
-}
-
-/// Profiles a command, whose capacity is read from `metric`.
-pub fn profile_command(command: &[String], metric: Option<&str>, limits: Limits) -> Result<Profile, Failure> {
-    let wrong = |why: String| Failure::message(Kind::Usage, format!("--metric: {why}"));
-    let parsed = metric.map(Metric::parse).transpose().map_err(wrong)?;
-    let (reader, writer) = io::pipe()?;
-    let listener = thread::spawn(move || listen(reader));
-    let start = move || Application::start(command, Some(Stdio::from(writer)));
-    let profiled = profile(start, limits, interrupt::flag());
-    // Everything that could still write has been ended.
-    let output = listener.join().unwrap_or_default();
-    let mut profile = profiled.map_err(failure)?;
-    if let (Some(parsed), Some(text)) = (parsed, metric) {
-        let seconds = profile.elapsed_ns.map_or(f64::NAN, |ns| ns as f64 / 1e9);
-        let capacity = parsed.read(seconds, Some(profile.rate()), &output);
-        profile.capacity = Some(capacity.map_err(|why| Failure::message(Kind::Target, why))?);
-        profile.metric = Some(text.to_owned());
-        profile.check().map_err(|error| Failure::new(Kind::Target, error))?;
-    }
-    with_host(profile)
+    let metric = args.metric.as_deref();
+    let inputs = CommandProfile { command: &args.command, folder: None, metric, limits, echo };
+    profile_command(&inputs, interrupt::flag()).map_err(applications_failure)
 }
 
 fn with_host(mut profile: Profile) -> Result<Profile, Failure> {
@@ -116,31 +94,9 @@ fn with_host(mut profile: Profile) -> Result<Profile, Failure> {
     Ok(profile)
 }
 
-/// Passes on what a command prints to stderr, and gives the end of it.
-fn listen(mut reader: impl Read) -> String {
-    let mut kept = Vec::new();
-    let mut buffer = [0; 4096];
-    while let Ok(count @ 1..) = reader.read(&mut buffer) {
-        let _ = io::stderr().write_all(&buffer[..count]);
-        kept.extend_from_slice(&buffer[..count]);
-        if kept.len() > 2 * MOST_OUTPUT {
-            kept.drain(..MOST_OUTPUT);
-        }
-    }
-    String::from_utf8_lossy(&kept).into_owned()
-}
-
-fn failure(error: ProfilerError) -> Failure {
-    let kind = match &error {
-        ProfilerError::Application(ApplicationError::Start { .. } | ApplicationError::NoProcess(_)) => {
-            Kind::Target
-        }
-        ProfilerError::TooShort { .. } | ProfilerError::NoIo { .. } | ProfilerError::Hidden { .. } => {
-            Kind::Target
-        }
-        _ => Kind::Other,
-    };
-    Failure::new(kind, error)
+/// What a command prints goes to stderr: stdout is for the profile.
+fn echo(printed: &[u8]) {
+    let _ = io::stderr().write_all(printed);
 }
 
 /// Writes each figure with its source.

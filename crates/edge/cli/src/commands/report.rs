@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use virtbench_model::Margin;
-use virtbench_record::{RunKind, SetRecord};
-use virtbench_report::{Analysed, csv, html, sets_csv, sets_html};
+use virtbench_record::{RunKind, SetRecord, Trial};
+use virtbench_report::{
+    Analysed, csv, html, predictions_html, sets_csv, sets_html, trials_csv, trials_markdown,
+};
 use virtbench_study::{LoadedRun, load_run, read_provenance};
 
 use crate::args::ReportArgs;
@@ -15,6 +17,8 @@ use crate::say::say;
 
 /// Every verdict of a study of configurations, in its folder.
 const VERDICTS: &str = "verdicts.csv";
+/// The tables of a study of predictions, in Markdown.
+const TABLES: &str = "results.md";
 
 fn compares_configurations(run: &LoadedRun) -> bool {
     run.provenance.kind == RunKind::Adapters
@@ -26,6 +30,12 @@ pub fn execute(args: &ReportArgs) -> Outcome {
     if matches!(about.kind, RunKind::Neighbours | RunKind::Deviation) {
         let (_, files) = write_sets(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
         files.iter().for_each(|file| say!("{}", file.display()));
+        return Ok(());
+    }
+    if about.kind == RunKind::Predictions {
+        let (_, files) = write_predictions(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
+        files.iter().for_each(|file| say!("{}", file.display()));
+        say!("{}", args.dir.join(TABLES).display());
         return Ok(());
     }
     let (run, files) = write(&args.dir, args.html.as_deref(), args.csv.as_deref())?;
@@ -65,6 +75,20 @@ pub fn write_sets(
     let [html_path, csv_path] = paths(dir, html_path, csv_path);
     save(&html_path, &sets_html(&run.provenance, &run.records))?;
     save(&csv_path, &sets_csv(&run.records)?)?;
+    Ok((run, [html_path, csv_path]))
+}
+
+/// The same of a run of predictions, and its tables for a document.
+pub fn write_predictions(
+    dir: &Path,
+    html_path: Option<&Path>,
+    csv_path: Option<&Path>,
+) -> Result<(LoadedRun<Trial>, [PathBuf; 2]), Failure> {
+    let run: LoadedRun<Trial> = load_run(dir).map_err(|error| Failure::new(Kind::Folder, error))?;
+    let [html_path, csv_path] = paths(dir, html_path, csv_path);
+    save(&html_path, &predictions_html(&run.provenance, &run.records))?;
+    save(&csv_path, &trials_csv(&run.records))?;
+    save(&dir.join(TABLES), &trials_markdown(&run.records))?;
     Ok((run, [html_path, csv_path]))
 }
 

@@ -153,7 +153,7 @@ fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
     let needs = |what| PredictError::Needs { method: "scaling", what };
     let costs = inputs.costs.ok_or(needs("what work costs on both machines (--costs)"))?;
     let scaling = Scaling::new(inputs.profile, costs, inputs.subject_processors);
-    let found = scaling.ok_or(needs("the application's CPU use, user and system"))?.predict(inputs.seed);
+    let found = scaling.map_err(needs)?.predict(inputs.seed);
     let drawn = span(&found.draws, crate::interval::CONFIDENCE);
     let mut prediction = started(inputs, PredictionMethod::Scaling, why, found.ratio, drawn);
     if inputs.profile.workers.value().is_none() {
@@ -161,6 +161,7 @@ fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictErr
             .cautions
             .push("How many workers there are is not known; one is assumed (profile --workers).".into());
     }
+    prediction.cautions.extend(costs.caution());
     of_scaling(&mut prediction, found);
     Ok(prediction)
 }

@@ -24,6 +24,7 @@ fn reference(name: &str, [user, kernel]: [f64; 2], functions: &[(&str, u64)]) ->
 
 fn costs(references: Vec<Reference>) -> Costs {
     Costs {
+        left_out: Vec::new(),
         costs_format: 4,
         host: host(2),
         adapter: "virtio-blk".into(),

@@ -53,6 +53,15 @@ pub enum PredictionMethod {
 }
 
 impl PredictionMethod {
+    /// Every method.
+    const ALL: [Self; 4] = [Self::Ratio, Self::Latency, Self::Scaling, Self::Queueing];
+
+    /// The method of this name, if there is one.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+
     /// Its name, as on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {

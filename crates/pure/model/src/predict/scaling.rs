@@ -24,6 +24,8 @@ use super::mva::{Network, Solved, Station, solve};
 use super::sampling::{SAMPLES, Sample, draws};
 use super::{Breakdown, Part};
 
+/// Below this share of its time an application's waiting says nothing of how fast it is.
+const LEAST_WAIT: f64 = 0.02;
 /// With fewer reference applications the pieces stand for kernel code.
 const FEWEST_REFERENCES: usize = 5;
 /// Steps of a bisection.
@@ -168,11 +170,14 @@ pub(super) struct Scaled {
 }
 
 impl Scaling {
-    /// `None` where the profile does not know the application's CPU use, or the costs lack a part.
-    pub(super) fn new(profile: &Profile, costs: &Costs, vcpus: Option<u32>) -> Option<Self> {
+    /// # Errors
+    /// What is needed: the application's CPU use, or a part of the costs.
+    pub(super) fn new(profile: &Profile, costs: &Costs, vcpus: Option<u32>) -> Result<Self, &'static str> {
+        const CPU_USE: &str = "the application's CPU use, user and system";
+        const PARTS: &str = "what user code, kernel code and copying cost (`virtbench costs` again)";
         let share = |percent: Option<&f64>| percent.map(|percent| percent / 100.0);
-        let user_s = share(profile.cpu_user_percent.value())?;
-        let all_system_s = share(profile.cpu_system_percent.value())?;
+        let user_s = share(profile.cpu_user_percent.value()).ok_or(CPU_USE)?;
+        let all_system_s = share(profile.cpu_system_percent.value()).ok_or(CPU_USE)?;
         let mean_ns = |of: fn(&Cost) -> f64| {
             let copies = costs.costs.iter().filter(|cost| cost.part == CostPart::Copy);
             copies.clone().map(of).sum::<f64>() / copies.count().max(1) as f64
@@ -192,20 +197,22 @@ impl Scaling {
         let copy_s = if alike.is_some() { 0.0 } else { (copied * byte_ns[0] / 1e9).min(all_system_s) };
         let user = match alike.as_ref().and_then(|found| found.user) {
             Some(factor) => factor,
-            None => Factor::of(costs, CostPart::User)?,
+            None => Factor::of(costs, CostPart::User).ok_or(PARTS)?,
         };
         let (kernel, kernel_from) = match alike {
             Some(found) => (found.kernel, KernelFrom::Alike(found.references, found.nearest)),
             None => match Factor::of_references(costs, byte_ns) {
                 Some(factor) => (factor, KernelFrom::References),
-                None => (Factor::of(costs, CostPart::System)?, KernelFrom::Pieces),
+                None => (Factor::of(costs, CostPart::System).ok_or(PARTS)?, KernelFrom::Pieces),
             },
         };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
         let least = busy_s.ceil().clamp(1.0, 65_536.0) as u32;
         let customers = profile.workers.value().copied().unwrap_or(1).max(least);
+        let copy = Factor::of(costs, CostPart::Copy).ok_or(PARTS)?;
+        let wait = Factor::of(costs, CostPart::Wait);
         let mut scaling = Self {
-            factors: [user, kernel, Factor::of(costs, CostPart::Copy)?, Factor::of(costs, CostPart::Wait)?],
+            factors: [user, kernel, copy, wait.unwrap_or(Factor { ln: 0.0, deviation: 0.0 })],
             kernel_from,
             crowding: most,
             user_s,
@@ -227,7 +234,13 @@ impl Scaling {
             scaling.held_s = (scaling.wait_s - disk_s).max(0.0);
             scaling.wait_s -= scaling.held_s;
         }
-        Some(scaling)
+        if wait.is_none() && scaling.wait_s > LEAST_WAIT {
+            return Err(
+                "what waiting for the disk costs in the VM, which could not be measured there: flushed writes \
+                 took processor time alone (measure the costs on another disk, --target-dir)",
+            );
+        }
+        Ok(scaling)
     }
 
     /// Waiting, with which the reference does a second of work in a second; 0 where it is slower without.

@@ -11,6 +11,7 @@ fn cost(part: CostPart, reference_ns: f64, factor: f64) -> Cost {
 fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
     use CostPart::{Copy, System, User, Wait};
     Costs {
+        left_out: Vec::new(),
         references: Vec::new(),
         crowded: Vec::new(),
         costs_format: 1,
@@ -76,6 +77,17 @@ fn kernel_code_of_reference_applications_counts_more_than_pieces() {
     assert!((with(4) - 5.0).abs() < 1e-6, "{}", with(4));
 }
 
+#[test]
+fn waiting_that_was_not_measured_matters_to_those_who_wait_alone() {
+    let mut costs = costs(2.0, 5.0, 3.0, 3.0);
+    costs.costs.retain(|cost| cost.part != CostPart::Wait);
+    assert!(Scaling::new(&application(60.0, 40.0, 0.0, 1), &costs, None).is_ok());
+    let needs = Scaling::new(&application(30.0, 20.0, 0.0, 1), &costs, None).unwrap_err();
+    assert!(needs.contains("waiting"), "{needs}");
+    let unknown = Profile { cpu_user_percent: Figure::unavailable("x"), ..application(1.0, 1.0, 0.0, 1) };
+    assert!(Scaling::new(&unknown, &costs, None).unwrap_err().contains("CPU use"));
+}
+
 fn ratio(profile: &Profile, costs: &Costs) -> f64 {
     Scaling::new(profile, costs, None).unwrap().predict(1).ratio
 }
@@ -113,7 +125,7 @@ fn pieces_that_differ_widen_the_interval_and_it_nests() {
     assert!(width(&sure) < 1.001 && width(&drawn) > 2.0);
     assert!(
         Scaling::new(&Profile { cpu_user_percent: Figure::unavailable("x"), ..profile }, &unsure, None)
-            .is_none()
+            .is_err()
     );
 }
 

@@ -1,72 +1,29 @@
 //! Predictions held against what happened: how far off they were, and whether intervals hold the truth as
 //! often as they say.
 
-use serde::{Deserialize, Serialize};
+use virtbench_record::{FORMAT, Trial};
 
 use super::Prediction;
 
-/// Confidences at which intervals are held against the truth, as shares.
-pub const CONFIDENCES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
-
-/// One prediction and what happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Trial {
-    /// The application.
-    pub case: String,
-    /// Which of its trials, from 1.
-    pub trial: u32,
-    /// What its capacity counts.
-    pub capacity_name: String,
-    /// Its capacity on the reference.
-    pub reference: f64,
-    /// What was predicted for the subject.
-    pub predicted: f64,
-    /// What it did there.
-    pub truth: f64,
-    /// The interval at each of [`CONFIDENCES`].
-    pub intervals: Vec<[f64; 2]>,
-    /// What was said to limit it there.
-    pub bottleneck: String,
-    /// The subject's processors while it ran, user and system code, in percent of one, where that was seen.
-    #[serde(default)]
-    pub machine_percent: Option<[f64; 2]>,
-    /// The application's CPU use on the reference, user and system code, in percent of one processor.
-    #[serde(default)]
-    pub reference_percent: Option<[f64; 2]>,
-}
-
-impl Trial {
-    /// A prediction beside what happened.
-    #[must_use]
-    pub fn new(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Self {
-        let interval = |confidence: &f64| {
-            let span = prediction.capacity_interval_at(*confidence);
-            span.map_or([prediction.capacity(); 2], |span| [span.low, span.high])
-        };
-        Self {
-            case: case.to_owned(),
-            trial,
-            capacity_name: prediction.reference.name.clone(),
-            reference: prediction.reference.value,
-            predicted: prediction.capacity(),
-            truth,
-            intervals: CONFIDENCES.iter().map(interval).collect(),
-            bottleneck: prediction.bottleneck.clone(),
-            machine_percent: None,
-            reference_percent: None,
-        }
-    }
-
-    /// How far the prediction was off, in percent of the truth; above zero where too much was predicted.
-    #[must_use]
-    pub fn error_percent(&self) -> f64 {
-        100.0 * (self.predicted / self.truth - 1.0)
-    }
-
-    /// Whether the interval of this number among [`CONFIDENCES`] held the truth.
-    #[must_use]
-    pub fn holds(&self, index: usize) -> bool {
-        self.intervals.get(index).is_some_and(|[low, high]| (*low..=*high).contains(&self.truth))
+/// A prediction beside what happened.
+#[must_use]
+pub fn trial(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Trial {
+    let interval = |confidence: &f64| {
+        let span = prediction.capacity_interval_at(*confidence);
+        span.map_or([prediction.capacity(); 2], |span| [span.low, span.high])
+    };
+    Trial {
+        format: FORMAT,
+        case: case.to_owned(),
+        trial,
+        capacity_name: prediction.reference.name.clone(),
+        reference: prediction.reference.value,
+        predicted: prediction.capacity(),
+        truth,
+        intervals: Trial::CONFIDENCES.iter().map(interval).collect(),
+        bottleneck: prediction.bottleneck.clone(),
+        machine_percent: None,
+        reference_percent: None,
     }
 }
 
@@ -140,7 +97,7 @@ pub fn coverage(trials: &[Trial]) -> Vec<(f64, f64)> {
     let share = |index: usize| {
         trials.iter().filter(|trial| trial.holds(index)).count() as f64 / trials.len().max(1) as f64
     };
-    CONFIDENCES.iter().enumerate().map(|(index, confidence)| (*confidence, share(index))).collect()
+    Trial::CONFIDENCES.iter().enumerate().map(|(index, confidence)| (*confidence, share(index))).collect()
 }
 
 #[cfg(test)]
@@ -150,13 +107,14 @@ mod tests {
     fn trial(case: &str, predicted: f64, truth: f64) -> Trial {
         let interval = |confidence: &f64| [predicted * (1.0 - confidence), predicted * (1.0 + confidence)];
         Trial {
+            format: FORMAT,
             case: case.into(),
             trial: 1,
             capacity_name: "x".into(),
             reference: 100.0,
             predicted,
             truth,
-            intervals: CONFIDENCES.iter().map(interval).collect(),
+            intervals: Trial::CONFIDENCES.iter().map(interval).collect(),
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,

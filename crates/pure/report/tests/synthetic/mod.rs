@@ -86,6 +86,7 @@ pub fn provenance(plan: Plan) -> Provenance {
         }),
         setups: Vec::new(),
         together: None,
+        predictions: None,
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }

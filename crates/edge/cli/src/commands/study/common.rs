@@ -71,6 +71,7 @@ pub fn provenance_of(kind: RunKind, plan: Plan, target_dir: &Path) -> Provenance
         guest: None,
         setups: Vec::new(),
         together: None,
+        predictions: None,
         idle: Vec::new(),
         notes: Vec::new(),
     }

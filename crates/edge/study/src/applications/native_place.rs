@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use virtbench_lab::{Filesystem, LoopDevice, OwnFilesystem, see_alone};
 
-use crate::args::there::ThereArgs;
-use crate::exit::{Failure, Kind};
-use crate::say::tell;
+use super::error::ApplicationsError;
+use super::options::{Progress, VmOptions};
 
 /// Where native runs are to be made.
 #[derive(Debug)]
@@ -19,42 +17,45 @@ pub struct NativeSide {
 }
 
 /// A folder for such runs; what is in it goes with this value.
-pub struct NativePlace {
+pub(super) struct NativePlace {
     folder: PathBuf,
     own: Option<OwnFilesystem>,
 }
 
 impl NativeSide {
-    /// On file systems of the VM's kind and size, in files beside its disk; in plain folders there, with a word on stderr,
-    /// where that is not permitted. From here on, what this thread starts sees mounts of its own.
+    /// On file systems of the VM's kind and size, in files beside its disk; in plain folders there, with a remark
+    /// where that is not permitted. From here on, what this thread starts sees mounts of its own: call it before anything
+    /// that starts processes.
     ///
     /// # Errors
     /// There is no such kind of file system.
-    pub fn new(there: &ThereArgs) -> Result<Self, Failure> {
-        let filesystem = Filesystem::find(&there.filesystem);
-        let filesystem = filesystem.map_err(|error| Failure::new(Kind::Usage, error))?;
-        let parent = there.folder()?;
+    pub fn new(options: &VmOptions, progress: &mut Progress<'_>) -> Result<Self, ApplicationsError> {
+        let filesystem = Filesystem::find(&options.filesystem);
+        let filesystem = filesystem.map_err(|error| ApplicationsError::Input(error.into()))?;
+        let parent = options.folder.clone();
         let alone = LoopDevice::check().map_err(Into::into).and_then(|()| see_alone());
         if let Err(why) = &alone {
-            tell!(
+            progress.remark(&format!(
                 "natively in folders under {}, as there can be no file system like the VM's: {why}",
                 parent.display()
-            );
+            ));
         }
-        Ok(Self { parent, size_bytes: there.size, filesystem, own: alone.is_ok() })
+        Ok(Self { parent, size_bytes: options.disk_bytes, filesystem, own: alone.is_ok() })
     }
 
     /// An empty place.
     ///
     /// # Errors
     /// The disk is full, or there is no loop device.
-    pub fn place(&self) -> Result<NativePlace, Failure> {
+    pub(super) fn place(&self) -> Result<NativePlace, ApplicationsError> {
         let folder = self.parent.join(format!("virtbench-native-{}", std::process::id()));
         let own = if self.own {
             let mounted = OwnFilesystem::mount(&folder, self.size_bytes, self.filesystem, None);
-            Some(mounted.map_err(|error| Failure::new(Kind::Environment, error))?)
+            Some(mounted.map_err(|error| ApplicationsError::Environment(error.into()))?)
         } else {
-            std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                ApplicationsError::Environment(format!("cannot make {}: {error}", folder.display()).into())
+            })?;
             None
         };
         Ok(NativePlace { folder, own })
@@ -63,7 +64,7 @@ impl NativeSide {
 
 impl NativePlace {
     /// The folder.
-    pub fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 }

@@ -1,7 +1,7 @@
 //! Of several runs the one that counts.
 
 /// The one in the middle by a figure, the upper of two; `None` of none.
-pub fn middle<T>(mut runs: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
+pub(super) fn middle<T>(mut runs: Vec<T>, figure: impl Fn(&T) -> f64) -> Option<T> {
     runs.sort_by(|a, b| figure(a).total_cmp(&figure(b)));
     let place = runs.len() / 2;
     (place < runs.len()).then(|| runs.swap_remove(place))

@@ -1,19 +1,41 @@
 //! The two sides of a prediction, from run folders.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use thiserror::Error;
 use virtbench_record::{HostFacts, PointRecord, Profile, Provenance, RunKind};
-use virtbench_study::{LoadedRun, load_run};
 
-use crate::args::predict::PredictArgs;
-use crate::exit::{Failure, Kind};
+use crate::folder::{FolderError, LoadedRun, load_run};
 
-/// What the reference's records are called here.
-pub const REFERENCE: &str = "reference";
-/// What the subject's are.
-pub const SUBJECT: &str = "subject";
 /// The most folders.
 const MOST_FOLDERS: usize = 2;
+
+/// Which sides are to be found, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct SidesRequest<'a> {
+    /// One run folder, or two.
+    pub folders: &'a [PathBuf],
+    /// The reference: `native`, `vm`, or `vm:SETUP`.
+    pub from: &'a str,
+    /// The subject, likewise.
+    pub to: &'a str,
+    /// Whether a surface of another host or adapter may stand for the one that is missing.
+    pub allow_other: bool,
+}
+
+/// Why there are no two sides.
+#[derive(Debug, Error)]
+pub enum SidesError {
+    /// What is asked for is impossible.
+    #[error("{0}")]
+    Request(String),
+    /// The folders do not hold it, or it is of another host.
+    #[error("{0}")]
+    Surface(String),
+    /// A folder cannot be read.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
 
 /// Both sides.
 #[derive(Debug)]
@@ -31,28 +53,30 @@ pub struct Sides {
 }
 
 impl Sides {
+    /// What the reference's records are called here.
+    pub const REFERENCE: &'static str = "reference";
+    /// What the subject's are.
+    pub const SUBJECT: &'static str = "subject";
+
     /// Reads the folders and finds both sides in them.
     ///
     /// # Errors
     /// A folder is no run, a side is in none of them, or they are of another host or adapter.
-    pub fn open(args: &PredictArgs, profile: &Profile) -> Result<Self, Failure> {
-        if args.surface.len() > MOST_FOLDERS {
-            return Err(Failure::message(Kind::Usage, "--surface: at most twice, one folder for each side"));
+    pub fn open(args: &SidesRequest<'_>, profile: &Profile) -> Result<Self, SidesError> {
+        if args.folders.len() > MOST_FOLDERS {
+            return Err(SidesError::Request("--surface: at most twice, one folder for each side".into()));
         }
-        let runs: Vec<LoadedRun> = args
-            .surface
-            .iter()
-            .map(|path| load_run(path).map_err(|error| Failure::new(Kind::Folder, error)))
-            .collect::<Result<_, _>>()?;
+        let runs: Vec<LoadedRun> =
+            args.folders.iter().map(|path| load_run(path)).collect::<Result<_, _>>()?;
         let mut cautions = Vec::new();
         check_hosts(args, profile, &runs, &mut cautions)?;
-        let (from, reference) = find(&args.from, &runs, args.allow_other, &mut cautions)?;
-        let (to, subject) = find(&args.to, &runs, args.allow_other, &mut cautions)?;
+        let (from, reference) = find(args.from, &runs, args.allow_other, &mut cautions)?;
+        let (to, subject) = find(args.to, &runs, args.allow_other, &mut cautions)?;
         if from == to && std::ptr::eq(reference, subject) {
-            return Err(Failure::message(Kind::Usage, format!("--to: {to} is what --from names already")));
+            return Err(SidesError::Request(format!("--to: {to} is what --from names already")));
         }
-        let mut records = of(reference, &from, REFERENCE);
-        records.extend(of(subject, &to, SUBJECT));
+        let mut records = of(reference, &from, Self::REFERENCE);
+        records.extend(of(subject, &to, Self::SUBJECT));
         let accelerator = subject.provenance.guest.as_ref().map(|guest| guest.accelerator.name.as_str());
         if accelerator == Some("tcg") && to != "native" {
             cautions.push(
@@ -76,8 +100,10 @@ impl Sides {
     }
 
     /// The same with every other VM of the folders as the subject.
+    #[must_use]
     pub fn other_subjects(&self) -> Vec<(String, Self)> {
-        let reference = || self.records.iter().filter(|record| record.environment == REFERENCE).cloned();
+        let reference =
+            || self.records.iter().filter(|record| record.environment == Self::REFERENCE).cloned();
         let with = |records: &[PointRecord]| Self {
             records: reference().chain(records.iter().cloned()).collect(),
             cautions: Vec::new(),
@@ -99,7 +125,7 @@ fn others(runs: &[LoadedRun], taken: &[&str]) -> Vec<(String, Vec<PointRecord>)>
     let named = adapters.flat_map(|run| run.provenance.plan.environments.iter().map(move |name| (run, name)));
     named
         .filter(|(_, name)| !taken.contains(&name.as_str()))
-        .map(|(run, name)| (name.clone(), of(run, name, SUBJECT)))
+        .map(|(run, name)| (name.clone(), of(run, name, Sides::SUBJECT)))
         .collect()
 }
 
@@ -109,7 +135,7 @@ fn find<'r>(
     runs: &'r [LoadedRun],
     allow_other: bool,
     cautions: &mut Vec<String>,
-) -> Result<(String, &'r LoadedRun), Failure> {
+) -> Result<(String, &'r LoadedRun), SidesError> {
     let wanted = side.strip_prefix("vm:");
     for run in runs {
         let Provenance { kind, plan, guest, .. } = &run.provenance;
@@ -121,8 +147,8 @@ fn find<'r>(
             }
             (RunKind::Adapters, None) => names.first().filter(|_| side == "vm" && names.len() == 1),
             (RunKind::Adapters, Some(setup)) => names.iter().find(|name| *name == setup),
-            // VMs side by side have no surface.
-            (RunKind::Neighbours | RunKind::Deviation, _) => None,
+            // VMs side by side, and applications, have no surface.
+            (RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions, _) => None,
         };
         if let Some(name) = found {
             return Ok((name.clone(), run));
@@ -140,10 +166,7 @@ fn find<'r>(
         .flat_map(|run| run.provenance.plan.environments.iter().map(move |name| described(run, name)))
         .collect();
     let hint = if wanted.is_some() { "; --allow-other takes another adapter's in its place" } else { "" };
-    Err(Failure::message(
-        Kind::Folder,
-        format!("no surface is that of {side}: there are {}{hint}", there.join(", ")),
-    ))
+    Err(SidesError::Surface(format!("no surface is that of {side}: there are {}{hint}", there.join(", "))))
 }
 
 /// The VM of a native-against-VM run.
@@ -152,7 +175,7 @@ fn vm_of(run: &LoadedRun) -> Option<&str> {
     match run.provenance.kind {
         RunKind::NativeVsVm => names.get(1).map(String::as_str),
         RunKind::Adapters => names.first().map(String::as_str),
-        RunKind::Neighbours | RunKind::Deviation => None,
+        RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions => None,
     }
 }
 
@@ -162,11 +185,13 @@ fn described(run: &LoadedRun, name: &str) -> String {
         (RunKind::NativeVsVm, _) => name.to_owned(),
         (RunKind::Adapters, _) => format!("vm:{name}"),
         (RunKind::Neighbours | RunKind::Deviation, _) => format!("{name} (VMs side by side)"),
+        (RunKind::Predictions, _) => format!("{name} (applications)"),
     }
 }
 
 /// Which facts tell two hosts apart, the first of them in words.
-pub fn difference(a: &HostFacts, b: &HostFacts) -> Option<String> {
+#[must_use]
+pub fn host_difference(a: &HostFacts, b: &HostFacts) -> Option<String> {
     let apart = |what: &str, a: &str, b: &str| (a != b).then(|| format!("{what}: {a} against {b}"));
     apart("processor", &a.cpu, &b.cpu)
         .or_else(|| apart("processors", &a.processors.to_string(), &b.processors.to_string()))
@@ -178,26 +203,27 @@ pub fn difference(a: &HostFacts, b: &HostFacts) -> Option<String> {
 }
 
 fn check_hosts(
-    args: &PredictArgs,
+    args: &SidesRequest<'_>,
     profile: &Profile,
     runs: &[LoadedRun],
     cautions: &mut Vec<String>,
-) -> Result<(), Failure> {
+) -> Result<(), SidesError> {
     let mut refuse = |what: String| {
         if args.allow_other {
             cautions.push(format!("{what}; it is used all the same."));
             return Ok(());
         }
-        Err(Failure::message(Kind::Folder, format!("{what}: measure one there, or give --allow-other")))
+        Err(SidesError::Surface(format!("{what}: measure one there, or give --allow-other")))
     };
     let shown = |path: &Path| path.display().to_string();
-    for (run, path) in runs.iter().zip(&args.surface) {
-        if let Some(why) = profile.host.as_ref().and_then(|host| difference(host, &run.provenance.host)) {
+    for (run, path) in runs.iter().zip(args.folders) {
+        if let Some(why) = profile.host.as_ref().and_then(|host| host_difference(host, &run.provenance.host))
+        {
             refuse(format!("the surface {} is of another host than the profile ({why})", shown(path)))?;
         }
     }
     if let [first, second] = runs
-        && let Some(why) = difference(&first.provenance.host, &second.provenance.host)
+        && let Some(why) = host_difference(&first.provenance.host, &second.provenance.host)
     {
         refuse(format!("the surfaces are of two hosts ({why})"))?;
     }

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use crate::say::tell;
 use virtbench_formats::{MAX_FILE_BYTES, MAX_LOADFILE_BYTES, read_filebench, read_loadfile};
 use virtbench_workload::files::{FileLoad, FileSpec};
 use virtbench_workload::{Workload, WorkloadSpec, parse_workload, with_options};
@@ -14,11 +13,13 @@ const DEBIAN_LOADFILE: &str = "/usr/share/dbench/client.txt";
 
 /// Reads `NAME[:KEY=VALUE,...]`, `MODEL.f[:KEY=VALUE,...]` or `dbench[:KEY=VALUE,...]`.
 ///
+/// `remark` is told what of a model is understood otherwise than Filebench does.
+///
 /// # Errors
 /// What cannot be read, in words.
-pub fn read_workload(text: &str) -> Result<WorkloadSpec, String> {
+pub fn read_workload(text: &str, remark: &mut dyn FnMut(&str)) -> Result<WorkloadSpec, String> {
     if let Some((path, options)) = model_file(text) {
-        return model(path, options);
+        return model(path, options, remark);
     }
     match text.split_once(':').unwrap_or((text, "")) {
         ("dbench", options) => dbench(options),
@@ -46,7 +47,7 @@ fn split<'a>(options: &'a str, key: &str) -> (Vec<&'a str>, String) {
     (values.collect(), rest.join(","))
 }
 
-fn model(path: &str, options: &str) -> Result<WorkloadSpec, String> {
+fn model(path: &str, options: &str, remark: &mut dyn FnMut(&str)) -> Result<WorkloadSpec, String> {
     let (set, rest) = split(options, "set");
     let variables = set.into_iter().map(|text| {
         let (name, value) =
@@ -59,7 +60,7 @@ fn model(path: &str, options: &str) -> Result<WorkloadSpec, String> {
         Path::new(path).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let file = read_filebench(&name, &bytes, &variables).map_err(|error| format!("{path}: {error}"))?;
     for note in &file.notes {
-        tell!("note: {path}: {note}");
+        remark(&format!("note: {path}: {note}"));
     }
     let mut spec = FileSpec::new(FileLoad::Model(file.model));
     spec.run_ns = file.run_ns.unwrap_or(spec.run_ns);
@@ -90,6 +91,10 @@ fn read(path: &Path, most: usize) -> Result<Vec<u8>, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read_workload(text: &str) -> Result<WorkloadSpec, String> {
+        super::read_workload(text, &mut |_| ())
+    }
 
     const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pure/formats/tests/examples");
 

@@ -1,0 +1,204 @@
+//! Commands of others, run to their end: bounded in time, and nothing of them is left, not even by a kill -9.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use thiserror::Error;
+
+use crate::child::{BoundChild, describe_end};
+
+/// Between two looks at whether it is to stop.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How much of what it says last is kept, in bytes.
+const MOST_WORDS: usize = 4096;
+
+/// Why a command did not do what it was to do.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    /// It cannot be started.
+    #[error("{what} cannot be started: {source}")]
+    Start {
+        /// What it was for.
+        what: String,
+        /// Why not.
+        source: io::Error,
+    },
+    /// It failed.
+    #[error("{what} {how}: {said}")]
+    Failed {
+        /// What it was for.
+        what: String,
+        /// How it ended, in words.
+        how: String,
+        /// What it said last on stderr.
+        said: String,
+    },
+    /// It took too long, and was ended.
+    #[error("{what} was not done after {} s", limit.as_secs())]
+    TooLong {
+        /// What it was for.
+        what: String,
+        /// How long it may take.
+        limit: Duration,
+    },
+    /// It was ended because `stop` was set.
+    #[error("{what} was stopped")]
+    Stopped {
+        /// What it was for.
+        what: String,
+    },
+}
+
+/// Runs a command, of which `what` says what it is for, to its end. Its output goes nowhere but into an
+/// error. Every process that it leaves in its process group is killed with it, and when this process ends.
+///
+/// # Errors
+/// It cannot be started, fails, takes longer than `limit`, or `stop` was set.
+pub fn run_command(
+    mut command: Command,
+    what: &str,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<(), CommandError> {
+    let failed = |source| CommandError::Start { what: what.to_owned(), source };
+    let (reader, writer) = io::pipe().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
+    // Before the command, so that there is no moment at which a kill would leave it.
+    let group = Group::watched().map_err(failed)?;
+    let mut child = BoundChild::spawn_in(command, Vec::new(), group.number).map_err(failed)?;
+    let listener = thread::spawn(move || last_words(reader));
+    let begun = Instant::now();
+    let status = loop {
+        match child.wait_within(PAUSE).map_err(failed)? {
+            Some(status) => break status,
+            None if stop.load(Ordering::Relaxed) => {
+                return Err(CommandError::Stopped { what: what.to_owned() });
+            }
+            None if begun.elapsed() >= limit => {
+                return Err(CommandError::TooLong { what: what.to_owned(), limit });
+            }
+            None => {}
+        }
+    };
+    // Nobody is left then who could hold the pipe open.
+    drop(group);
+    if status.success() {
+        return Ok(());
+    }
+    let said = listener.join().unwrap_or_default();
+    Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), said })
+}
+
+/// A process group that is killed when this goes, and by its leader when this process is killed.
+struct Group {
+    number: i32,
+    /// Leads the group, and waits for the end of the pipe.
+    leader: Child,
+    /// It ends with this process.
+    _alive: io::PipeWriter,
+}
+
+impl Group {
+    /// A group in which there is nobody yet but the one who watches.
+    fn watched() -> io::Result<Self> {
+        let (reader, alive) = io::pipe()?;
+        let mut leader = Command::new("sh");
+        leader.args(["-c", "read -r _; kill -KILL 0"]).stdin(reader);
+        leader.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let leader = leader.spawn()?;
+        let number = i32::try_from(leader.id()).map_err(io::Error::other)?;
+        Ok(Self { number, leader, _alive: alive })
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // The leader has not been waited for, so that the number is still the group's.
+        if let Some(group) = Pid::from_raw(self.number) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.leader.wait();
+    }
+}
+
+/// The end of what is said.
+fn last_words(mut reader: impl Read) -> String {
+    let mut kept = Vec::new();
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = reader.read(&mut buffer) {
+        kept.extend_from_slice(&buffer[..count]);
+        if kept.len() > 2 * MOST_WORDS {
+            kept.drain(..kept.len() - MOST_WORDS);
+        }
+    }
+    let kept = &kept[kept.len().saturating_sub(MOST_WORDS)..];
+    String::from_utf8_lossy(kept).trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    fn run(script: &str, limit: Duration, stop: bool) -> Result<(), CommandError> {
+        run_command(shell(script), "a script", limit, &AtomicBool::new(stop))
+    }
+
+    #[test]
+    fn a_command_that_fails_says_how_and_what_it_said() {
+        run("true", Duration::from_secs(10), false).unwrap();
+        let said = run("echo no luck >&2; exit 3", Duration::from_secs(10), false).unwrap_err().to_string();
+        assert_eq!(said, "a script ended with exit code 3: no luck");
+        let missing = run_command(
+            Command::new("/nonexistent"),
+            "a program",
+            Duration::from_secs(10),
+            &AtomicBool::new(false),
+        );
+        assert!(matches!(missing, Err(CommandError::Start { .. })));
+    }
+
+    #[test]
+    fn a_command_that_takes_too_long_or_is_stopped_leaves_no_process() {
+        for stop in [false, true] {
+            let place = tempfile::tempdir().unwrap();
+            let name = place.path().join("pid");
+            let script = format!("sleep 600 & echo $! > '{}'; wait", name.display());
+            // Long enough that the script has begun.
+            let error = if stop {
+                let flag = AtomicBool::new(false);
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        while fs::read_to_string(&name).map_or(true, |text| text.is_empty()) {
+                            thread::sleep(Duration::from_millis(5));
+                        }
+                        flag.store(true, Ordering::Relaxed);
+                    });
+                    run_command(shell(&script), "a script", Duration::from_secs(60), &flag)
+                })
+            } else {
+                run(&script, Duration::from_secs(1), false)
+            };
+            let error = error.unwrap_err();
+            assert!(matches!(error, CommandError::Stopped { .. }) == stop, "{error}");
+            let pid = fs::read_to_string(&name).unwrap();
+            let begun = Instant::now();
+            let stat = format!("/proc/{}/stat", pid.trim());
+            while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+                assert!(begun.elapsed() < Duration::from_secs(10), "{pid} is still there");
+                thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Applications natively and in a VM: what work costs on both sides, profiles, predictions, and whether they held.
+
+mod cases;
+mod costs;
+mod disk_from;
+mod error;
+mod kept;
+mod machine;
+mod metric;
+mod middle;
+mod native;
+mod native_place;
+mod options;
+mod profile;
+mod references;
+mod run;
+mod summary;
+mod trials;
+mod verify;
+mod workload_file;
+
+pub use cases::{Cases, CasesError};
+pub use costs::{MAX_COSTS_BYTES, measure_costs, parse_costs};
+pub use error::ApplicationsError;
+pub use metric::Metric;
+pub use native_place::NativeSide;
+pub use options::{ApplicationEvent, Progress, VmOptions};
+pub use profile::{CommandProfile, profile_command, profiler_failure};
+pub use references::renew_references;
+pub use run::{missing_trials, predict_again, run_predictions};
+pub use summary::summarise_predictions;
+pub use trials::{HostAndVm, TrialSides};
+pub use verify::{Verified, VerifyInputs, own_workload, verify};
+pub use workload_file::read_workload;

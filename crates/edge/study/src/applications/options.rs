@@ -1,0 +1,79 @@
+//! What applications are measured with, and how progress is told.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use virtbench_record::Trial;
+
+use super::error::ApplicationsError;
+use crate::guests::GuestOptions;
+
+/// The VM that applications are run in.
+#[derive(Debug, Clone)]
+pub struct VmOptions {
+    /// Its processors, memory, kernel and accelerator.
+    pub guest: GuestOptions,
+    /// Size of its disk, in bytes.
+    pub disk_bytes: u64,
+    /// Adapter of its disk.
+    pub adapter: String,
+    /// File system on its disk, `ext4` or `xfs`.
+    pub filesystem: String,
+    /// Folder for its disk: the storage under it is what is measured, natively too.
+    pub folder: PathBuf,
+    /// How long a command may take there, in nanoseconds.
+    pub limit_ns: u64,
+    /// Reference applications as TOML, instead of those that virtbench brings along.
+    pub references: Option<String>,
+}
+
+/// What happens, for whoever shows it.
+#[derive(Debug)]
+pub enum ApplicationEvent<'a> {
+    /// Something is being done.
+    Doing(&'a str),
+    /// What a user should know.
+    Remark(&'a str),
+    /// So much of all the work is done, in parts that take about as long as each other.
+    Done {
+        /// Parts done, of this and earlier sittings.
+        done: u64,
+        /// Parts in all.
+        total: u64,
+    },
+    /// A trial is in the folder.
+    Tried(&'a Trial),
+    /// A trial failed; the others go on.
+    Failed {
+        /// The application.
+        case: &'a str,
+        /// Which of its trials, from 1.
+        trial: u32,
+        /// Why.
+        why: &'a str,
+    },
+}
+
+/// Whom to tell of progress, and who may ask to stop.
+pub struct Progress<'a> {
+    /// Set when it is to stop.
+    pub stop: &'a AtomicBool,
+    /// Told what happens.
+    pub on_event: &'a mut dyn FnMut(ApplicationEvent<'_>),
+}
+
+impl Progress<'_> {
+    pub(crate) fn doing(&mut self, what: &str) {
+        (self.on_event)(ApplicationEvent::Doing(what));
+    }
+
+    pub(crate) fn remark(&mut self, what: &str) {
+        (self.on_event)(ApplicationEvent::Remark(what));
+    }
+
+    /// # Errors
+    /// It is to stop.
+    pub(crate) fn check(&self) -> Result<(), ApplicationsError> {
+        if self.stop.load(Ordering::Relaxed) { Err(ApplicationsError::Stopped) } else { Ok(()) }
+    }
+}

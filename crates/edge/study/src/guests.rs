@@ -1,0 +1,168 @@
+//! What guests need, found from what they are to be made of.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use virtbench_lab::{
+    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
+    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
+    kvm_refusal,
+};
+use virtbench_record::{AcceleratorFacts, SetupFacts};
+
+/// What is to execute a guest's instructions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WantedAccelerator {
+    /// KVM if a guest really boots under it, else TCG.
+    #[default]
+    Auto,
+    /// Hardware virtualization.
+    Kvm,
+    /// Software emulation.
+    Tcg,
+}
+
+impl WantedAccelerator {
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+}
+
+/// What guests are to be made of.
+#[derive(Debug, Clone)]
+pub struct GuestOptions {
+    /// Virtual processors of each.
+    pub vcpus: u32,
+    /// Memory of each, in bytes.
+    pub memory_bytes: u64,
+    /// Their kernel, with its modules in `../lib/modules`; the one that doctor finds where there is none.
+    pub kernel: Option<PathBuf>,
+    /// What executes their instructions.
+    pub accelerator: WantedAccelerator,
+}
+
+/// What guests also have beside their adapters.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Extras<'a> {
+    /// File systems that they can mount.
+    pub filesystems: &'a [Filesystem],
+    /// Files that are carried into them.
+    pub carried: &'a [CarriedFile],
+}
+
+/// Why there can be no guests.
+#[derive(Debug, Error)]
+pub enum GuestsError {
+    /// Something is missing.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// KVM was asked for.
+    #[error("--accelerator kvm: {0}; virtbench doctor --probe looks again, --accelerator tcg emulates")]
+    NoKvm(String),
+    /// A guest has an adapter that was not asked for: a defect.
+    #[error("no image was made for {0}: a defect of virtbench")]
+    NoImage(&'static str),
+}
+
+/// What guests need, found before anything is measured.
+pub struct Guests {
+    qemu: Qemu,
+    images: BTreeMap<&'static str, GuestImage>,
+    config: GuestConfig,
+    accelerator: AcceleratorFacts,
+}
+
+impl Guests {
+    /// Looks for everything that guests with these adapters need. `remark` is told what takes long.
+    ///
+    /// # Errors
+    /// Something is missing, or no accelerator works.
+    pub fn find(
+        options: &GuestOptions,
+        adapters: &[&'static Adapter],
+        extras: Extras<'_>,
+        remark: &mut dyn FnMut(&str),
+    ) -> Result<Self, GuestsError> {
+        let qemu = Qemu::find().map_err(LabError::from)?;
+        let kernel = find_kernel(options.kernel.as_deref()).map_err(LabError::from)?;
+        let mut images = BTreeMap::new();
+        for adapter in adapters {
+            qemu.check_adapter(adapter).map_err(LabError::from)?;
+            // Each guest gets the drivers of its own adapter, and no others.
+            let image = GuestImage::carrying(&kernel, &[adapter], extras.filesystems, extras.carried);
+            images.insert(adapter.name, image.map_err(LabError::from)?);
+        }
+        let (accelerator, facts) = accelerator(options.accelerator, &qemu, &kernel, remark)?;
+        let mut config = GuestConfig::new(accelerator);
+        config.vcpus = options.vcpus;
+        config.memory_bytes = options.memory_bytes;
+        Ok(Self { accelerator: facts, qemu, images, config })
+    }
+
+    /// Memory of each guest, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.config.memory_bytes
+    }
+
+    /// The environment `name`: guests with this disk, as one configuration of several if `setup` is given,
+    /// held to these processors of the host unless there are none.
+    ///
+    /// # Errors
+    /// The disk's adapter was not among those looked for.
+    pub fn vm(
+        &self,
+        name: &str,
+        disk: GuestDisk,
+        setup: Option<SetupFacts>,
+        processors: Vec<usize>,
+    ) -> Result<Box<dyn Environment>, GuestsError> {
+        let adapter = disk.adapter.name;
+        let image = self.images.get(adapter).cloned().ok_or(GuestsError::NoImage(adapter))?;
+        let (accelerator, config) = (self.accelerator.clone(), self.config.clone());
+        let vm =
+            Vm::new(name, self.qemu.clone(), image, accelerator, config, disk).with_processors(processors);
+        Ok(Box::new(match setup {
+            Some(setup) => vm.with_setup(setup),
+            None => vm,
+        }))
+    }
+}
+
+/// The accelerator that was asked for, or the one that works.
+fn accelerator(
+    wanted: WantedAccelerator,
+    qemu: &Qemu,
+    kernel: &GuestKernel,
+    remark: &mut dyn FnMut(&str),
+) -> Result<(Accelerator, AcceleratorFacts), GuestsError> {
+    let named = |accelerator: Accelerator| {
+        let why = "named on the command line".to_owned();
+        (accelerator, AcceleratorFacts { name: accelerator.name().to_owned(), why })
+    };
+    match wanted {
+        WantedAccelerator::Kvm => match kvm_refusal(qemu, kernel) {
+            Some(why) => Err(GuestsError::NoKvm(why.to_string())),
+            None => Ok(named(Accelerator::Kvm)),
+        },
+        WantedAccelerator::Tcg => Ok(named(Accelerator::Tcg)),
+        WantedAccelerator::Auto => {
+            let known = known_accelerator(qemu, kernel).map_or_else(
+                || {
+                    remark("finding out which accelerator works here (up to a minute, once)");
+                    choose_accelerator(qemu, kernel, KVM_LIMIT)
+                },
+                Ok,
+            );
+            let choice = known?;
+            Ok((choice.accelerator, choice.facts()))
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Applications whose throughput in a VM is predicted and then measured: the plan of such a run, its trials, its summary.
+
+use serde::{Deserialize, Serialize};
+
+use crate::point::{Record, TakenHistogram};
+use crate::summary::Conclusion;
+
+/// Which set of applications a file of cases holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum CaseSet {
+    /// Ideas for the model were compared on these: their errors are smaller than those of others.
+    Tuning,
+    /// Written down before the first of them was predicted: their errors are what to expect.
+    HeldOut,
+}
+
+impl CaseSet {
+    /// Its name within a sentence.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tuning => "tuning",
+            Self::HeldOut => "held-out",
+        }
+    }
+}
+
+/// An application, and how it is run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Its name, also of files: letters, digits, `-`, `_` and `.`.
+    pub name: String,
+    /// What is run, in a folder of its own.
+    pub command: Vec<String>,
+    /// What its throughput is read from; a workload of virtbench's own needs none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Threads or processes that work at once.
+    pub workers: u32,
+    /// Files and folders that it needs in the VM besides its libraries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub with: Vec<String>,
+    /// A shell script that makes what it begins with, in an empty folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare: Option<String>,
+}
+
+/// What a run of predictions set out to try. How often each case is tried says
+/// [`Plan::repetitions`](crate::Plan::repetitions).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PredictionsPlan {
+    /// Which set the cases are, where their file says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub set: Option<CaseSet>,
+    /// The applications.
+    pub cases: Vec<Case>,
+    /// Runs in a trial on either side, of which the one in the middle counts.
+    pub runs: u32,
+    /// The method of prediction; the one that fits where there is none.
+    pub method: Option<String>,
+    /// Virtual processors of the VM.
+    pub vcpus: u32,
+    /// Its memory, in bytes.
+    pub memory_bytes: u64,
+    /// Adapter of its disk.
+    pub adapter: String,
+    /// File system on its disk.
+    pub filesystem: String,
+    /// What was to execute its instructions: `auto`, `kvm` or `tcg`.
+    pub accelerator: String,
+    /// How long one run may take there, in nanoseconds.
+    pub limit_ns: u64,
+}
+
+/// One prediction and what happened: a line of `results.jsonl` in a run of predictions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Trial {
+    /// Version of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// The application.
+    pub case: String,
+    /// Which of its trials, from 1.
+    pub trial: u32,
+    /// What its capacity counts.
+    pub capacity_name: String,
+    /// Its capacity on the reference.
+    pub reference: f64,
+    /// What was predicted for the subject.
+    pub predicted: f64,
+    /// What it did there.
+    pub truth: f64,
+    /// The interval at each of [`CONFIDENCES`](Self::CONFIDENCES).
+    pub intervals: Vec<[f64; 2]>,
+    /// What was said to limit it there.
+    pub bottleneck: String,
+    /// The subject's processors while it ran, user and system code, in percent of one, where that was seen.
+    #[serde(default)]
+    pub machine_percent: Option<[f64; 2]>,
+    /// The application's CPU use on the reference, user and system code, in percent of one processor.
+    #[serde(default)]
+    pub reference_percent: Option<[f64; 2]>,
+}
+
+impl Trial {
+    /// Confidences at which intervals are held against the truth, as shares.
+    pub const CONFIDENCES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+
+    /// How far the prediction was off, in percent of the truth; above zero where too much was predicted.
+    #[must_use]
+    pub fn error_percent(&self) -> f64 {
+        100.0 * (self.predicted / self.truth - 1.0)
+    }
+
+    /// Whether the interval of this number among [`CONFIDENCES`](Self::CONFIDENCES) held the truth.
+    #[must_use]
+    pub fn holds(&self, index: usize) -> bool {
+        self.intervals.get(index).is_some_and(|[low, high]| (*low..=*high).contains(&self.truth))
+    }
+}
+
+impl Record for Trial {
+    const BESIDE: &'static [&'static str] = &["costs.json", "profiles", "prepared"];
+
+    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+        Vec::new()
+    }
+}
+
+/// How often intervals of a stated confidence held the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Coverage {
+    /// What they state, as a share.
+    pub confidence: f64,
+    /// Trials whose truth they held, as a share of all; nothing without trials.
+    pub held: Option<f64>,
+}
+
+/// An application over its trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PredictedCase {
+    /// Its name.
+    pub case: String,
+    /// What its throughput counts.
+    pub unit: String,
+    /// How often it was tried.
+    pub trials: usize,
+    /// Mean throughput natively.
+    pub native: f64,
+    /// Mean of what was predicted for the VM.
+    pub predicted: f64,
+    /// Mean throughput in the VM.
+    pub measured: f64,
+    /// Mean of the trials' errors with their signs, in percent of what was measured.
+    pub error_percent: f64,
+    /// Mean of their sizes, in percent.
+    pub absolute_error_percent: f64,
+}
+
+/// What `study predictions --json` prints.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PredictionsSummary {
+    /// Conclusion and files.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Which set the applications are; null where their file does not say.
+    pub set: Option<CaseSet>,
+    /// Mean over the applications of how far single trials were off, in percent; null without any.
+    pub mean_absolute_error_percent: Option<f64>,
+    /// The same with the trials of each application averaged before.
+    pub mean_error_of_averages_percent: Option<f64>,
+    /// Do intervals hold what they say?
+    pub coverage: Vec<Coverage>,
+    /// Application by application, in the order in which they were tried first.
+    pub cases: Vec<PredictedCase>,
+    /// Applications of the plan without a trial.
+    pub cases_without_trials: Vec<String>,
+    /// Every trial.
+    pub trials: Vec<Trial>,
+}

@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz lint doc-check licences build install setup setup-study setup-test setup-lint setup-bench setup-predictions check-predictions deviation evaluation clean
+.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-test setup-lint setup-bench setup-predictions check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -16,6 +16,7 @@ help:
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
 	@echo "make evaluation  the evaluation of [VirtualFence 2013] in virtual time, into docs/data/fence-evaluation.json"
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
+	@echo "make fio-examples  FIO_EXAMPLES=FOLDER: how many of fio's example job files run"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
 	@echo "make lint     formatting, clippy"
 	@echo "make doc-check  documentation"
@@ -83,6 +84,10 @@ doc-check: setup-lint
 
 licences: setup-study
 	scripts/deny.sh
+
+# The job files are fio's own: the folder `examples` of its source.
+fio-examples:
+	FIO_EXAMPLES=$(abspath $(FIO_EXAMPLES)) $(CARGO) test --locked -p virtbench-formats --test fio_examples -- --ignored
 
 fuzz:
 	scripts/fuzz.sh $(FUZZ_SECONDS)

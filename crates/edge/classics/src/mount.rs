@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use virtbench_engine::memory_note;
 
 use crate::body::{ClassicError, Place};
 
@@ -59,7 +60,10 @@ pub(crate) fn folder(
 ) -> Result<(Option<Mount>, PathBuf), ClassicError> {
     match place {
         None => Err(ClassicError::Storage("this workload needs a directory: give --dir".into())),
-        Some(Place::Path(path)) => Ok((None, path.clone())),
+        Some(Place::Path(path)) => {
+            notes.extend(memory_note(path));
+            Ok((None, path.clone()))
+        }
         Some(Place::Disk(device)) => {
             let (mount, kind) = Mount::of(device)?;
             notes.push(format!("on {kind}, made for this on a disk of its own"));
@@ -97,6 +101,14 @@ mod tests {
         assert_eq!(filesystem(&file).unwrap(), Some("ext4"));
         file.write_all_at(b"XFSB", 0).unwrap();
         assert_eq!(filesystem(&file).unwrap(), Some("xfs"));
+    }
+
+    #[test]
+    fn a_folder_in_memory_is_said_to_be_so() {
+        let mut notes = Vec::new();
+        let place = Place::Path("/dev/shm".into());
+        folder(Some(&place), &mut notes).unwrap();
+        assert_eq!(notes, ["/dev/shm is on tmpfs: this is memory, not a disk"]);
     }
 
     #[test]

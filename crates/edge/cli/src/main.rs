@@ -11,6 +11,7 @@ mod company;
 mod exit;
 mod guests;
 mod interrupt;
+mod json;
 mod live;
 mod progress;
 mod resume;

@@ -147,8 +147,10 @@ fn a_file_system_without_direct_io_is_said_to_be_so() {
     let folder = tempfile::TempDir::new_in("/dev/shm").unwrap();
     let json = load(folder.path().join("t.img").to_str().unwrap(), &["--json"]).json();
     let notes = json["notes"].to_string();
-    assert!(notes.contains("is on tmpfs: the page cache was measured and no disk"), "{notes}");
+    assert!(notes.contains("is on tmpfs: this is memory, not a disk"), "{notes}");
     assert_eq!(json["target"]["direct"], false);
+    let table = load(folder.path().join("t.img").to_str().unwrap(), &[]).stdout;
+    assert!(table.contains("is on tmpfs: this is memory, not a disk"), "{table}");
 }
 
 #[test]

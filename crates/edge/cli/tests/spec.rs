@@ -83,6 +83,23 @@ fn phases_of_a_fio_file_run_at_the_same_time_and_end_when_their_work_is_done() {
 }
 
 #[test]
+fn jobs_of_a_flow_start_operations_in_the_ratio_of_their_weights() {
+    let folder = folder();
+    let spec = folder.path().join("jobs.fio").display().to_string();
+    let text = "[global]\nioengine=null\nrw=randread\nsize=1m\ntime_based\nruntime=2\nthinktime=1ms\n\
+        [a]\nflow=1\n[b]\nflow=4\n";
+    fs::write(&spec, text).unwrap();
+    let done = run(&["load", "--spec", &spec, "--json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let json = done.json();
+    let operations = |job: usize| json["jobs"][job]["total"]["operations"].as_f64().unwrap();
+    let ratio = operations(1) / operations(0);
+    assert!((3.0..5.0).contains(&ratio), "{ratio}: {json}");
+    let plan = run(&["load", "--spec", &spec, "--dry-run"]).stdout;
+    assert!(plan.contains("of weight 4 in flow 0"), "{plan}");
+}
+
+#[test]
 fn a_dry_run_prints_the_phases_and_runs_nothing() {
     let folder = folder();
     let spec = folder.path().join("jobs.fio").display().to_string();

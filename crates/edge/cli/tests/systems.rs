@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 
 use support::{children, finish, folder, is_alive, run, signal, virtbench, wait_for};
+use virtbench_record::SystemsSummary;
 
 /// A light load, so that guests that hardly get a processor keep up with it.
 const LOAD: &str = "load:size=4k,read=50,random=100,outstanding=8";
@@ -50,14 +51,18 @@ fn systems_are_compared_in_one_run_beside_what_the_simulator_says() {
     let done = run(&words);
     assert_eq!(done.code(), 0, "{done:?}");
     let json = done.json();
+    // As its schema has it.
+    let numbers: SystemsSummary = serde_json::from_value(json.clone()).unwrap();
+    assert_eq!((numbers.folder.as_str(), numbers.systems.len()), (place, 2));
     let systems = json["systems"].as_array().unwrap();
     let names: Vec<&str> = systems.iter().map(|system| system["system"].as_str().unwrap()).collect();
     assert_eq!(names, ["none", "VirtualFence"], "{json}");
     for system in systems {
         let vms = system["vms"].as_array().unwrap();
         assert_eq!(vms.len(), 2, "each of them: {system}");
-        for (vm, figures) in
-            vms.iter().flat_map(|vm| ["per_second", "mean_ms", "simulated_mean_ms"].map(|one| (vm, one)))
+        for (vm, figures) in vms
+            .iter()
+            .flat_map(|vm| ["per_second", "mean_ms", "p99_ms", "simulated_mean_ms"].map(|one| (vm, one)))
         {
             let both = vm[figures].as_array().unwrap();
             assert!(

@@ -10,6 +10,7 @@ use virtbench_workload::{ClockReading, LoadSpec};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
+use crate::flow::{Flow, FlowShare};
 use crate::live::LiveCounters;
 use crate::open_loop::OpenLoop;
 use crate::parking::Parking;
@@ -29,6 +30,7 @@ pub(crate) struct WorkerJob {
     pub live: Option<Arc<LiveCounters>>,
     pub parking: Arc<Parking>,
     pub ledger: Option<Arc<Ledger>>,
+    pub flow: Option<Flow>,
     pub index: u32,
     pub interval_ns: u64,
     pub buffer_seed: u64,
@@ -68,6 +70,7 @@ impl WorkerJob {
             timeout_ns: spec.timeout_ns,
             open_loop: arrivals.map(|times| Box::new(OpenLoop::new(times, moments))),
             verifier: self.ledger.clone().map(Verifier::new),
+            flow: self.flow.clone().map(FlowShare::join),
             stop: &self.stop,
             completed: &self.completed,
             live: self.live.as_deref(),

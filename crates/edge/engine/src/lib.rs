@@ -15,8 +15,10 @@ mod clock;
 mod cpu;
 mod crew;
 mod fault;
+mod flow;
 mod job;
 mod live;
+mod memory;
 mod merge;
 #[cfg(feature = "network-targets")]
 pub mod nbd;
@@ -35,7 +37,9 @@ mod worker;
 
 pub use buffers::Buffers;
 pub use clock::monotonic_ns;
+pub use flow::{Flow, FlowGroup};
 pub use live::{LIVE_BUCKETS, LiveSample};
+pub use memory::memory_note;
 pub use run::{Control, EngineError, Verified, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
 pub use verify::LedgerError;

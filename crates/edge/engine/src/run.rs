@@ -13,6 +13,7 @@ use crate::backend::Opened;
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::crew::{Member, gather};
+use crate::flow::Flow;
 use crate::job::WorkerJob;
 use crate::live::{LiveCounters, LiveSample};
 use crate::merge::merge;
@@ -56,6 +57,7 @@ pub struct Control {
     completed: Vec<Arc<AtomicU64>>,
     /// Empty unless the load is watched closely.
     live: Vec<Arc<LiveCounters>>,
+    flow: Option<Flow>,
 }
 
 impl Control {
@@ -70,6 +72,12 @@ impl Control {
     #[must_use]
     pub fn with_live(workers: u32) -> Self {
         Self { live: (0..workers).map(|_| Arc::default()).collect(), ..Self::new(workers) }
+    }
+
+    /// Keeps the load's workers in step with the others of a flow.
+    #[must_use]
+    pub fn in_flow(self, flow: Option<Flow>) -> Self {
+        Self { flow, ..self }
     }
 
     /// Ends the load early; what was measured is kept.
@@ -145,6 +153,7 @@ pub fn run(
             live: control.live.get(index as usize).cloned(),
             parking: Arc::default(),
             ledger: ledger.clone(),
+            flow: control.flow.clone(),
             index,
             interval_ns,
             buffer_seed: seeds.next_seed(),

@@ -11,6 +11,7 @@ use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
+use crate::flow::FlowShare;
 use crate::live::LiveCounters;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
 use crate::parking::{Belongings, Parking};
@@ -86,6 +87,8 @@ pub(crate) struct Worker<'a> {
     pub timeout_ns: u64,
     pub open_loop: Option<Box<OpenLoop>>,
     pub verifier: Option<Verifier>,
+    /// Its part in a flow, where it keeps step with other workers.
+    pub flow: Option<FlowShare>,
     pub stop: &'a AtomicBool,
     pub completed: &'a AtomicU64,
     /// What somebody who watches is told of each operation.
@@ -103,7 +106,10 @@ impl Worker<'_> {
     pub(crate) fn run<B: Backend>(self, backend: &mut B) -> io::Result<WorkerReport> {
         // Two loops from one source: asking each operation whether it has an intended start, is
         // verified or watched would cost a plain load, of 15 ns an operation, a good part of that.
-        let special = self.open_loop.is_some() || self.verifier.is_some() || self.replay.is_some();
+        let special = self.open_loop.is_some()
+            || self.verifier.is_some()
+            || self.replay.is_some()
+            || self.flow.is_some();
         if !special && self.live.is_none() {
             self.run_as::<B, true>(backend)
         } else {
@@ -298,7 +304,13 @@ impl Worker<'_> {
         mut now_ns: u64,
     ) -> u64 {
         let mut refused = 0;
-        while let Some(slot) = slots.take() {
+        loop {
+            if let Some(flow) = self.flow.as_mut().filter(|_| !PLAIN)
+                && let Some(look_ns) = flow.held_until(now_ns, slots.is_idle())
+            {
+                return look_ns;
+            }
+            let Some(slot) = slots.take() else { return 0 };
             let op = match self.stream.next_step() {
                 Step::Issue(op) => op,
                 Step::Wait(delay_ns) => {
@@ -313,7 +325,7 @@ impl Worker<'_> {
             if !PLAIN && !self.may_start(op, &mut refused) {
                 slots.put_back(slot);
                 if refused >= MAX_CLAIMS_REFUSED {
-                    break;
+                    return 0;
                 }
                 continue;
             }
@@ -323,8 +335,8 @@ impl Worker<'_> {
             };
             slots.occupy(slot, InFlight { op, start_ns: now_ns, issued_ns: now_ns });
             backend.queue(slot, op, self.buffers.slot(slot as usize).as_mut_ptr());
+            self.flow.as_mut().filter(|_| !PLAIN).into_iter().for_each(FlowShare::started);
         }
-        0
     }
 
     /// Starts what is due while there are free slots; returns when the next operation is due if all

@@ -89,6 +89,7 @@ fn run(setup: Setup, backend: &mut impl Backend) -> WorkerReport {
         timeout_ns: setup.timeout_ns,
         open_loop: arrivals.map(|times| Box::new(OpenLoop::new(times, moments))),
         verifier: None,
+        flow: None,
         stop: &AtomicBool::new(false),
         completed: &AtomicU64::new(0),
         live: None,

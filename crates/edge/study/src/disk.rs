@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
-use virtbench_engine::{Target, TargetError, TargetRequest};
+use virtbench_engine::{Target, TargetError, TargetRequest, memory_note};
 use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
 
 /// A disk that cannot be had.
@@ -85,7 +85,7 @@ impl StudyDisk {
                 .map_err(|source| DiskError::Folder { path: path.clone(), source })?,
         }
         let lock = hold(&path)?;
-        Ok(Self { path, notes: Vec::new(), _lock: lock })
+        Ok(Self { notes: memory_note(&path).into_iter().collect(), path, _lock: lock })
     }
 
     /// Where it is; absolute.
@@ -135,6 +135,20 @@ mod tests {
 
     fn prepare(folder: &Path) -> Result<StudyDisk, DiskError> {
         StudyDisk::prepare(folder, "test", 1 << 20, |_, _| true)
+    }
+
+    #[test]
+    fn a_disk_in_memory_is_said_to_be_so() {
+        let temp = TempDir::new_in("/dev/shm").unwrap();
+        let disks =
+            [prepare(temp.path()).unwrap(), StudyDisk::empty(temp.path(), "empty", 4096, None).unwrap()];
+        for disk in disks {
+            assert!(
+                disk.notes()[0].ends_with("is on tmpfs: this is memory, not a disk"),
+                "{:?}",
+                disk.notes()
+            );
+        }
     }
 
     #[test]

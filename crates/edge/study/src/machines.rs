@@ -290,11 +290,7 @@ fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
     if let Some(guest) = machine.guest() {
         provenance.guest.get_or_insert(guest);
     }
-    for note in machine.notes() {
-        if !provenance.notes.contains(&note) {
-            provenance.notes.push(note);
-        }
-    }
+    provenance.add_notes(machine.notes());
     if let Some(setup) = machine.setup()
         && let Some(place) = provenance.setups.iter_mut().find(|other| other.name == setup.name)
     {

@@ -91,14 +91,6 @@ impl Estimate {
     pub fn span(&self) -> Option<Span> {
         self.interval.map(|(span, _)| span)
     }
-
-    /// The estimate of a quantity that cannot leave these limits: the part of its interval within them. Only
-    /// the simulator's evaluation still cuts its intervals so; [`crate::FigureKind`] makes better ones.
-    #[must_use]
-    pub fn within(self, least: f64, most: f64) -> Self {
-        let cut = |span: Span| span.map(|end| end.clamp(least, most));
-        Self { interval: self.interval.map(|(span, method)| (cut(span), method)), ..self }
-    }
 }
 
 /// The mean of `samples`, which may have either sign, with its 95 % confidence interval; figures that

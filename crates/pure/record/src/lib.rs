@@ -40,13 +40,14 @@ pub use profile::{
     Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
 };
 pub use provenance::{
-    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, Plan, Provenance, RunKind, parse_provenance,
+    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, Plan, Provenance, RunKind,
+    parse_provenance,
 };
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
-    ShareNumbers, SideNumbers,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio, Ranged,
+    ShareNumbers, SideNumbers, SystemFate, SystemNumbers, SystemVmNumbers, SystemsSummary,
 };
 pub use together::{
     MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,

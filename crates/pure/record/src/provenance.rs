@@ -8,6 +8,9 @@ use crate::predictions::PredictionsPlan;
 use crate::setup::SetupFacts;
 use crate::together::TogetherPlan;
 
+/// Ends the note of a measurement whose storage is a file system in memory.
+pub const IN_MEMORY: &str = "this is memory, not a disk";
+
 /// Which study a run folder belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -157,6 +160,17 @@ pub struct Provenance {
     pub idle: Vec<IdleBaseline>,
     /// What a reader should know.
     pub notes: Vec<String>,
+}
+
+impl Provenance {
+    /// Adds notes, each once.
+    pub fn add_notes(&mut self, notes: impl IntoIterator<Item = String>) {
+        for note in notes {
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+            }
+        }
+    }
 }
 
 /// Reads a `run.json`.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, DeviationSummary, LoadOutcome, NativeVsVmSummary, NeighboursSummary, PointRecord,
-    PredictionsSummary, Profile, Provenance, SetRecord, Trial, WorkloadOutcome,
+    PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -37,4 +37,5 @@ fn published_schemas_are_current() {
     check::<DeviationSummary>("study-deviation.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
+    check::<SystemsSummary>("study-deviation-systems.schema.json");
 }

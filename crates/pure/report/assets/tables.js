@@ -1,12 +1,15 @@
 // Sorts a table by the header that is activated: by data-sort as a number where a cell has it, else by
-// its text. Cells without a value stay last in either direction.
+// its text, as a number where it is one. Cells without a value stay last in either direction.
 "use strict";
 (() => {
   const keyOf = (row, column) => {
     const cell = row.cells[column];
     if (!cell) return null;
     if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
-    return cell.classList.contains("number") ? null : cell.textContent;
+    const text = cell.firstChild ? cell.firstChild.textContent : "";
+    if (text === "" || text === "–") return null;
+    const number = Number(text.replaceAll(",", ""));
+    return Number.isNaN(number) ? cell.textContent : number;
   };
 
   const compare = (a, b) =>

@@ -10,6 +10,7 @@ pub(crate) use sets::{deviation, neighbours};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;
+use virtbench_units::rounded;
 
 use crate::figures::{Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
 use crate::scripts;
@@ -28,7 +29,8 @@ pub(crate) fn document<'f>(
     content: &Markup,
     figures: impl Iterator<Item = &'f Figure>,
 ) -> String {
-    let drawings: Value = figures.flat_map(|figure| &figure.drawings).map(Drawing::json).collect();
+    let drawings: Value =
+        figures.flat_map(|figure| &figure.drawings).map(|drawing| short(drawing.json())).collect();
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,6 +51,16 @@ pub(crate) fn document<'f>(
         }
     };
     markup.into_string()
+}
+
+/// The same with figures of as many digits as can be drawn.
+fn short(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => number.as_f64().map(rounded).into(),
+        Value::Array(values) => values.into_iter().map(short).collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, short(value))).collect(),
+        other => other,
+    }
 }
 
 /// What a reader takes away, under the title and where it was measured.

@@ -5,7 +5,7 @@ use thiserror::Error;
 use virtbench_model::Analysis;
 use virtbench_model::pairwise::{Judged, Metric};
 use virtbench_record::{DirectionStats, Measured, PointRecord};
-use virtbench_units::LatencySummary;
+use virtbench_units::{LatencySummary, rounded};
 
 /// A table that could not be written.
 #[derive(Debug, Error)]
@@ -109,7 +109,7 @@ pub(crate) fn verdicts_csv(analysis: &Analysis) -> Result<String, CsvError> {
         for point in &pair.points {
             for (metric, quantity) in QUANTITIES {
                 let Some(Judged { ratio, finding }) = point.of(metric) else { continue };
-                let end = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+                let end = |value: Option<f64>| value.map_or_else(String::new, figure);
                 let row = [
                     analysis.name(pair.first).to_owned(),
                     analysis.name(pair.second).to_owned(),
@@ -117,7 +117,7 @@ pub(crate) fn verdicts_csv(analysis: &Analysis) -> Result<String, CsvError> {
                     point.key.read_percent.to_string(),
                     point.key.random_percent.to_string(),
                     quantity.to_owned(),
-                    ratio.value.to_string(),
+                    figure(ratio.value),
                     end(ratio.interval.map(|span| span.low)),
                     end(ratio.interval.map(|span| span.high)),
                     ratio.pairs.to_string(),
@@ -141,25 +141,25 @@ fn row(record: &PointRecord, measured: &Measured) -> Vec<String> {
         record.started_unix_ns.to_string(),
         outcome.total.operations.to_string(),
         outcome.total.bytes.to_string(),
-        outcome.total.iops.to_string(),
-        outcome.total.bytes_per_second.to_string(),
-        outcome.read.bytes_per_second.to_string(),
-        outcome.write.bytes_per_second.to_string(),
+        figure(outcome.total.iops),
+        figure(outcome.total.bytes_per_second),
+        figure(outcome.read.bytes_per_second),
+        figure(outcome.write.bytes_per_second),
     ];
     row.extend(latency_cells(outcome.total.latency_ns.as_ref()));
     row.extend([
         mean_latency(&outcome.read),
         mean_latency(&outcome.write),
         outcome.errors.to_string(),
-        host.cpu_percent.to_string(),
-        host.user_percent.to_string(),
-        host.system_percent.to_string(),
-        host.steal_percent.to_string(),
+        figure(host.cpu_percent),
+        figure(host.user_percent),
+        figure(host.system_percent),
+        figure(host.steal_percent),
         host.processors.to_string(),
         outcome.own_cpu_ns[0].saturating_add(outcome.own_cpu_ns[1]).to_string(),
         outcome.elapsed_ns.to_string(),
         host_elapsed_ns.to_string(),
-        clock.as_ref().map_or_else(String::new, |clock| clock.drift_ppm.to_string()),
+        clock.as_ref().map_or_else(String::new, |clock| figure(clock.drift_ppm)),
         clock.as_ref().map_or_else(String::new, |clock| clock.is_suspect().to_string()),
         outcome.interrupted.to_string(),
         outcome.target.direct.to_string(),
@@ -167,12 +167,17 @@ fn row(record: &PointRecord, measured: &Measured) -> Vec<String> {
     row
 }
 
+/// A figure as tables have it.
+pub(crate) fn figure(value: f64) -> String {
+    rounded(value).to_string()
+}
+
 fn latency_cells(latency: Option<&LatencySummary>) -> [String; 9] {
     let Some(latency) = latency else { return Default::default() };
     [
         latency.min.to_string(),
-        latency.mean.to_string(),
-        latency.stddev.to_string(),
+        figure(latency.mean),
+        figure(latency.stddev),
         latency.p50.to_string(),
         latency.p90.to_string(),
         latency.p95.to_string(),
@@ -183,5 +188,5 @@ fn latency_cells(latency: Option<&LatencySummary>) -> [String; 9] {
 }
 
 fn mean_latency(direction: &DirectionStats) -> String {
-    direction.latency_ns.map_or_else(String::new, |latency| latency.mean.to_string())
+    direction.latency_ns.map_or_else(String::new, |latency| figure(latency.mean))
 }

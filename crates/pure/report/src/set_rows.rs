@@ -3,7 +3,7 @@
 use csv::Writer;
 use virtbench_record::{JobOutcome, MemberRecord, MemberStatus, SetRecord};
 
-use crate::rows::{CsvError, text};
+use crate::rows::{CsvError, figure as cell, text};
 
 const HEADER: &[&str] = &[
     "set",
@@ -62,14 +62,14 @@ fn figures(member: &MemberRecord) -> Vec<[String; 5]> {
                 [
                     name,
                     unit,
-                    metric.mean.to_string(),
-                    optional(metric.stddev),
+                    cell(metric.mean),
+                    optional(metric.stddev.map(cell)),
                     metric.samples.len().to_string(),
                 ]
             })
             .collect(),
         Some(JobOutcome::Load(load)) => {
-            let rate = load.total.bytes_per_second.to_string();
+            let rate = cell(load.total.bytes_per_second);
             vec![["throughput".into(), "B/s".into(), rate, String::new(), "1".into()]]
         }
         None => Vec::new(),
@@ -99,16 +99,16 @@ fn row(record: &SetRecord, member: &MemberRecord, figure: [String; 5]) -> Vec<St
         JobOutcome::Workload(workload) => (workload.operations, workload.bytes),
     });
     row.extend([
-        optional(outcome.and_then(JobOutcome::throughput)),
-        optional(outcome.and_then(JobOutcome::response_ns)),
+        optional(outcome.and_then(JobOutcome::throughput).map(cell)),
+        optional(outcome.and_then(JobOutcome::response_ns).map(cell)),
         optional(counts.map(|(operations, _)| operations)),
         optional(counts.map(|(_, bytes)| bytes)),
         optional(outcome.map(JobOutcome::errors)),
         optional(outcome.map(JobOutcome::elapsed_ns)),
         optional(measured.map(|measured| measured.host_elapsed_ns)),
         optional(outcome.and_then(JobOutcome::steal_ns)),
-        optional(measured.and_then(|measured| Some(measured.clock.as_ref()?.drift_ppm))),
-        optional(record.host.as_ref().map(|host| host.cpu_percent)),
+        optional(measured.and_then(|measured| Some(measured.clock.as_ref()?.drift_ppm)).map(cell)),
+        optional(record.host.as_ref().map(|host| cell(host.cpu_percent))),
     ]);
     row
 }

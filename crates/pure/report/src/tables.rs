@@ -49,12 +49,22 @@ impl Cell {
     }
 
     fn markup(&self) -> Markup {
-        html! {
-            td.number data-sort=[self.sort.map(|value| format!("{value:.5e}"))] {
-                (self.text)
-                @if let Some(range) = &self.range { small { (range) } }
-            }
-        }
+        html! { td.number data-sort=[self.sort_key()] { (self.content()) } }
+    }
+
+    /// In a table whose cells are numbers unless they say that they are text.
+    fn plain(&self) -> Markup {
+        html! { td data-sort=[self.sort_key()] { (self.content()) } }
+    }
+
+    fn content(&self) -> Markup {
+        html! { (self.text) @if let Some(range) = &self.range { small { (range) } } }
+    }
+
+    /// What it sorts by, where that is not the number it shows.
+    fn sort_key(&self) -> Option<String> {
+        let shows_it = self.text.replace(',', "").parse::<f64>().is_ok();
+        self.sort.filter(|_| !shows_it).map(|value| format!("{value:.5e}"))
     }
 }
 
@@ -104,7 +114,7 @@ pub(crate) fn comparison(run: &Run<'_>) -> Markup {
             "Select a header to sort."
         }
         div.scroll tabindex="0" role="region" aria-label="Comparison of every point" {
-            table.sortable {
+            table.sortable.numbers {
                 thead { tr {
                     (header("block", "", None))
                     (header("read", "%", None))
@@ -130,12 +140,12 @@ fn comparison_row(point: &ComparedPoint) -> Markup {
     };
     html! {
         tr {
-            td.number data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
-            td.number data-sort=(key.read_percent) { (key.read_percent) }
-            td.number data-sort=(key.random_percent) { (key.random_percent) }
-            (shown.markup())
+            td data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
+            td { (key.read_percent) }
+            td { (key.random_percent) }
+            (shown.plain())
             @for column in &COLUMNS {
-                @for which in Which::BOTH { ((column.cell)(which.of(point)).markup()) }
+                @for which in Which::BOTH { ((column.cell)(which.of(point)).plain()) }
             }
             td.remarks { (remarks(point).join("; ")) }
         }
@@ -171,7 +181,7 @@ pub(crate) fn repetitions(records: &[PointRecord]) -> Markup {
             summary { "All " (records.len()) " recorded repetitions" }
             p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
             div.scroll tabindex="0" role="region" aria-label="All repetitions" {
-                table.sortable {
+                table.sortable.numbers {
                     thead { tr {
                         (header("environment", "", None))
                         (header("block", "", None))
@@ -200,11 +210,11 @@ fn repetition_row(record: &PointRecord) -> Markup {
     let key = record.point;
     html! {
         tr {
-            td { (record.environment) }
-            td.number data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
-            td.number data-sort=(key.read_percent) { (key.read_percent) }
-            td.number data-sort=(key.random_percent) { (key.random_percent) }
-            td.number data-sort=(record.repetition) { (record.repetition) }
+            td.text { (record.environment) }
+            td data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
+            td { (key.read_percent) }
+            td { (key.random_percent) }
+            td { (record.repetition) }
             @match &record.status {
                 PointStatus::Measured(measured) => (measured_cells(measured)),
                 PointStatus::Unavailable { why } => { td.remarks colspan="10" { "unavailable: " (why) } }
@@ -229,5 +239,5 @@ fn measured_cells(measured: &Measured) -> Markup {
         Cell::number(Some(measured.host.cpu_percent)),
         Cell::number(measured.clock.as_ref().map(|clock| clock.drift_ppm)),
     ];
-    html! { @for cell in &cells { (cell.markup()) } }
+    html! { @for cell in &cells { (cell.plain()) } }
 }

@@ -170,9 +170,9 @@ const READER: &str = r#"<script>(async () => {
     const header = all("table.sortable th button")[3];
     header.click();
     const ratios = () => all("table.sortable")[0].tBodies[0].rows;
-    const first = Number(ratios()[0].cells[3].dataset.sort);
+    const first = Number(ratios()[0].cells[3].firstChild.textContent);
     header.click();
-    root.dataset.sorted = String(first < Number(ratios()[0].cells[3].dataset.sort));
+    root.dataset.sorted = String(first < Number(ratios()[0].cells[3].firstChild.textContent));
     window.dispatchEvent(new Event("beforeprint"));
     root.dataset.printed = String(all("canvas").length === 0);
     window.dispatchEvent(new Event("afterprint"));
@@ -276,7 +276,7 @@ const COMPARER: &str = r#"<script>(async () => {
     while (root.dataset.figures !== "16/16") await new Promise((next) => setTimeout(next, 100));
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     const table = document.querySelector("details table.sortable");
-    const ratio = () => Number(table.tBodies[0].rows[0].cells[4].dataset.sort);
+    const ratio = () => Number(table.tBodies[0].rows[0].cells[4].firstChild.textContent);
     const header = table.querySelectorAll("th button")[3];
     header.click();
     const first = ratio();

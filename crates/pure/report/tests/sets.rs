@@ -31,6 +31,16 @@ fn deviation_names_its_mean_and_the_most_disturbed() {
 }
 
 #[test]
+fn disks_in_memory_are_named_before_the_figures_and_on_the_page() {
+    let note = "/tmp/x.disk is on tmpfs: this is memory, not a disk";
+    let (mut facts, records) = deviation();
+    assert!(!sets_html(&facts, &records).contains("not a disk"));
+    facts.add_notes([note.to_owned(), note.to_owned()]);
+    assert_eq!(sets_takeaway(&facts, &records).cautions[0], format!("{note}."));
+    assert!(sets_html(&facts, &records).contains(note));
+}
+
+#[test]
 fn a_matrix_names_the_worst_pair_and_escapes_what_a_user_wrote() {
     let (facts, records) = matrix();
     let taken = sets_takeaway(&facts, &records);

@@ -1,5 +1,15 @@
 //! Measured values for people: a few digits and the unit that fits.
 
+/// A figure to seven significant digits, which is more than any measurement knows; whole numbers, which may be counts,
+/// as they are.
+#[must_use]
+pub fn rounded(value: f64) -> f64 {
+    if value.fract() == 0.0 || !value.is_finite() {
+        return value;
+    }
+    format!("{value:.6e}").parse().unwrap_or(value)
+}
+
 /// Writes a time in nanoseconds with three or more significant digits in the unit that fits, such as
 /// `850 ns`, `12.3 us`, `4.57 ms` or `31.2 s`.
 #[must_use]
@@ -51,6 +61,23 @@ mod tests {
         ] {
             assert_eq!(format_latency_ns(ns), text, "{ns}");
         }
+    }
+
+    #[test]
+    fn what_is_no_whole_number_keeps_seven_digits() {
+        for (value, expected) in [
+            (0.1 + 0.2, 0.3),
+            (-2.0 / 3.0, -0.666_666_7),
+            (1e-9 / 3.0, 3.333_333e-10),
+            (123_456_789.25, 123_456_800.0),
+            (123_456_789.0, 123_456_789.0),
+            (0.0, 0.0),
+            (f64::INFINITY, f64::INFINITY),
+        ] {
+            assert_eq!(rounded(value), expected, "{value}");
+            assert_eq!(rounded(rounded(value)), expected, "rounded twice: {value}");
+        }
+        assert!(rounded(f64::NAN).is_nan());
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let takeaway = analysed.takeaway();
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
+        crate::json::write(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
         writeln!(out)?;
         return Ok(());
     }

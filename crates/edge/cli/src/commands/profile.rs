@@ -37,12 +37,12 @@ pub fn execute(args: &ProfileArgs) -> Outcome {
         profile.check().map_err(|error| Failure::new(Kind::Usage, error))?;
     }
     if let Some(path) = &args.out {
-        let text = serde_json::to_string_pretty(&profile)? + "\n";
+        let text = crate::json::pretty_text(&profile)? + "\n";
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &profile)?;
+        crate::json::write(&mut out, &profile)?;
         writeln!(out)?;
     } else {
         write_table(&mut out, &profile)?;

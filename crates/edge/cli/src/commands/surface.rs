@@ -10,6 +10,7 @@ use virtbench_engine::TargetRequest;
 use virtbench_model::{FittedPoint, FittedSurface, MAX_GRID_POINTS};
 use virtbench_record::{LoadOutcome, PointKey, TargetFacts};
 use virtbench_study::{Ended, Grid, MeasuredSurface, SurfacePlan, load_at, measure_surface};
+use virtbench_units::rounded;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::saturate::{Searched, failure};
@@ -65,7 +66,7 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &Report::new(fitted, &found, &plan, target.facts()))?;
+        crate::json::write(&mut out, &Report::new(fitted, &found, &plan, target.facts()))?;
         writeln!(out)?;
     } else {
         write_tables(&mut out, &grid, fitted)?;
@@ -138,7 +139,8 @@ fn write_conclusion(out: &mut impl Write, fitted: &FittedSurface, found: &Measur
     writeln!(
         out,
         "{} measurements at {} of {} points ({}); the others should be off by {:.1} % (median), and the measured ones would \
-         have been by {:.1} % had they been left out; noise of one measurement {:.1} %; +- is the factor of 95 % bounds",
+         have been by {:.1} % had they been left out; noise of one measurement {:.1} %; +- is the factor of 95 % bounds, which in simulations hold 94 % of the truths and \
+         more with noise up to 2 %, 90 to 92 % with 8 %",
         found.runs.len(),
         fitted.points.iter().filter(|point| point.measured.is_some()).count(),
         fitted.points.len(),
@@ -157,7 +159,7 @@ fn ended(ended: Ended) -> &'static str {
     }
 }
 
-/// A point for JSON and CSV; throughput in bytes per second, bounds with 95 % confidence.
+/// A point for JSON and CSV; throughput in bytes per second, bounds as in [`FittedPoint::span`].
 #[derive(Serialize)]
 struct PointReport {
     block_bytes: u64,
@@ -176,11 +178,11 @@ impl From<&FittedPoint> for PointReport {
             block_bytes: point.point.block_bytes,
             read_percent: point.point.read_percent,
             random_percent: point.point.random_percent,
-            bytes_per_second: point.value,
-            low: point.span.low,
-            high: point.span.high,
-            expected_error_percent: 100.0 * point.expected_error,
-            measured_bytes_per_second: point.measured,
+            bytes_per_second: rounded(point.value),
+            low: rounded(point.span.low),
+            high: rounded(point.span.high),
+            expected_error_percent: rounded(100.0 * point.expected_error),
+            measured_bytes_per_second: point.measured.map(rounded),
         }
     }
 }

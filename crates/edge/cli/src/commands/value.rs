@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use virtbench_model::{Estimate, OverExperiments};
+use virtbench_record::Ranged;
 
 /// A mean with its interval.
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -23,6 +24,20 @@ pub struct Value {
 impl From<OverExperiments> for Value {
     fn from(over: OverExperiments) -> Self {
         Self { least: Some(over.range.low), greatest: Some(over.range.high), ..over.estimate.into() }
+    }
+}
+
+impl From<Value> for Ranged {
+    fn from(value: Value) -> Self {
+        let Value { mean, low, high, least, greatest } = value;
+        Self { mean, low, high, least, greatest }
+    }
+}
+
+impl From<Ranged> for Value {
+    fn from(ranged: Ranged) -> Self {
+        let Ranged { mean, low, high, least, greatest } = ranged;
+        Self { mean, low, high, least, greatest }
     }
 }
 

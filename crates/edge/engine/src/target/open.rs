@@ -15,6 +15,7 @@ use virtbench_record::{TargetFacts, TargetKind};
 use super::alignment::direct_alignment;
 use super::error::TargetError;
 use super::{Source, Target, TargetName, TargetRequest, guard, prepare};
+use crate::memory::memory_note;
 
 /// Size of the null target unless told otherwise, in bytes.
 const NULL_BYTES: u64 = 1 << 30;
@@ -127,7 +128,7 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         Err(error) if direct && error.raw_os_error() == Some(libc::EINVAL) => {
             direct = false;
             let file = open(flags).map_err(TargetError::io("open", path))?;
-            if !is_in_memory(&file) {
+            if memory_note(path).is_none() {
                 notes.push(format!(
                     "{} refuses O_DIRECT ({error}): the page cache is part of what was measured",
                     file_system_name(&file)
@@ -143,13 +144,10 @@ fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<
         }
         opened => opened.map_err(TargetError::io("open", path))?,
     };
-    if kind == TargetKind::File && is_in_memory(&file) {
+    if let Some(note) = memory_note(path).filter(|_| kind == TargetKind::File) {
         // Where it grants O_DIRECT, there is still nothing but the page cache.
         direct = false;
-        notes.push(format!(
-            "{} is on tmpfs: the page cache was measured and no disk, whatever was asked for",
-            path.display()
-        ));
+        notes.push(note);
     }
     let size_bytes = seek(&file, rustix::fs::SeekFrom::End(0))
         .map_err(io::Error::from)
@@ -178,12 +176,6 @@ fn open_when_free(path: &Path, write: bool, flags: i32) -> io::Result<File> {
             opened => return opened,
         }
     }
-}
-
-/// Whether the file is on tmpfs or ramfs, which keep files in the page cache and nowhere else.
-fn is_in_memory(file: impl AsFd) -> bool {
-    const IN_MEMORY: [i64; 2] = [0x0102_1994, 0x8584_58f6];
-    fstatfs(file).is_ok_and(|stat| IN_MEMORY.contains(&stat.f_type))
 }
 
 /// What kind of file system a file is on, for a message.

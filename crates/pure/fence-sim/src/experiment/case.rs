@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use virtbench_fence::predict::Predictors;
-use virtbench_model::{Estimate, OverExperiments, deviation, mean_interval};
+use virtbench_model::{Estimate, FigureKind, OverExperiments, deviation};
 use virtbench_units::SeedSequence;
 
 use super::load::{Load, Saturated, Site};
@@ -62,6 +62,8 @@ pub struct Compared {
     pub throughput: [Estimate; 2],
     /// Mean response time alone and in company, milliseconds.
     pub response_ms: [Estimate; 2],
+    /// 99 % of response times alone and in company are at most this, milliseconds.
+    pub p99_ms: [Estimate; 2],
     /// Deviation of throughput, percent.
     pub throughput_deviation: OverExperiments,
     /// Deviation of response time, percent.
@@ -239,7 +241,7 @@ impl Sample {
 
 pub(super) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Option<Compared> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
-        Some(mean_interval(&samples.iter().map(figure).collect::<Vec<_>>(), seed)?.within(0.0, f64::MAX))
+        FigureKind::Positive.estimate(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
     };
     let both = |figure: fn(&Sample) -> f64| Some([estimate(alone, figure)?, estimate(together, figure)?]);
     let experiments: Vec<[Sample; 2]> =
@@ -250,6 +252,7 @@ pub(super) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Optio
     Some(Compared {
         throughput: both(|sample| sample.per_second)?,
         response_ms: both(|sample| sample.mean_ms)?,
+        p99_ms: both(|sample| sample.p99_ms)?,
         throughput_deviation: deviates(|sample| sample.per_second)?,
         response_deviation: deviates(|sample| sample.mean_ms)?,
         experiments,

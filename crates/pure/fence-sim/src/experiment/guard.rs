@@ -5,7 +5,7 @@ use virtbench_fence::paced::{Class, PacedConfig};
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::SlotOwner;
 use virtbench_fence::{DiskId, SchedulerConfig};
-use virtbench_model::Estimate;
+use virtbench_model::{Estimate, FigureKind};
 use virtbench_units::SeedSequence;
 
 use super::case::{Case, CaseError, Sample, VmResult, compare};
@@ -130,7 +130,7 @@ impl Guard {
         });
         let vms = results.collect::<Option<Vec<VmResult>>>().ok_or_else(|| CaseError::Nothing(name()))?;
         let best_effort =
-            virtbench_model::mean_interval(&got, settings.seed).ok_or_else(|| CaseError::Nothing(name()))?;
+            FigureKind::Positive.estimate(&got, settings.seed).ok_or_else(|| CaseError::Nothing(name()))?;
         Ok(GuardResult { vms, best_effort })
     }
 }

@@ -103,6 +103,8 @@ pub struct Trial {
     pub deviation: Estimate,
     /// The longest mean response time of a machine in company, milliseconds.
     pub response_ms: Estimate,
+    /// Of the machine with the most, milliseconds: 99 % of its response times are at most this.
+    pub p99_ms: Estimate,
     /// The least share of its load that a machine reaches in company.
     pub reached: Estimate,
 }
@@ -198,6 +200,7 @@ impl Plan {
             cache_bytes: u64::from(bench.cache_blocks) * 4096,
             deviation: most(&|vm| vm.figures.response_deviation.estimate).ok_or_else(nothing)?,
             response_ms: most(&|vm| vm.figures.response_ms[1]).ok_or_else(nothing)?,
+            p99_ms: most(&|vm| vm.figures.p99_ms[1]).ok_or_else(nothing)?,
             reached: reached.min_by(|a, b| a.mean.total_cmp(&b.mean)).ok_or_else(nothing)?,
         })
     }

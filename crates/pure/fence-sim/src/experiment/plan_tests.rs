@@ -10,6 +10,7 @@ fn trial(deviation: f64, response_ms: f64, reached: f64) -> Trial {
         cache_bytes: 0,
         deviation: estimate(deviation),
         response_ms: estimate(response_ms),
+        p99_ms: estimate(3.0 * response_ms),
         reached: estimate(reached),
     };
     for estimate in [&mut trial.deviation, &mut trial.response_ms] {

@@ -19,7 +19,7 @@ pub use detect::detect;
 use findings::Findings;
 use fio::processors;
 pub(crate) use json::{FORMAT_VERSION, JsonJob, JsonLoad};
-pub use schedule::{Ends, Schedule, SteadyEnd, SteadyFigure, Surroundings};
+pub use schedule::{Ends, FlowPart, Schedule, SteadyEnd, SteadyFigure, Surroundings};
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE_BYTES: usize = 1 << 20;

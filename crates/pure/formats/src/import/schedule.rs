@@ -17,6 +17,9 @@ pub struct Schedule {
     pub least_bytes_per_second: Option<u64>,
     /// When the figures count as steady, which ends the job.
     pub steady: Option<SteadyEnd>,
+    /// With which other jobs it keeps the number of its operations in proportion.
+    #[serde(default)]
+    pub flow: Option<FlowPart>,
     /// What else ends when this job does.
     pub ends: Option<Ends>,
 }
@@ -25,13 +28,26 @@ impl Schedule {
     /// Whether the job starts at once and ends by itself.
     #[must_use]
     pub fn is_plain(&self) -> bool {
-        let Self { delay_ns, after, least_bytes_per_second, steady, ends, .. } = self;
+        let Self { delay_ns, after, least_bytes_per_second, steady, flow, ends, .. } = self;
         *delay_ns == 0
             && after.is_empty()
             && least_bytes_per_second.is_none()
             && steady.is_none()
+            && flow.is_none()
             && ends.is_none()
     }
+}
+
+/// A job's part in a flow (fio's `flow`): workers of the same flow that run at the same time start operations
+/// in the ratio of their weights.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowPart {
+    /// Which flow.
+    pub id: u64,
+    /// The weight of each of the job's workers, from 1.
+    pub weight: u32,
+    /// How long a worker that is ahead sleeps, once nothing of its is in flight, in nanoseconds.
+    pub sleep_ns: u64,
 }
 
 /// What ends with a job (fio's `exitall` and `exit_what`).

@@ -39,7 +39,7 @@ pub struct FittedPoint {
     /// What to expect there.
     pub value: f64,
     /// Where the truth lies with 95 % confidence. On surfaces made up for tests it does at 94 to 100 % of
-    /// the points with noise up to 2 %, and at 90 to 96 % with noise of 8 %
+    /// the points with noise up to 2 %, and with noise of 8 % at 90 to 92 % once 30 points are measured
     /// (`bounds_hold_as_many_truths_as_they_say`).
     pub span: Span,
     /// Mean error to be expected of `value`, as a share of it (0.05 is 5 %).

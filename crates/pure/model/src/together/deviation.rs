@@ -179,11 +179,11 @@ fn deviated(both: &(ByRepetition, ByRepetition), seed: u64) -> Option<Deviated> 
         FigureKind::Positive.estimate(&values.values().copied().collect::<Vec<f64>>(), seed)
     };
     let deltas = deltas(both);
-    let OverExperiments { range, .. } = over_experiments(deltas.values().copied(), seed)?;
+    let OverExperiments { estimate: delta, range } = over_experiments(deltas.values().copied(), seed)?;
     Some(Deviated {
         alone: estimate(&both.0)?,
         beside: estimate(&both.1)?,
-        delta: estimate(&deltas)?,
+        delta,
         range: (range.low, range.high),
     })
 }

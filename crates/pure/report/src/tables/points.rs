@@ -19,7 +19,7 @@ pub(crate) fn points(analysis: &Analysis) -> Markup {
             "Select a header to sort."
         }
         div.scroll tabindex="0" role="region" aria-label="Every configuration at every point" {
-            table.sortable {
+            table.sortable.numbers {
                 thead { tr {
                     (header("block", "", None))
                     th scope="col" { "kind of I/O" }
@@ -43,11 +43,11 @@ pub(crate) fn points(analysis: &Analysis) -> Markup {
 fn row(key: PointKey, index: usize, name: &str, side: &Side) -> Markup {
     html! {
         tr {
-            td.number data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
-            td { (Kind::from(key)) }
-            td data-sort=(index) { (name) }
-            @for column in &COLUMNS { ((column.cell)(side).markup()) }
-            (Cell::number(side.bytes_per_second_per_cpu_percent().map(|bytes| bytes / KILOBYTE)).markup())
+            td data-sort=(key.block_bytes) { (format_bytes(key.block_bytes)) }
+            td.text { (Kind::from(key)) }
+            td.text data-sort=(index) { (name) }
+            @for column in &COLUMNS { ((column.cell)(side).plain()) }
+            (Cell::number(side.bytes_per_second_per_cpu_percent().map(|bytes| bytes / KILOBYTE)).plain())
             td.remarks { (super::side_remarks(side).join("; ")) }
         }
     }

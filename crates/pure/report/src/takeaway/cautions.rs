@@ -1,7 +1,7 @@
 //! What a careful reader must know before using the figures.
 
 use virtbench_model::busy_host;
-use virtbench_record::{Measured, Provenance, TargetKind};
+use virtbench_record::{IN_MEMORY, Measured, Provenance, TargetKind};
 
 use super::completeness;
 use crate::format::count;
@@ -11,6 +11,7 @@ use crate::scene::Scene;
 pub(super) fn all(scene: &Scene<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
     cautions.extend(emulation(scene.provenance));
+    cautions.extend(in_memory(scene.provenance));
     cautions.extend(busy(scene));
     cautions.extend(completeness::missing(scene));
     cautions.extend(completeness::unavailable(scene));
@@ -33,6 +34,12 @@ fn emulation(provenance: &Provenance) -> Option<String> {
          not the overhead of virtualization."
             .into()
     })
+}
+
+/// That the disks were no disks.
+pub(super) fn in_memory(provenance: &Provenance) -> Option<String> {
+    let note = provenance.notes.iter().find(|note| note.ends_with(IN_MEMORY))?;
+    Some(format!("{note}."))
 }
 
 /// Whether other programs used the host.

@@ -8,7 +8,7 @@ use virtbench_model::together::{
 use virtbench_record::{Better, MemberStatus, Provenance, RunKind, SetRecord, SetRole};
 
 use super::Takeaway;
-use super::cautions::is_emulated;
+use super::cautions::{in_memory, is_emulated};
 use crate::figures::vm_name;
 use crate::format::{count, ratio, significant};
 use crate::matrix::Matrix;
@@ -238,6 +238,7 @@ fn cautions(
                 .into(),
         );
     }
+    cautions.extend(in_memory(provenance));
     for kind in [Overload::Emulation, Overload::Others] {
         let names: Vec<&str> =
             overloads.iter().filter(|(_, overload)| *overload == kind).map(|(name, _)| *name).collect();

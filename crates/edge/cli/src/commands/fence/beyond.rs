@@ -18,6 +18,8 @@ pub struct GuardRow {
     throughput_deviation: Value,
     /// Mean response time of the low machine without and with best effort, milliseconds.
     low_response_ms: [Value; 2],
+    /// 99 % of its response times are at most this.
+    low_p99_ms: [Value; 2],
     /// Accesses a second.
     best_effort: Value,
 }
@@ -44,6 +46,7 @@ pub fn row(guard: Guard, load: &Load, result: &GuardResult) -> Option<GuardRow> 
         response_deviation: deviation(|vm| vm.figures.response_deviation)?,
         throughput_deviation: deviation(|vm| vm.figures.throughput_deviation)?,
         low_response_ms: result.vms.first()?.figures.response_ms.map(Value::from),
+        low_p99_ms: result.vms.first()?.figures.p99_ms.map(Value::from),
         best_effort: result.best_effort.into(),
     })
 }
@@ -58,6 +61,8 @@ pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
             row.response_deviation.cell("%"),
             row.low_response_ms[0].cell("ms"),
             row.low_response_ms[1].cell("ms"),
+            row.low_p99_ms[0].cell("ms"),
+            row.low_p99_ms[1].cell("ms"),
             row.best_effort.cell("/s"),
         ]
     };
@@ -74,6 +79,8 @@ pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
             "response deviation",
             "low, load off",
             "low, load on",
+            "low p99, load off",
+            "low p99, load on",
             "best effort gets",
         ]
         .map(str::to_owned)

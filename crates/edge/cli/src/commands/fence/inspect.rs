@@ -12,7 +12,7 @@ use crate::say::say;
 pub fn execute(args: &InspectArgs) -> Outcome {
     let found = inspect(&load(&args.config)?, args.data).map_err(failure)?;
     if args.json {
-        say!("{}", serde_json::to_string_pretty(&found)?);
+        say!("{}", crate::json::pretty_text(&found)?);
     } else {
         print(&found);
     }

@@ -45,7 +45,7 @@ pub fn execute(args: &PlanArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &found)?;
+        crate::json::write(&mut out, &found)?;
         writeln!(out)?;
     } else {
         writeln!(out, "{}", found.verdict)?;
@@ -99,6 +99,7 @@ struct Row {
     layout: Layout,
     response_deviation: Value,
     response_ms: Value,
+    p99_ms: Value,
     reached: Value,
     /// At most 1 meets the targets.
     shortfall: f64,
@@ -131,6 +132,7 @@ impl<'a> Found<'a> {
             layout: trial.plan.layout,
             response_deviation: trial.deviation.into(),
             response_ms: trial.response_ms.into(),
+            p99_ms: trial.p99_ms.into(),
             reached: trial.reached.into(),
             shortfall: trial.shortfall(targets),
             met: trial.meets(targets),
@@ -154,6 +156,7 @@ impl<'a> Found<'a> {
                 row.name(),
                 row.response_deviation.cell("%"),
                 row.response_ms.cell("ms"),
+                row.p99_ms.cell("ms"),
                 format!("{:.0} %", row.reached.mean * 100.0),
                 if row.on_front { "front" } else { "" }.to_owned(),
                 if row.met {
@@ -171,7 +174,7 @@ impl<'a> Found<'a> {
                  of the same scheduler beats one on the front in both.",
                 self.candidates[0], self.candidates[1]
             ),
-            header: ["plan", "response deviation", "response time", "load", "front", "targets"]
+            header: ["plan", "response deviation", "response time", "p99", "load", "front", "targets"]
                 .map(str::to_owned)
                 .into(),
             rows: self.plans.iter().map(cells).collect(),

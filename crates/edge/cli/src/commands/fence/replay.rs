@@ -69,7 +69,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &found)?;
+        crate::json::write(&mut out, &found)?;
         writeln!(out)?;
     } else {
         writeln!(out, "{}", found.takeaway)?;
@@ -106,12 +106,14 @@ struct Row {
     throughput: [Value; 2],
     /// Mean response time alone and in company, milliseconds.
     response_ms: [Value; 2],
+    /// 99 % of response times are at most this, milliseconds.
+    p99_ms: [Value; 2],
     throughput_deviation: Value,
     response_deviation: Value,
 }
 
 fn row(system: &'static str, trace: &str, replayed: &Replayed) -> Row {
-    let Compared { throughput, response_ms, throughput_deviation, response_deviation, .. } =
+    let Compared { throughput, response_ms, p99_ms, throughput_deviation, response_deviation, .. } =
         replayed.figures.clone();
     let both = |estimates: [Estimate; 2]| estimates.map(Value::from);
     Row {
@@ -120,6 +122,7 @@ fn row(system: &'static str, trace: &str, replayed: &Replayed) -> Row {
         requests: replayed.requests,
         throughput: both(throughput),
         response_ms: both(response_ms),
+        p99_ms: both(p99_ms),
         throughput_deviation: throughput_deviation.into(),
         response_deviation: response_deviation.into(),
     }
@@ -156,6 +159,8 @@ impl Found<'_> {
                 row.response_deviation.cell("%"),
                 row.response_ms[0].cell("ms"),
                 row.response_ms[1].cell("ms"),
+                row.p99_ms[0].cell("ms"),
+                row.p99_ms[1].cell("ms"),
             ]
         };
         FenceTable {
@@ -164,7 +169,7 @@ impl Found<'_> {
                       whatever came of those before; a response time counts from then. Caches hold half of the \
                       blocks that a machine touches on average, and begin empty."
                 .to_owned(),
-            header: ["system", "trace", "requests", "throughput deviation", "response deviation", "alone", "together"]
+            header: ["system", "trace", "requests", "throughput deviation", "response deviation", "alone", "together", "p99 alone", "p99 together"]
                 .map(str::to_owned)
                 .into(),
             rows: self.rows.iter().map(cells).collect(),
@@ -173,12 +178,14 @@ impl Found<'_> {
 
     fn page(&self) -> String {
         let values = self.rows.iter().flat_map(|row| {
-            let [alone, together] = row.response_ms;
+            let ([alone, together], [p99_alone, p99_together]) = (row.response_ms, row.p99_ms);
             [
                 ("response deviation", "%", row.response_deviation),
                 ("throughput deviation", "%", row.throughput_deviation),
                 ("response alone", "ms", alone),
                 ("response together", "ms", together),
+                ("p99 alone", "ms", p99_alone),
+                ("p99 together", "ms", p99_together),
             ]
             .map(|(metric, unit, value)| FenceValue {
                 workload: row.trace.clone(),

@@ -46,7 +46,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &Report::of(&evaluated))?;
+        crate::json::write(&mut out, &Report::of(&evaluated))?;
         writeln!(out)?;
     } else {
         table::write(&mut out, &evaluated)?;
@@ -176,14 +176,14 @@ impl<'a> Report<'a> {
             machine: row.machine,
             metric: row.metric,
             unit: row.metric.unit(),
-            measured: digits(row.measured.mean),
-            low: row.measured.span().map(|span| digits(span.low)),
-            high: row.measured.span().map(|span| digits(span.high)),
-            least: digits(row.range.low),
-            greatest: digits(row.range.high),
+            measured: row.measured.mean,
+            low: row.measured.span().map(|span| span.low),
+            high: row.measured.span().map(|span| span.high),
+            least: row.range.low,
+            greatest: row.range.high,
             samples: row.measured.samples,
             published: row.published.as_ref(),
-            outside_band: row.outside().map(digits),
+            outside_band: row.outside(),
         };
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
@@ -197,9 +197,4 @@ impl<'a> Report<'a> {
             guards,
         }
     }
-}
-
-/// Six significant digits: more than five experiments know.
-fn digits(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }

@@ -1,11 +1,13 @@
 //! Jobs that run at the same time, and phases one after another.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_engine::Target;
+use virtbench_engine::{Flow, FlowGroup, Target};
 use virtbench_formats::Ends as EndsWith;
 use virtbench_model::RepeatRule;
 use virtbench_workload::LoadSpec;
@@ -82,6 +84,7 @@ struct Ready<'a> {
     job: &'a Job,
     target: Target,
     spec: LoadSpec,
+    flow: Option<Flow>,
     ended: AtomicBool,
 }
 
@@ -136,6 +139,7 @@ pub fn run(args: &LoadArgs, jobs: &[(usize, &Job)]) -> Result<Phase, Failure> {
 /// Opens the targets. Jobs that name the same one, opened the same way, share it: a device can be held once only.
 fn prepare<'a>(args: &LoadArgs, jobs: &[(usize, &'a Job)]) -> Result<Vec<Ready<'a>>, Failure> {
     let mut opened: Vec<(&Path, bool, Target)> = Vec::new();
+    let mut flows: BTreeMap<u64, Arc<FlowGroup>> = BTreeMap::new();
     let mut ready = Vec::new();
     for (index, job) in jobs {
         let key = (job.target.as_path(), job.load.direct);
@@ -154,7 +158,12 @@ fn prepare<'a>(args: &LoadArgs, jobs: &[(usize, &'a Job)]) -> Result<Vec<Ready<'
             }
         };
         let spec = job.on(&target);
-        ready.push(Ready { index: *index, job, target, spec, ended: AtomicBool::new(false) });
+        let flow = job.schedule.flow.map(|part| Flow {
+            group: Arc::clone(flows.entry(part.id).or_default()),
+            weight: part.weight,
+            sleep_ns: part.sleep_ns,
+        });
+        ready.push(Ready { index: *index, job, target, spec, flow, ended: AtomicBool::new(false) });
     }
     Ok(ready)
 }
@@ -184,7 +193,7 @@ impl Ready<'_> {
     /// Measures the job; what it did not reach comes with it.
     fn measure(&self, ending: &AtomicBool) -> Result<(Done, Option<Failure>), Failure> {
         let ends = Ends::new(&self.job.schedule);
-        let control = ends.control(self.spec.workers);
+        let control = ends.control(self.spec.workers).in_flow(self.flow.clone());
         let (outcome, host) = measure_among(&self.spec, &self.target, control, |control| {
             ends.look(control);
             if ending.load(Ordering::SeqCst) {

@@ -35,7 +35,7 @@ pub fn print(plan: &Plan, json: bool) -> io::Result<()> {
     if json {
         let phases = phases.into_iter().map(|jobs| jobs.into_iter().map(|(_, job)| printed(job)).collect());
         let whole = Printed { phases: phases.collect(), notes: &plan.notes, ignored: &plan.ignored };
-        serde_json::to_writer(&mut out, &whole)?;
+        crate::json::write(&mut out, &whole)?;
         return writeln!(out);
     }
     for (number, jobs) in (1..).zip(phases) {
@@ -86,13 +86,16 @@ fn line(job: &Job, plan: &Plan) -> String {
             add(format!("at most {}", format_duration_ns(load.time_ns)));
         }
     }
-    let Schedule { delay_ns, after, steady, ends, .. } = &job.schedule;
+    let Schedule { delay_ns, after, steady, flow, ends, .. } = &job.schedule;
     if *delay_ns > 0 {
         add(format!("starts {} later", format_duration_ns(*delay_ns)));
     }
     for index in after {
         let name = plan.jobs.get(*index).and_then(|job| job.name.as_deref()).unwrap_or("another job");
         add(format!("after {name}"));
+    }
+    if let Some(flow) = flow {
+        add(format!("of weight {} in flow {}", flow.weight, flow.id));
     }
     if steady.is_some() {
         add("ends once steady".into());

@@ -141,11 +141,7 @@ fn describe(provenance: &mut Provenance, images: &Images, asked: &[(GuestDisk, S
             asked.len()
         ));
     }
-    for note in notes {
-        if !provenance.notes.contains(&note) {
-            provenance.notes.push(note);
-        }
-    }
+    provenance.add_notes(notes);
 }
 
 pub fn images_failure(error: ImagesError) -> Failure {

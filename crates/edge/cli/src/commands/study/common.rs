@@ -174,7 +174,8 @@ pub fn print(
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        writeln!(out, "{}", summary()?)?;
+        crate::json::write(&mut out, &summary()?)?;
+        writeln!(out)?;
         return Ok(());
     }
     let Conclusion { headline, details, cautions, report, .. } = conclusion;

@@ -50,7 +50,7 @@ fn measure(args: &NativeVsVmArgs, out: &Path, lab: &Lab, folder: &mut RunFolder)
     bar.finish_and_clear();
     let disk = disk.map_err(common::disk_failure)?;
     let notes = disk.notes().to_vec();
-    folder.amend(|provenance| provenance.notes.extend(notes)).map_err(common::folder_failure)?;
+    folder.amend(|provenance| provenance.add_notes(notes)).map_err(common::folder_failure)?;
     let mut watch = Watch::new(common::steps_bar(&folder.provenance().plan));
     let [native, vm] = ENVIRONMENTS;
     let guest_disk = GuestDisk::new(adapter, disk.path().to_owned());

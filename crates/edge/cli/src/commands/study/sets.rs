@@ -180,6 +180,8 @@ impl SetStudy<'_> {
     ) -> Outcome {
         let stop = interrupt::flag();
         let disks = self.disks(setup, filesystem, vms, out, stop).map_err(adapters::images_failure)?;
+        let notes = disks.notes();
+        folder.amend(|provenance| provenance.add_notes(notes)).map_err(common::folder_failure)?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let mut environments: Vec<Box<dyn Environment>> = Vec::with_capacity(vms.len());
         for (index, (vm, disk)) in vms.iter().zip(&disks.guests).enumerate() {
@@ -264,18 +266,23 @@ impl SetStudy<'_> {
 /// The disks of all VMs, and what keeps them.
 struct Disks {
     guests: Vec<GuestDisk>,
-    _images: Vec<Images>,
+    images: Vec<Images>,
     _fence: Option<FenceDisks>,
 }
 
 impl Disks {
     fn of_images(images: Vec<Images>) -> Self {
         let first = |images: &Images| images.disks().first().map(|(disk, _)| disk.clone());
-        Self { guests: images.iter().filter_map(first).collect(), _images: images, _fence: None }
+        Self { guests: images.iter().filter_map(first).collect(), images, _fence: None }
+    }
+
+    /// What a reader of the results should know about them.
+    fn notes(&self) -> Vec<String> {
+        self.images.iter().flat_map(|images| images.notes().to_vec()).collect()
     }
 
     fn of_fence(fence: FenceDisks) -> Self {
-        Self { guests: fence.disks().to_vec(), _images: Vec::new(), _fence: Some(fence) }
+        Self { guests: fence.disks().to_vec(), images: Vec::new(), _fence: Some(fence) }
     }
 }
 

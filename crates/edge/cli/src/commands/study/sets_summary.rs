@@ -25,9 +25,9 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         let (conclusion, provenance, records) = (conclusion.clone(), &run.provenance, &run.records);
         match provenance.kind {
             RunKind::Neighbours => {
-                serde_json::to_writer(&mut out, &numbers::neighbours(conclusion, provenance, records))?;
+                crate::json::write(&mut out, &numbers::neighbours(conclusion, provenance, records))?;
             }
-            _ => serde_json::to_writer(&mut out, &numbers::deviation(conclusion, provenance, records))?,
+            _ => crate::json::write(&mut out, &numbers::deviation(conclusion, provenance, records))?,
         }
         writeln!(out)?;
     } else {

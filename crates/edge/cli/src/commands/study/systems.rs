@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use virtbench_record::{SetRecord, SetRole};
+use virtbench_record::{SetRecord, SetRole, SystemFate};
 use virtbench_study::{LoadedRun, System, read_provenance, simulate};
 use virtbench_units::format_duration_ns;
 
-use super::systems_table::{Fate, Row, Tried, save, show};
+use super::systems_table::{Row, Tried, save, show};
 use super::{common, deviation};
 use crate::args::{DeviationArgs, SetsArgs, Systems};
 use crate::commands::report;
@@ -42,7 +42,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
         pace.add(begun.elapsed());
         let stopped = interrupt::flag().load(std::sync::atomic::Ordering::Relaxed);
         let fate = match measured {
-            Ok(()) => Fate::Measured,
+            Ok(()) => SystemFate::Measured,
             Err(error) if stopped => return Err(error),
             Err(error) => {
                 let words = error.to_string();
@@ -52,7 +52,7 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
                 if !is_lacking || failure.is_none() {
                     failure = Some(error);
                 }
-                if is_lacking { Fate::Unavailable(words) } else { Fate::Failed(words) }
+                if is_lacking { SystemFate::Unavailable(words) } else { SystemFate::Failed(words) }
             }
         };
         let rows = match report::write_sets(&folder, None, None) {
@@ -65,8 +65,8 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
         save(&out, &tried)?;
     }
     show(&tried, args.sets.json, &out)?;
-    let only_lacking = tried.iter().all(|tried| !matches!(tried.fate, Fate::Failed(_)));
-    let some_measured = tried.iter().any(|tried| tried.fate == Fate::Measured);
+    let only_lacking = tried.iter().all(|tried| !matches!(tried.fate, SystemFate::Failed(_)));
+    let some_measured = tried.iter().any(|tried| tried.fate == SystemFate::Measured);
     match failure {
         Some(error) if !(only_lacking && some_measured) => Err(error),
         _ => Ok(()),

@@ -8,9 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use virtbench_model::deviation;
-use virtbench_record::{JobOutcome, MemberRecord};
+use virtbench_record::{
+    JobOutcome, MemberRecord, Ranged, SystemFate, SystemNumbers, SystemVmNumbers, SystemsSummary,
+};
 use virtbench_study::{Simulated, System};
-use virtbench_units::LatencySummary;
+use virtbench_units::{LatencySummary, rounded};
 
 use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
@@ -50,8 +52,9 @@ impl Row {
             JobOutcome::Load(load) => load.total.latency_ns,
             JobOutcome::Workload(workload) => workload.latency_ns,
         });
-        let ms =
-            |of: Option<LatencySummary>, figure: fn(&LatencySummary) -> f64| of.map(|of| figure(&of) / 1e6);
+        let ms = |of: Option<LatencySummary>, figure: fn(&LatencySummary) -> f64| {
+            of.map(|of| rounded(figure(&of) / 1e6))
+        };
         let in_twin = twin.and_then(|twin| twin.response_ns);
         Self {
             system: system.to_string(),
@@ -59,12 +62,12 @@ impl Row {
             share_percent,
             beside_others,
             repetition,
-            per_second: outcome.and_then(JobOutcome::throughput),
+            per_second: outcome.and_then(JobOutcome::throughput).map(rounded),
             mean_ms: ms(response, |of| of.mean),
             p50_ms: ms(response, |of| of.p50 as f64),
             p90_ms: ms(response, |of| of.p90 as f64),
             p99_ms: ms(response, |of| of.p99 as f64),
-            simulated_per_second: twin.map(|twin| twin.per_second),
+            simulated_per_second: twin.map(|twin| rounded(twin.per_second)),
             simulated_mean_ms: ms(in_twin, |of| of.mean),
             simulated_p50_ms: ms(in_twin, |of| of.p50 as f64),
             simulated_p90_ms: ms(in_twin, |of| of.p90 as f64),
@@ -73,123 +76,85 @@ impl Row {
     }
 }
 
-/// What came of a system.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "status", content = "why", rename_all = "snake_case")]
-pub enum Fate {
-    /// All its sets are there.
-    Measured,
-    /// It cannot be had on this host.
-    Unavailable(String),
-    /// Something went wrong on the way.
-    Failed(String),
-}
-
 /// A system with what came of it.
 #[derive(Debug)]
 pub struct Tried {
     /// Which.
     pub system: System,
     /// What came of it.
-    pub fate: Fate,
+    pub fate: SystemFate,
     /// Its machines' figures.
     pub rows: Vec<Row>,
-}
-
-/// One machine under a system.
-#[derive(Debug, Serialize)]
-struct ComparedVm {
-    vm: String,
-    share_percent: Option<f64>,
-    /// Alone and beside the others.
-    per_second: [Option<f64>; 2],
-    throughput_deviation: Option<Value>,
-    mean_ms: [Option<f64>; 2],
-    response_deviation: Option<Value>,
-    simulated_per_second: [Option<f64>; 2],
-    simulated_throughput_deviation: Option<Value>,
-    simulated_mean_ms: [Option<f64>; 2],
-    simulated_response_deviation: Option<Value>,
-}
-
-/// A system with its machines.
-#[derive(Debug, Serialize)]
-struct Compared {
-    system: String,
-    summary: &'static str,
-    #[serde(flatten)]
-    fate: Fate,
-    vms: Vec<ComparedVm>,
 }
 
 /// A figure by repetition.
 type ByRepetition = BTreeMap<u32, f64>;
 
-impl ComparedVm {
-    fn new(vm: &str, rows: &[Row]) -> Self {
-        let of = |figure: fn(&Row) -> Option<f64>| -> [ByRepetition; 2] {
-            [false, true].map(|beside| {
-                let own = rows.iter().filter(|row| row.vm == vm && row.beside_others == beside);
-                own.filter_map(|row| Some((row.repetition, figure(row)?))).collect()
-            })
-        };
-        let mean = |values: &ByRepetition| {
-            (!values.is_empty()).then(|| values.values().sum::<f64>() / values.len() as f64)
-        };
-        let both = |figure: fn(&Row) -> Option<f64>| of(figure).each_ref().map(mean);
-        let differs = |figure: fn(&Row) -> Option<f64>| {
-            let [alone, beside] = of(figure);
-            let pairs =
-                alone.iter().filter_map(|(repetition, alone)| Some((*alone, *beside.get(repetition)?)));
-            deviation(pairs, 0).map(Value::from)
-        };
-        Self {
-            vm: vm.to_owned(),
-            share_percent: rows.iter().find(|row| row.vm == vm).and_then(|row| row.share_percent),
-            per_second: both(|row| row.per_second),
-            throughput_deviation: differs(|row| row.per_second),
-            mean_ms: both(|row| row.mean_ms),
-            response_deviation: differs(|row| row.mean_ms),
-            simulated_per_second: both(|row| row.simulated_per_second),
-            simulated_throughput_deviation: differs(|row| row.simulated_per_second),
-            simulated_mean_ms: both(|row| row.simulated_mean_ms),
-            simulated_response_deviation: differs(|row| row.simulated_mean_ms),
-        }
-    }
-
-    /// In the order of [`COLUMNS`].
-    fn cells(&self) -> [String; 10] {
-        let differs = |value: Option<Value>| value.map_or_else(|| "-".to_owned(), |value| value.percent());
-        let ([a, b], [c, d]) = (self.per_second.map(number), self.mean_ms.map(number));
-        let [e, f] = self.simulated_mean_ms.map(number);
-        let share = self.share_percent.map_or_else(|| "-".to_owned(), |share| format!("{share}"));
-        let [g, h] = [self.throughput_deviation, self.response_deviation].map(differs);
-        [share, a, b, g, c, d, h, e, f, differs(self.simulated_response_deviation)]
+/// The figures of one VM.
+fn numbers_of(vm: &str, rows: &[Row]) -> SystemVmNumbers {
+    let of = |figure: fn(&Row) -> Option<f64>| -> [ByRepetition; 2] {
+        [false, true].map(|beside| {
+            let own = rows.iter().filter(|row| row.vm == vm && row.beside_others == beside);
+            own.filter_map(|row| Some((row.repetition, figure(row)?))).collect()
+        })
+    };
+    let mean = |values: &ByRepetition| {
+        (!values.is_empty()).then(|| values.values().sum::<f64>() / values.len() as f64)
+    };
+    let both = |figure: fn(&Row) -> Option<f64>| of(figure).each_ref().map(mean);
+    let differs = |figure: fn(&Row) -> Option<f64>| {
+        let [alone, beside] = of(figure);
+        let pairs = alone.iter().filter_map(|(repetition, alone)| Some((*alone, *beside.get(repetition)?)));
+        deviation(pairs, 0).map(|over| Ranged::from(Value::from(over)))
+    };
+    SystemVmNumbers {
+        vm: vm.to_owned(),
+        share_percent: rows.iter().find(|row| row.vm == vm).and_then(|row| row.share_percent),
+        per_second: both(|row| row.per_second),
+        throughput_deviation: differs(|row| row.per_second),
+        mean_ms: both(|row| row.mean_ms),
+        response_deviation: differs(|row| row.mean_ms),
+        p99_ms: both(|row| row.p99_ms),
+        simulated_per_second: both(|row| row.simulated_per_second),
+        simulated_throughput_deviation: differs(|row| row.simulated_per_second),
+        simulated_mean_ms: both(|row| row.simulated_mean_ms),
+        simulated_response_deviation: differs(|row| row.simulated_mean_ms),
+        simulated_p99_ms: both(|row| row.simulated_p99_ms),
     }
 }
 
-impl Compared {
-    fn new(tried: &Tried) -> Self {
-        let vms: BTreeSet<&str> = tried.rows.iter().map(|row| row.vm.as_str()).collect();
-        Self {
-            system: tried.system.to_string(),
-            summary: tried.system.summary,
-            fate: tried.fate.clone(),
-            vms: vms.into_iter().map(|vm| ComparedVm::new(vm, &tried.rows)).collect(),
-        }
-    }
+/// In the order of [`COLUMNS`].
+fn cells(vm: &SystemVmNumbers) -> [String; 12] {
+    let differs = |ranged: Option<Ranged>| {
+        ranged.map_or_else(|| "-".to_owned(), |ranged| Value::from(ranged).percent())
+    };
+    let ([a, b], [c, d]) = (vm.per_second.map(number), vm.mean_ms.map(number));
+    let ([e, f], [i, j]) = (vm.simulated_mean_ms.map(number), vm.p99_ms.map(number));
+    let share = vm.share_percent.map_or_else(|| "-".to_owned(), |share| format!("{share}"));
+    let [g, h] = [vm.throughput_deviation, vm.response_deviation].map(differs);
+    [share, a, b, g, c, d, h, i, j, e, f, differs(vm.simulated_response_deviation)]
+}
 
-    /// Why there is nothing, or not all.
-    fn why(&self) -> Option<String> {
-        match &self.fate {
-            Fate::Measured => None,
-            Fate::Unavailable(why) => Some(format!("unavailable: {why}")),
-            Fate::Failed(why) => Some(format!("failed: {why}")),
-        }
+fn compared(tried: &Tried) -> SystemNumbers {
+    let vms: BTreeSet<&str> = tried.rows.iter().map(|row| row.vm.as_str()).collect();
+    SystemNumbers {
+        system: tried.system.to_string(),
+        summary: tried.system.summary.to_owned(),
+        fate: tried.fate.clone(),
+        vms: vms.into_iter().map(|vm| numbers_of(vm, &tried.rows)).collect(),
     }
 }
 
-const COLUMNS: [&str; 10] = [
+/// Why there is nothing, or not all.
+fn why(of: &SystemNumbers) -> Option<String> {
+    match &of.fate {
+        SystemFate::Measured => None,
+        SystemFate::Unavailable(why) => Some(format!("unavailable: {why}")),
+        SystemFate::Failed(why) => Some(format!("failed: {why}")),
+    }
+}
+
+const COLUMNS: [&str; 12] = [
     "share %",
     "alone /s",
     "beside /s",
@@ -197,6 +162,8 @@ const COLUMNS: [&str; 10] = [
     "alone ms",
     "beside ms",
     "differs %",
+    "alone p99 ms",
+    "beside p99 ms",
     "sim. alone ms",
     "sim. beside ms",
     "differs %",
@@ -211,16 +178,16 @@ fn number(value: Option<f64>) -> String {
 }
 
 /// A table to be pasted into a document.
-fn markdown(compared: &[Compared]) -> String {
+fn markdown(compared: &[SystemNumbers]) -> String {
     let mut text =
         format!("| system | VM | {} |\n|---|---{}|\n", COLUMNS.join(" | "), "|---:".repeat(COLUMNS.len()));
     for one in compared {
         for vm in &one.vms {
-            let _ = writeln!(text, "| {} | {} | {} |", one.system, vm.vm, vm.cells().join(" | "));
+            let _ = writeln!(text, "| {} | {} | {} |", one.system, vm.vm, cells(vm).join(" | "));
         }
     }
     let summaries = compared.iter().map(|one| {
-        let why = one.why().map_or_else(String::new, |why| format!("; {why}"));
+        let why = why(one).map_or_else(String::new, |why| format!("; {why}"));
         format!("- {}: {}{why}\n", one.system, one.summary)
     });
     let _ = write!(text, "\n{DIFFERS}\n\n{}", summaries.collect::<String>());
@@ -229,7 +196,7 @@ fn markdown(compared: &[Compared]) -> String {
 
 /// Writes `comparison.csv` with every machine, and `table.md` and `table.json` with every system, into `folder`.
 pub fn save(folder: &Path, tried: &[Tried]) -> Outcome {
-    let compared: Vec<Compared> = tried.iter().map(Compared::new).collect();
+    let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
     let failed = |error: anyhow::Error| Failure::new(Kind::Folder, error);
     let mut csv =
         csv::Writer::from_path(folder.join("comparison.csv")).map_err(|error| failed(error.into()))?;
@@ -238,44 +205,48 @@ pub fn save(folder: &Path, tried: &[Tried]) -> Outcome {
     }
     csv.flush()?;
     fs::write(folder.join("table.md"), markdown(&compared)).map_err(|error| failed(error.into()))?;
-    let json = serde_json::to_string_pretty(&compared)? + "\n";
+    let json = crate::json::pretty_text(&compared)? + "\n";
     fs::write(folder.join("table.json"), json).map_err(|error| failed(error.into()))
 }
 
 /// Says what came of all of them.
 pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
-    let compared: Vec<Compared> = tried.iter().map(Compared::new).collect();
+    let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
     let mut out = std::io::stdout().lock();
     if json {
-        serde_json::to_writer(&mut out, &serde_json::json!({ "folder": folder, "systems": compared }))?;
+        crate::json::write(
+            &mut out,
+            &SystemsSummary { folder: folder.display().to_string(), systems: compared },
+        )?;
         writeln!(out)?;
         return Ok(());
     }
     writeln!(
         out,
-        "{:>18} {:>4} {:>7} {:>7} {:>8} {:>20} {:>9}",
-        "system", "VM", "/s, %", "alone", "beside", "ms, differs % (95 %)", "simulated"
+        "{:>17} {:>4} {:>6} {:>6} {:>7} {:>7} {:>20} {:>6}",
+        "system", "VM", "/s, %", "alone", "beside", "p99", "ms, differs % (95 %)", "sim. %"
     )?;
     for one in &compared {
-        if let Some(why) = one.why() {
-            writeln!(out, "{:>18} {why}", one.system)?;
+        if let Some(why) = why(one) {
+            writeln!(out, "{:>17} {why}", one.system)?;
         }
         for vm in &one.vms {
-            let mean = |value: Option<Value>| number(value.map(|value| value.mean));
+            let mean = |value: Option<Ranged>| number(value.map(|value| value.mean));
             let [alone, beside] = vm.mean_ms.map(number);
-            let interval = |value: Value| Value { least: None, greatest: None, ..value }.percent();
+            let interval = |ranged: Ranged| Value { least: None, greatest: None, ..ranged.into() }.percent();
             writeln!(
                 out,
-                "{:>18} {:>4} {:>7} {alone:>7} {beside:>8} {:>20} {:>9}",
+                "{:>17} {:>4} {:>6} {alone:>6} {beside:>7} {:>7} {:>20} {:>6}",
                 one.system,
                 vm.vm,
                 mean(vm.throughput_deviation),
+                number(vm.p99_ms[1]),
                 vm.response_deviation.map_or_else(|| "-".to_owned(), interval),
                 mean(vm.simulated_response_deviation)
             )?;
         }
     }
-    writeln!(out, "\n{DIFFERS}")?;
+    writeln!(out, "\n{DIFFERS} alone, beside: mean ms; p99: ms beside the others.")?;
     writeln!(out, "\nall VMs: {}", folder.join("comparison.csv").display())?;
     writeln!(out, "for a document: {}", folder.join("table.md").display())?;
     Ok(())
@@ -296,7 +267,7 @@ mod tests {
             mean_ms: Some(mean_ms),
             p50_ms: None,
             p90_ms: None,
-            p99_ms: None,
+            p99_ms: Some(2.0 * mean_ms),
             simulated_per_second: Some(10.0),
             simulated_mean_ms: None,
             simulated_p50_ms: None,
@@ -317,8 +288,9 @@ mod tests {
             row("vm2", 0, true, 80.0),
             row("vm2", 1, true, 50.0),
         ];
-        let tried = Tried { system: System::find("none").unwrap(), fate: Fate::Measured, rows: rows.into() };
-        let compared = Compared::new(&tried);
+        let tried =
+            Tried { system: System::find("none").unwrap(), fate: SystemFate::Measured, rows: rows.into() };
+        let compared = compared(&tried);
         let [one, two] = compared.vms.as_slice() else { panic!("{compared:?}") };
         let differs = one.response_deviation.unwrap();
         assert_eq!((differs.mean, differs.least, differs.greatest), (50.0, Some(50.0), Some(50.0)));
@@ -331,17 +303,20 @@ mod tests {
     fn a_table_for_a_document_has_a_line_for_each_and_says_what_lacks() {
         let [none, blkio] = ["none", "blkio"].map(|name| System::find(name).unwrap());
         let rows = vec![row("vm1", 0, false, 10.0), row("vm1", 0, true, 30.0), row("vm2", 0, true, 35.0)];
-        let lacking = Fate::Unavailable("no root".into());
+        let lacking = SystemFate::Unavailable("no root".into());
         let tried = [
-            Tried { system: none, fate: Fate::Measured, rows },
+            Tried { system: none, fate: SystemFate::Measured, rows },
             Tried { system: blkio, fate: lacking, rows: Vec::new() },
         ];
-        let compared: Vec<Compared> = tried.iter().map(Compared::new).collect();
+        let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
         let text = markdown(&compared);
         let lines: Vec<&str> = text.lines().collect();
         let cells = |line: &str| line.matches('|').count();
-        assert!(lines[..4].iter().all(|line| cells(line) == 13), "{text}");
-        assert_eq!(lines[2], "| none | vm1 | 8 | 10.0 | 10.0 | 0.0 | 10.0 | 30.0 | 200 | - | - | - |");
+        assert!(lines[..4].iter().all(|line| cells(line) == 15), "{text}");
+        assert_eq!(
+            lines[2],
+            "| none | vm1 | 8 | 10.0 | 10.0 | 0.0 | 10.0 | 30.0 | 200 | 20.0 | 60.0 | - | - | - |"
+        );
         assert!(lines[3].starts_with("| none | vm2 | 8 | - | 10.0 | - | - | 35.0 | - |"), "{text}");
         assert!(lines.last().unwrap().ends_with("; unavailable: no root"), "{text}");
         let folder = tempfile::tempdir().unwrap();
@@ -350,5 +325,8 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&json[0]["status"], &json[1]["why"]), (&"measured".into(), &"no root".into()));
         assert_eq!(json[0]["vms"][0]["response_deviation"]["mean"], 200.0);
+        // As its schema has it.
+        let back: Vec<SystemNumbers> = serde_json::from_value(json).unwrap();
+        assert_eq!(back, compared);
     }
 }

@@ -3,7 +3,7 @@
 use virtbench_workload::{Amount, Arrivals, Content, EngineKind, LoadSpec, Rate, Traversal};
 
 use super::super::{
-    ASSUMED_REGION_BYTES, Findings, ImportedJob, MAX_JOBS, Place, Schedule, SteadyEnd, Surroundings,
+    ASSUMED_REGION_BYTES, Findings, FlowPart, ImportedJob, MAX_JOBS, Place, Schedule, SteadyEnd, Surroundings,
 };
 use super::draft::{Draft, Engine, Quantity};
 use super::mix::{MAX_LINES, READ};
@@ -190,7 +190,19 @@ impl Draft {
                 format!("[{name}] steadystate needs steadystate_duration, of two checks at least"),
             );
         }
+        let has_flow = self.flow_weight > 0;
+        if has_flow && (self.rate_iops, self.rate_bytes) != ([None; 3], [None; 3]) {
+            findings.ignore(
+                at,
+                format!("[{name}] flow: a job that keeps a rate cannot keep step with others too"),
+            );
+        }
         Schedule {
+            flow: has_flow.then_some(FlowPart {
+                id: self.flow_id,
+                weight: self.flow_weight,
+                sleep_ns: self.flow_sleep_ns,
+            }),
             delay_ns: self.delay_ns,
             after: Vec::new(),
             must_exist: self.must_exist,

@@ -56,7 +56,8 @@ fn fio_options_mean_what_they_say() {
 #[test]
 fn fio_options_without_a_meaning_are_refused_by_line() {
     for (options, word) in [
-        ("flow=4", "line 4: flow=4: an option of fio that cannot be honoured here"),
+        ("atomic=1", "line 4: atomic=1: an option of fio that cannot be honoured here"),
+        ("flow=4\nrate_iops=10", "keeps a rate cannot keep step"),
         ("zonesize=4k", "zonemode=strided only"),
         ("zonemode=zbd", "only none and strided"),
         ("iodpeth=4", "line 4: iodpeth=4: fio has no such option; did you mean iodepth?"),
@@ -91,14 +92,14 @@ fn fio_options_without_a_meaning_are_refused_by_line() {
 
 #[test]
 fn every_complaint_about_a_fio_file_stands_on_a_line_of_its_own() {
-    let text = "[a\n[b]\niodpeth=3\nflow=4\nioengine=cpuio\n[c]\nbs=4q\nnumjobs=5000\n";
+    let text = "[a\n[b]\niodpeth=3\natomic=1\nioengine=cpuio\n[c]\nbs=4q\nnumjobs=5000\n";
     let error = import(text.as_bytes(), Some(Format::Fio), false).unwrap_err().to_string();
     let lines: Vec<&str> = error.lines().collect();
     assert_eq!(lines.len(), 7, "{error}");
     for (line, word) in lines.iter().zip([
         "line 1: a section",
         "line 3: iodpeth=3",
-        "line 4: flow",
+        "line 4: atomic",
         "line 5: ioengine=cpuio",
         "line 6: [c] --workers 5000",
         "line 7: bs=4q",
@@ -188,6 +189,16 @@ fn fio_jobs_start_and_end_as_they_say() {
         (3_000_000_000, [0, 1].as_slice())
     );
     assert_eq!(jobs[3].schedule.ends, Some(Ends::Phase));
+}
+
+#[test]
+fn fio_jobs_of_a_flow_have_their_weights() {
+    let text = "[global]\nsize=1m\nflow_sleep=1000\n[a]\nflow=1\n[b]\nflow=8\nflow_id=3\n[c]\n";
+    let jobs = import(text.as_bytes(), None, false).unwrap().jobs;
+    let flows: Vec<_> =
+        jobs.iter().map(|job| job.schedule.flow.map(|flow| (flow.id, flow.weight, flow.sleep_ns))).collect();
+    assert_eq!(flows, [Some((0, 1, 1_000_000)), Some((3, 8, 1_000_000)), None]);
+    assert!(!jobs[0].schedule.is_plain() && jobs[2].schedule.is_plain());
 }
 
 #[test]

@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_slip_is_told_from_an_option_without_meaning() {
         assert_eq!(unknown_option("iodpeth"), "fio has no such option; did you mean iodepth?");
-        assert_eq!(unknown_option("flow"), "an option of fio that cannot be honoured here");
+        assert_eq!(unknown_option("atomic"), "an option of fio that cannot be honoured here");
         assert_eq!(unknown_option("qqqqqqqq"), "fio has no such option");
         assert!(foreign_engine("cpuio").contains("neither block nor file"));
         assert!(foreign_engine("external:/x.so").contains("neither block nor file"));

@@ -48,9 +48,9 @@ pub fn execute(args: &StatusArgs) -> Outcome {
         let shown = if args.raw {
             text
         } else if args.json && args.watch {
-            format!("{}\n", serde_json::to_string(&status)?)
+            format!("{}\n", crate::json::text(&status)?)
         } else if args.json {
-            format!("{}\n", serde_json::to_string_pretty(&status)?)
+            format!("{}\n", crate::json::pretty_text(&status)?)
         } else {
             table::text(&status)
         };

@@ -8,12 +8,37 @@ use virtbench_formats::{Format, Surroundings, import_within};
 /// Those in fio's `examples` (3.41) that run. Each of them, and of the refused, names no engine, or none but those for
 /// blocks and files (io_uring, libaio, sync and its like, null, nbd, libblkio, mmap, splice).
 const RUN: [&str; 31] = [
-    "1mbs_clients", "aio-read", "backwards-read", "basic-verify", "butterfly", "disk-zone-profile",
-    "example_latency_steadystate", "exitwhat", "fio-rand-RW", "fio-rand-read", "fio-rand-write",
-    "fio-seq-RW", "fio-seq-read", "fio-seq-write", "fixed-rate-submission", "flow", "fsx",
-    "iometer-file-access-server", "jesd219", "libblkio-io_uring", "nbd", "null", "poisson-rate-submission",
-    "rand-zones", "ssd-steadystate", "ssd-test", "steadystate", "tiobench-example", "waitfor",
-    "xnvme-compare", "zipf",
+    "1mbs_clients",
+    "aio-read",
+    "backwards-read",
+    "basic-verify",
+    "butterfly",
+    "disk-zone-profile",
+    "example_latency_steadystate",
+    "exitwhat",
+    "fio-rand-RW",
+    "fio-rand-read",
+    "fio-rand-write",
+    "fio-seq-RW",
+    "fio-seq-read",
+    "fio-seq-write",
+    "fixed-rate-submission",
+    "flow",
+    "fsx",
+    "iometer-file-access-server",
+    "jesd219",
+    "libblkio-io_uring",
+    "nbd",
+    "null",
+    "poisson-rate-submission",
+    "rand-zones",
+    "ssd-steadystate",
+    "ssd-test",
+    "steadystate",
+    "tiobench-example",
+    "waitfor",
+    "xnvme-compare",
+    "zipf",
 ];
 
 /// Those that are refused, with an option that is why.
@@ -54,7 +79,8 @@ fn variable(name: &str) -> Option<String> {
 #[test]
 #[ignore = "needs fio's examples: make fio-examples FIO_EXAMPLES=FOLDER"]
 fn at_least_three_in_five_of_fio_s_examples_for_blocks_and_files_run_strictly() {
-    let folder = std::env::var("FIO_EXAMPLES").expect("FIO_EXAMPLES names the folder `examples` of fio's source");
+    let folder =
+        std::env::var("FIO_EXAMPLES").expect("FIO_EXAMPLES names the folder `examples` of fio's source");
     let surroundings = Surroundings {
         variable: &variable,
         size_of: &|target| target.starts_with("/dev/").then_some(1 << 40),

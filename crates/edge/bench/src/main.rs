@@ -7,6 +7,7 @@
 //! `make profile`: where each nanosecond of the loops goes.
 
 mod bandwidth;
+mod binary;
 mod fence;
 mod file_tools;
 mod footprint;
@@ -20,7 +21,6 @@ mod simulator;
 mod start_up;
 mod tools;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -166,9 +166,4 @@ fn compare(case: &Case, rounds: usize, claims: &[Claim]) -> Result<Vec<Verdict>>
         pairs.push((ours, theirs));
     }
     Ok(claims.iter().map(|claim| claim.hold(&case.name, &pairs)).collect())
-}
-
-/// Where the release build of the command is.
-fn virtbench() -> &'static Path {
-    Path::new("target/release/virtbench")
 }

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
+use crate::binary::virtbench;
 use crate::tools::{Case, Target};
-use crate::virtbench;
 
 /// Operations that each worker keeps under way, and the size of each one's buffer.
 const OUTSTANDING: u32 = 32;

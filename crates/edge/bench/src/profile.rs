@@ -10,8 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::binary::virtbench;
 use crate::tools::{self, Case, Target, json, number};
-use crate::virtbench;
 
 /// Samples a second.
 const FREQUENCY_HZ: u32 = 4000;

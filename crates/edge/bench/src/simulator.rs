@@ -98,7 +98,7 @@ pub fn check(rounds: usize, only: Option<&str>) -> Result<Vec<Verdict>> {
 /// All figures, once: a run is long enough, and takes every processor.
 fn evaluation() -> Result<Verdict> {
     let begun = Instant::now();
-    let status = Command::new(crate::virtbench())
+    let status = Command::new(crate::binary::virtbench())
         .args(["fence", "simulate", "--json"])
         .stdout(Stdio::null())
         .status()

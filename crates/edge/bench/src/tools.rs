@@ -7,8 +7,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::Value;
 
+use crate::binary::virtbench;
 use crate::pairs::Sample;
-use crate::virtbench;
 
 /// Size of the file that is read, as both tools take it.
 const SIZE: &str = "1G";

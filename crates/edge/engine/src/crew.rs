@@ -7,11 +7,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::monotonic_ns;
+use crate::error::{EngineError, resource};
 use crate::job::WorkerJob;
+use crate::moments::Moments;
 use crate::parking::{Belongings, Parking};
-use crate::run::{EngineError, resource};
 use crate::slots::InFlight;
-use crate::worker::{Moments, WorkerReport, stall_note};
+use crate::worker::{WorkerReport, stall_note};
 
 /// How often the workers are looked after.
 const LOOK: Duration = Duration::from_millis(50);

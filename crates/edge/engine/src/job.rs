@@ -10,15 +10,16 @@ use virtbench_workload::{ClockReading, LoadSpec};
 
 use crate::backend::{Backend, Opened, Task};
 use crate::buffers::Buffers;
+use crate::error::EngineError;
 use crate::flow::{Flow, FlowShare};
 use crate::live::LiveCounters;
+use crate::moments::Moments;
 use crate::open_loop::OpenLoop;
 use crate::parking::Parking;
 use crate::replay::ReplayLoop;
-use crate::run::EngineError;
 use crate::target::Target;
 use crate::verify::{Ledger, Verifier};
-use crate::worker::{Moments, Worker, WorkerReport};
+use crate::worker::{Worker, WorkerReport};
 
 /// One worker's part of a load. Owns all it needs, because a thread that blocks for ever outlives the
 /// load.

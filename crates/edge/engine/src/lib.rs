@@ -14,12 +14,14 @@ mod buffers;
 mod clock;
 mod cpu;
 mod crew;
+mod error;
 mod fault;
 mod flow;
 mod job;
 mod live;
 mod memory;
 mod merge;
+mod moments;
 #[cfg(feature = "network-targets")]
 pub mod nbd;
 mod open_loop;
@@ -37,10 +39,11 @@ mod worker;
 
 pub use buffers::Buffers;
 pub use clock::monotonic_ns;
+pub use error::EngineError;
 pub use flow::{Flow, FlowGroup};
 pub use live::{LIVE_BUCKETS, LiveSample};
 pub use memory::memory_note;
-pub use run::{Control, EngineError, Verified, run, verify};
+pub use run::{Control, Verified, run, verify};
 pub use target::{Target, TargetError, TargetName, TargetRequest};
 pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]

@@ -4,11 +4,12 @@ use virtbench_record::{InFlightAtEnd, LoadOutcome, OpenLoop, Replayed, Verificat
 use virtbench_units::{LatencySummary, format_latency_ns};
 use virtbench_workload::{LoadSpec, Pace, Recording};
 
+use crate::moments::Moments;
 use crate::open_loop::OpenLoopCounts;
 use crate::recorder::Recorder;
 use crate::target::Target;
 use crate::unfinished::stopped_keeping_up;
-use crate::worker::{Moments, WorkerReport};
+use crate::worker::WorkerReport;
 
 /// Merges the reports of all workers.
 pub(crate) fn merge(

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use virtbench_workload::ArrivalTimes;
 
-use crate::worker::Moments;
+use crate::moments::Moments;
 
 /// The most operations a worker lets wait for a free slot (512 KiB of moments). When another one
 /// becomes due, the one that has waited longest is dropped.

@@ -4,8 +4,8 @@ use std::iter::Peekable;
 
 use virtbench_workload::{Op, Pace, Recording, Replay};
 
+use crate::moments::Moments;
 use crate::open_loop::OpenLoopCounts;
-use crate::worker::Moments;
 
 /// What a worker that replays does next.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,53 +1,30 @@
 //! A whole load: starts the workers together, waits for them, merges what they recorded.
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, mpsc};
 
-use thiserror::Error;
 use virtbench_record::{LoadOutcome, TargetKind, Verification};
 use virtbench_units::SeedSequence;
-use virtbench_workload::{EngineKind, LoadError, LoadSpec};
+use virtbench_workload::{EngineKind, LoadSpec};
 
 use crate::backend::Opened;
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::crew::{Member, gather};
+use crate::error::{EngineError, resource};
 use crate::flow::Flow;
 use crate::job::WorkerJob;
 use crate::live::{LiveCounters, LiveSample};
 use crate::merge::merge;
+use crate::moments::Moments;
 use crate::recorder::MAX_INTERVALS;
 use crate::target::Target;
 use crate::verify::{
-    CheckRegion, FinalFlush, Ledger, LedgerError, Moment, Sidecar, begin, block_count, chunk_bytes, load,
+    CheckRegion, FinalFlush, Ledger, Moment, Sidecar, begin, block_count, chunk_bytes, load,
 };
-use crate::worker::Moments;
 
 /// Reads under way while a region is verified.
 const CHECK_OUTSTANDING: u32 = 16;
-
-/// Why a load could not be applied. Operations that fail are not among them: they are counted.
-#[derive(Debug, Error)]
-pub enum EngineError {
-    /// The load makes no sense.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// The load does not fit the target.
-    #[error("{0}")]
-    Misfit(String),
-    /// The ledger of what was written cannot be used.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The kernel refused a resource.
-    #[error("{what}: {source}")]
-    Resource {
-        /// What was asked for.
-        what: String,
-        /// What the kernel said.
-        source: io::Error,
-    },
-}
 
 /// What the caller holds of a running load.
 #[derive(Debug, Default)]
@@ -299,8 +276,4 @@ fn check_region(
     backend
         .perform(CheckRegion { spec, ledger, moment, buffers, slots, chunk_bytes, stop: &control.stop })
         .map_err(|source| resource("reading the region", source))
-}
-
-pub(crate) fn resource(what: &str, source: io::Error) -> EngineError {
-    EngineError::Resource { what: what.to_owned(), source }
 }

@@ -13,6 +13,7 @@ use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
 use crate::flow::FlowShare;
 use crate::live::LiveCounters;
+use crate::moments::Moments;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
 use crate::parking::{Belongings, Parking};
 use crate::recorder::{Recorder, error_name};
@@ -34,17 +35,6 @@ const NEVER_NS: u64 = u64::MAX;
 /// Blocks drawn in vain, because each has an operation in flight already, before a worker that
 /// verifies waits for a completion.
 const MAX_CLAIMS_REFUSED: u32 = 64;
-
-/// The moments of a load on the monotonic clock, in nanoseconds.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moments {
-    /// Ramp-up begins.
-    pub start_ns: u64,
-    /// Measuring begins.
-    pub begin_ns: u64,
-    /// Measuring ends.
-    pub end_ns: u64,
-}
 
 /// What a worker brings back.
 pub(crate) struct WorkerReport {

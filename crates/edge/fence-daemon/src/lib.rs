@@ -11,12 +11,16 @@
 
 pub mod admin;
 mod attach;
+mod attach_error;
+mod cache_metadata;
 pub mod config;
 mod confine;
 pub mod control;
 pub mod device;
+mod devices;
 pub mod frontend;
 mod guard;
+mod identity;
 mod journal;
 pub mod label;
 pub mod memory;
@@ -26,10 +30,12 @@ mod questions;
 pub mod ring;
 pub mod runtime;
 mod serve;
+mod serve_error;
 pub mod twin;
 
 pub use admin::format;
-pub use attach::AttachError;
+pub use attach_error::AttachError;
 pub use confine::{ConfineError, confine};
 pub use memory_log::MemoryLogError;
-pub use serve::{Daemon, ServeError};
+pub use serve::Daemon;
+pub use serve_error::ServeError;

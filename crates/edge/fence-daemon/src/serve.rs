@@ -1,200 +1,28 @@
 //! From a configuration to a daemon at work: devices are opened, what an earlier daemon left is recovered, sockets
 //! appear last.
 
-use std::fs::File;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thiserror::Error;
-use virtbench_fence::cache::{Image, Inspection, RecoveryError, Write, inspect, layout};
-use virtbench_fence::{
-    Backing, Config as FenceConfig, ConfigError, Device, DiskConfig, DiskId, Fence, StartError,
-};
+use virtbench_fence::cache::{Image, RecoveryError};
+use virtbench_fence::{Backing, Config as FenceConfig, DiskId, Fence, StartError};
 
 use crate::admin::Live;
-use crate::attach::{self, AttachError};
-use crate::config::{Built, Config, DeviceSpec, LoadError};
+use crate::attach;
+use crate::cache_metadata::{carry_out, image, inspected, superblocks};
+use crate::config::Config;
 use crate::control::Control;
-use crate::device::{Backend, DeviceError, Facts, FaultyBackend, Opened, open, read_at, write_at};
+use crate::devices::Devices;
 use crate::frontend::FrontEnd;
-use crate::frontend::listen::{ListenError, Listener};
-use crate::frontend::nbd::{self, NbdSetupError};
+use crate::frontend::listen::Listener;
+use crate::frontend::nbd;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Cached, Label, LabelError};
-use crate::memory::Buffer;
-use crate::memory_log::{self, Mapped, MemoryLogError};
+use crate::memory_log::Mapped;
 use crate::metrics::{self, Figures};
 use crate::runtime::{Parts, Runtime, Stopper};
-
-const SUPERBLOCKS_BYTES: usize = 8192;
-
-/// Why nothing is served.
-#[derive(Debug, Error)]
-pub enum ServeError {
-    /// The configuration cannot be used.
-    #[error(transparent)]
-    Load(#[from] LoadError),
-    /// Its parts do not fit together.
-    #[error("the configuration does not fit: {0}")]
-    Config(#[from] ConfigError),
-    /// A device cannot be used.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// A device is another one, or divided in another way.
-    #[error(transparent)]
-    Label(#[from] LabelError),
-    /// The cache is not the one that has the newest data, or is left out.
-    #[error(transparent)]
-    Attach(#[from] AttachError),
-    /// The cache is another one, or holds what would be lost.
-    #[error("{device}: {source}")]
-    Cache {
-        /// The fast device.
-        device: String,
-        /// Why.
-        source: RecoveryError,
-    },
-    /// What was answered and not flushed has no place.
-    #[error(transparent)]
-    MemoryLog(#[from] MemoryLogError),
-    /// A socket cannot be had.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-    /// NBD cannot be served.
-    #[error(transparent)]
-    Nbd(#[from] NbdSetupError),
-    /// The system refuses.
-    #[error("{action}: {source}")]
-    System {
-        /// What failed.
-        action: &'static str,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-impl ServeError {
-    /// Whether a device does not have what was written to it.
-    #[must_use]
-    pub const fn is_damage(&self) -> bool {
-        matches!(self, Self::Cache { source: RecoveryError::Damaged { .. }, .. })
-    }
-}
-
-/// What carries out I/O, by [`Device::index`].
-type Backends = [Option<Box<dyn Backend>>; 2];
-
-/// Devices of a configuration, open and locked, by [`Device::index`].
-pub(crate) struct Devices {
-    pub(crate) home: Built,
-    facts: [Option<Facts>; 2],
-    files: [Option<File>; 2],
-    names: [String; 2],
-}
-
-impl Devices {
-    /// The files, and what carries out I/O on them.
-    pub(crate) fn open(config: &Config) -> Result<(Self, Backends), ServeError> {
-        let home = config.home().unwrap_or(Built::Slow);
-        let (slow, fast) = match home {
-            Built::Slow => (config.slow.as_ref(), None),
-            Built::Fast => (None, config.fast.as_ref()),
-            Built::Cached { .. } => (config.slow.as_ref(), config.fast.as_ref()),
-        };
-        let one = |device, table: Option<&crate::config::DeviceTable>| {
-            let Some(table) = table else { return Ok(None) };
-            let Opened { backend, file } = open(device, &table.device)?;
-            let backend = FaultyBackend::before(backend, device, table.fault.as_ref(), &config.disks);
-            Ok::<_, DeviceError>(Some(Opened { backend, file }))
-        };
-        let mut opened = [one(Device::Slow, slow)?, one(Device::Fast, fast)?];
-        let name = |table: Option<&crate::config::DeviceTable>| {
-            table.map_or_else(String::new, |table| match &table.device {
-                DeviceSpec::Null { .. } => table.device.to_string(),
-                spec => spec.path().map_or_else(String::new, |path| path.display().to_string()),
-            })
-        };
-        let facts = [0, 1].map(|index: usize| opened[index].as_ref().map(|opened| opened.backend.facts()));
-        let files = opened.each_mut().map(|opened| opened.as_mut()?.file.take());
-        let backends = opened.map(|opened| opened.map(|opened| opened.backend));
-        Ok((Self { home, facts, files, names: [name(slow), name(fast)] }, backends))
-    }
-
-    /// The device that virtual disks live on.
-    pub(crate) const fn home_index(&self) -> usize {
-        match self.home {
-            Built::Slow | Built::Cached { .. } => 0,
-            Built::Fast => 1,
-        }
-    }
-
-    pub(crate) fn file(&self, index: usize) -> Option<(&File, &str)> {
-        let file = self.files[index].as_ref()?;
-        Some((file, &self.names[index]))
-    }
-
-    pub(crate) fn fence(
-        &self,
-        config: &Config,
-        disks: Vec<DiskConfig>,
-        cache: [u8; 16],
-    ) -> Result<FenceConfig, ConfigError> {
-        config.fence_of(self.home, self.sizes(), disks, cache)
-    }
-
-    /// In bytes; zero for one that is not there.
-    pub(crate) fn sizes(&self) -> [u64; 2] {
-        self.facts.map(|facts| facts.map_or(0, |facts| facts.size_bytes))
-    }
-}
-
-pub(crate) fn random_uuid() -> Result<[u8; 16], ServeError> {
-    let mut uuid = [0; 16];
-    let flags = rustix::rand::GetRandomFlags::empty();
-    match rustix::rand::getrandom(&mut uuid[..], flags) {
-        Ok(16) => Ok(uuid),
-        Ok(_) => Err(system("random numbers", io::Error::from_raw_os_error(libc::EIO))),
-        Err(error) => Err(system("random numbers", error.into())),
-    }
-}
-
-pub(crate) const fn system(action: &'static str, source: io::Error) -> ServeError {
-    ServeError::System { action, source }
-}
-
-pub(crate) fn superblocks(file: &File, name: &str) -> Result<Vec<u8>, ServeError> {
-    read_at(file, 0, SUPERBLOCKS_BYTES)
-        .map(|buffer| buffer.to_vec())
-        .map_err(|source| unreadable(name, source).into())
-}
-
-pub(crate) fn unreadable(name: &str, source: io::Error) -> LabelError {
-    LabelError::Io { device: name.to_owned(), action: "reading the cache's metadata", source }
-}
-
-pub(crate) fn image(file: &File, name: &str) -> Result<(Vec<u8>, Vec<Buffer>), ServeError> {
-    let superblocks = superblocks(file, name)?;
-    let layout =
-        layout(&superblocks).map_err(|source| ServeError::Cache { device: name.to_owned(), source })?;
-    let mut logs = Vec::new();
-    for partition in &layout.partitions {
-        let len = partition.log_blocks as usize * 4096;
-        let log =
-            read_at(file, partition.log_offset_bytes, len).map_err(|source| unreadable(name, source))?;
-        logs.push(log);
-    }
-    Ok((superblocks, logs))
-}
-
-pub(crate) fn carry_out(file: &File, name: &str, write: &Write) -> Result<(), ServeError> {
-    let failed =
-        |source| LabelError::Io { device: name.to_owned(), action: "writing the cache's metadata", source };
-    write_at(file, write.offset_bytes, &write.bytes).map_err(failed)?;
-    file.sync_data().map_err(failed)?;
-    Ok(())
-}
+use crate::serve_error::{ServeError, system};
 
 /// A daemon that has everything it needs, to be run on the thread that makes it.
 pub struct Daemon {
@@ -306,18 +134,6 @@ fn recover(
         }
     }
     Ok((fence, Some(memory)))
-}
-
-/// What a cache holds, with what is in memory.
-pub(crate) fn inspected(
-    name: &str,
-    superblocks: &[u8],
-    logs: &[Buffer],
-    folder: &Path,
-) -> Result<Inspection, ServeError> {
-    let memory = memory_log::left(folder, superblocks)?;
-    inspect(&Image { superblocks, logs, memory: memory.as_ref() })
-        .map_err(|source| ServeError::Cache { device: name.to_owned(), source })
 }
 
 type FrontEnds = (Vec<Box<dyn FrontEnd>>, Vec<String>);

@@ -13,7 +13,7 @@ use virtbench_workload::files::{BonnieSpec, CharacterIo};
 
 use crate::board::{Ended, Part};
 use crate::model::shuffle;
-use crate::run::Outside;
+use crate::outside::Outside;
 use crate::trials::{Trial, Trials};
 
 /// The buffer that characters go through, as large as the C library's.

@@ -9,7 +9,7 @@ use virtbench_engine::monotonic_ns;
 
 use crate::board::{Board, Ended};
 use crate::error::FilesError;
-use crate::run::Outside;
+use crate::outside::Outside;
 
 /// How long a thread may take to come back once the load is over. An fsync of all that a slow disk
 /// has to write can take this long; a thread that takes longer is left behind.

@@ -18,7 +18,9 @@ mod error;
 mod folder;
 mod iozone;
 mod model;
+mod outside;
 mod pace;
+mod phase;
 mod run;
 mod trials;
 
@@ -26,4 +28,5 @@ pub use board::{Ended, Part, Report};
 pub use cache::Reach;
 pub use error::FilesError;
 pub use folder::Folder;
-pub use run::{FileRun, Outside};
+pub use outside::Outside;
+pub use run::FileRun;

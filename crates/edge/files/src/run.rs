@@ -15,25 +15,10 @@ use crate::crew::Crew;
 use crate::error::FilesError;
 use crate::folder::Folder;
 use crate::model::FileTree;
+use crate::outside::Outside;
+use crate::phase::Phase;
 use crate::trials::Trials;
 use crate::{bonnie, dbench, iozone, model};
-
-/// What a running load knows of the outside.
-#[derive(Clone, Copy)]
-pub struct Outside<'a> {
-    /// Whether it shall end now.
-    pub is_over: &'a (dyn Fn() -> bool + Sync),
-    /// Takes the operations completed since the last call and the bytes they moved.
-    pub count: &'a (dyn Fn(u64, u64) + Sync),
-}
-
-/// What the threads of a load share.
-pub(crate) struct Phase {
-    /// When threads begin, on the monotonic clock.
-    pub start_ns: u64,
-    /// Where they write what they did.
-    pub board: Arc<Board>,
-}
 
 /// A load whose files are there. They go when this value does.
 pub struct FileRun {

@@ -12,7 +12,7 @@ use virtbench_workload::files::{CacheControl, FileSpec};
 use crate::board::{Ended, Part, Report};
 use crate::cache::{Reach, settle};
 use crate::folder::Folder;
-use crate::run::Outside;
+use crate::outside::Outside;
 
 /// Tests, one after the other.
 pub(crate) struct Trials<'a> {

@@ -23,20 +23,18 @@ use thiserror::Error;
 
 use crate::account::Account;
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
-use crate::config::{Backing, Config, ConfigError, SchedulerConfig};
+use crate::config::{Backing, Config, SchedulerConfig};
+use crate::config_error::ConfigError;
 use crate::paced::Paced;
 use crate::peers::{Cfq, Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::slots::Slots;
-use crate::types::{Completion, Data, Device, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request, Time};
+use crate::types::{
+    Completion, Data, Device, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request, Time, UnknownIo,
+};
 
 pub use change::ChangeError;
-
-/// A completion of an I/O that is not outstanding: a driver reported it twice or invented it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("no outstanding I/O {0:?}: report each dispatched I/O once")]
-pub struct UnknownIo(pub IoId);
 
 /// Why a fence over a cache that has been used before cannot start.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

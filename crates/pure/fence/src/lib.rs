@@ -15,6 +15,8 @@
 mod account;
 pub mod cache;
 mod config;
+mod config_error;
+mod devices;
 mod fence;
 mod owed;
 pub mod paced;
@@ -25,12 +27,15 @@ mod scheduler;
 mod slab;
 pub mod slots;
 mod types;
+mod validate;
 
 pub use account::{Account, PacedAccount, PredictionErrors, SlotAccount, Tally, TokenAccount};
-pub use config::{Backing, Config, ConfigError, DeviceConfig, DiskConfig, SchedulerConfig};
-pub use fence::{ChangeError, Fence, StartError, UnknownIo};
+pub use config::{Backing, Config, SchedulerConfig};
+pub use config_error::ConfigError;
+pub use devices::{DeviceConfig, DiskConfig};
+pub use fence::{ChangeError, Fence, StartError};
 pub use scheduler::{QueuedIo, Scheduler};
 pub use types::{
     BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,
-    RequestId, Time,
+    RequestId, Time, UnknownIo,
 };

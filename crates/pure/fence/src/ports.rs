@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::account::Account;
 use crate::config::SchedulerConfig;
-use crate::fence::UnknownIo;
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::slab::Slab;
 use crate::types::{
-    Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, RequestId, Time,
+    Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, RequestId, Time, UnknownIo,
 };
 
 /// Who waits for an I/O.

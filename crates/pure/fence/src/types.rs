@@ -226,3 +226,8 @@ pub enum Effect {
         result: Result<(), IoError>,
     },
 }
+
+/// A completion of an I/O that is not outstanding: a driver reported it twice or invented it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("no outstanding I/O {0:?}: report each dispatched I/O once")]
+pub struct UnknownIo(pub IoId);

@@ -8,6 +8,7 @@
 mod costs;
 mod figures;
 mod footprint;
+mod histogram;
 mod host_use;
 mod model_load;
 mod outcome;
@@ -24,6 +25,7 @@ mod workload;
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use footprint::Footprint;
+pub use histogram::TakenHistogram;
 pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
@@ -32,8 +34,7 @@ pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };
 pub use point::{
-    ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, TakenHistogram,
-    parse_records,
+    ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,
 };
 pub use predictions::{Case, CaseSet, Coverage, PredictedCase, PredictionsPlan, PredictionsSummary, Trial};
 pub use profile::{

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use virtbench_units::LatencySummary;
 use virtbench_workload::LoadSpec;
 
-use crate::point::TakenHistogram;
+use crate::histogram::TakenHistogram;
 use crate::verification::Verification;
 
 /// Operations of one direction, or of both.

@@ -6,6 +6,7 @@ use thiserror::Error;
 use virtbench_units::format_bytes;
 
 use crate::FORMAT;
+use crate::histogram::TakenHistogram;
 use crate::host_use::{HostUse, ProcessUse};
 use crate::outcome::LoadOutcome;
 
@@ -138,19 +139,6 @@ pub trait Record: Serialize + DeserializeOwned {
 
     /// Takes the latency histograms out, to be kept beside the results.
     fn take_histograms(&mut self) -> Vec<TakenHistogram>;
-}
-
-/// A histogram as it is kept in the HdrHistogram log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TakenHistogram {
-    /// Where it belongs.
-    pub tag: String,
-    /// When it began, in nanoseconds since 1970.
-    pub started_unix_ns: u64,
-    /// How long it was, in nanoseconds.
-    pub length_ns: u64,
-    /// It itself: compressed V2 in base64.
-    pub histogram: String,
 }
 
 impl Record for PointRecord {

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::point::{Record, TakenHistogram};
+use crate::histogram::TakenHistogram;
+use crate::point::Record;
 use crate::summary::Conclusion;
 
 /// Which set of applications a file of cases holds.

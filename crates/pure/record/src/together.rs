@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::histogram::TakenHistogram;
 use crate::host_use::{HostUse, ProcessUse};
-use crate::point::{ClockCheck, Record, TakenHistogram};
+use crate::point::{ClockCheck, Record};
 use crate::workload::JobOutcome;
 
 /// What a set of machines is measured for.

@@ -7,8 +7,8 @@ use virtbench_units::LatencySummary;
 use virtbench_workload::{Workload, WorkloadSpec};
 
 use crate::footprint::Footprint;
+use crate::histogram::TakenHistogram;
 use crate::outcome::{Interval, LoadOutcome};
-use crate::point::TakenHistogram;
 
 /// Which way a figure should go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -3,9 +3,7 @@
 use virtbench_model::{Analysis, Margin, Measurements, analyse};
 use virtbench_record::{PointRecord, Provenance, ResultTable};
 
-use crate::page;
 use crate::rows::{self, CsvError};
-use crate::takeaway::{self, Takeaway};
 
 /// Where the figures come from.
 #[derive(Debug)]
@@ -44,12 +42,6 @@ impl<'a> Analysed<'a> {
         Self { source: Source::Table(table), analysis: analyse(measurements, margin, TABLE_SEED) }
     }
 
-    /// One self-contained page.
-    #[must_use]
-    pub fn html(&self) -> String {
-        page::configurations(self)
-    }
-
     /// Every verdict as CSV, a row for each pair, point and quantity; a ratio is that of the first to the
     /// second, and its interval one of 90 %.
     ///
@@ -57,11 +49,5 @@ impl<'a> Analysed<'a> {
     /// The writer failed, which only an exhausted memory can cause.
     pub fn verdicts_csv(&self) -> Result<String, CsvError> {
         rows::verdicts_csv(&self.analysis)
-    }
-
-    /// What a reader takes away.
-    #[must_use]
-    pub fn takeaway(&self) -> Takeaway {
-        takeaway::of_analysed(self)
     }
 }

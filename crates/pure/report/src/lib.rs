@@ -6,6 +6,7 @@
 
 mod analysed;
 mod fence;
+mod fence_figure;
 mod figures;
 mod format;
 mod matrix;
@@ -27,7 +28,8 @@ use virtbench_model::Margin;
 use virtbench_record::{PointRecord, Provenance, RunKind, SetRecord};
 
 pub use analysed::Analysed;
-pub use fence::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
+pub use fence::{FencePage, FenceTable, fence_html};
+pub use fence_figure::{FenceFigure, FenceValue};
 pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use set_rows::sets_csv;

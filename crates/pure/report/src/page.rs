@@ -4,7 +4,6 @@ mod configurations;
 mod native_vs_vm;
 mod sets;
 
-pub(crate) use configurations::page as configurations;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use sets::{deviation, neighbours};
 

@@ -15,7 +15,6 @@ use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 use crate::scene::Scene;
 
-pub(crate) use configurations::of_analysed;
 pub use predictions::predictions_takeaway;
 pub use sets::sets_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};

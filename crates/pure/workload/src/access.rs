@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::{format_bytes, parse_bytes, parse_duration_ns};
 
-use crate::placement::parse_placement;
+use crate::placement::{Placement, parse_placement};
 
 /// The largest single operation, in bytes.
 pub const MAX_BLOCK_BYTES: u64 = 64 << 20;
@@ -61,59 +61,6 @@ pub enum AccessError {
         text: String,
         /// What is wrong with it.
         why: String,
-    },
-}
-
-/// Where random seeks go.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Placement {
-    /// Every aligned offset is as likely.
-    #[default]
-    Uniform,
-    /// The k-th most popular offset has a probability in proportion to k^-theta; popular offsets are
-    /// scattered over the region.
-    Zipf {
-        /// The exponent, 0 < theta < 5, theta not 1.
-        theta: f64,
-    },
-    /// Popularity follows a Pareto distribution, as fio's: h = 0.2 puts 80 % on 20 %.
-    Pareto {
-        /// The skew, 0 < h < 1.
-        h: f64,
-    },
-    /// Some of the seeks go to a part at the region's start, the others to the rest.
-    Hot {
-        /// How much of the region is hot, in percent.
-        data_percent: f64,
-        /// How many of the seeks go there, in percent.
-        access_percent: f64,
-    },
-    /// Each seek goes this far on from the one before, in bytes, and wraps around.
-    Strided {
-        /// The distance, in bytes.
-        stride_bytes: u64,
-    },
-    /// Each seek goes this far back from the one before, in bytes, and wraps around; the first one goes this
-    /// far back from the region's last position.
-    Backward {
-        /// The distance, in bytes.
-        stride_bytes: u64,
-    },
-    /// Each seek goes to where the one before has ended; after so many bytes, others are left out.
-    Zones {
-        /// The length of a zone, in bytes.
-        zone_bytes: u64,
-        /// What is left out after each, in bytes.
-        skip_bytes: u64,
-    },
-    /// Every aligned offset of one part of the region is as likely.
-    Part {
-        /// Where the part begins, in percent of the region.
-        from_percent: f64,
-        /// Where it ends.
-        to_percent: f64,
     },
 }
 

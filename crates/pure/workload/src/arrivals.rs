@@ -1,8 +1,30 @@
 //! When the operations of an open loop are meant to start.
 
+use serde::{Deserialize, Serialize};
 use virtbench_units::{Random, SeedSequence};
 
-use crate::load::{Arrivals, Rate};
+/// When operations arrive, for an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Arrivals {
+    /// At equal distances.
+    #[default]
+    Constant,
+    /// At exponentially distributed distances, as independent users do.
+    Poisson,
+}
+
+/// An open loop: operations arrive at a rate, whether earlier ones have completed or not. Latency
+/// then counts from the intended start.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// Operations per second, of all workers together.
+    pub per_second: f64,
+    /// When they arrive.
+    pub arrivals: Arrivals,
+}
 
 /// The intended starts of one worker, one after the other, in nanoseconds since the load began.
 ///

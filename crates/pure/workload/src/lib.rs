@@ -10,6 +10,7 @@ mod classic;
 mod fault;
 pub mod files;
 mod job;
+mod limits;
 mod load;
 mod load_error;
 mod pass;
@@ -19,21 +20,19 @@ mod recording;
 mod replay;
 mod stream;
 
-pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, Placement, parse_mix_line};
-pub use arrivals::ArrivalTimes;
+pub use access::{AccessError, AccessLine, AccessSpec, MAX_BLOCK_BYTES, parse_mix_line};
+pub use arrivals::{ArrivalTimes, Arrivals, Rate};
 pub use classic::{
     CommandSpec, CpuKernel, CpuSpec, MAX_THREADS, MemoryKernel, MemorySpec, Stores, SystemKernel, SystemPart,
     SystemSpec, Workload, WorkloadError, WorkloadSpec, WorkloadSyntaxError, parse_workload, with_options,
 };
 pub use fault::{FaultError, FaultSpec, Verdict};
 pub use job::{JobError, JobSpec};
-pub use load::{
-    Arrivals, ClockReading, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadSpec, MAX_OUTSTANDING, MAX_PHASE_NS,
-    MAX_RATE, MAX_WORKERS, Rate, UringOptions,
-};
+pub use limits::{MAX_OUTSTANDING, MAX_PHASE_NS, MAX_RATE, MAX_WORKERS};
+pub use load::{ClockReading, Content, DEFAULT_TIMEOUT_NS, EngineKind, LoadSpec, UringOptions};
 pub use load_error::LoadError;
 pub use pass::{Amount, Traversal};
-pub use placement::parse_placement;
+pub use placement::{Placement, parse_placement};
 pub use recording::{Recording, ReplayError};
 pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};
 pub use stream::{Direction, Op, Step, Stream};

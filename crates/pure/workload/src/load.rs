@@ -3,26 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::access::AccessSpec;
-use crate::arrivals::ArrivalTimes;
+use crate::arrivals::{ArrivalTimes, Rate};
+use crate::limits::{MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_OUTSTANDING, MAX_PHASE_NS, MAX_RATE, MAX_WORKERS};
 use crate::load_error::LoadError;
 use crate::pass::{Amount, Traversal};
 use crate::random_map::RandomMap;
 use crate::recording::Recording;
 use crate::stream::Stream;
-
-/// The most outstanding I/Os a worker can keep.
-pub const MAX_OUTSTANDING: u32 = 4096;
-/// The most workers.
-pub const MAX_WORKERS: u32 = 256;
-/// The most buffer memory a load may ask for, in bytes.
-pub(crate) const MAX_BUFFER_BYTES: u64 = 4 << 30;
-/// The highest rate of an open loop, in operations per second: drawing the intended starts alone
-/// would take a fifth of a processor.
-pub const MAX_RATE: f64 = 1e7;
-/// The most memory for maps of visited blocks, in bytes: 32 TiB in blocks of 4 KiB.
-pub(crate) const MAX_MAP_BYTES: u64 = 1 << 30;
-/// The longest ramp-up or measurement: a week.
-pub const MAX_PHASE_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// How operations are handed to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,29 +21,6 @@ pub enum EngineKind {
     IoUring,
     /// One blocking pread or pwrite at a time: a worker has one outstanding I/O whatever it asks for.
     Psync,
-}
-
-/// When operations arrive, for an open loop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Arrivals {
-    /// At equal distances.
-    #[default]
-    Constant,
-    /// At exponentially distributed distances, as independent users do.
-    Poisson,
-}
-
-/// An open loop: operations arrive at a rate, whether earlier ones have completed or not. Latency
-/// then counts from the intended start.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Rate {
-    /// Operations per second, of all workers together.
-    pub per_second: f64,
-    /// When they arrive.
-    pub arrivals: Arrivals,
 }
 
 /// What is written.
@@ -415,6 +379,7 @@ impl LoadSpec {
 mod tests {
     use super::*;
     use crate::access::{AccessLine, MAX_BLOCK_BYTES};
+    use crate::arrivals::Arrivals;
 
     fn load() -> LoadSpec {
         LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 1 << 20)

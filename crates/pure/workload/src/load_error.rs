@@ -4,7 +4,7 @@ use thiserror::Error;
 use virtbench_units::format_bytes;
 
 use crate::access::AccessError;
-use crate::load::{MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_RATE};
+use crate::limits::{MAX_BUFFER_BYTES, MAX_MAP_BYTES, MAX_RATE};
 use crate::recording::ReplayError;
 
 /// A load that cannot be applied.

@@ -1,7 +1,8 @@
 //! Tests of the stream of operations.
 
 use super::*;
-use crate::access::{AccessLine, Placement};
+use crate::access::AccessLine;
+use crate::placement::Placement;
 use proptest::prelude::*;
 
 fn ops(stream: &mut Stream, count: usize) -> Vec<Op> {

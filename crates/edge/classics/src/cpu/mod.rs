@@ -6,6 +6,7 @@ mod dense;
 mod grids;
 mod kernel;
 mod language;
+mod suite;
 mod text;
 
 use virtbench_engine::{monotonic_ns, process_cpu_ns};
@@ -15,7 +16,8 @@ use virtbench_workload::{CpuKernel, CpuSpec, MAX_THREADS};
 use crate::body::{Body, ClassicError, Watch};
 use crate::crew::{each, threads_meant};
 use crate::sheet::Sheet;
-use kernel::{Kernel, build};
+use kernel::Kernel;
+use suite::build;
 
 /// The unit of scores.
 const UNIT: &str = "operations/min";

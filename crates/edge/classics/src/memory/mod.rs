@@ -4,6 +4,7 @@
 //! The arrays are one for all threads, each with its own part of them. A pass of a kernel over the
 //! arrays begins and ends for all threads together.
 
+mod arithmetic;
 mod arrays;
 mod passes;
 mod simd;
@@ -16,6 +17,7 @@ use crate::body::{Body, ClassicError, Watch};
 use crate::crew::threads_meant;
 use crate::machine::{available_memory_bytes, last_level_cache_bytes};
 use crate::sheet::Sheet;
+use arithmetic::after;
 use arrays::Arrays;
 use passes::passes;
 use simd::Simd;
@@ -24,9 +26,6 @@ use simd::Simd;
 const CACHES: u64 = 4;
 /// What is taken for the last-level cache where the kernel does not say, in bytes.
 const USUAL_CACHE_BYTES: u64 = 32 << 20;
-/// The factor of SCALE and TRIAD. With `2 q + q^2 = 1` a round leaves `a` as large as it was, so that
-/// any number of rounds neither overflows nor vanishes.
-const FACTOR: f64 = std::f64::consts::SQRT_2 - 1.0;
 
 /// Arrays and the instructions to go over them with.
 pub(crate) struct Memory {
@@ -90,17 +89,6 @@ impl Body for Memory {
             self.arrays.fill(self.expected)?;
         }
         Ok(())
-    }
-}
-
-/// What the elements of `a`, `b` and `c` hold after passes of a kernel, by the same operations in
-/// the same order: to the last bit.
-fn after(kernel: MemoryKernel, [a, b, c]: [f64; 3]) -> [f64; 3] {
-    match kernel {
-        MemoryKernel::Copy => [a, b, a],
-        MemoryKernel::Scale => [a, FACTOR * c, c],
-        MemoryKernel::Add => [a, b, a + b],
-        MemoryKernel::Triad => [b + FACTOR * c, b, c],
     }
 }
 

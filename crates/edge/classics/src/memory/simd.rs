@@ -5,7 +5,7 @@
 
 use virtbench_workload::MemoryKernel;
 
-use super::FACTOR;
+use super::arithmetic::FACTOR;
 use super::arrays::Part;
 
 /// Which instructions are used.
@@ -145,7 +145,7 @@ fn plain(kernel: MemoryKernel, part: &mut Part<'_>) {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
-    use crate::memory::after;
+    use crate::memory::arithmetic::after;
     use crate::memory::arrays::Arrays;
 
     #[test]

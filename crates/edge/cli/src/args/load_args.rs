@@ -8,6 +8,8 @@ use virtbench_workload::{
     AccessLine, Arrivals, ClockReading, Content, LoadSpec, Placement, Rate, UringOptions, parse_placement,
 };
 
+use super::percent::percent;
+
 /// When operations of an open loop arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ArrivalsArg {
@@ -34,7 +36,7 @@ pub struct LoadOptions {
     #[arg(long, value_name = "WHERE", value_parser = parse_placement, help_heading = "Pattern")]
     pub distribution: Option<Placement>,
     /// Trims (discards), in percent of the operations that are not reads
-    #[arg(long, value_name = "PERCENT", value_parser = super::percent, help_heading = "Pattern")]
+    #[arg(long, value_name = "PERCENT", value_parser = percent, help_heading = "Pattern")]
     pub trim: Option<f64>,
     /// Flush (fdatasync) after so many writes of a worker
     #[arg(long, value_name = "N", help_heading = "Pattern")]

@@ -4,6 +4,7 @@ mod beyond;
 mod calibrate;
 mod drain;
 mod evaluate;
+mod evaluated;
 mod explain;
 mod inspect;
 mod page;

@@ -11,9 +11,11 @@ mod export;
 mod job;
 mod measure;
 mod open;
+mod options;
 mod perform;
 mod phases;
 mod plan;
+mod refusal;
 mod repetitions;
 mod report;
 mod settle;
@@ -29,9 +31,9 @@ use crate::exit::Outcome;
 use crate::say::tell;
 
 use job::Plan;
-pub(super) use job::{drawn_seed, prepare};
 pub(super) use measure::measure;
 pub(super) use open::open_request;
+pub(super) use options::{drawn_seed, prepare};
 use perform::Done;
 use together::Together;
 
@@ -40,10 +42,10 @@ use together::Together;
 /// `matches` tell which options were given rather than left at their defaults.
 pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     if args.apply.verify_only {
-        let (target, spec) = job::prepare_check(&args.shape)?;
+        let (target, spec) = options::prepare_check(&args.shape)?;
         return check::execute(&spec, &target, args.shape.json);
     }
-    let plan = job::plan(args, matches)?;
+    let plan = options::plan(args, matches)?;
     export::check(&args.spec.export)?;
     if !args.shape.json && args.trace.trace.is_none() {
         plan.notes.iter().for_each(|note| tell!("note: {note}"));

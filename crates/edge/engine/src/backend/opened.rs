@@ -9,10 +9,10 @@ use super::{Backend, Null, Psync, Uring};
 #[cfg(feature = "network-targets")]
 use super::{nbd::Nbd, vhost_user::VhostUser};
 use crate::buffers::Buffers;
-use crate::fault::Faulty;
-use crate::run::EngineError;
+use crate::error::EngineError;
 #[cfg(feature = "network-targets")]
-use crate::run::resource;
+use crate::error::resource;
+use crate::fault::Faulty;
 use crate::target::{Source, Target};
 
 /// Something that is done with a backend, whichever it is. Generic rather than dynamic: the loop

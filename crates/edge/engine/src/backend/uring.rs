@@ -12,7 +12,7 @@ use virtbench_workload::{Direction, Op, UringOptions};
 use super::uring_setup::{build_ring, polling_refused};
 use super::{Backend, Completion};
 use crate::clock::monotonic_ns;
-use crate::run::EngineError;
+use crate::error::EngineError;
 
 /// How often a waiting worker is woken to look at its stop flag.
 const HEARTBEAT: Timespec = Timespec::new().nsec(50_000_000);

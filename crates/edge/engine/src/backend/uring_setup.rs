@@ -5,7 +5,7 @@ use std::io;
 use io_uring::IoUring;
 use virtbench_workload::UringOptions;
 
-use crate::run::EngineError;
+use crate::error::EngineError;
 
 /// How long the kernel's submission thread keeps polling when nothing comes, in milliseconds.
 const SUBMISSION_IDLE_MS: u32 = 1_000;

@@ -8,6 +8,7 @@ mod name;
 mod network;
 mod open;
 mod prepare;
+mod size;
 
 use std::fs::File;
 use std::io;
@@ -69,19 +70,6 @@ pub(crate) enum Source {
 }
 
 impl Target {
-    /// Opens what the request names, makes and writes a file that does not exist, and refuses
-    /// whatever would harm foreign data. `on_progress` is told how many bytes of how many have
-    /// been written; when it answers `false`, writing ends with [`TargetError::Interrupted`].
-    ///
-    /// # Errors
-    /// See [`TargetError`]; a file that could not be written whole is removed again.
-    pub fn open(
-        request: &TargetRequest,
-        on_progress: impl FnMut(u64, u64) -> bool,
-    ) -> Result<Self, TargetError> {
-        open::open(request, on_progress)
-    }
-
     /// The target as it was found.
     #[must_use]
     pub fn facts(&self) -> &TargetFacts {

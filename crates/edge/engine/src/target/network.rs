@@ -6,7 +6,7 @@ use std::sync::Arc;
 use virtbench_record::{TargetFacts, TargetKind};
 
 use super::error::TargetError;
-use super::open::check_size;
+use super::size::check_size;
 use super::{Source, Target, TargetRequest};
 use crate::nbd::{NbdAddress, NbdSource};
 use crate::vhost_user::VhostUserSource;

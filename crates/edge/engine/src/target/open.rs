@@ -14,6 +14,7 @@ use virtbench_record::{TargetFacts, TargetKind};
 
 use super::alignment::direct_alignment;
 use super::error::TargetError;
+use super::size::check_size;
 use super::{Source, Target, TargetName, TargetRequest, guard, prepare};
 use crate::memory::memory_note;
 
@@ -22,20 +23,28 @@ const NULL_BYTES: u64 = 1 << 30;
 /// How long a device may still be held by whoever used it last.
 const BUSY_LIMIT: Duration = Duration::from_secs(2);
 
-pub(super) fn open(
-    request: &TargetRequest,
-    on_progress: impl FnMut(u64, u64) -> bool,
-) -> Result<Target, TargetError> {
-    match TargetName::parse(&request.path)? {
-        TargetName::Path(path) => open_path(request, &path, on_progress),
-        TargetName::Null => Ok(null(request.size_bytes.unwrap_or(NULL_BYTES))),
-        #[cfg(feature = "network-targets")]
-        TargetName::Nbd(uri) => super::network::open_nbd(request, &uri),
-        #[cfg(feature = "network-targets")]
-        TargetName::VhostUser(socket) => super::network::open_vhost_user(request, &socket),
-        #[cfg(not(feature = "network-targets"))]
-        TargetName::Nbd(_) | TargetName::VhostUser(_) => {
-            Err(TargetError::Name(request.path.display().to_string()))
+impl Target {
+    /// Opens what the request names, makes and writes a file that does not exist, and refuses
+    /// whatever would harm foreign data. `on_progress` is told how many bytes of how many have
+    /// been written; when it answers `false`, writing ends with [`TargetError::Interrupted`].
+    ///
+    /// # Errors
+    /// See [`TargetError`]; a file that could not be written whole is removed again.
+    pub fn open(
+        request: &TargetRequest,
+        on_progress: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Self, TargetError> {
+        match TargetName::parse(&request.path)? {
+            TargetName::Path(path) => open_path(request, &path, on_progress),
+            TargetName::Null => Ok(null(request.size_bytes.unwrap_or(NULL_BYTES))),
+            #[cfg(feature = "network-targets")]
+            TargetName::Nbd(uri) => super::network::open_nbd(request, &uri),
+            #[cfg(feature = "network-targets")]
+            TargetName::VhostUser(socket) => super::network::open_vhost_user(request, &socket),
+            #[cfg(not(feature = "network-targets"))]
+            TargetName::Nbd(_) | TargetName::VhostUser(_) => {
+                Err(TargetError::Name(request.path.display().to_string()))
+            }
         }
     }
 }
@@ -110,13 +119,6 @@ fn open_device(request: &TargetRequest, device: u64) -> Result<Target, TargetErr
     open_direct(request, TargetKind::BlockDevice, exclusive)
 }
 
-pub(super) fn check_size(path: &Path, actual_bytes: u64, wanted_bytes: u64) -> Result<(), TargetError> {
-    if actual_bytes < wanted_bytes || actual_bytes == 0 {
-        return Err(TargetError::TooSmall { path: path.to_owned(), actual_bytes, wanted_bytes });
-    }
-    Ok(())
-}
-
 /// Opens for direct I/O, or through the page cache with a note where that is refused.
 fn open_direct(request: &TargetRequest, kind: TargetKind, flags: i32) -> Result<Target, TargetError> {
     let path = request.path.as_path();
@@ -183,18 +185,5 @@ fn file_system_name(file: impl AsFd) -> String {
     match fstatfs(file).map(|stat| stat.f_type) {
         Ok(magic) => format!("the file system (type {magic:#x})"),
         Err(_) => "the file system".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_checked() {
-        assert!(check_size(Path::new("x"), 4096, 4096).is_ok());
-        let error = check_size(Path::new("x"), 4096, 8192).unwrap_err().to_string();
-        assert!(error.contains("4 KiB") && error.contains("--size"), "{error}");
-        assert!(check_size(Path::new("x"), 0, 0).is_err());
     }
 }

@@ -16,10 +16,11 @@ use virtbench_fence_sim::calibrate::{
 };
 
 use super::bench::Bench;
+use crate::cache_metadata::superblocks;
 use crate::config::{Built, Config, FastFound, LABEL_BYTES, Predictions, SlowFound};
 use crate::device::{Opened, open};
 use crate::label::{Label, LabelError};
-use crate::serve::{ServeError, superblocks, system};
+use crate::serve_error::{ServeError, system};
 
 /// Batches of a device at least, however long they take.
 const LEAST_BATCHES: u32 = 100;

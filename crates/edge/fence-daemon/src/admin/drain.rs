@@ -11,12 +11,16 @@ use virtbench_fence::cache::{CacheConfig, origin, resized};
 
 use super::format::{check_empty, empty_cache};
 use super::held::{self, Held, Moved};
-use super::resize::{ResizeError, home_of};
-use crate::attach::{self, AttachError};
+use super::resize::home_of;
+use super::resize_error::ResizeError;
+use crate::attach;
+use crate::attach_error::AttachError;
+use crate::cache_metadata::{carry_out, superblocks};
 use crate::config::Config;
+use crate::devices::Devices;
 use crate::label::{Cached, Label, LabelError};
 use crate::memory_log;
-use crate::serve::{Devices, ServeError, carry_out, superblocks};
+use crate::serve_error::ServeError;
 
 /// What became of a cache.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -39,7 +43,7 @@ pub fn drain(config: &Config, give_up: bool) -> Result<Drained, ResizeError> {
     let (file, device) = home_of(&devices)?;
     let label = Label::read(file, device)?.ok_or_else(|| LabelError::None { device: device.to_owned() })?;
     label.check(config, device)?;
-    let fence = devices.fence(config, label.place(config), crate::serve::random_uuid()?);
+    let fence = devices.fence(config, label.place(config), crate::identity::random_uuid()?);
     let fence = fence.map_err(ServeError::from)?;
     let home = (file, device);
     match (&fence.backing, devices.file(1)) {

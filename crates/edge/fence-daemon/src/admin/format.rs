@@ -6,10 +6,13 @@ use virtbench_fence::Backing;
 use virtbench_fence::cache::{CacheConfig, format as format_cache, origin};
 
 use crate::attach;
+use crate::cache_metadata::{carry_out, image, inspected, superblocks};
 use crate::config::Config;
+use crate::devices::Devices;
+use crate::identity::random_uuid;
 use crate::label::{Label, LabelError};
 use crate::memory_log;
-use crate::serve::{Devices, ServeError, carry_out, image, inspected, random_uuid, superblocks, system};
+use crate::serve_error::{ServeError, system};
 
 /// Makes the devices of a configuration its own: divided, and with an empty cache.
 ///

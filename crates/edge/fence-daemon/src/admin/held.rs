@@ -6,12 +6,13 @@ use std::path::Path;
 
 use virtbench_fence::cache::{BLOCK_BYTES, Inspection, LiveBlock};
 
-use super::resize::{ResizeError, io};
+use super::resize_error::{ResizeError, io};
 use crate::attach;
+use crate::cache_metadata::{image, inspected, superblocks};
 use crate::config::Config;
 use crate::device::read_at;
 use crate::label::Label;
-use crate::serve::{ServeError, image, inspected, superblocks};
+use crate::serve_error::ServeError;
 
 /// Bytes of a block of the cache, in memory.
 #[allow(clippy::cast_possible_truncation)] // 4096

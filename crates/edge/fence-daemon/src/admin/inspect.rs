@@ -6,11 +6,12 @@ use serde::Serialize;
 use virtbench_fence::cache::{BLOCK_BYTES, Inspection, PartitionState};
 
 use super::held;
-use crate::attach::AttachError;
+use crate::attach_error::AttachError;
+use crate::cache_metadata::{image, inspected, unreadable};
 use crate::config::{Built, Config, DeviceTable};
 use crate::device::{open_read_only, read_at};
 use crate::label::{Cached, Label, LabelError, Partition};
-use crate::serve::{ServeError, image, inspected, unreadable};
+use crate::serve_error::ServeError;
 
 /// Blocks of data that are read at once.
 const WINDOW_BLOCKS: u32 = 256;

@@ -7,10 +7,13 @@ use virtbench_fence::cache::{MemoryLog, identity};
 use virtbench_fence::{DiskId, SchedulerConfig};
 
 use super::edit::{DiskEdit, RotationEdit};
-use super::resize::{Change, Plan, ResizeError, Step};
+use super::resize::{Change, Plan, Step};
+use super::resize_error::ResizeError;
+use crate::cache_metadata::superblocks;
 use crate::config::Config;
+use crate::devices::Devices;
 use crate::label::{Label, LabelError};
-use crate::serve::{Devices, ServeError, superblocks};
+use crate::serve_error::ServeError;
 
 /// The devices of a daemon at work, and what it goes by.
 pub struct Live {

@@ -9,6 +9,7 @@ mod held;
 mod inspect;
 mod live;
 mod resize;
+mod resize_error;
 mod room;
 
 pub use calibrate::{CalibrateError, CalibrateOptions, calibrate, describe, keep};
@@ -17,4 +18,5 @@ pub use edit::{DiskEdit, EditError, RotationEdit, edit};
 pub use format::format;
 pub use inspect::{CacheFacts, HomeFacts, Inspected, PartitionFacts, inspect};
 pub use live::Live;
-pub use resize::{Change, ResizeError, Step, resize};
+pub use resize::{Change, Step, resize};
+pub use resize_error::ResizeError;

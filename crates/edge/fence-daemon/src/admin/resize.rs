@@ -11,19 +11,21 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use virtbench_fence::cache::{CacheConfig, Inspection, MemoryLog, origin, resized};
 use virtbench_fence::{Backing, Config as FenceConfig};
 
 use super::held::{self, Held};
+use super::resize_error::{ResizeError, io};
 use super::room::{Room, place};
 use crate::attach;
+use crate::cache_metadata::{carry_out, superblocks};
 use crate::config::{Built, Config, LoadError, Size};
 use crate::device::{read_at, write_at};
+use crate::devices::Devices;
 use crate::label::{Cached, Label, LabelError};
 use crate::memory::Buffer;
 use crate::memory_log::{self, Mapped};
-use crate::serve::{Devices, ServeError, carry_out, superblocks};
+use crate::serve_error::ServeError;
 
 /// Bytes that are copied or zeroed at once.
 const PIECE_BYTES: u64 = 1 << 20;
@@ -56,60 +58,6 @@ pub enum Step {
     Cache,
     /// The disk has its new size.
     Label,
-}
-
-/// Why a disk is not resized.
-#[derive(Debug, Error)]
-pub enum ResizeError {
-    /// Devices or configuration cannot be used.
-    #[error(transparent)]
-    Serve(#[from] ServeError),
-    /// No disk of that name.
-    #[error("there is no disk {0}: see the [[disk]] tables of the configuration")]
-    NoDisk(String),
-    /// The new values do not fit with the rest.
-    #[error("{0}")]
-    Value(String),
-    /// It would become smaller.
-    #[error("disk {disk} has {was} bytes, fewer would give up its end: --force does so")]
-    Shrinks {
-        /// Which.
-        disk: String,
-        /// Its size.
-        was: u64,
-    },
-    /// It fits nowhere.
-    #[error("{device}: disk {disk} needs {needs} bytes in one piece; the largest free one has {largest}")]
-    NoRoom {
-        /// The device that disks live on.
-        device: String,
-        /// Which.
-        disk: String,
-        /// With the rest to a whole MiB.
-        needs: u64,
-        /// Free.
-        largest: u64,
-    },
-    /// A cache that cannot be believed is not changed.
-    #[error("{device}: {fault}: see `virtbench fence inspect --data`")]
-    Damaged {
-        /// The fast device.
-        device: String,
-        /// What is wrong.
-        fault: String,
-    },
-    /// Not while guests use it.
-    #[error("{0}: stop the daemon and give the same command again")]
-    Served(String),
-    /// The caller has had enough; the same again goes on.
-    #[error("interrupted: the same command again completes it")]
-    Interrupted,
-}
-
-impl From<LabelError> for ResizeError {
-    fn from(error: LabelError) -> Self {
-        Self::Serve(error.into())
-    }
 }
 
 impl Change {
@@ -283,10 +231,6 @@ impl Plan {
 fn no_room(device: &str, room: &Room) -> ResizeError {
     let Room { disk, needs, largest } = room.clone();
     ResizeError::NoRoom { device: device.to_owned(), disk, needs, largest }
-}
-
-pub(super) fn io(device: &str, action: &'static str, source: std::io::Error) -> LabelError {
-    LabelError::Io { device: device.to_owned(), action, source }
 }
 
 fn copy(file: &File, device: &str, from: u64, to: u64, len: u64) -> Result<(), LabelError> {

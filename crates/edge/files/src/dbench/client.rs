@@ -18,7 +18,7 @@ use super::names::{Names, resolve};
 use crate::board::{Board, Ended};
 use crate::error::{FilesError, is_full};
 use crate::pace::{Pacer, sleep_until};
-use crate::run::Phase;
+use crate::phase::Phase;
 
 /// The most files a client has open, as in dbench.
 const MAX_OPEN: usize = 200;

@@ -10,7 +10,7 @@ use virtbench_workload::files::{DbenchSpec, FileSpec};
 use crate::crew::Crew;
 use crate::error::FilesError;
 use crate::folder::Folder;
-use crate::run::Phase;
+use crate::phase::Phase;
 use client::Client;
 
 /// Starts the clients.

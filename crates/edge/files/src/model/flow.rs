@@ -9,10 +9,11 @@ use virtbench_units::Random;
 use virtbench_workload::files::{Action, Drawer, FileModel, FileSpec, Io, MAX_FDS, Place, Quit, ThreadFlow};
 
 use super::files::FileTree;
+use super::kinds::kinds;
 use super::limits::Limits;
 use crate::board::{Board, Ended, Tally};
 use crate::pace::{Pacer, sleep_until};
-use crate::run::Phase;
+use crate::phase::Phase;
 
 /// Bytes of a mebibyte, what a bandwidth limit counts in.
 const MIB: f64 = 1_048_576.0;
@@ -81,7 +82,7 @@ impl Flow {
         threads: u32,
         seed: u64,
     ) -> Self {
-        let kinds = super::kinds(model);
+        let kinds = kinds(model);
         let step = |flowop: &virtbench_workload::files::Flowop| Step {
             kind: kinds.iter().position(|kind| *kind == flowop.action.name()).unwrap_or_default(),
             size: flowop.action.io_size().map(virtbench_workload::files::Draw::drawer),

@@ -2,6 +2,7 @@
 
 mod files;
 mod flow;
+mod kinds;
 mod limits;
 
 use std::sync::Arc;
@@ -12,9 +13,10 @@ use virtbench_workload::files::{FileModel, FileSpec};
 use crate::crew::Crew;
 use crate::error::FilesError;
 use crate::folder::Folder;
-use crate::run::Phase;
+use crate::phase::Phase;
 pub(crate) use files::{FileTree, shuffle};
 use flow::Flow;
+pub(crate) use kinds::kinds;
 use limits::Limits;
 
 /// Makes the model's files.
@@ -55,16 +57,4 @@ pub(crate) fn start(
         }
     }
     Ok(crew)
-}
-
-/// The kinds of operations that a model counts, each once.
-pub(crate) fn kinds(model: &FileModel) -> Vec<&'static str> {
-    let mut kinds = Vec::new();
-    let steps = model.processes.iter().flat_map(|process| &process.threads).flat_map(|thread| &thread.flow);
-    for action in steps.map(|step| &step.action).filter(|action| action.is_counted()) {
-        if !kinds.contains(&action.name()) {
-            kinds.push(action.name());
-        }
-    }
-    kinds
 }

@@ -1,73 +1,11 @@
 //! Operations on blocks, and writes. An operation that changes what a key means holds the lock of the key's block.
 
+pub(super) use super::block_op::{BlockOp, Step, WHOLE};
 use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
 use super::{BLOCK_BYTES, Part, Partition};
 use crate::ports::{Owner, Ports};
 use crate::types::{BufferId, Data, DeviceOp, Effect, IoError, Op, Request, Time};
-
-/// What an operation does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
-    /// Reads a cached block for a guest.
-    Hit,
-    /// Reads uncached blocks for a guest; `next` leads to the fills.
-    Miss,
-    /// Puts a block that was missed into the cache.
-    Fill,
-    /// Reads the rest of a block of which a guest writes a part.
-    Load,
-    /// The same from the slow device.
-    LoadSlow,
-    /// Writes a block into the cache.
-    Store,
-    /// Reads a dirty block to be written back, then writes it.
-    BackRead,
-    BackWrite,
-}
-
-/// One operation on one block, or the read of a run of missed blocks.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct BlockOp {
-    pub(super) step: Step,
-    pub(super) request: u32,
-    pub(super) write: bool,
-    pub(super) key: u64,
-    pub(super) buffer: BufferId,
-    /// Where in the guest's buffer.
-    pub(super) at_bytes: u32,
-    /// Where in the block, and how much.
-    pub(super) within: u32,
-    pub(super) len_bytes: u32,
-    /// The block it fills or reads, the one it takes the place of, scratch.
-    pub(super) block: u32,
-    pub(super) old: u32,
-    pub(super) scratch: u32,
-    /// The next fill of a run, and the last; blocks of the run.
-    pub(super) next: u32,
-    pub(super) last: u32,
-    pub(super) run: u32,
-}
-
-impl BlockOp {
-    pub(super) const fn guest(&self) -> Data {
-        Data::Guest { buffer: self.buffer, at_bytes: self.at_bytes }
-    }
-
-    pub(super) const fn scratch(&self) -> Data {
-        Data::Scratch { block: self.scratch, at_bytes: 0 }
-    }
-
-    pub(super) const fn part(&self) -> Part {
-        Part { within: self.within, len_bytes: self.len_bytes }
-    }
-
-    pub(super) const fn is_whole(&self) -> bool {
-        self.len_bytes as u64 == BLOCK_BYTES
-    }
-}
-
-pub(super) const WHOLE: u32 = Part::WHOLE.len_bytes;
 
 impl Partition {
     pub(super) fn owner(&self, op: u32) -> Owner {

@@ -2,6 +2,7 @@
 
 use super::Partition;
 use super::table::{LOCKED, ON_LOG, State, WRITING};
+use super::write_back::WriteBack;
 use crate::ports::{NewIo, Owner, Ports};
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 
@@ -10,14 +11,6 @@ const LOOK_AT: usize = 16;
 
 /// Written blocks after which the slow device is synced though more are under way.
 const SYNC_AFTER: usize = 16;
-
-/// What is on its way to the slow device.
-#[derive(Debug, Default)]
-pub(super) struct WriteBack {
-    under_way: u32,
-    written: Vec<u32>,
-    syncing: Vec<u32>,
-}
 
 impl Partition {
     /// Starts to free blocks until enough are free or on their way. Bounded by the blocks that are missing.

@@ -7,9 +7,8 @@
 
 use thiserror::Error;
 
-use super::PartitionLayout;
-use super::metadata::{ENTRY_BYTES, Entry, Identity, LogHeader, Superblock, chunks};
-use super::recovery::End;
+use super::log_end::End;
+use super::metadata::{ENTRY_BYTES, Entry, Identity, LogHeader, PartitionLayout, Superblock, chunks};
 use super::table::{NONE, Table};
 
 /// Faults that are told one by one; more are counted.

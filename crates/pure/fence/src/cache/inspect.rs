@@ -2,7 +2,9 @@
 
 use super::faults::{Fault, Faults, check_superblocks, check_versions};
 use super::metadata::{Layout, Superblock};
-use super::recovery::{Image, Log, RecoveryError, newest, read_logs};
+use super::recovery::{Image, Log, read_logs};
+use super::recovery_error::RecoveryError;
+use super::superblocks::newest;
 use super::table::{self, State, Table};
 use super::{BLOCK_BYTES, PartitionLayout};
 

@@ -1,6 +1,6 @@
 //! Doubly linked lists by index: every block is on one list at most.
 
-use super::table::{Block, NONE};
+use super::known::{Block, NONE};
 
 /// Ends of one list, which is threaded through the blocks.
 #[derive(Debug)]

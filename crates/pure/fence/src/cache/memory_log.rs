@@ -28,7 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::metadata::{ENTRY_BYTES, Entry, Identity, Superblock, u64_at};
-use super::recovery::{RecoveryError, newest};
+use super::recovery_error::RecoveryError;
+use super::superblocks::newest;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"vbfmem02");
 const UUID: usize = 1;

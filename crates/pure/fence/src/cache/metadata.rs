@@ -9,7 +9,7 @@
 //! stable, before it is overwritten, even if a commit names every data block. Nothing in memory remembers where in the
 //! log a block's entry is.
 
-use crate::config::DiskConfig;
+use crate::devices::DiskConfig;
 
 /// Disks a superblock has room for.
 pub(super) const MOST_DISKS: usize = 128;

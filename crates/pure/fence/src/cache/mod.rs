@@ -13,18 +13,26 @@
 //! - A retired block is free once its tombstone is stable and no read of it is under way.
 //! - A write is answered once its entry is in the [`MemoryLog`], if there is one: it survives the process, flushed or not.
 
+mod block_op;
 mod blocks;
 mod commit;
+mod commit_state;
 mod config;
 mod evict;
 mod faults;
 mod inspect;
+mod known;
 mod lists;
+mod log_end;
 mod memory_log;
 mod metadata;
 mod reads;
 mod recovery;
+mod recovery_error;
+mod superblocks;
 mod table;
+mod validate;
+mod write_back;
 
 pub use config::{BLOCK_BYTES, CacheConfig, CachePartitions};
 pub use faults::Fault;
@@ -32,7 +40,9 @@ pub use inspect::{Inspection, LiveBlock, PartitionState, inspect};
 pub use memory_log::MemoryLog;
 pub use metadata::{Layout, PartitionLayout};
 pub(crate) use recovery::recover;
-pub use recovery::{Image, Origin, RecoveryError, Write, format, identity, layout, origin, resized};
+pub use recovery::{Image, Write, format, resized};
+pub use recovery_error::RecoveryError;
+pub use superblocks::{Origin, identity, layout, origin};
 
 use std::collections::VecDeque;
 
@@ -40,23 +50,12 @@ use crate::config::Config;
 use crate::ports::{NewIo, Owner, Ports};
 use crate::slab::Slab;
 use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Op, Request, Time};
-use blocks::BlockOp;
-use commit::Commit;
-use evict::WriteBack;
+use block_op::{BlockOp, Part};
+use commit_state::Commit;
 use memory_log::Writer;
 use metadata::Identity;
 use table::Table;
-
-/// A range of bytes from somewhere in a block on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Part {
-    within: u32,
-    len_bytes: u32,
-}
-
-impl Part {
-    const WHOLE: Self = Self { within: 0, len_bytes: 4096 };
-}
+use write_back::WriteBack;
 
 /// One partition of the cache.
 #[derive(Debug)]

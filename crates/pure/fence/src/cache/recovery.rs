@@ -1,10 +1,11 @@
 //! From the metadata on the fast device to the state of the cache: bytes in, partitions out.
 
-use thiserror::Error;
-
 use super::faults::{Fault, Faults, check_log, check_superblocks};
+use super::log_end::End;
 use super::memory_log::MemoryLog;
-use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, LogHeader, PartitionLayout, Superblock};
+use super::metadata::{ENTRY_BYTES, Entry, Identity, Kind, Layout, PartitionLayout, Superblock};
+use super::recovery_error::RecoveryError;
+use super::superblocks::newest;
 use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;
@@ -27,109 +28,6 @@ pub struct Image<'a, L = Vec<u8>> {
     pub logs: &'a [L],
     /// What an earlier process may have left, and what a fence recovered from this goes on with.
     pub memory: Option<&'a MemoryLog>,
-}
-
-/// Why a cache cannot be started.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum RecoveryError {
-    /// Neither superblock is whole.
-    #[error(
-        "the fast device holds no cache: format it first, or begin one for the disks with `virtbench fence drain`"
-    )]
-    NoSuperblock,
-    /// Nothing would be lost.
-    #[error(
-        "the cache was made for other disks or partitions and holds nothing unwritten: `virtbench fence drain` makes it anew"
-    )]
-    NeedsFormat,
-    /// A disk has unwritten blocks in the cache and is not configured in its place.
-    #[error(
-        "the cache holds {dirty_blocks} unwritten blocks of disk {disk} (identity {expected:02x?}), {}: \
-         configure that disk in its place to write them back", found.map_or_else(|| "which is missing".into(), |found| format!("where there now is {found:02x?}"))
-    )]
-    DirtyDisk {
-        /// Its place.
-        disk: usize,
-        /// Its identity.
-        expected: [u8; 16],
-        /// The identity of the disk configured in that place.
-        found: Option<[u8; 16]>,
-        /// What would be lost.
-        dirty_blocks: u32,
-    },
-    /// The partitions are not what they were.
-    #[error(
-        "the cache has unwritten blocks and partitions of {was:?} blocks: configure these to write them back"
-    )]
-    DirtyPartitions {
-        /// Blocks of each partition.
-        was: Vec<u32>,
-    },
-    /// The longest requests could fill it.
-    #[error("the memory log has room for {entries} entries, requests of this length need {needs}")]
-    MemoryLog {
-        /// Of a half.
-        entries: u32,
-        /// Of a half.
-        needs: u32,
-    },
-    /// An entry is lost: what it named would be given in an older version.
-    #[error(
-        "{fault}{}: see `virtbench fence inspect`; `virtbench fence drain --force` gives up what the cache alone has",
-        if *more > 0 { format!(", and {more} faults more") } else { String::new() }
-    )]
-    Damaged {
-        /// The first of what was found.
-        fault: Fault,
-        /// Faults beyond it.
-        more: u64,
-    },
-    /// Less was read than the layout says.
-    #[error("the image has not all of the cache's metadata: read what the layout names")]
-    Truncated,
-}
-
-/// Where the metadata of a cache lies that has been used before, by its superblocks (the first 8192 bytes): what an
-/// [`Image`] is to be read by, whatever is configured now.
-///
-/// # Errors
-/// [`RecoveryError::NoSuperblock`].
-pub fn layout(superblocks: &[u8]) -> Result<Layout, RecoveryError> {
-    newest(superblocks).map(|found| Layout::new(&found.partitions))
-}
-
-/// Which cache it is, by its superblocks.
-///
-/// # Errors
-/// [`RecoveryError::NoSuperblock`].
-pub fn identity(superblocks: &[u8]) -> Result<[u8; 16], RecoveryError> {
-    newest(superblocks).map(|found| found.uuid)
-}
-
-/// Which cache it is, and how often it was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin {
-    /// Its identity.
-    pub uuid: [u8; 16],
-    /// Number of the superblock that counts: it rises with every start.
-    pub start: u64,
-    /// The other superblock is torn or damaged: there may have been a newer one.
-    pub is_single: bool,
-}
-
-/// The same with the number of starts, by its superblocks.
-///
-/// # Errors
-/// [`RecoveryError::NoSuperblock`].
-pub fn origin(superblocks: &[u8]) -> Result<Origin, RecoveryError> {
-    let found = newest(superblocks)?;
-    let whole = superblocks.chunks_exact(4096).filter_map(Superblock::decode).count();
-    Ok(Origin { uuid: found.uuid, start: found.sequence, is_single: whole < 2 })
-}
-
-pub(super) fn newest(superblocks: &[u8]) -> Result<Superblock, RecoveryError> {
-    let copies = superblocks.chunks_exact(4096).filter_map(Superblock::decode);
-    copies.max_by_key(|copy| copy.sequence).ok_or(RecoveryError::NoSuperblock)
 }
 
 /// What makes the fast device an empty cache. Older entries on it are void, because the identity is new.
@@ -382,58 +280,6 @@ impl Log {
         };
         u32::try_from((0..self.table.len()).filter(dirty).count()).unwrap_or(u32::MAX)
     }
-}
-
-/// How far the log goes.
-pub(super) struct End {
-    /// The log block behind the last whole commit.
-    pub(super) head: u32,
-    /// Number of that commit, and the highest number seen.
-    pub(super) stable: u64,
-    pub(super) newest: u64,
-    /// Of each log block what it says of itself, if it is whole, and whether it is part of a whole commit.
-    pub(super) headers: Vec<Option<LogHeader>>,
-    whole: Vec<bool>,
-}
-
-impl End {
-    fn find(identity: Identity, bytes: &[u8]) -> Self {
-        let headers: Vec<Option<LogHeader>> =
-            bytes.chunks_exact(4096).map(|block| LogHeader::open(identity, block)).collect();
-        let newest = headers.iter().flatten().max_by_key(|header| header.commit);
-        let (stable, highest) = newest.map_or((0, 0), |newest| {
-            let there = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
-            let whole = there == newest.count as usize;
-            (if whole { newest.commit } else { newest.after }, newest.commit)
-        });
-        let void = cut_off(headers.iter().flatten());
-        let is_whole = |header: &LogHeader| {
-            let before = void.partition_point(|&(after, _)| after < header.commit);
-            let is_void = before.checked_sub(1).is_some_and(|at| header.commit < void[at].1);
-            header.commit <= stable && !is_void
-        };
-        let last = headers.iter().zip(0..).filter_map(|(header, at)| {
-            header.filter(|header| header.commit == stable).map(|header| (header.index, at))
-        });
-        let ring = u32::try_from(headers.len().max(1)).unwrap_or(u32::MAX);
-        let head = last.max().map_or(0, |(_, at): (u32, u32)| (at + 1) % ring);
-        let whole = headers.iter().map(|header| header.as_ref().is_some_and(is_whole)).collect();
-        Self { head, stable, newest: highest, headers, whole }
-    }
-}
-
-/// The commits that a crash cut off, as the first commit after each tells: those between the two numbers of a pair.
-fn cut_off<'a>(headers: impl Iterator<Item = &'a LogHeader>) -> Vec<(u64, u64)> {
-    let mut pairs: Vec<(u64, u64)> = headers.map(|header| (header.after, header.commit)).collect();
-    pairs.sort_unstable();
-    let mut disjoint: Vec<(u64, u64)> = Vec::new();
-    for (after, next) in pairs.into_iter().filter(|(after, next)| after + 1 < *next) {
-        match disjoint.last_mut() {
-            Some(last) if after < last.1 => last.1 = last.1.max(next),
-            _ => disjoint.push((after, next)),
-        }
-    }
-    disjoint
 }
 
 /// The same without the table.

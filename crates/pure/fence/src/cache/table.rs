@@ -3,10 +3,9 @@
 //! A cache of any size misses the processor's caches at every request, so what a hit needs of a block lies in one line
 //! of them: half a line, aligned. Lists are threaded through the blocks; the index is a hash table chained through them.
 
+use super::known::Block;
+pub(super) use super::known::NONE;
 use super::lists::List;
-
-/// No block.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// What a block holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,22 +57,6 @@ pub(super) const fn disk_of(key: u64) -> u16 {
 /// The block of a key.
 pub(super) const fn block_of(key: u64) -> u64 {
     key & ((1 << 48) - 1)
-}
-
-/// Half a cache line of one block's state.
-#[derive(Debug, Clone, Copy)]
-#[repr(align(32))]
-pub(super) struct Block {
-    key: u64,
-    /// The lower half of the generation; the upper, which hardly ever changes, lies apart.
-    generation: u32,
-    crc: u32,
-    /// The next block of the same bucket.
-    chain: u32,
-    flags: u32,
-    /// Neighbours on its list.
-    pub(super) previous: u32,
-    pub(super) next: u32,
 }
 
 /// The blocks of one partition.

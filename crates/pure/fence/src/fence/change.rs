@@ -3,7 +3,8 @@
 use thiserror::Error;
 
 use super::Fence;
-use crate::config::{ConfigError, SchedulerConfig};
+use crate::config::SchedulerConfig;
+use crate::config_error::ConfigError;
 use crate::types::{DiskId, Time};
 
 /// Why a fence at work stays as it is.

@@ -1,6 +1,6 @@
 //! What each disk is promised, and how promises are kept.
 
-use crate::config::ConfigError;
+use crate::config_error::ConfigError;
 use crate::predict::Predictors;
 
 /// A dedicated virtual device for each disk, and the order in which the physical ones serve.

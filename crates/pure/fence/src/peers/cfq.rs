@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use super::config::{CfqConfig, MIDDLE, PRIORITIES};
 use super::depth::{DEVICES, Depth};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{DeviceOp, Time};
@@ -22,10 +23,6 @@ const MS: u64 = 1_000_000;
 const SLICE_NS: [u64; 2] = [40 * MS, 100 * MS];
 /// A level of priority is this part of a slice.
 const SLICE_SCALE: u64 = 5;
-/// Priorities go from 0, the highest, to one below this.
-const PRIORITIES: u8 = 8;
-/// The priority at which slices are as long as [`SLICE_NS`].
-const MIDDLE: u8 = 4;
 /// How long the device is kept for a process (`slice_idle`), and for one that seeks far.
 const IDLE_NS: u64 = 8 * MS;
 const IDLE_SEEKY_NS: u64 = 2 * MS;
@@ -40,36 +37,6 @@ const QUANTUM: u32 = 4;
 const ASYNC_IOS: u32 = 2;
 /// A mean way longer than this, in bytes, is seeking.
 const SEEKY: u64 = 8 * 1024 * 512;
-
-/// Whose I/Os are whose, and on what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CfqConfig {
-    /// The process that issues each disk's I/O, by disk: its QEMU, or one driver for all.
-    pub processes: Vec<u16>,
-    /// Priority of each process, 0 to 7; one that is not named has 4.
-    pub priorities: Vec<u8>,
-    /// Whether nobody waits for writes: they come from the host's page cache, which writes all of them back in one queue.
-    pub buffered_writes: bool,
-    /// Whether each device seeks. One that does not, and takes several commands at a time, is never kept idle.
-    pub seeks: [bool; 2],
-}
-
-impl CfqConfig {
-    /// A process for each disk, direct I/O, a hard disk and a solid-state drive.
-    #[must_use]
-    pub fn per_disk(disks: u16) -> Self {
-        Self {
-            processes: (0..disks).collect(),
-            priorities: Vec::new(),
-            buffered_writes: false,
-            seeks: [true, false],
-        }
-    }
-
-    fn priority(&self, process: usize) -> u8 {
-        self.priorities.get(process).map_or(MIDDLE, |priority| (*priority).min(PRIORITIES - 1))
-    }
-}
 
 /// A mean in which what is older counts less: an eighth of it is the newest.
 #[derive(Debug, Default, Clone, Copy)]

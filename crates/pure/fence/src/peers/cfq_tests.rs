@@ -1,6 +1,6 @@
 //! CFQ against what the kernel's documentation says of it.
 
-use super::cfq::{Cfq, CfqConfig};
+use super::{Cfq, CfqConfig};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
 

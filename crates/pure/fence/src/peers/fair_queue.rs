@@ -4,21 +4,10 @@
 
 use std::collections::VecDeque;
 
+use super::config::FairConfig;
 use super::depth::{DEVICES, Depth};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::Time;
-
-/// How disks share.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FairConfig {
-    /// A disk's part of the sectors, for each disk.
-    pub weights: Vec<u64>,
-    /// Sectors of 512 bytes a disk may use before another's turn.
-    pub budget_sectors: u64,
-    /// How long the slow device is kept for a disk that has nothing more to ask just now, because it may soon ask for
-    /// what comes next on the device.
-    pub idle_ns: u64,
-}
 
 /// Virtual time is kept in sectors times this.
 const SCALE: u64 = 1 << 16;

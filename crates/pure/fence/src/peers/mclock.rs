@@ -5,28 +5,10 @@
 
 use std::collections::VecDeque;
 
+use super::config::Shares;
 use super::depth::{DEVICES, Depth};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, Time};
-
-/// The shares of one disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shares {
-    /// I/Os a second it gets whatever the others do.
-    pub reservation_iops: u64,
-    /// I/Os a second it never exceeds.
-    pub limit_iops: u64,
-    /// Its part of what is left.
-    pub weight: u64,
-}
-
-impl Shares {
-    /// Reservation and limit at the same rate.
-    #[must_use]
-    pub const fn exactly(iops: u64) -> Self {
-        Self { reservation_iops: iops, limit_iops: iops, weight: 1 }
-    }
-}
 
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -1,6 +1,7 @@
 //! Other ways to share a device, behind the same seam, to compare with.
 
 mod cfq;
+mod config;
 mod depth;
 mod elevator;
 mod fair_queue;
@@ -8,12 +9,13 @@ mod fifo;
 mod mclock;
 mod token_bucket;
 
-pub use cfq::{Cfq, CfqConfig};
+pub use cfq::Cfq;
+pub use config::{Cap, CfqConfig, FairConfig, Shares};
 pub use elevator::Elevator;
-pub use fair_queue::{FairConfig, FairQueue};
+pub use fair_queue::FairQueue;
 pub use fifo::Fifo;
-pub use mclock::{MClock, Shares};
-pub use token_bucket::{Cap, TokenBucket};
+pub use mclock::MClock;
+pub use token_bucket::TokenBucket;
 
 #[cfg(test)]
 #[path = "cfq_tests.rs"]

@@ -5,28 +5,11 @@
 
 use std::collections::VecDeque;
 
+use super::config::Cap;
 use super::depth::{DEVICES, Depth};
 use crate::account::{Account, TokenAccount};
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::types::{Device, DiskId, Time};
-
-/// The cap of one disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cap {
-    /// I/Os a second; none for no cap.
-    pub iops: Option<u64>,
-    /// Bytes a second; none for no cap.
-    pub bytes_per_s: Option<u64>,
-    /// How much of the rate may be saved up and used at once, in nanoseconds of it.
-    pub burst_ns: u64,
-}
-
-impl Cap {
-    fn cost_ns(rate: Option<u64>, amount: u64) -> u64 {
-        let cost = |rate: u64| u128::from(amount) * 1_000_000_000 / u128::from(rate.max(1));
-        rate.map_or(0, |rate| u64::try_from(cost(rate)).unwrap_or(u64::MAX))
-    }
-}
 
 #[derive(Debug)]
 struct Disk {

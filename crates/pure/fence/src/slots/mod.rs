@@ -7,9 +7,10 @@
 mod batch;
 mod books;
 mod clock;
+mod config;
 mod queues;
 
-pub use queues::{SlotOwner, SlotsConfig};
+pub use config::{SlotOwner, SlotsConfig};
 
 use std::collections::VecDeque;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::FilebenchError;
+use super::error::FilebenchError;
 use super::values::Value;
 
 /// Attributes by their names.

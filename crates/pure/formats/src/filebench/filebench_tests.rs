@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use virtbench_workload::files::{Action, Draw, Personality, Quit};
+use virtbench_workload::files::{Action, Draw, FileModel, Personality, Quit};
 
 use super::*;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use virtbench_workload::files::{FileModel, FileSet, MAX_FILESETS, MAX_FLOWOPS, Process, Quit, ThreadFlow};
 
 use super::attributes::Attributes;
+use super::error::FilebenchError;
+use super::file::FilebenchFile;
 use super::steps::step;
 use super::tokens::{Placed, Token, shorten};
 use super::values::{Value, distribution};
-use super::{FilebenchError, FilebenchFile};
 
 /// The most variables, processes, or kinds of threads in a process.
 const MAX_PARTS: usize = 1024;

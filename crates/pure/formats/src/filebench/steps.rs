@@ -2,8 +2,8 @@
 
 use virtbench_workload::files::{Action, Draw, FileSet, Flowop, Io, Place};
 
-use super::FilebenchError;
 use super::attributes::Attributes;
+use super::error::FilebenchError;
 use super::values::Value;
 
 /// The size of a read or write for which none is given: all at once.

@@ -1,6 +1,6 @@
 //! The words of a model file.
 
-use super::FilebenchError;
+use super::error::FilebenchError;
 
 /// The most words of a file.
 const MAX_TOKENS: usize = 200_000;

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use virtbench_workload::{AccessLine, AccessSpec, EngineKind, Placement};
+use virtbench_workload::{AccessLine, AccessSpec, EngineKind, LoadSpec, Placement};
 
 use super::*;
 use crate::{write_fio, write_icf, write_json};

@@ -4,8 +4,9 @@ use std::io::BufRead;
 
 use virtbench_workload::TraceAction;
 
+use super::error::TraceError;
 use super::lines::Lines;
-use super::{Trace, TraceError, checked};
+use super::ops::{Trace, checked};
 
 /// Which column is where.
 #[derive(Debug)]

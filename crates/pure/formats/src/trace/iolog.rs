@@ -5,8 +5,9 @@ use std::io::BufRead;
 
 use virtbench_workload::TraceAction;
 
+use super::error::TraceError;
 use super::lines::Lines;
-use super::{Trace, TraceError, checked};
+use super::ops::{Trace, checked};
 
 /// The most files of a trace.
 const MAX_FILES: usize = 1024;

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, Read};
 
-use super::{MAX_TRACE_BYTES, TraceError};
+use super::error::TraceError;
+use super::limits::MAX_TRACE_BYTES;
 
 /// The longest line, in bytes.
 const MAX_LINE_BYTES: u64 = 8192;

@@ -6,50 +6,20 @@
 
 mod group;
 mod measurements;
+mod metric;
+mod recommend;
 mod verdict;
 
-use std::collections::BTreeMap;
-
-use virtbench_record::{Figures, PointKey};
+use virtbench_record::PointKey;
 use virtbench_units::SeedSequence;
 
 use crate::ratio::paired_ratio_at;
 
-pub use group::{Access, Advice, Group, Kind, SMALL_MOST_BYTES, Standing, Use, recommend};
+pub use group::{Access, Advice, Group, Kind, SMALL_MOST_BYTES, Standing};
 pub use measurements::{Cell, Measurements};
+pub use metric::Metric;
+pub use recommend::{Use, recommend};
 pub use verdict::{Finding, Judged, LEVEL, Margin, VERDICT_CONFIDENCE};
-
-/// What is compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// Throughput, and with it the I/O rate. More is better.
-    Rate,
-    /// I/O per %CPU, and with it KB/s per %CPU. More is better.
-    Efficiency,
-    /// Mean response time. Less is better.
-    ResponseTime,
-}
-
-impl Metric {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::Rate, Self::Efficiency, Self::ResponseTime];
-
-    /// The figure of one repetition. Only its ratio to another of the same point has a meaning that
-    /// does not depend on the unit.
-    #[must_use]
-    pub fn of(self, figures: &Figures) -> Option<f64> {
-        match self {
-            Self::Rate => Some(figures.bytes_per_second),
-            Self::Efficiency => figures.iops_per_cpu_percent(),
-            Self::ResponseTime => figures.latency_ns,
-        }
-    }
-
-    /// The figure of every repetition that has it.
-    fn by_repetition(self, cell: &Cell) -> BTreeMap<u32, f64> {
-        cell.figures.iter().filter_map(|(number, figures)| Some((*number, self.of(figures)?))).collect()
-    }
-}
 
 /// Two configurations at one point. Ratios are those of the pair's first to its second.
 #[derive(Debug, Clone, PartialEq)]

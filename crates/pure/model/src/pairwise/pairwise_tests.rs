@@ -1,5 +1,7 @@
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
-use virtbench_record::ResultRow;
+use virtbench_record::{Figures, ResultRow};
 use virtbench_units::Random;
 
 use super::*;

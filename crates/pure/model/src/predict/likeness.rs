@@ -11,8 +11,8 @@
 
 use virtbench_record::{Costs, Footprint, Reference, ReferenceRun};
 
+use super::factor::Factor;
 use super::kernel_work::{KERNEL_WORKS, shares};
-use super::scaling::Factor;
 
 /// With fewer reference applications there is nothing to choose from.
 const FEWEST: usize = 8;

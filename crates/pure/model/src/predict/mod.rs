@@ -17,6 +17,7 @@
 mod advise;
 pub mod calibrate;
 mod choose;
+mod factor;
 mod kernel_work;
 pub mod latency;
 mod likeness;

@@ -19,9 +19,10 @@
 
 use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
+use super::factor::Factor;
 use super::likeness::likened;
 use super::mva::{Network, Solved, Station, solve};
-use super::sampling::{SAMPLES, Sample, draws};
+use super::sampling::{SAMPLES, draws};
 use super::{Breakdown, Part};
 
 /// Below this share of its time an application's waiting says nothing of how fast it is.
@@ -32,15 +33,6 @@ const FEWEST_REFERENCES: usize = 5;
 const STEPS: u32 = 40;
 /// Rounds in which a rate and how busy it makes the subject are made to agree.
 const ROUNDS: u32 = 4;
-
-/// How many times as long a part of the work takes on the subject.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Factor {
-    /// Logarithm of the geometric mean over its pieces.
-    pub ln: f64,
-    /// Standard deviation of the logarithms: how far another piece of the kind may be from it.
-    pub deviation: f64,
-}
 
 impl Factor {
     fn of(costs: &Costs, part: CostPart) -> Option<Self> {
@@ -57,22 +49,6 @@ impl Factor {
         };
         let values: Vec<f64> = costs.references.iter().filter_map(ln).collect();
         if values.len() < FEWEST_REFERENCES { None } else { Self::of_logarithms(&values) }
-    }
-
-    fn of_logarithms(values: &[f64]) -> Option<Self> {
-        let count = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
-        (!values.is_empty()).then_some(Self { ln: mean, deviation })
-    }
-
-    fn drawn(self, sample: &mut Sample) -> f64 {
-        (self.ln + self.deviation * sample.normal()).exp()
-    }
-
-    fn mean(self) -> f64 {
-        self.ln.exp()
     }
 }
 

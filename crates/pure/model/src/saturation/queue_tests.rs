@@ -1,7 +1,7 @@
 //! The search against queues whose saturation is known.
 
 use super::*;
-use crate::slo::parse_slo;
+use crate::slo::{Slo, parse_slo};
 use virtbench_units::Random;
 
 /// A single server at which operations arrive at random.

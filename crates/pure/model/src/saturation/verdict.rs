@@ -1,6 +1,6 @@
 //! Whether a target kept up with a rate.
 
-use super::{REPETITIONS, SaturationRules};
+use super::rules::{REPETITIONS, SaturationRules};
 use crate::kind::FigureKind;
 
 /// How many standard deviations of chance a shortfall must exceed. A search asks some ten times, and

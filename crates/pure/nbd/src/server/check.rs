@@ -1,6 +1,6 @@
 //! Whether a request may be carried out.
 
-use super::negotiation::Chosen;
+use super::chosen::Chosen;
 use super::{Export, Op};
 use crate::protocol::{Command, ErrorCode, RequestHeader};
 

@@ -13,6 +13,7 @@
 
 mod answers;
 mod check;
+mod chosen;
 mod connection;
 mod export;
 mod negotiation;

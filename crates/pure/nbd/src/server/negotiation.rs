@@ -1,5 +1,6 @@
 //! The negotiation: cuts a client's bytes into options, within bounds.
 
+use super::chosen::Chosen;
 use super::options::{Answer, Options};
 use super::{Export, ServerConfig, Violation};
 use crate::Outbox;
@@ -12,17 +13,6 @@ const MAX_OPTION_BYTES: u32 = 16 << 10;
 /// Options a client may send.
 const MAX_OPTIONS: u32 = 64;
 const OPTION_HEADER_BYTES: usize = 16;
-
-/// What a client has chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Chosen {
-    /// The export's place in the list.
-    pub export: usize,
-    /// Reads are answered by structured replies.
-    pub structured: bool,
-    /// NBD_CMD_BLOCK_STATUS may be asked.
-    pub allocation: bool,
-}
 
 /// Where the negotiation stands.
 #[derive(Debug, PartialEq, Eq)]

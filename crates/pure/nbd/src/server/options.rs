@@ -1,7 +1,7 @@
 //! The options of the negotiation, each with its answer.
 
+use super::chosen::Chosen;
 use super::export::{Limits, Tls};
-use super::negotiation::Chosen;
 use super::{Export, ServerConfig, Violation};
 use crate::Outbox;
 use crate::protocol::{MAX_STRING_BYTES, OPTION_REPLY, info, opt, rep};

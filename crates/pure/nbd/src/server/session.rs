@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::answers::Head;
 use super::check::{Allowed, Rules};
-use super::negotiation::Chosen;
+use super::chosen::Chosen;
 use super::{Event, Export, Limits, Op, Request, Violation};
 use crate::Outbox;
 use crate::protocol::{Command, ErrorCode, REQUEST_BYTES, RequestHeader};

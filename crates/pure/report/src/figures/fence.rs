@@ -6,7 +6,7 @@ use plotly::{Bar, Scatter, Traces};
 
 use super::style::{INK, VM_COLOUR, axis, layout};
 use super::{Choice, Drawing, NATIVE_COLOUR, Variant};
-use crate::fence::{FenceFigure, FenceValue, drawing_id};
+use crate::fence_figure::{FenceFigure, FenceValue, drawing_id};
 
 /// Colours of workloads, of the palette of Okabe and Ito.
 const COLOURS: [&str; 3] = [NATIVE_COLOUR, VM_COLOUR, "#009E73"];

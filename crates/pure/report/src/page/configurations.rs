@@ -8,8 +8,15 @@ use crate::analysed::{Analysed, Source};
 use crate::figures;
 use crate::{provenance, tables};
 
-/// The page's HTML.
-pub(crate) fn page(analysed: &Analysed<'_>) -> String {
+impl Analysed<'_> {
+    /// One self-contained page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page(self)
+    }
+}
+
+fn page(analysed: &Analysed<'_>) -> String {
     let analysis = &analysed.analysis;
     let figures = figures::over_block_sizes(analysis);
     let (title, place, version) = match &analysed.source {

@@ -17,25 +17,29 @@ use crate::scene::Scene;
 /// Configurations that a sentence names one by one.
 const NAMED_MOST: usize = 3;
 
-/// The conclusions of an analysis.
-pub(crate) fn of_analysed(analysed: &Analysed<'_>) -> Takeaway {
-    let details = [
-        verdicts(analysed, Metric::Rate, "throughput"),
-        verdicts(analysed, Metric::Efficiency, "I/O per %CPU"),
-        confidence(analysed),
-        cheaper(analysed),
-        doubts(analysed),
-    ];
-    let mut details: Vec<String> = details.into_iter().flatten().collect();
-    let cautions = match &analysed.source {
-        Source::Run { provenance, records } => {
-            details.extend(idle(provenance));
-            let scene = Scene::of_configurations(provenance, records, &analysed.analysis.measurements);
-            [cautions::all(&scene), busy(provenance).into_iter().collect(), not_honoured(provenance)].concat()
-        }
-        Source::Table(table) => of_table(table),
-    };
-    Takeaway { headline: headline(analysed), details, cautions }
+impl Analysed<'_> {
+    /// What a reader takes away.
+    #[must_use]
+    pub fn takeaway(&self) -> Takeaway {
+        let details = [
+            verdicts(self, Metric::Rate, "throughput"),
+            verdicts(self, Metric::Efficiency, "I/O per %CPU"),
+            confidence(self),
+            cheaper(self),
+            doubts(self),
+        ];
+        let mut details: Vec<String> = details.into_iter().flatten().collect();
+        let cautions = match &self.source {
+            Source::Run { provenance, records } => {
+                details.extend(idle(provenance));
+                let scene = Scene::of_configurations(provenance, records, &self.analysis.measurements);
+                [cautions::all(&scene), busy(provenance).into_iter().collect(), not_honoured(provenance)]
+                    .concat()
+            }
+            Source::Table(table) => of_table(table),
+        };
+        Takeaway { headline: headline(self), details, cautions }
+    }
 }
 
 fn headline(analysed: &Analysed<'_>) -> String {

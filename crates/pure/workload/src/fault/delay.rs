@@ -2,7 +2,7 @@
 
 use virtbench_units::parse_duration_ns;
 
-use super::Verdict;
+use super::verdict::Verdict;
 
 /// The longest delay, in nanoseconds: an hour. Longer is a stall.
 const MAX_DELAY_NS: u64 = 3_600_000_000_000;

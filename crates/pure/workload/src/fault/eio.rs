@@ -1,6 +1,6 @@
 //! `eio=P%`: the operation fails with EIO, as on a medium that cannot be read.
 
-use super::{Verdict, no_argument};
+use super::verdict::{Verdict, no_argument};
 
 /// Linux's number.
 pub(super) const EIO: i32 = 5;

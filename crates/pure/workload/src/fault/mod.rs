@@ -9,6 +9,7 @@ mod eio;
 mod full;
 mod short;
 mod stall;
+mod verdict;
 
 use std::str::FromStr;
 
@@ -16,27 +17,14 @@ use serde::Deserialize;
 use thiserror::Error;
 use virtbench_units::Random;
 
+pub use verdict::Verdict;
+
 /// A text that names no faults.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("fault {text:?}: {why}; write for example eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%")]
 pub struct FaultError {
     text: String,
     why: String,
-}
-
-/// What happens to an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It fails with this error number and never reaches the target.
-    Fail(i32),
-    /// It is carried out, and half of it is reported as moved.
-    Halve,
-    /// It is carried out, and its completion comes so many nanoseconds late.
-    Delay(u64),
-    /// It never reaches the target and never completes.
-    Swallow,
-    /// A write fails with `ENOSPC` and never reaches the target; what else there is is carried out.
-    Full,
 }
 
 /// One kind of fault and how often it strikes.
@@ -114,11 +102,6 @@ fn rule(part: &str) -> Result<Rule, String> {
     }
     let below = (number / 100.0 * 18_446_744_073_709_551_616.0) as u64;
     Ok(Rule { below, always: number >= 100.0, verdict })
-}
-
-/// For faults that take no argument.
-fn no_argument(name: &str, argument: Option<&str>, verdict: Verdict) -> Result<Verdict, String> {
-    argument.map_or(Ok(verdict), |_| Err(format!("{name} takes only a percentage")))
 }
 
 #[cfg(test)]

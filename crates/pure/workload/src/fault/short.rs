@@ -2,7 +2,7 @@
 //!
 //! The whole is carried out, as half of it may be less than direct I/O can do; half is reported.
 
-use super::{Verdict, no_argument};
+use super::verdict::{Verdict, no_argument};
 
 pub(super) fn verdict(argument: Option<&str>) -> Result<Verdict, String> {
     no_argument("short", argument, Verdict::Halve)

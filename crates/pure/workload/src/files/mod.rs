@@ -26,7 +26,7 @@ pub use model::{
 };
 pub use personality::Personality;
 
-use crate::load::Rate;
+use crate::arrivals::Rate;
 
 /// What is done about the page cache between phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -181,7 +181,7 @@ impl FileSpec {
         range("run (ns)", self.run_ns, 1_000_000, MAX_TIME_NS)?;
         if let Some(pace) = self.pace {
             let per_second = pace.rate.per_second;
-            if !(0.001..=crate::load::MAX_RATE).contains(&per_second) {
+            if !(0.001..=crate::limits::MAX_RATE).contains(&per_second) {
                 return Err(FileLoadError::Rate(per_second.to_string()));
             }
             if matches!(self.load, FileLoad::Bonnie(_) | FileLoad::Iozone(_)) {

@@ -374,7 +374,8 @@ impl FileModel {
             }
             _ => {}
         }
-        if let Some(rate) = self.event_rate.filter(|rate| !(*rate > 0.0 && *rate <= crate::load::MAX_RATE)) {
+        if let Some(rate) = self.event_rate.filter(|rate| !(*rate > 0.0 && *rate <= crate::limits::MAX_RATE))
+        {
             return wrong("eventgen".into(), format!("a rate of {rate} is not between 0 and 10000000"));
         }
         let threads = self.processes.iter().flat_map(|process| &process.threads);

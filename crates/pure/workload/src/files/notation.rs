@@ -7,7 +7,7 @@ use virtbench_units::{format_bytes, format_duration_ns, parse_bytes, parse_durat
 use super::{
     BonnieSpec, CacheControl, CharacterIo, FileLoad, FileSpec, IozoneSpec, IozoneTest, Pace, Personality,
 };
-use crate::load::{Arrivals, Rate};
+use crate::arrivals::{Arrivals, Rate};
 
 /// Keys that every load on files has.
 const COMMON: &str = "run, cache, rate, arrivals, pace";

@@ -5,7 +5,7 @@ use virtbench_fence_sim::disk::HddModel;
 use virtbench_fence_sim::experiment::{Figure, Finding, Row, Saturating, Settings};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
-use super::simulate::Evaluated;
+use super::evaluated::Evaluated;
 use super::{beyond, explain, reasons};
 
 /// The page as HTML.

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_sim::calibrate::{Calibration, Errors};
+use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::experiment::{
     Bar, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
@@ -13,23 +13,13 @@ use virtbench_fence_sim::experiment::{
 
 use super::beyond::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
+use super::evaluated::Evaluated;
 use super::explain::{self, Change, Explanation};
 use super::reasons::{self, Miss};
 use super::tally::Tally;
 use super::{page, replay, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
-
-/// Everything that came of an evaluation.
-pub struct Evaluated {
-    pub settings: Settings,
-    pub calibration: Calibration,
-    pub rows: Vec<Row>,
-    pub findings: Vec<Finding>,
-    pub tally: Tally,
-    pub misses: Vec<Miss>,
-    pub guards: Vec<GuardRow>,
-}
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {

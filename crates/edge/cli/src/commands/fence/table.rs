@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::simulate::Evaluated;
+use super::evaluated::Evaluated;
 use super::{beyond, reasons};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::experiment::{Figure, Published, Row};

@@ -7,7 +7,7 @@ use virtbench_engine::{Control, Target, Verified, verify};
 use virtbench_record::Verification;
 use virtbench_workload::LoadSpec;
 
-use super::measure::refusal;
+use super::refusal::refusal;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::watched::stoppable;

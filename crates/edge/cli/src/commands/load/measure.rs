@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
-use virtbench_engine::{Control, EngineError, Target, run};
+use virtbench_engine::{Control, Target, run};
 use virtbench_record::{HostUse, LoadOutcome};
 use virtbench_units::format_bytes;
 use virtbench_workload::LoadSpec;
 
 use super::check;
+use super::refusal::refusal;
 use crate::company::Company;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::live::LiveView;
@@ -69,16 +70,6 @@ pub fn measure_among(
     let job = |control: &Control, on_measuring: OnMeasuring<'_>| run(spec, target, control, 0, on_measuring);
     let (outcome, host) = watched(control, TICK, job, |control, _| look(control))?;
     Ok((outcome.map_err(refusal)?, host))
-}
-
-/// What the shell is told of a load that could not be applied.
-pub fn refusal(error: EngineError) -> Failure {
-    let kind = match error {
-        EngineError::Load(_) => Kind::Usage,
-        EngineError::Misfit(_) | EngineError::Ledger(_) => Kind::Target,
-        EngineError::Resource { .. } => Kind::Environment,
-    };
-    Failure::new(kind, error)
 }
 
 /// Results were printed; the exit code still tells whether to trust them.

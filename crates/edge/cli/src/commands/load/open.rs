@@ -5,6 +5,7 @@ use std::fs;
 use virtbench_engine::{Target, TargetError, TargetName, TargetRequest};
 use virtbench_record::TargetKind;
 use virtbench_units::format_bytes;
+use virtbench_workload::LoadSpec;
 
 use super::job::Job;
 use crate::args::ShapeArgs;
@@ -23,9 +24,13 @@ pub enum Purpose {
     Check,
 }
 
-/// Opens the target of a job.
-pub fn open(args: &ShapeArgs, job: &Job, purpose: Purpose) -> Result<Target, Failure> {
-    open_for(args, &[job], purpose)
+impl Job {
+    /// Opens the target; what depends on it becomes part of the load.
+    pub fn open(&self, args: &ShapeArgs, purpose: Purpose) -> Result<(Target, LoadSpec), Failure> {
+        let target = open_for(args, &[self], purpose)?;
+        let spec = self.on(&target);
+        Ok((target, spec))
+    }
 }
 
 /// Opens the target that these jobs share, of which there is one at least.

@@ -131,7 +131,7 @@ mod tests {
         let line = [&["virtbench", "load", "--spec", path.to_str().unwrap()], options].concat();
         let matches = Arguments::command().try_get_matches_from(line).unwrap();
         let Command::Load(args) = Arguments::from_arg_matches(&matches).unwrap().command else { panic!() };
-        let given = super::super::job::given(&args);
+        let given = super::super::options::given(&args);
         read(&path, &args, &given, matches.subcommand_matches("load"))
     }
 

@@ -9,7 +9,9 @@ mod client;
 mod departed;
 mod listener;
 mod setup;
+mod shared;
 mod stream;
+mod tag;
 mod tls;
 
 use std::os::fd::AsFd;
@@ -20,7 +22,9 @@ use virtbench_nbd::server::{Export, ServerConfig};
 use self::budget::Budget;
 use self::client::Client;
 use self::departed::Departed;
+use self::shared::Shared;
 use self::stream::Stream;
+use self::tag::{name, tag, untag};
 use super::{Done, FrontEnd, Host};
 use crate::ring::{Interest, WatchId};
 
@@ -63,17 +67,6 @@ pub struct NbdParts {
     pub max_memory_bytes: u64,
 }
 
-/// What all clients share.
-struct Shared {
-    exports: Vec<Export>,
-    disks: Vec<DiskId>,
-    server: ServerConfig,
-    tls: Option<TlsServer>,
-    memory: Budget,
-    departed: Departed,
-    staging: Box<[u8]>,
-}
-
 /// A place for a client, used again.
 #[derive(Default)]
 struct Place {
@@ -95,21 +88,6 @@ pub struct NbdFrontEnd {
     has_ended: bool,
     resting_until: Option<Time>,
     is_stopping: bool,
-}
-
-/// A request's name: the client's serial, its place, its slot.
-fn tag(serial: u32, place: usize, slot: u32) -> u64 {
-    u64::from(serial) << 32 | (place as u64 & 0xffff) << 16 | u64::from(slot & 0xffff)
-}
-
-#[allow(clippy::cast_possible_truncation)] // the parts that `tag` joined
-fn untag(tag: u64) -> (u32, usize, u32) {
-    ((tag >> 32) as u32, (tag >> 16) as usize & 0xffff, tag as u32 & 0xffff)
-}
-
-/// The name of a connection: its requests' tags without their slots.
-const fn name(tag: u64) -> u64 {
-    tag & !0xffff
 }
 
 impl NbdFrontEnd {

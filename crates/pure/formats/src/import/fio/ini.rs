@@ -1,8 +1,9 @@
 //! The lines of a job file: sections, settings, comments.
 
 use super::super::{Findings, ImportError, Place};
-use super::MAX_OPTIONS;
 
+/// The most options that can apply to one job.
+pub const MAX_OPTIONS: usize = 500;
 /// The most sections, global ones included.
 const MAX_SECTIONS: usize = 1024;
 

@@ -13,11 +13,8 @@ use std::collections::BTreeMap;
 
 use super::{Findings, ImportError, ImportedJob, MAX_JOBS, Place, Surroundings};
 use draft::Draft;
-use ini::Section;
+use ini::{MAX_OPTIONS, Section};
 pub use values::processors;
-
-/// The most options that can apply to one job.
-const MAX_OPTIONS: usize = 500;
 
 /// Reads a job file. Sections named `global` set what the jobs after them begin with.
 pub fn read(

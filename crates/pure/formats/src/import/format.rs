@@ -1,0 +1,27 @@
+//! Which formats of loads there are.
+
+use std::fmt;
+
+/// A format of loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An Iometer configuration file (`.icf`).
+    Icf,
+    /// A fio job file.
+    Fio,
+    /// diskspd command lines, one a line.
+    Diskspd,
+    /// virtbench's own (docs/formats.md).
+    Json,
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Icf => "Iometer configuration",
+            Self::Fio => "fio job file",
+            Self::Diskspd => "diskspd command line",
+            Self::Json => "JSON load",
+        })
+    }
+}

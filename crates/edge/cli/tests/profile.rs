@@ -71,7 +71,8 @@ fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
     let beside = seen - operations + 1.0;
     assert!((reads - 1.0..reads + beside).contains(&seen_reads), "{seen_reads} and {reads}: {profile}");
     let mean_bytes = value(&profile, "bytes_per_second") / rate;
-    assert!((8000.0..16384.0).contains(&mean_bytes), "{mean_bytes}: {profile}");
+    // Pages of the program itself have 4 KiB, or more when they are read ahead.
+    assert!((6500.0..16384.0).contains(&mean_bytes), "{mean_bytes}: {profile}");
     assert!(profile["random"]["value"]["low_percent"].as_f64().unwrap() > 85.0, "{profile}");
     assert!((1..=2).contains(&profile["workers"]["value"].as_u64().unwrap()), "{profile}");
     assert!(
@@ -192,6 +193,8 @@ fn what_cannot_be_profiled_is_said() {
         let finished = refused(text);
         assert!(finished.code() == 2 && finished.stderr.contains(said), "{finished:?}");
     }
+    // Its pages are in memory from now on.
+    assert!(std::process::Command::new("true").status().unwrap().success());
     for (arguments, code, said) in [
         // On a busy machine even this may live long enough to have done nothing.
         (vec!["profile", "--", "true"], 3, "ended after|moved no data"),

@@ -185,8 +185,7 @@ pub fn profile(
             .notes
             .push(format!("It was watched for {:.1} s and had not ended by then.", elapsed.as_secs_f64()));
     }
-    profile.check()?;
-    Ok(profile)
+    Ok(profile.without_contradiction()?)
 }
 
 struct Watched {

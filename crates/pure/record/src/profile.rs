@@ -305,6 +305,22 @@ impl Profile {
         self.check_time()
     }
 
+    /// The profile, without response time where that contradicts the rest: others use the device too, and its accounts tell
+    /// nobody's operations apart.
+    ///
+    /// # Errors
+    /// The figures contradict each other without it as well.
+    pub fn without_contradiction(mut self) -> Result<Self, ProfileError> {
+        if let Err(contradiction) = self.check()
+            && self.latency_ns.value().is_some()
+        {
+            self.latency_ns =
+                Figure::unavailable(format!("others used the device meanwhile: {contradiction}"));
+            self.check()?;
+        }
+        Ok(self)
+    }
+
     fn check_each(&self) -> Result<(), ProfileError> {
         match self.io_per_second.value() {
             Some(rate) if *rate > 0.0 && rate.is_finite() => {}

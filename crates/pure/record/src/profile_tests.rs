@@ -87,3 +87,17 @@ fn operations_that_overlap_make_the_concurrency() {
     profile.outstanding_peak_per_worker = known(16);
     assert_eq!((profile.is_asynchronous(), profile.concurrency()), (true, Some(16)));
 }
+
+#[test]
+fn a_response_time_that_contradicts_the_rest_is_unavailable_and_nothing_else_is_mended() {
+    let whole = mail_server();
+    assert_eq!(whole.clone().without_contradiction().unwrap(), whole);
+    let too_long = Profile { latency_ns: known(1e12), ..whole.clone() };
+    assert!(too_long.check().is_err());
+    let mended = too_long.without_contradiction().unwrap();
+    let Figure::Unavailable { unavailable } = &mended.latency_ns else { panic!("{mended:?}") };
+    assert!(unavailable.contains("Little's law"), "{unavailable}");
+    assert_eq!(Profile { latency_ns: whole.latency_ns.clone(), ..mended }, whole);
+    let nothing = Profile { io_per_second: known(0.0), ..whole };
+    assert!(nothing.without_contradiction().is_err());
+}

@@ -46,13 +46,7 @@ pub(super) fn profile_natively(
     progress.check()?;
     let mut profiled = profiled?;
     profiled.workers = Figure::known(case.workers, Source::User);
-    // What the kernel writes back meanwhile overlaps with everything: its response times are not what a worker waits for.
-    if profiled.check().is_err() {
-        profiled.latency_ns =
-            Figure::unavailable("the kernel's writing back overlaps with the application's operations");
-    }
-    profiled.check().map_err(|error| ApplicationsError::Measured(error.into()))?;
-    Ok(profiled)
+    profiled.without_contradiction().map_err(|error| ApplicationsError::Measured(error.into()))
 }
 
 /// What the agent's own accounts say of a workload, during which the kernel's threads computed so long.

@@ -49,8 +49,8 @@ pub struct Request {
 pub enum Memory {
     /// None: a flush, a discard, zeroes.
     None,
-    /// A buffer of the daemon's own ([`Host::buffer`](super::Host::buffer)), of which the first `len_bytes` of the request are used. It comes
-    /// back in [`Done`].
+    /// A buffer of the daemon's own ([`Host::buffer`](super::Host::buffer)), of which the first `len_bytes` of the
+    /// request are used. It comes back in [`Done`].
     Owned(Buffer),
     /// Pieces of a client's memory.
     Shared {

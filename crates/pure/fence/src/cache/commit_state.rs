@@ -20,7 +20,7 @@ pub(super) struct Commit {
     pub(super) step: Step,
     /// Who pays.
     pub(super) disk: u16,
-    /// Blocks whose entries are to be written; void where the block is no longer [`PENDING`].
+    /// Blocks whose entries are to be written; void where the block is no longer [`PENDING`](super::table::PENDING).
     pub(super) pending: VecDeque<u32>,
     /// Older versions whose newer ones are not yet stable; those whose newer ones the running commit makes stable.
     pub(super) superseded: Vec<u32>,

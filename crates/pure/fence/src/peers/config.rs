@@ -2,7 +2,7 @@
 
 /// Priorities go from 0, the highest, to one below this.
 pub(super) const PRIORITIES: u8 = 8;
-/// The priority at which slices are as long as [`SLICE_NS`](super::cfq).
+/// The priority at which slices are as long as [`SLICE_NS`](super::cfq::SLICE_NS).
 pub(super) const MIDDLE: u8 = 4;
 
 /// The cap of one disk.

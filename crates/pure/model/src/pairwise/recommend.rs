@@ -12,7 +12,7 @@ pub struct Use {
     pub groups: Vec<usize>,
 }
 
-/// A few configurations that cover all groups of which [`super::Group::advice`] tells what to use, each group by
+/// A few configurations that cover all groups of which [`Group::advice`](super::Group::advice) tells what to use, each by
 /// one of its choices: the one that is a choice most often is taken first, of those that are so equally
 /// often the earlier. They come in the order of the groups.
 #[must_use]

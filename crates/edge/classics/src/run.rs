@@ -52,10 +52,11 @@ impl Prepared {
         let mut sheet = Sheet::default();
         let (end, over) = mpsc::channel();
         let interval_ns = self.spec.interval_ns;
+        let begun = ([operations_before, 0], begin_ns);
         let (runs, intervals) = thread::scope(|scope| {
             let counters = [&*operations, &bytes];
             let series = thread::Builder::new()
-                .spawn_scoped(scope, move || series::record(counters, agreed_ns, interval_ns, &over))
+                .spawn_scoped(scope, move || series::record(counters, begun, agreed_ns, interval_ns, &over))
                 .map_err(|source| ClassicError::resource("starting a thread", source))?;
             let runs = self.rounds(&watch, &mut sheet);
             drop(end);

@@ -11,16 +11,17 @@ use virtbench_record::Interval;
 const MAX_INTERVALS: usize = 20_000;
 
 /// Reads the counters at the end of each interval until `over` says so. Intervals count from
-/// `origin_ns`. A reader that comes late, as a guest without its processor does, writes down how late.
+/// `origin_ns`; the first begins with what the counters were when. A reader that comes late, as a guest without its
+/// processor does, writes down how late.
 pub(crate) fn record(
     counters: [&AtomicU64; 2],
+    (mut before, mut begun_ns): ([u64; 2], u64),
     origin_ns: u64,
     interval_ns: u64,
     over: &Receiver<()>,
 ) -> Vec<Interval> {
     let read = || counters.map(|counter| counter.load(Ordering::Relaxed));
     let mut intervals = Vec::new();
-    let (mut before, mut begun_ns) = (read(), monotonic_ns());
     loop {
         // On the common grid, so that the intervals of several machines meet.
         let past = begun_ns.saturating_sub(origin_ns);
@@ -64,7 +65,9 @@ mod tests {
         let origin_ns = monotonic_ns();
         let intervals = thread::scope(|scope| {
             let counters = [&operations, &bytes];
-            let series = scope.spawn(move || record(counters, origin_ns, 5_000_000, &over));
+            // The thread begins when it gets a processor: what was counted by then is in the series all the same.
+            let begun = ([5, 0], origin_ns);
+            let series = scope.spawn(move || record(counters, begun, origin_ns, 5_000_000, &over));
             thread::sleep(Duration::from_millis(12));
             for _ in 0..50 {
                 operations.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +78,7 @@ mod tests {
             series.join().unwrap()
         });
         let sum = |of: fn(&Interval) -> u64| intervals.iter().map(of).sum::<u64>();
-        assert_eq!((sum(|interval| interval.operations), sum(|interval| interval.bytes)), (50, 500));
+        assert_eq!((sum(|interval| interval.operations), sum(|interval| interval.bytes)), (52, 500));
         assert!(intervals.len() > 2);
         for pair in intervals.windows(2) {
             assert_eq!(pair[0].start_ns + pair[0].length_ns, pair[1].start_ns);

@@ -125,6 +125,8 @@ fn fio_verifies_what_it_wrote() {
             "--verify=crc32c",
             "--verify_fatal=1",
             "--do_verify=1",
+            // Else fio leaves a file where it runs.
+            "--verify_state_save=0",
         ],
     );
     assert!(said.contains("err= 0"), "{said}");

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Filesystem, GuestDisk, ImageFormat, ImageMakingError, LoopCache, LoopDevice, LoopError, Preallocation,
-    Qcow2,
+    GuestDisk, ImageFormat, ImageMakingError, LoopCache, LoopDevice, LoopError, Preallocation, Qcow2,
 };
 
 use crate::backing::Backing;
+use crate::contents::Contents;
 use crate::disk::{DiskError, StudyDisk};
 use crate::fence::{FenceDisks, FenceError, FenceRequest};
 use crate::setup::Setup;
@@ -42,15 +42,6 @@ pub enum ImagesError {
         /// What is needed.
         needed_bytes: u64,
     },
-}
-
-/// What is on a disk before anything is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Contents {
-    /// Every block was written.
-    Written,
-    /// An empty file system, or nothing at all. What is not written takes no room yet.
-    Empty(Option<Filesystem>),
 }
 
 /// The disk of each configuration. Dropping it removes all files; only a kill leaves them, and the

@@ -3,6 +3,9 @@
 mod applications;
 mod apply;
 mod backing;
+mod backing_error;
+mod contents;
+mod course;
 mod disk;
 #[cfg(test)]
 mod fake_machine;
@@ -20,6 +23,7 @@ mod sets;
 mod setup;
 mod share;
 mod sides;
+mod study_error;
 mod surface;
 
 pub use applications::{
@@ -29,7 +33,10 @@ pub use applications::{
     read_workload, renew_references, run_predictions, summarise_predictions, verify,
 };
 pub use apply::{Load, SearchError};
-pub use backing::{Backing, BackingError};
+pub use backing::Backing;
+pub use backing_error::BackingError;
+pub use contents::Contents;
+pub use course::{Course, Event};
 pub use disk::{DiskError, StudyDisk};
 pub use fence::{
     FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, Simulated, SimulationError,
@@ -38,12 +45,13 @@ pub use fence::{
 pub use folder::{FolderError, LoadedRun, RunFolder, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
-pub use images::{Contents, Images, ImagesError};
-pub use points::{Course, Event, StudyError, measure_points};
+pub use images::{Images, ImagesError};
+pub use points::measure_points;
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{Step, schedule};
 pub use sets::{SetEvent, SetStep, measure_sets, missing_sets, schedule_sets};
 pub use setup::{Setup, SetupError, setups};
 pub use share::{at_share, saturation, takes_a_rate};
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
+pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

@@ -11,8 +11,9 @@ use virtbench_lab::{
 use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance, Record};
 use virtbench_workload::{JobSpec, LoadSpec};
 
+use crate::course::{Course, Event, unix_ns};
 use crate::folder::RunFolder;
-use crate::points::{Course, Event, StudyError, unix_ns};
+use crate::study_error::StudyError;
 
 /// What a boot comes to.
 type Started = Result<Box<dyn Machine>, LabError>;

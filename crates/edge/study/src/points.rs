@@ -2,113 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
-use thiserror::Error;
 use virtbench_lab::{Environment, LabError, MachineError};
-use virtbench_record::{FORMAT, GuestsState, Measured, PointRecord, PointStatus};
+use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
 
-use crate::folder::{FolderError, RunFolder};
+use crate::course::{Course, Event, unix_ns};
+use crate::folder::RunFolder;
 use crate::grid::load_of;
 use crate::machines::Machines;
 use crate::schedule::{Step, schedule};
-
-/// A study that ended before its time. What was measured is in its folder.
-#[derive(Debug, Error)]
-pub enum StudyError {
-    /// A machine or the host failed.
-    #[error(transparent)]
-    Lab(#[from] LabError),
-    /// The folder failed.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// The target stopped working.
-    #[error("{environment}: operations on the test disk failed: {why}")]
-    Target {
-        /// Where.
-        environment: String,
-        /// What failed.
-        why: String,
-    },
-    /// A set has a machine that there is not: a defect.
-    #[error("the plan names {0}, which there is not: a defect of virtbench")]
-    NoMachine(String),
-    /// A set has a workload that there is not: a defect.
-    #[error("the plan names workload {0}, which there is not: a defect of virtbench")]
-    NoWorkload(usize),
-    /// A share is asked for of a saturation that was not found.
-    #[error("the saturation of {workload} was not found, so that a share of it means nothing: {why}")]
-    NoSaturation {
-        /// The workload.
-        workload: String,
-        /// What became of the first machine that was to find it.
-        why: String,
-    },
-    /// A share is asked for of a workload that cannot be held to a rate.
-    #[error(
-        "{workload} cannot run at a share of its saturation: --pattern needs a load, fileserver, mailserver, \
-         webserver, a model or dbench"
-    )]
-    NoRate {
-        /// The workload.
-        workload: String,
-    },
-    /// Guests were lost again and again.
-    #[error("{0} guests were lost: this host does not keep them up; results until here are kept")]
-    TooManyLost(usize),
-    /// It was asked to stop.
-    #[error("stopped; --resume goes on with the missing points")]
-    Stopped,
-}
+use crate::study_error::StudyError;
 
 /// Machines that may hang and be started anew in one sitting. Emulated guests hang once in a thousand
 /// points or so; a run of hours should not end for that, nor hide it: each is a note of the run.
 const MAX_RESTARTS: u32 = 3;
-
-/// What happens in a study, for whoever shows it.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// The machines of these environments are being started.
-    Starting(&'a str),
-    /// A step begins.
-    Measuring {
-        /// Steps measured so far, of this and earlier sittings.
-        done: usize,
-        /// Steps in all.
-        total: usize,
-        /// The step.
-        step: &'a Step,
-        /// The name of its environment.
-        environment: &'a str,
-    },
-    /// A machine hung and is started anew; its point is measured again.
-    Restarting {
-        /// The name of its environment.
-        environment: &'a str,
-        /// What happened, with its console's last lines.
-        error: &'a StudyError,
-    },
-    /// What guests without a load cost is being measured.
-    Idling(GuestsState),
-    /// A step is in the folder.
-    Recorded(&'a PointRecord),
-}
-
-/// How machines are kept while others are measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Course {
-    /// Whether those that wait are quiesced. What it costs to let them run is then measured once, at
-    /// the beginning of each sitting.
-    pub quiesce: bool,
-    /// How many are kept booted at once, at least one. With fewer than there are environments, that
-    /// which was not used for longest makes room.
-    pub booted: usize,
-}
-
-impl Course {
-    /// All booted, all running.
-    pub const SIDE_BY_SIDE: Self = Self { quiesce: false, booted: usize::MAX };
-}
 
 /// Measures whatever of the folder's plan is missing. `environments` are in the plan's order.
 ///
@@ -223,11 +130,6 @@ fn check_whole(environment: &str, measured: &Measured, stop: &AtomicBool) -> Res
     let kinds: Vec<String> =
         outcome.error_kinds.iter().map(|(name, count)| format!("{count} x {name}")).collect();
     Err(StudyError::Target { environment: environment.to_owned(), why: kinds.join(", ") })
-}
-
-pub(crate) fn unix_ns() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -11,11 +11,12 @@ use virtbench_record::{
 use virtbench_units::Random;
 use virtbench_workload::JobSpec;
 
+use crate::course::{Course, unix_ns};
 use crate::folder::RunFolder;
 use crate::machines::Machines;
-use crate::points::{Course, StudyError, unix_ns};
 use crate::schedule::shuffle;
 use crate::share::{at_share, saturation};
+use crate::study_error::StudyError;
 
 /// How often a set is measured again because a clock ran wrong, or a guest fell silent before the start.
 const MAX_ATTEMPTS: u32 = 3;

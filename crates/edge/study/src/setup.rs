@@ -6,7 +6,8 @@ use thiserror::Error;
 use virtbench_lab::{Adapter, DiskSettings, SettingError, Transport, UnknownAdapter, find_adapter};
 use virtbench_record::{BackingFacts, SetupFacts};
 
-use crate::backing::{Backing, BackingError};
+use crate::backing::Backing;
+use crate::backing_error::BackingError;
 use crate::fence::Throttle;
 
 /// The most configurations of one study.

@@ -23,7 +23,8 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
         StudyCommand::Neighbours(args) => neighbours::execute(args),
-        StudyCommand::Deviation(args) => deviation::execute(args),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
+        StudyCommand::Deviation(args) => systems::execute(args),
         StudyCommand::Predictions(args) => predictions::execute(args),
     }
 }

@@ -9,6 +9,8 @@ use virtbench_lab::Filesystem;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
+use crate::disk::DiskError;
+use crate::setup::Setup;
 
 const DISK_BYTES: u64 = 8 << 20;
 

@@ -5,76 +5,36 @@
 
 mod configuration;
 mod device_file;
+mod error;
 mod host_device;
 mod options;
+mod request;
 mod served;
 mod socket_folder;
 mod systems;
 mod twin;
 mod warm;
 
+pub use error::FenceError;
 pub use host_device::{HostDeviceError, check_host_devices};
 pub use options::{FenceOptions, Medium, Throttle};
+pub use request::FenceRequest;
 pub use systems::System;
 pub use twin::{Simulated, SimulationError, simulate};
 
 use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use thiserror::Error;
-use virtbench_engine::{EngineError, TargetError};
-use virtbench_fence_daemon::ServeError;
 use virtbench_fence_daemon::config::Config;
-use virtbench_lab::{FilesystemError, GuestDisk, IoLimits, Transport};
+use virtbench_lab::{GuestDisk, IoLimits, Transport};
 use virtbench_workload::{AccessLine, AccessSpec};
 
-use crate::disk::DiskError;
-use crate::images::Contents;
-use crate::setup::Setup;
+use crate::contents::Contents;
 use configuration::{Places, capacity_iops, text, warming};
 use device_file::DeviceFile;
 use host_device::HostDevice;
 use served::Served;
 use socket_folder::SocketFolder;
-
-/// Disks that cannot be had.
-#[derive(Debug, Error)]
-pub enum FenceError {
-    /// The daemon refuses, or fails.
-    #[error("the fence's daemon: {0}")]
-    Serve(#[from] ServeError),
-    /// It says nothing.
-    #[error("the fence's daemon does not start")]
-    Silent,
-    /// A file of a device.
-    #[error("{path}: {source}", path = path.display())]
-    File {
-        /// Which.
-        path: PathBuf,
-        /// What the operating system said.
-        source: io::Error,
-    },
-    /// A device's file is held by another run.
-    #[error(transparent)]
-    Disk(#[from] DiskError),
-    /// A disk cannot have a file system.
-    #[error(transparent)]
-    Filesystem(#[from] FilesystemError),
-    /// A device cannot be written, or a cache not be filled.
-    #[error(transparent)]
-    Target(#[from] TargetError),
-    /// A disk cannot be a block device of the host.
-    #[error(transparent)]
-    HostDevice(#[from] HostDeviceError),
-    /// The load that fills the caches.
-    #[error("filling the caches: {0}")]
-    Warm(#[from] EngineError),
-    /// Not filled in time.
-    #[error("a cache is not filled after a minute: take smaller disks with --size")]
-    Slow,
-}
 
 /// A daemon with a disk for each machine of a study. Dropping it ends the daemon and removes its files.
 #[derive(Debug)]
@@ -86,29 +46,6 @@ pub struct FenceDisks {
     _served: Served,
     _sockets: SocketFolder,
     _devices: [Option<DeviceFile>; 2],
-}
-
-/// What disks are wanted.
-#[derive(Debug, Clone, Copy)]
-pub struct FenceRequest<'a> {
-    /// Where the devices' files go.
-    pub folder: &'a Path,
-    /// Of which run, for the files' names.
-    pub run_name: &'a str,
-    /// The guests' adapter.
-    pub setup: &'a Setup,
-    /// The daemon's devices and scheduler.
-    pub options: &'a FenceOptions,
-    /// A disk for each.
-    pub names: &'a [String],
-    /// Size of each, in bytes.
-    pub size_bytes: u64,
-    /// What is on them.
-    pub contents: Contents,
-    /// With which accesses caches are filled, where the disks are to be written; random reads without.
-    pub warm: Option<&'a AccessSpec>,
-    /// Where the daemon's configuration is kept for the reader.
-    pub configuration: Option<&'a Path>,
 }
 
 impl FenceDisks {

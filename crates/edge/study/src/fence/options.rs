@@ -6,7 +6,7 @@ use virtbench_fence_daemon::config::SchedulerName;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_units::parse_duration_ns;
 
-use crate::backing::BackingError;
+use crate::backing_error::BackingError;
 
 /// What a physical device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

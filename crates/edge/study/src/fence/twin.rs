@@ -14,9 +14,9 @@ use virtbench_workload::{JobSpec, LoadSpec};
 use super::Throttle;
 use super::configuration::sizes;
 use crate::Backing;
-use crate::points::StudyError;
 use crate::sets::jobs_of;
 use crate::setup::{Setup, SetupError};
+use crate::study_error::StudyError;
 
 /// Accesses of each cached block before anything counts, on average: the guests' caches were filled as often.
 const TIMES: f64 = 3.0;

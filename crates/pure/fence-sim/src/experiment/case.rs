@@ -1,10 +1,10 @@
 //! One system under one workload: alone against in company.
 
-use thiserror::Error;
 use virtbench_fence::predict::Predictors;
 use virtbench_model::{Estimate, FigureKind, OverExperiments, deviation};
 use virtbench_units::SeedSequence;
 
+use super::case_error::CaseError;
 use super::load::{Load, Saturated, Site};
 use super::pace::{Bench, Paced};
 use super::settings::Settings;
@@ -12,23 +12,6 @@ use super::system::System;
 use crate::client::{Client, Personality};
 use crate::outcome::VmFigures;
 use crate::world::WorldError;
-
-/// An experiment that cannot be, or that broke.
-#[derive(Debug, Error, PartialEq)]
-pub enum CaseError {
-    /// The world cannot be, or broke.
-    #[error("{case}: {error}")]
-    World {
-        /// Which experiment.
-        case: String,
-        /// What was wrong.
-        #[source]
-        error: WorldError,
-    },
-    /// A machine did nothing.
-    #[error("{0}: a machine completed nothing in the measured span: give --duration more time")]
-    Nothing(String),
-}
 
 /// A system, a workload, and a load for each virtual machine.
 #[derive(Debug, Clone, PartialEq)]

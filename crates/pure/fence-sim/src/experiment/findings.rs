@@ -7,7 +7,8 @@
 use serde::Serialize;
 use virtbench_model::mean_interval;
 
-use super::figures::{Figure, Machine, Metric, PACED, Row};
+use super::figures::{PACED, Row};
+use super::metric::{Figure, Machine, Metric};
 use crate::client::Personality;
 
 /// What measurement says of a sentence.

@@ -8,7 +8,8 @@ use virtbench_fence::{DiskId, SchedulerConfig};
 use virtbench_model::{Estimate, FigureKind};
 use virtbench_units::SeedSequence;
 
-use super::case::{Case, CaseError, Sample, VmResult, compare};
+use super::case::{Case, Sample, VmResult, compare};
+use super::case_error::CaseError;
 use super::load::{Load, Saturated, Site};
 use super::pace::{Paced, closed};
 use super::settings::Settings;

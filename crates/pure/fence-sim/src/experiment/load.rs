@@ -2,7 +2,7 @@
 
 use virtbench_fence::predict::Predictors;
 
-use super::case::CaseError;
+use super::case_error::CaseError;
 use super::pace::{Bench, Paced, pace, saturation, size_cache};
 use super::settings::Settings;
 use super::system::System;

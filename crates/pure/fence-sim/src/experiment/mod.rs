@@ -5,10 +5,12 @@
 //! to its share of it, runs each alone and all together, and says by how much they deviate.
 
 mod case;
+mod case_error;
 mod figures;
 mod findings;
 mod guard;
 mod load;
+mod metric;
 mod pace;
 mod plan;
 mod published;
@@ -16,11 +18,13 @@ mod replay;
 mod settings;
 mod system;
 
-pub use case::{Case, CaseError, CaseResult, Compared, Sample, VmResult};
-pub use figures::{Bar, Figure, FigureError, Machine, Metric, Row, VARIANTS};
+pub use case::{Case, CaseResult, Compared, Sample, VmResult};
+pub use case_error::CaseError;
+pub use figures::{Bar, Row, VARIANTS};
 pub use findings::{Finding, Verdict, findings};
 pub use guard::{Guard, GuardResult};
 pub use load::{Load, Saturated, Site};
+pub use metric::{Figure, FigureError, Machine, Metric};
 pub use pace::{Bench, Paced};
 pub use plan::{Layout, Plan, PlanError, Targets, Trial, front, plans, survivors};
 pub use published::{Published, published};

@@ -5,7 +5,8 @@ use thiserror::Error;
 use virtbench_fence::predict::Predictors;
 use virtbench_model::Estimate;
 
-use super::case::{CaseError, VmResult, measure};
+use super::case::{VmResult, measure};
+use super::case_error::CaseError;
 use super::pace::{Bench, pace, size_cache};
 use super::settings::Settings;
 use super::system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::{Figure, Machine, Metric};
+use super::metric::{Figure, Machine, Metric};
 use crate::client::Personality;
 
 const DATA: &str = include_str!("../../data/published.json");

@@ -4,7 +4,7 @@ use virtbench_record::{MemberPlan, RunKind, SetPlan, SetRole};
 use virtbench_study::takes_a_rate;
 
 use super::sets::SetStudy;
-use super::{sets_summary, systems};
+use super::sets_summary;
 use crate::args::{DeviationArgs, SaturatingArg, SetsArgs};
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -17,9 +17,6 @@ const MAX_WORKLOADS: usize = 20;
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
 pub fn execute(args: &DeviationArgs) -> Outcome {
-    if !args.systems.is_empty() {
-        return systems::execute(args);
-    }
     study(args, &args.sets)?.execute(|out| sets_summary::show(out, args.sets.json))
 }
 

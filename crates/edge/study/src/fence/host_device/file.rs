@@ -4,12 +4,13 @@ use std::io;
 use std::time::{Duration, UNIX_EPOCH};
 
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, INodeNo, InitFlags, KernelConfig,
-    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen, ReplyWrite, Request, WriteFlags,
+    FileAttr, FileHandle, FileType, Filesystem, FopenFlags, INodeNo, InitFlags, KernelConfig, LockOwner,
+    OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyOpen, ReplyWrite, Request, WriteFlags,
 };
 use virtbench_nbd::Command;
 
 use super::requests::{Requests, SLOTS};
+use super::waiting::Waiting;
 
 /// The largest request, in bytes: what the daemon of a study takes.
 pub(super) const MAX_REQUEST_BYTES: u32 = 64 << 10;
@@ -18,27 +19,6 @@ const UNDER_WAY: u16 = 128;
 const _: () = assert!((UNDER_WAY as u32) < SLOTS, "those that the kernel waits for come on top");
 /// Nothing about the file changes.
 const LASTING: Duration = Duration::from_secs(1 << 30);
-
-/// A request of the kernel that waits for its answer.
-pub(super) enum Waiting {
-    Read(ReplyData),
-    Write(ReplyWrite),
-    Flush(ReplyEmpty),
-}
-
-impl Waiting {
-    /// Answers it: with what was read, the number of bytes written, or an error's number.
-    pub(super) fn answer(self, data: &[u8], result: Result<u32, i32>) {
-        match (self, result) {
-            (Self::Read(reply), Ok(_)) => reply.data(data),
-            (Self::Write(reply), Ok(written)) => reply.written(written),
-            (Self::Flush(reply), Ok(_)) => reply.ok(),
-            (Self::Read(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
-            (Self::Write(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
-            (Self::Flush(reply), Err(errno)) => reply.error(Errno::from_i32(errno)),
-        }
-    }
-}
 
 /// The file of an export.
 pub(super) struct ExportFile {

@@ -14,6 +14,7 @@
 mod file;
 mod mount;
 mod requests;
+mod waiting;
 
 use std::io;
 use std::path::Path;

@@ -12,7 +12,7 @@ use virtbench_engine::nbd::{Connection, NbdAddress, NbdError};
 use virtbench_nbd::client::{Event, ReplyStream};
 use virtbench_nbd::{Command, encode_request};
 
-use super::file::Waiting;
+use super::waiting::Waiting;
 
 /// Requests under way at most.
 pub(super) const SLOTS: u32 = 256;

@@ -1,0 +1,49 @@
+//! Why a study has no disks of the fence.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use virtbench_engine::{EngineError, TargetError};
+use virtbench_fence_daemon::ServeError;
+use virtbench_lab::FilesystemError;
+
+use super::host_device::HostDeviceError;
+use crate::disk::DiskError;
+
+/// Disks that cannot be had.
+#[derive(Debug, Error)]
+pub enum FenceError {
+    /// The daemon refuses, or fails.
+    #[error("the fence's daemon: {0}")]
+    Serve(#[from] ServeError),
+    /// It says nothing.
+    #[error("the fence's daemon does not start")]
+    Silent,
+    /// A file of a device.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A device's file is held by another run.
+    #[error(transparent)]
+    Disk(#[from] DiskError),
+    /// A disk cannot have a file system.
+    #[error(transparent)]
+    Filesystem(#[from] FilesystemError),
+    /// A device cannot be written, or a cache not be filled.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// A disk cannot be a block device of the host.
+    #[error(transparent)]
+    HostDevice(#[from] HostDeviceError),
+    /// The load that fills the caches.
+    #[error("filling the caches: {0}")]
+    Warm(#[from] EngineError),
+    /// Not filled in time.
+    #[error("a cache is not filled after a minute: take smaller disks with --size")]
+    Slow,
+}

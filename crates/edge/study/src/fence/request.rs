@@ -1,0 +1,32 @@
+//! What disks of the fence a study wants.
+
+use std::path::Path;
+
+use virtbench_workload::AccessSpec;
+
+use super::options::FenceOptions;
+use crate::contents::Contents;
+use crate::setup::Setup;
+
+/// What disks are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct FenceRequest<'a> {
+    /// Where the devices' files go.
+    pub folder: &'a Path,
+    /// Of which run, for the files' names.
+    pub run_name: &'a str,
+    /// The guests' adapter.
+    pub setup: &'a Setup,
+    /// The daemon's devices and scheduler.
+    pub options: &'a FenceOptions,
+    /// A disk for each.
+    pub names: &'a [String],
+    /// Size of each, in bytes.
+    pub size_bytes: u64,
+    /// What is on them.
+    pub contents: Contents,
+    /// With which accesses caches are filled, where the disks are to be written; random reads without.
+    pub warm: Option<&'a AccessSpec>,
+    /// Where the daemon's configuration is kept for the reader.
+    pub configuration: Option<&'a Path>,
+}

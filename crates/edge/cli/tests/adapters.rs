@@ -86,7 +86,8 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
     assert_eq!(records.len(), 8);
     for record in &records {
         // A guest without its processor may have all of them in flight for as long as is measured.
-        let counted = ["total", "in_flight_at_end"].map(|part| record["outcome"][part]["operations"].as_u64());
+        let counted =
+            ["total", "in_flight_at_end"].map(|part| record["outcome"][part]["operations"].as_u64());
         assert!(counted.into_iter().flatten().sum::<u64>() > 0, "{record}");
         let role = |role: &str| {
             let processes = record["processes"].as_array().unwrap();

@@ -74,7 +74,7 @@ impl Look {
         }
     }
 
-    /// What came between two looks, with the [`functions`](Self::functions) that were sampled.
+    /// What came between two looks, with the functions that were sampled.
     #[must_use]
     pub fn between(&self, earlier: &Footprint, later: &Footprint) -> Footprint {
         Footprint {

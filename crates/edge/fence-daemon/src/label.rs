@@ -50,7 +50,7 @@ pub enum Cached {
         /// The number of its superblock at the last start of a daemon: an older one is a copy.
         start: u64,
         /// The superblock behind that one is about to be written, or the first of the cache that
-        /// [takes its place](crate::attach::successor).
+        /// takes its place.
         beginning: bool,
     },
 }

@@ -7,14 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-/// NBD_CMD_*.
-pub const READ: u16 = 0;
-pub const WRITE: u16 = 1;
-pub const DISCONNECT: u16 = 2;
-pub const FLUSH: u16 = 3;
-pub const TRIM: u16 = 4;
-pub const WRITE_ZEROES: u16 = 6;
-pub const BLOCK_STATUS: u16 = 7;
+// What clients say is the same to any server.
+#[path = "../../../../pure/nbd/tests/common/speech.rs"]
+mod speech;
+
+pub use speech::{BLOCK_STATUS, DISCONNECT, FLUSH, READ, TRIM, WRITE, WRITE_ZEROES};
+use speech::{EXPORT_NAME, SET_META_CONTEXT, STRUCTURED_REPLY, contexts, hello, option};
+
 /// NBD_CMD_FLAG_FUA.
 pub const FUA: u16 = 1;
 
@@ -33,8 +32,7 @@ pub fn connect(socket: &Path) -> UnixStream {
 /// A connection to an export in the transmission phase, by NBD_OPT_EXPORT_NAME.
 pub fn attached(socket: &Path, export: &str) -> UnixStream {
     let mut stream = connect(socket);
-    let option = [&b"\0\0\0\x03IHAVEOPT\0\0\0\x01"[..], &(export.len() as u32).to_be_bytes()].concat();
-    stream.write_all(&[&option[..], export.as_bytes()].concat()).unwrap();
+    stream.write_all(&[hello(), option(EXPORT_NAME, export.as_bytes())].concat()).unwrap();
     stream.read_exact(&mut [0; 18 + 10]).unwrap();
     stream
 }
@@ -44,9 +42,7 @@ pub fn request(command: u16, cookie: u64, offset: u64, len: u32) -> Vec<u8> {
 }
 
 pub fn flagged(flags: u16, command: u16, cookie: u64, offset: u64, len: u32) -> Vec<u8> {
-    let words = [flags.to_be_bytes(), command.to_be_bytes()].concat();
-    let head = [&[0x25, 0x60, 0x95, 0x13][..], &words, &cookie.to_be_bytes()].concat();
-    [&head[..], &offset.to_be_bytes(), &len.to_be_bytes()].concat()
+    speech::request(flags, command, cookie, offset, len)
 }
 
 /// The error and the cookie of the next simple reply.
@@ -58,8 +54,7 @@ pub fn reply(stream: &mut UnixStream) -> (u32, u64) {
 
 /// Writes, and makes it stable.
 pub fn write(stream: &mut UnixStream, offset: u64, bytes: &[u8]) {
-    stream.write_all(&flagged(FUA, WRITE, 1, offset, bytes.len() as u32)).unwrap();
-    stream.write_all(bytes).unwrap();
+    stream.write_all(&speech::write(FUA, 1, offset, bytes)).unwrap();
     assert_eq!(reply(stream), (0, 1), "a write at {offset}");
 }
 
@@ -76,16 +71,10 @@ pub fn attached_structured(socket: &Path, export: &str) -> UnixStream {
     const ACK: usize = 20;
     let mut stream = connect(socket);
     stream.read_exact(&mut [0; 18]).unwrap();
-    let option = |kind: u32, data: &[u8]| {
-        let head = [kind.to_be_bytes(), (data.len() as u32).to_be_bytes()].concat();
-        [b"IHAVEOPT", &head[..], data].concat()
-    };
-    let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
-    let contexts = [&text(export)[..], &1u32.to_be_bytes(), &text("base:allocation")].concat();
-    let (structured, context) = (option(8, &[]), option(10, &contexts));
-    stream
-        .write_all(&[&[0, 0, 0, 3], &structured[..], &context, &option(1, export.as_bytes())].concat())
-        .unwrap();
+    let structured = option(STRUCTURED_REPLY, &[]);
+    let context = contexts(SET_META_CONTEXT, export, &["base:allocation"]);
+    let words = [hello(), structured, context, option(EXPORT_NAME, export.as_bytes())].concat();
+    stream.write_all(&words).unwrap();
     stream.read_exact(&mut [0; ACK + (ACK + 4 + 15) + ACK + 10]).unwrap();
     stream
 }

@@ -1,6 +1,7 @@
 //! An operation on a block: what it is on, and what it does next.
 
 use super::config::BLOCK_BYTES;
+use super::known::NONE;
 use crate::types::{BufferId, Data};
 
 /// A range of bytes from somewhere in a block on.
@@ -51,10 +52,24 @@ pub(super) struct BlockOp {
     pub(super) block: u32,
     pub(super) old: u32,
     pub(super) scratch: u32,
-    /// The next fill of a run, and the last; blocks of the run.
+    /// The next fill of a run; blocks of the run.
     pub(super) next: u32,
-    pub(super) last: u32,
     pub(super) run: u32,
+}
+
+/// Missed blocks in a row, before they are read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run {
+    pub(super) op: BlockOp,
+    /// The last of its fills, or [`NONE`].
+    pub(super) last: u32,
+}
+
+impl Run {
+    /// A run that begins with the block of `op` and has none yet.
+    pub(super) const fn new(op: BlockOp) -> Self {
+        Self { op: BlockOp { run: 0, len_bytes: 0, ..op }, last: NONE }
+    }
 }
 
 impl BlockOp {

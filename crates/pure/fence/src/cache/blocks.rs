@@ -1,6 +1,6 @@
 //! Operations on blocks, and writes. An operation that changes what a key means holds the lock of the key's block.
 
-pub(super) use super::block_op::{BlockOp, Step, WHOLE};
+use super::block_op::{BlockOp, Run, Step, WHOLE};
 use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
 use super::{BLOCK_BYTES, Part, Partition};
@@ -17,7 +17,7 @@ impl Partition {
     pub(super) fn admit(&mut self, now: Time, index: u32, request: Request, ports: &mut Ports) {
         let end = request.offset_bytes + u64::from(request.len_bytes);
         let mut at = request.offset_bytes;
-        let mut run: Option<BlockOp> = None;
+        let mut run: Option<Run> = None;
         while at < end {
             let block = at / BLOCK_BYTES;
             let until = end.min((block + 1) * BLOCK_BYTES);
@@ -34,7 +34,6 @@ impl Partition {
                 old: NONE,
                 scratch: NONE,
                 next: NONE,
-                last: NONE,
                 run: 1,
             };
             at = until;
@@ -46,14 +45,14 @@ impl Partition {
                 self.reserved += 1;
                 self.start_write(now, op, ports);
             } else if self.table.find(op.key).is_some() {
-                self.finish_run(now, run.take(), ports);
+                self.read_run(now, run.take(), ports);
                 self.start_read(now, op, ports);
             } else {
-                let run = run.get_or_insert(BlockOp { run: 0, len_bytes: 0, ..op });
+                let run = run.get_or_insert(Run::new(op));
                 self.extend_run(run, &op);
             }
         }
-        self.finish_run(now, run, ports);
+        self.read_run(now, run, ports);
     }
 
     fn start(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
@@ -167,7 +166,6 @@ impl Partition {
             old: NONE,
             scratch,
             next: NONE,
-            last: NONE,
             run: 1,
         };
         let id = self.ops.insert(op);

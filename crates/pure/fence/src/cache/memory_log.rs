@@ -214,7 +214,7 @@ impl MemoryLog {
             return Err(RecoveryError::MemoryLog { entries: capacity, needs: most_blocks.saturating_mul(2) });
         }
         let halves = [0, 1].map(|parity| self.half(partitions, partition, parity));
-        Ok(Writer { log: self.clone(), halves, capacity, commit: 0, count: 0 })
+        Ok(Writer { log: self.clone(), halves, capacity, commit: 0, count: 0, commit_sum: sum_of(0) })
     }
 }
 
@@ -233,9 +233,17 @@ const LOW: u64 = u32::MAX as u64;
 
 /// A number, of which the lower 32 bits count, with a sum of it and of what it goes with.
 fn summed(number: u64, with: u64) -> u64 {
+    summed_after(number, sum_of(with))
+}
+
+fn sum_of(with: u64) -> u32 {
+    crc32c::crc32c(&with.to_le_bytes())
+}
+
+/// [`summed`] for many numbers that go with one: `with` is [`sum_of`] it.
+fn summed_after(number: u64, with: u32) -> u64 {
     let number = number & LOW;
-    let sum = crc32c::crc32c_append(crc32c::crc32c(&with.to_le_bytes()), &number.to_le_bytes());
-    number | u64::from(sum) << 32
+    number | u64::from(crc32c::crc32c_append(with, &number.to_le_bytes())) << 32
 }
 
 fn is_summed(word: u64, with: u64) -> bool {
@@ -275,6 +283,8 @@ pub(super) struct Writer {
     /// The commit that writes what was stored last, and how many entries are stored for it.
     commit: u64,
     count: u32,
+    /// [`sum_of`] the commit's number.
+    commit_sum: u32,
 }
 
 impl Writer {
@@ -284,7 +294,7 @@ impl Writer {
         if self.commit != commit {
             self.log.set(half + COUNT, 0);
             self.log.set(half, commit);
-            (self.commit, self.count) = (commit, 0);
+            (self.commit, self.count, self.commit_sum) = (commit, 0, sum_of(commit));
         }
         debug_assert!(self.count < self.capacity, "an entry without a place");
         let at = half + HALF_HEADER + self.count as usize * ENTRY_WORDS;
@@ -293,7 +303,7 @@ impl Writer {
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         self.count += 1;
-        self.log.set(half + COUNT, summed(u64::from(self.count), commit));
+        self.log.set(half + COUNT, summed_after(u64::from(self.count), self.commit_sum));
     }
 
     /// Commit `stable` and those before it are on the device.

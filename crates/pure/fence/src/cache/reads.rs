@@ -5,7 +5,7 @@
 //! many as from the guest's memory. Without scratch it goes straight to the guest and is not filled, so that nobody waits.
 
 use super::Partition;
-use super::blocks::{BlockOp, Step, WHOLE};
+use super::block_op::{BlockOp, Run, Step, WHOLE};
 use super::table::{self, LOCKED, NONE, State, WAITED};
 use crate::ports::Ports;
 use crate::types::{Data, DeviceOp, Effect, IoError, Time};
@@ -13,9 +13,9 @@ use crate::types::{Data, DeviceOp, Effect, IoError, Time};
 impl Partition {
     pub(super) fn start_read(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
         let Some(block) = self.table.find(op.key) else {
-            let mut run = BlockOp { run: 0, len_bytes: 0, ..op };
+            let mut run = Run::new(op);
             self.extend_run(&mut run, &op);
-            return self.finish_run(now, Some(run), ports);
+            return self.read_run(now, Some(run), ports);
         };
         if self.table.state(block) == State::Loading {
             return self.wait_for(block, op);
@@ -33,10 +33,10 @@ impl Partition {
     }
 
     /// Adds a missed block to a run, and a fill of it if there is room.
-    pub(super) fn extend_run(&mut self, run: &mut BlockOp, op: &BlockOp) {
+    pub(super) fn extend_run(&mut self, run: &mut Run, op: &BlockOp) {
         self.commit.misses += 1;
-        run.run += 1;
-        run.len_bytes += op.len_bytes;
+        run.op.run += 1;
+        run.op.len_bytes += op.len_bytes;
         let room = self.table.free.len() > self.reserved + self.low_watermark;
         if !op.is_whole() || !room || self.broken.is_some() {
             return;
@@ -47,19 +47,23 @@ impl Partition {
             let fill = self.ops.insert(BlockOp { step: Step::Fill, request: NONE, block, ..*op });
             match self.ops.get_mut(run.last) {
                 Some(last) => last.next = fill,
-                None => run.next = fill,
+                None => run.op.next = fill,
             }
             run.last = fill;
         }
     }
 
-    pub(super) fn finish_run(&mut self, now: Time, run: Option<BlockOp>, ports: &mut Ports) {
-        if let Some(op) = run {
-            let id = self.ops.insert(op);
-            let data = if op.next == NONE { op.guest() } else { Data::Pieces };
-            let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.part(), data);
-            ports.enqueue(now, io);
+    pub(super) fn read_run(&mut self, now: Time, run: Option<Run>, ports: &mut Ports) {
+        if let Some(run) = run {
+            self.read_slow(now, run.op, ports);
         }
+    }
+
+    fn read_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
+        let id = self.ops.insert(op);
+        let data = if op.next == NONE { op.guest() } else { Data::Pieces };
+        let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, op.part(), data);
+        ports.enqueue(now, io);
     }
 
     /// The read of a run is dispatched: its fills get scratch, as long as there is some for fills. They have it no longer
@@ -126,7 +130,7 @@ impl Partition {
                 self.give_up_clean(op.block);
                 self.start_read(now, miss, ports);
             }
-            (State::Clean, Err(_)) => self.finish_run(now, Some(miss), ports),
+            (State::Clean, Err(_)) => self.read_slow(now, miss, ports),
             // It has been evicted or overwritten since.
             _ => self.start_read(now, miss, ports),
         }

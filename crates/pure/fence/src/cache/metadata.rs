@@ -85,7 +85,7 @@ pub(super) struct LogHeader {
 impl LogHeader {
     /// Writes itself into the beginning of a block whose entries are in place.
     pub(super) fn seal(&self, identity: Identity, block: &mut [u8]) {
-        let body_crc = crc32c::crc32c(&block[ENTRY_BYTES..]);
+        let body_crc = body_sum(&block[ENTRY_BYTES..]);
         block[0..8].copy_from_slice(&self.commit.to_le_bytes());
         block[8..12].copy_from_slice(&self.index.to_le_bytes());
         block[12..16].copy_from_slice(&self.count.to_le_bytes());
@@ -95,9 +95,10 @@ impl LogHeader {
         block[28..32].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// `None` unless the whole block is as a cache sealed it.
+    /// `None` unless the whole block is as a cache sealed it. Caches before 2026-11-22 took a CRC-32C for the sum.
     pub(super) fn open(identity: Identity, block: &[u8]) -> Option<Self> {
-        let whole = crc32c::crc32c(&block[ENTRY_BYTES..]) == u32_at(block, 16);
+        let (body, sum) = (&block[ENTRY_BYTES..], u32_at(block, 16));
+        let whole = body_sum(body) == sum || crc32c::crc32c(body) == sum;
         if whole { Self::peek(identity, block) } else { None }
     }
 
@@ -108,6 +109,12 @@ impl LogHeader {
         let (index, count) = (u32_at(block, 8), u32_at(block, 12));
         (whole && commit < NUMBERS && after < commit).then_some(Self { commit, after, index, count })
     }
+}
+
+/// Sum of a log block's entries. It is of another polynomial (CRC-32) than the entries' own sums (CRC-32C): a CRC of bytes
+/// that end with their own CRC does not depend on them, so that a block of which a part is older would have the same sum.
+fn body_sum(entries: &[u8]) -> u32 {
+    crc32fast::hash(entries)
 }
 
 /// What an entry says of its block.
@@ -268,3 +275,7 @@ impl Superblock {
         })
     }
 }
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+mod tests;

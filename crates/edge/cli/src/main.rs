@@ -11,7 +11,6 @@ mod company;
 mod exit;
 mod guests;
 mod interrupt;
-mod json;
 mod live;
 mod progress;
 mod resume;

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use support::{finish, folder, run, signal, virtbench, wait_for};
+use support::{finish, folder, long_figures, run, signal, virtbench, wait_for};
 
 /// Costs of this host without references, so that none has to be run.
 fn costs(folder: &Path, wait_ns: [f64; 2]) -> PathBuf {
@@ -102,6 +102,7 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     let resumed = finish(study(&["--resume", "--json"]));
     assert_eq!(resumed.code(), 0, "{resumed:?}");
     assert_eq!(fs::read(out.join("profiles/dd-1.json")).unwrap(), profile, "profiled once");
+    assert_eq!(long_figures(&resumed.stdout), Vec::<String>::new());
     let found = resumed.json();
     let tried: Vec<&str> =
         found["trials"].as_array().unwrap().iter().map(|trial| trial["case"].as_str().unwrap()).collect();

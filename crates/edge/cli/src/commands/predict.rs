@@ -72,7 +72,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &json::Report::new(&page))?;
+        virtbench_formats::json::write(&mut out, &json::Report::new(&page))?;
         writeln!(out)?;
     } else {
         text::write(&mut out, &page)?;

@@ -174,7 +174,7 @@ pub fn print(
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        crate::json::write(&mut out, &summary()?)?;
+        virtbench_formats::json::write(&mut out, &summary()?)?;
         writeln!(out)?;
         return Ok(());
     }

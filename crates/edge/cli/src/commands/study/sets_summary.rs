@@ -25,9 +25,15 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         let (conclusion, provenance, records) = (conclusion.clone(), &run.provenance, &run.records);
         match provenance.kind {
             RunKind::Neighbours => {
-                crate::json::write(&mut out, &numbers::neighbours(conclusion, provenance, records))?;
+                virtbench_formats::json::write(
+                    &mut out,
+                    &numbers::neighbours(conclusion, provenance, records),
+                )?;
             }
-            _ => crate::json::write(&mut out, &numbers::deviation(conclusion, provenance, records))?,
+            _ => virtbench_formats::json::write(
+                &mut out,
+                &numbers::deviation(conclusion, provenance, records),
+            )?,
         }
         writeln!(out)?;
     } else {

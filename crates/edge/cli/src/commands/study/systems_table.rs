@@ -205,7 +205,7 @@ pub fn save(folder: &Path, tried: &[Tried]) -> Outcome {
     }
     csv.flush()?;
     fs::write(folder.join("table.md"), markdown(&compared)).map_err(|error| failed(error.into()))?;
-    let json = crate::json::pretty_text(&compared)? + "\n";
+    let json = virtbench_formats::json::pretty_text(&compared)? + "\n";
     fs::write(folder.join("table.json"), json).map_err(|error| failed(error.into()))
 }
 
@@ -214,7 +214,7 @@ pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
     let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
     let mut out = std::io::stdout().lock();
     if json {
-        crate::json::write(
+        virtbench_formats::json::write(
             &mut out,
             &SystemsSummary { folder: folder.display().to_string(), systems: compared },
         )?;

@@ -48,9 +48,9 @@ pub fn execute(args: &StatusArgs) -> Outcome {
         let shown = if args.raw {
             text
         } else if args.json && args.watch {
-            format!("{}\n", crate::json::text(&status)?)
+            format!("{}\n", virtbench_formats::json::text(&status)?)
         } else if args.json {
-            format!("{}\n", crate::json::pretty_text(&status)?)
+            format!("{}\n", virtbench_formats::json::pretty_text(&status)?)
         } else {
             table::text(&status)
         };

@@ -6,6 +6,7 @@
 //! files is for others.
 
 mod costs;
+mod fence_status;
 mod figures;
 mod footprint;
 mod histogram;
@@ -23,6 +24,10 @@ mod verification;
 mod workload;
 
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
+pub use fence_status::{
+    DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
+    TokenStatus,
+};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use footprint::Footprint;
 pub use histogram::TakenHistogram;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::Serialize;
@@ -209,24 +209,14 @@ pub fn save(folder: &Path, tried: &[Tried]) -> Outcome {
     fs::write(folder.join("table.json"), json).map_err(|error| failed(error.into()))
 }
 
-/// Says what came of all of them.
-pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
-    let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
-    let mut out = std::io::stdout().lock();
-    if json {
-        virtbench_formats::json::write(
-            &mut out,
-            &SystemsSummary { folder: folder.display().to_string(), systems: compared },
-        )?;
-        writeln!(out)?;
-        return Ok(());
-    }
+/// A line for each VM of each way of sharing.
+fn table(out: &mut impl io::Write, compared: &[SystemNumbers]) -> io::Result<()> {
     writeln!(
         out,
         "{:>17} {:>4} {:>6} {:>6} {:>7} {:>7} {:>20} {:>6}",
         "system", "VM", "/s, %", "alone", "beside", "p99", "ms, differs % (95 %)", "sim. %"
     )?;
-    for one in &compared {
+    for one in compared {
         if let Some(why) = why(one) {
             writeln!(out, "{:>17} {why}", one.system)?;
         }
@@ -246,7 +236,22 @@ pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
             )?;
         }
     }
-    writeln!(out, "\n{DIFFERS} alone, beside: mean ms; p99: ms beside the others.")?;
+    writeln!(out, "\n{DIFFERS} alone, beside: mean ms; p99: ms beside the others.")
+}
+
+/// Says what came of all of them.
+pub fn show(tried: &[Tried], json: bool, folder: &Path) -> Outcome {
+    let compared: Vec<SystemNumbers> = tried.iter().map(compared).collect();
+    let mut out = std::io::stdout().lock();
+    if json {
+        virtbench_formats::json::write(
+            &mut out,
+            &SystemsSummary { folder: folder.display().to_string(), systems: compared },
+        )?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    table(&mut out, &compared)?;
     writeln!(out, "\nall VMs: {}", folder.join("comparison.csv").display())?;
     writeln!(out, "for a document: {}", folder.join("table.md").display())?;
     Ok(())
@@ -319,6 +324,19 @@ mod tests {
         );
         assert!(lines[3].starts_with("| none | vm2 | 8 | - | 10.0 | - | - | 35.0 | - |"), "{text}");
         assert!(lines.last().unwrap().ends_with("; unavailable: no root"), "{text}");
+        let mut printed = Vec::new();
+        table(&mut printed, &compared).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        let column = |at: usize| -> Vec<&str> {
+            printed.lines().take(3).map(|line| line.split_whitespace().nth(at).unwrap()).collect()
+        };
+        // The head has a space in "/s, %".
+        assert_eq!(
+            printed.lines().next().and_then(|head| head.split_whitespace().nth(6)),
+            Some("p99"),
+            "{printed}"
+        );
+        assert_eq!(column(5)[1..], ["60.0", "70.0"], "the 99th percentile beside the others\n{printed}");
         let folder = tempfile::tempdir().unwrap();
         save(folder.path(), &tried).unwrap_or_else(|error| panic!("{error}"));
         let json = fs::read_to_string(folder.path().join("table.json")).unwrap();

@@ -30,7 +30,7 @@ pub use applications::{
     ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
     Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
     missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
-    read_workload, renew_references, run_predictions, summarise_predictions, verify,
+    read_workload, renew_references, run_model_load, run_predictions, summarise_predictions, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;
@@ -42,7 +42,7 @@ pub use fence::{
     FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, Simulated, SimulationError,
     System, Throttle, check_host_devices, simulate,
 };
-pub use folder::{FolderError, LoadedRun, RunFolder, load_run, read_provenance};
+pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};

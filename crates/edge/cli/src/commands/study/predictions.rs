@@ -63,16 +63,19 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
             watch.bar().set_position(done);
             watch.recorded(None);
         }
-        ApplicationEvent::Tried(trial) => watch.say(&format!(
-            "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
-            trial.case,
-            trial.trial,
-            trial.reference,
-            trial.predicted,
-            trial.truth,
-            trial.capacity_name,
-            trial.error_percent()
-        )),
+        ApplicationEvent::Tried(trial) => {
+            trial.hosts().for_each(|host| watch.recorded(Some(host)));
+            watch.say(&format!(
+                "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
+                trial.case,
+                trial.trial,
+                trial.reference,
+                trial.predicted,
+                trial.truth,
+                trial.capacity_name,
+                trial.error_percent()
+            ));
+        }
         ApplicationEvent::Failed { case, trial, why } => watch.say(&format!("{case} {trial}: {why}")),
     };
     let mut progress = Progress { stop: interrupt::flag(), on_event: &mut on_event };

@@ -48,6 +48,7 @@ pub fn measure_points(
             match measure_step(&plan, &step, &mut machines, folder, stop) {
                 Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
                     restarts_left -= 1;
+                    tracing::warn!(environment, point = %step.point, %error, "hangs and is started anew");
                     on_event(Event::Restarting { environment, error: &error });
                     let note = format!("{environment} hung at {} and was started anew", step.point);
                     folder.amend(|provenance| provenance.notes.push(note))?;
@@ -56,6 +57,7 @@ pub fn measure_points(
                 measured => break measured?,
             }
         };
+        tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
             on_event(Event::Recorded(record));

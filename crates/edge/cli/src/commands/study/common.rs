@@ -15,8 +15,8 @@ use virtbench_units::format_duration_ns;
 
 use crate::args::RunArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::progress;
 use crate::say::tell;
+use crate::{log, progress};
 
 /// What a step takes beyond its ramp-up and measuring time, in nanoseconds: for the first estimate.
 const STEP_OVERHEAD_NS: u64 = 120_000_000;
@@ -96,7 +96,9 @@ pub fn open_folder<R: Record>(
 ) -> Result<RunFolder<R>, Failure> {
     let opened =
         if resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
-    opened.map_err(folder_failure)
+    let folder = opened.map_err(folder_failure)?;
+    log::keep_in(folder.path());
+    Ok(folder)
 }
 
 /// The name of a run, for its test disks.

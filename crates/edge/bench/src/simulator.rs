@@ -7,9 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use virtbench_fence::catalogue;
+use virtbench_fence_evaluation::{Settings, Sharing, Store, System};
 use virtbench_fence_sim::calibrate::calibrate;
 use virtbench_fence_sim::client::{Client, ClosedLoop, Personality};
-use virtbench_fence_sim::experiment::{Pacing, Settings, Sharing, Store, System};
 use virtbench_fence_sim::{Span, World};
 
 use crate::fence::cpu_ns;
@@ -28,8 +29,8 @@ const LEAST_PER_S: f64 = 3e6;
 
 fn cases() -> Vec<(&'static str, System, Personality)> {
     let cached = Store::Partitioned { hit_percent: 50.0 };
-    let fifo = |store| System::new(store, Sharing::Fifo);
-    let paced = System::new(cached, Sharing::Paced(Pacing::CHOSEN));
+    let fifo = |store| System::new(store, Sharing::Listed(&catalogue::FIFO));
+    let paced = System::of(&catalogue::PACED);
     vec![
         ("hard disk, FIFO, web server", fifo(Store::Hdd), Personality::Webserver),
         ("hard disk, FIFO, file server", fifo(Store::Hdd), Personality::Fileserver),

@@ -68,25 +68,19 @@ pub struct Partition {
 
 /// Why a device may not be used as it is.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum LabelError {
     /// It was never formatted, or something else has overwritten it.
     #[error("{device} has no label of a fence: format it first (virtbench fence format)")]
-    None {
-        /// Which.
-        device: String,
-    },
+    None { device: String },
     /// There is data.
     #[error("{device} has data of something else: --force formats it all the same and gives that up")]
-    Foreign {
-        /// Which.
-        device: String,
-    },
+    Foreign { device: String },
     /// It is a fence's.
     #[error(
         "{device} has {what} on it: `virtbench fence serve` uses it as it is, `fence resize` changes it, --force gives it up"
     )]
     Formatted {
-        /// Which.
         device: String,
         /// What of a fence.
         what: String,
@@ -95,29 +89,19 @@ pub enum LabelError {
     #[error(
         "{device}: {change}: configure it as it was, change it with `virtbench fence resize`, or format anew and give up what is on it"
     )]
-    Changed {
-        /// Which.
-        device: String,
-        /// How.
-        change: String,
-    },
+    Changed { device: String, change: String },
     /// The cache has what the disks have not.
     #[error(
         "{device}: the cache holds blocks that are not yet on it: `virtbench fence drain` writes them there, --force gives \
          them up"
     )]
-    Dirty {
-        /// Which.
-        device: String,
-    },
+    Dirty { device: String },
     /// It cannot be read or written.
     #[error("{device}: {action}: {source}")]
     Io {
-        /// Which.
         device: String,
         /// What failed.
         action: &'static str,
-        /// Why.
         source: io::Error,
     },
 }

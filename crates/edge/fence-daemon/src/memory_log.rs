@@ -21,15 +21,14 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 /// Why a cache has no log in memory.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum MemoryLogError {
     /// The file cannot be used.
     #[error("{path}: {action}: {source}: cache.memory names a folder in tmpfs where it can be", path = path.display())]
     Io {
-        /// Which.
         path: PathBuf,
         /// What failed.
         action: &'static str,
-        /// Why.
         source: io::Error,
     },
     /// Somebody else could have written it.
@@ -38,9 +37,8 @@ pub enum MemoryLogError {
          or remove it", path = path.display()
     )]
     Owner {
-        /// Which.
         path: PathBuf,
-        /// Whose.
+        /// The user that it belongs to.
         owner: u32,
     },
     /// It was made for something else.
@@ -49,7 +47,6 @@ pub enum MemoryLogError {
          answered and not flushed", path = path.display()
     )]
     Size {
-        /// Which.
         path: PathBuf,
         /// Its size.
         is: u64,

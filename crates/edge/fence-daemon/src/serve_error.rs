@@ -16,6 +16,7 @@ use crate::memory_log::MemoryLogError;
 
 /// Why nothing is served.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ServeError {
     /// The configuration cannot be used.
     #[error(transparent)]
@@ -37,7 +38,6 @@ pub enum ServeError {
     Cache {
         /// The fast device.
         device: String,
-        /// Why.
         source: RecoveryError,
     },
     /// What was answered and not flushed has no place.
@@ -54,7 +54,6 @@ pub enum ServeError {
     System {
         /// What failed.
         action: &'static str,
-        /// Why.
         source: io::Error,
     },
 }

@@ -17,7 +17,10 @@ use std::time::Duration;
 
 use common::apply;
 use virtbench_engine::Target;
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence::catalogue::{HDD_SLOTS, PASS_THROUGH, SSD_SLOTS, VIRTUAL_FENCE, Variant};
+use virtbench_fence_daemon::config::{
+    CacheTable, Config, DeviceTable, DiskTable, Limits, PredictTable, SchedulerTable, Size,
+};
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format, twin};
 use virtbench_fence_sim::client::{Client, open_client};
@@ -166,58 +169,63 @@ fn run_first() {
     }
 }
 
-fn conforms(scheduler: &str, devices: &[&str], rates: &[f64]) {
+fn conforms(variant: &'static Variant, devices: &[&str], rates: &[f64]) {
     let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     run_first();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let socket = folder.path().join("nbd").display().to_string();
-    let mut text = String::new();
-    for (table, device) in ["slow", "fast"].into_iter().zip(devices) {
-        let Some((kind, options)) = device.split_once('?') else { continue };
+    let device = |table: &str, device: Option<&&str>| {
+        let (kind, options) = device?.split_once('?')?;
         let path = folder.path().join(table);
         File::create(&path).unwrap().set_len(DEVICE_BYTES).unwrap();
-        text += &std::format!("[{table}]\ndevice = '{kind}:{}?{options}'\n", path.display());
-    }
+        Some(DeviceTable::new(std::format!("{kind}:{}?{options}", path.display()).parse().unwrap()))
+    };
     // Predictors of these devices as near as the test needs them.
-    text += &std::format!(
-        "[cache]\nfree_target = 300\n[scheduler]\nname = '{scheduler}'\npredict = {{ slow_knots = [[0, 5.2], \
-         [33554432, 10.0], [268435456, 26.0]], fast_per_io_us = 130.0 }}\n[limits]\nmax_request = '256 KiB'\n\
-         [nbd]\nlisten = 'unix:{socket}'\n"
-    );
-    for disk in 0..rates.len() {
-        text += &std::format!(
-            "[[disk]]\nname = 'disk{disk}'\nexport = 'disk{disk}'\nsize = {DISK_BYTES}\ncache = '16 MiB'\n"
-        );
-    }
-    let path = folder.path().join("fence.toml");
-    std::fs::write(&path, text).unwrap();
-    let config = Config::load(&path).unwrap();
+    let predict = PredictTable {
+        slow_knots: vec![(0, 5.2), (32 << 20, 10.0), (256 << 20, 26.0)],
+        fast_per_io_us: 130.0,
+        ..PredictTable::default()
+    };
+    let disk = |disk: usize| DiskTable {
+        cache: Some(Size(16 << 20)),
+        ..common::exported(&std::format!("disk{disk}"), DISK_BYTES)
+    };
+    let config = Config {
+        slow: device("slow", devices.first()),
+        fast: device("fast", devices.get(1)),
+        cache: CacheTable { free_target: 300, ..CacheTable::default() },
+        scheduler: SchedulerTable { predict, ..common::scheduler(variant) },
+        limits: Limits { max_request: Size(256 << 10), ..Limits::default() },
+        nbd: common::nbd(folder.path().join("nbd")),
+        ..Config::new((0..rates.len()).map(disk).collect())
+    };
+    config.check().unwrap();
     let loads: Vec<LoadSpec> = (1..).zip(rates).map(|(seed, rate)| load(seed, *rate)).collect();
     let expected = simulated(&config, &loads);
     let found = differences(&expected, &measured(&config, &socket, &loads));
-    assert!(found.is_empty(), "{scheduler} is not what the simulator says: {found:?}");
+    assert!(found.is_empty(), "{variant:?} is not what the simulator says: {found:?}");
 }
 
 #[test]
 #[ignore = "takes real time on quiet processors: make soak"]
 fn everything_at_once_on_a_hard_disk_takes_the_simulated_time() {
-    conforms("pass-through", &["hdd?sync=off"], &[15.0, 15.0]);
+    conforms(&PASS_THROUGH, &["hdd?sync=off"], &[15.0, 15.0]);
 }
 
 #[test]
 #[ignore = "takes real time on quiet processors: make soak"]
 fn slots_on_a_hard_disk_take_the_simulated_time() {
-    conforms("HDD+NWC", &["hdd?sync=off"], &[12.0, 12.0]);
+    conforms(&HDD_SLOTS, &["hdd?sync=off"], &[12.0, 12.0]);
 }
 
 #[test]
 #[ignore = "takes real time on quiet processors: make soak"]
 fn a_drive_with_erasures_takes_the_simulated_time() {
-    conforms("SSD+NWC", &["", "ssd?profile=paper-fit&sync=off"], &[200.0, 200.0]);
+    conforms(&SSD_SLOTS, &["", "ssd?profile=paper-fit&sync=off"], &[200.0, 200.0]);
 }
 
 #[test]
 #[ignore = "takes real time on quiet processors: make soak"]
 fn caches_and_slots_together_take_the_simulated_time() {
-    conforms("VirtualFence", &["hdd?sync=off", "ssd?profile=spec&sync=off"], &[20.0, 20.0]);
+    conforms(&VIRTUAL_FENCE, &["hdd?sync=off", "ssd?profile=spec&sync=off"], &[20.0, 20.0]);
 }

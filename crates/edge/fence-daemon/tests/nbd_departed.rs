@@ -11,6 +11,9 @@ use std::path::Path;
 use common::raw::{self, FUA, WRITE, flagged, reply, request};
 use common::{DISK_BYTES, Daemon};
 use tempfile::TempDir;
+use virtbench_fence::catalogue::{ELEVATOR, FIFO, HDD_SLOTS, HYBRID_SHARED, VIRTUAL_FENCE, Variant};
+use virtbench_fence_daemon::config::{Config, DeviceTable, DiskTable, Size};
+use virtbench_workload::FaultSpec;
 
 /// Longer than what the daemon hands to a device at once.
 const LONG: u32 = 32 << 20;
@@ -18,32 +21,29 @@ const LONG: u32 = 32 << 20;
 const LATE: u64 = 31 << 20;
 
 /// Disks `alpha` and `beta` over devices that take their time, each I/O of `alpha` a little more.
-fn serve(folder: TempDir, scheduler: &str) -> Daemon {
-    let place = |name: &str| folder.path().join(name).display().to_string();
+fn serve(folder: TempDir, variant: &'static Variant) -> Daemon {
+    let place = |name: &str| folder.path().join(name);
     let is_new = !folder.path().join("slow").exists();
     if is_new {
         for device in ["slow", "fast"] {
             File::create(folder.path().join(device)).unwrap().set_len(4 * DISK_BYTES).unwrap();
         }
     }
-    let disk = |name: &str, more: &str| {
-        std::format!(
-            "[[disk]]\nname = '{name}'\nexport = '{name}'\nsize = {DISK_BYTES}\ncache = '40 MiB'\n{more}\n"
-        )
+    let disk = |name: &str, fault: Option<FaultSpec>| DiskTable {
+        cache: Some(Size(40 << 20)),
+        fault,
+        ..common::exported(name, DISK_BYTES)
     };
-    // An elevator without a cache, so that requests are put in order as they are.
-    let fast = match scheduler {
-        "elevator" => String::new(),
-        _ => std::format!("[fast]\ndevice = 'file:{}'\n", place("fast")),
+    let disks = vec![disk("alpha", Some("delay=30ms@100%".parse().unwrap())), disk("beta", None)];
+    let config = Config {
+        slow: Some(DeviceTable { depth: 1, ..common::file(&place("slow")) }),
+        // An elevator without a cache, so that requests are put in order as they are.
+        fast: (*variant != ELEVATOR).then(|| common::file(&place("fast"))),
+        scheduler: common::scheduler(variant),
+        nbd: common::nbd(place("nbd")),
+        ..Config::new(disks)
     };
-    let text = std::format!(
-        "[slow]\ndevice = 'file:{}'\ndepth = 1\n{fast}[scheduler]\nname = '{scheduler}'\n[nbd]\n{}{}{}",
-        place("slow"),
-        common::listen(&folder.path().join("nbd")),
-        disk("alpha", "fault = 'delay=30ms@100%'"),
-        disk("beta", "")
-    );
-    Daemon::of_text(folder, &text, is_new).unwrap()
+    Daemon::of_config(folder, config, is_new).unwrap()
 }
 
 fn folder() -> TempDir {
@@ -62,15 +62,15 @@ fn twos() -> Vec<u8> {
 }
 
 /// Whether what the second client wrote is there once nothing of the first can come any more.
-fn assert_kept(daemon: Daemon, scheduler: &str) {
+fn assert_kept(daemon: Daemon, scheduler: &'static Variant) {
     let daemon = serve(daemon.stop(), scheduler);
     let mut last = raw::attached(&daemon.socket, "alpha");
-    assert!(raw::read(&mut last, LATE, 64 << 10) == twos(), "{scheduler}: a departed client wrote over it");
+    assert!(raw::read(&mut last, LATE, 64 << 10) == twos(), "{scheduler:?}: a departed client wrote over it");
 }
 
 #[test]
 fn what_a_departed_client_wrote_never_lands_on_what_the_next_one_did() {
-    for scheduler in ["VirtualFence", "Hybrid/Shared", "HDD+NWC", "fifo"] {
+    for scheduler in [&VIRTUAL_FENCE, &HYBRID_SHARED, &HDD_SLOTS, &FIFO] {
         let daemon = serve(folder(), scheduler);
         writes_and_goes(&daemon.socket);
         let mut next = raw::attached(&daemon.socket, "alpha");
@@ -82,7 +82,7 @@ fn what_a_departed_client_wrote_never_lands_on_what_the_next_one_did() {
 
 #[test]
 fn what_a_departed_client_left_in_a_queue_is_not_overtaken() {
-    let daemon = serve(folder(), "elevator");
+    let daemon = serve(folder(), &ELEVATOR);
     let mut departed = raw::attached(&daemon.socket, "alpha");
     // Each on its own is handed over whole; the last one begins behind what the next client writes.
     for at in (0..20).map(|n| n * 4096).chain([LATE + 4096]) {
@@ -92,12 +92,12 @@ fn what_a_departed_client_left_in_a_queue_is_not_overtaken() {
     drop(departed);
     let mut next = raw::attached(&daemon.socket, "alpha");
     raw::write(&mut next, LATE, &twos());
-    assert_kept(daemon, "elevator");
+    assert_kept(daemon, &ELEVATOR);
 }
 
 #[test]
 fn a_client_that_comes_and_goes_meanwhile_lets_nobody_past() {
-    let daemon = serve(folder(), "fifo");
+    let daemon = serve(folder(), &FIFO);
     writes_and_goes(&daemon.socket);
     // It says what it wants, and does not wait for it.
     let mut hasty = raw::attached(&daemon.socket, "alpha");
@@ -106,12 +106,12 @@ fn a_client_that_comes_and_goes_meanwhile_lets_nobody_past() {
     drop(hasty);
     let mut next = raw::attached(&daemon.socket, "alpha");
     raw::write(&mut next, LATE, &twos());
-    assert_kept(daemon, "fifo");
+    assert_kept(daemon, &FIFO);
 }
 
 #[test]
 fn many_who_come_and_go_while_one_waits_take_nobody_s_place() {
-    let daemon = serve(folder(), "fifo");
+    let daemon = serve(folder(), &FIFO);
     writes_and_goes(&daemon.socket);
     for _ in 0..200 {
         let mut hasty = raw::attached(&daemon.socket, "alpha");
@@ -119,12 +119,12 @@ fn many_who_come_and_go_while_one_waits_take_nobody_s_place() {
     }
     let mut next = raw::attached(&daemon.socket, "alpha");
     raw::write(&mut next, LATE, &twos());
-    assert_kept(daemon, "fifo");
+    assert_kept(daemon, &FIFO);
 }
 
 #[test]
 fn clients_of_other_disks_do_not_wait_for_those_who_departed() {
-    let daemon = serve(folder(), "fifo");
+    let daemon = serve(folder(), &FIFO);
     writes_and_goes(&daemon.socket);
     let mut waits = raw::attached(&daemon.socket, "alpha");
     waits.write_all(&request(raw::FLUSH, 7, 0, 0)).unwrap();

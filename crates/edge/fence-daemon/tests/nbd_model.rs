@@ -15,11 +15,12 @@ use std::time::Instant;
 use common::Daemon;
 use common::clients::{Clients, EXPORTS, SECTORS};
 use tempfile::TempDir;
-use virtbench_fence_daemon::config::SchedulerName;
+use virtbench_fence::catalogue::{Variant, served};
+use virtbench_fence_daemon::config::{
+    CacheTable, Config, DeviceSpec, DeviceTable, DiskTable, Limits, NbdTable, PredictTable, SchedulerTable,
+    Size,
+};
 
-/// What Table 1's schedulers need; others take what there is.
-const CACHED: [&str; 4] = ["Hybrid/Shared", "Hybrid/Shared+NWC", "Hybrid/Partitioned", "VirtualFence"];
-const UNCACHED: [&str; 2] = ["HDD+NWC", "SSD+NWC"];
 /// Requests between two starts of a daemon at most.
 const LIFE: u64 = 20_000;
 /// Systems that are examined side by side: most of their time they wait for what comes late.
@@ -31,39 +32,45 @@ fn number(name: &str, default: u64) -> u64 {
 }
 
 /// Each scheduler, without a cache and with one where it can be either.
-fn systems() -> impl Iterator<Item = (&'static str, bool)> {
-    let both = SchedulerName::ALL.into_iter().flat_map(|(name, _)| [(name, false), (name, true)]);
-    both.filter(|(name, cached)| !(if *cached { UNCACHED.contains(name) } else { CACHED.contains(name) }))
+fn systems() -> impl Iterator<Item = (&'static Variant, bool)> {
+    let both = served().flat_map(|variant| [(variant, false), (variant, true)]);
+    both.filter(|(variant, cached)| !variant.fixed || variant.placement.is_cached() == *cached)
 }
 
 /// Two disks over memory. Everything is predicted to be quick, and some of it comes late, so that much is in flight.
-fn serve(folder: TempDir, scheduler: &str, cached: bool) -> Daemon {
-    let place = |name: &str| folder.path().join(name).display().to_string();
+fn serve(folder: TempDir, variant: &'static Variant, cached: bool) -> Daemon {
+    let place = |name: &str| folder.path().join(name);
     let is_new = !folder.path().join("slow").exists();
     if is_new {
         for device in ["slow", "fast"] {
             File::create(folder.path().join(device)).unwrap().set_len(32 << 20).unwrap();
         }
     }
-    let device = |name: &str| {
-        std::format!("[{name}]\ndevice = 'buffered:{}'\ndepth = 2\nfault = 'delay=300us@2%'\n", place(name))
+    let device = |name: &str| DeviceTable {
+        depth: 2,
+        fault: Some("delay=300us@2%".parse().unwrap()),
+        ..DeviceTable::new(DeviceSpec::Buffered(place(name)))
     };
-    let slow = if scheduler == "SSD+NWC" { String::new() } else { device("slow") };
-    let fast = if cached || scheduler == "SSD+NWC" { device("fast") } else { String::new() };
-    let disk = |name: &str| {
-        let size = SECTORS * 512;
-        std::format!("[[disk]]\nname = '{name}'\nexport = '{name}'\nsize = {size}\ncache = '1 MiB'\n")
+    let disk = |name: &&str| DiskTable {
+        cache: Some(Size(1 << 20)),
+        ..common::exported(name, (SECTORS * 512) as u64)
     };
-    let text = std::format!(
-        "{slow}{fast}[cache]\nfree_target = 64\nlow_watermark = 8\nscratch_blocks = 64\n\
-         [scheduler]\nname = '{scheduler}'\nslot_ms = 1.0\n\
-         [scheduler.predict]\nslow_knots = [[0, 0.002], [1073741824, 0.003]]\nfast_per_io_us = 2.0\n\
-         [limits]\nmax_request = '64 KiB'\nspin_us = 0\n[nbd]\nmemory = '64 MiB'\n{}{}{}",
-        common::listen(&folder.path().join("nbd")),
-        disk(EXPORTS[0]),
-        disk(EXPORTS[1]),
-    );
-    Daemon::of_text(folder, &text, is_new).unwrap()
+    let predict = PredictTable {
+        slow_knots: vec![(0, 0.002), (1 << 30, 0.003)],
+        fast_per_io_us: 2.0,
+        ..PredictTable::default()
+    };
+    let nbd = common::nbd(place("nbd")).map(|nbd| NbdTable { memory: Size(64 << 20), ..nbd });
+    let config = Config {
+        slow: variant.needs_slow().then(|| device("slow")),
+        fast: (cached || variant.needs_fast()).then(|| device("fast")),
+        cache: CacheTable { free_target: 64, low_watermark: 8, scratch_blocks: 64, ..CacheTable::default() },
+        scheduler: SchedulerTable { slot_ms: 1.0, predict, ..common::scheduler(variant) },
+        limits: Limits { max_request: Size(64 << 10), spin_us: 0, ..Limits::default() },
+        nbd,
+        ..Config::new(EXPORTS[..2].iter().map(disk).collect())
+    };
+    Daemon::of_config(folder, config, is_new).unwrap()
 }
 
 /// Where files are memory.
@@ -76,13 +83,13 @@ fn folder() -> TempDir {
     }
 }
 
-fn compare(scheduler: &str, cached: bool, seed: u64, requests: u64) -> u64 {
+fn compare(variant: &'static Variant, cached: bool, seed: u64, requests: u64) -> u64 {
     let mut clients = Clients::new(seed);
-    let mut daemon = serve(folder(), scheduler, cached);
+    let mut daemon = serve(folder(), variant, cached);
     while clients.answered < requests {
         clients.work(&daemon.socket, LIFE.min(requests - clients.answered));
         clients.depart_all();
-        daemon = serve(daemon.stop(), scheduler, cached);
+        daemon = serve(daemon.stop(), variant, cached);
         clients.read_all(&daemon.socket);
         clients.depart_all();
     }
@@ -90,10 +97,10 @@ fn compare(scheduler: &str, cached: bool, seed: u64, requests: u64) -> u64 {
 }
 
 /// One system beside its model. Gives how many requests were answered.
-fn examine(scheduler: &str, cached: bool, seed: u64, requests: u64) -> u64 {
+fn examine(variant: &'static Variant, cached: bool, seed: u64, requests: u64) -> u64 {
     let begun = Instant::now();
-    let what = std::format!("{scheduler}, {} cache, seed {seed}", if cached { "with a" } else { "no" });
-    let compared = catch_unwind(AssertUnwindSafe(|| compare(scheduler, cached, seed, requests)));
+    let what = std::format!("{variant:?}, {} cache, seed {seed}", if cached { "with a" } else { "no" });
+    let compared = catch_unwind(AssertUnwindSafe(|| compare(variant, cached, seed, requests)));
     let count = compared.unwrap_or_else(|panic| {
         println!("{what}: not what the model says");
         resume_unwind(panic)
@@ -113,9 +120,9 @@ fn every_scheduler_s_disks_hold_what_some_order_of_the_writes_leaves() {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let number = next.fetch_add(1, Ordering::Relaxed)
-                    && let Some((scheduler, cached)) = systems.get(number)
+                    && let Some((variant, cached)) = systems.get(number)
                 {
-                    let count = examine(scheduler, *cached, seed + number as u64, requests);
+                    let count = examine(variant, *cached, seed + number as u64, requests);
                     answered.fetch_add(count, Ordering::Relaxed);
                 }
             });

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use common::success;
 use tempfile::TempDir;
+use virtbench_fence::catalogue::HYBRID_PARTITIONED;
 use virtbench_fence_daemon::admin::{Change, DiskEdit, ResizeError, RotationEdit, Step, edit, resize};
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::config::{CacheTable, Config, DiskTable, Limits, Size};
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format};
 
@@ -27,25 +28,25 @@ struct World {
 impl World {
     fn new() -> Self {
         let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let path = |name: &str| folder.path().join(name).display().to_string();
+        let path = |name: &str| folder.path().join(name);
         for device in ["slow", "fast"] {
             // What is there already must never be seen.
             fs::write(path(device), vec![0xee; 64 * MIB]).unwrap();
         }
-        let disk = |name: &str| {
-            std::format!("[[disk]]\nname = '{name}'\nsize = '8 MiB'\ncache = '4 MiB'\nexport = '{name}'\n")
+        let disk = |name: &str| DiskTable {
+            cache: Some(Size(4 * MIB as u64)),
+            ..common::exported(name, 8 * MIB as u64)
         };
-        let text = std::format!(
-            "[slow]\ndevice = 'file:{}'\n[fast]\ndevice = 'file:{}'\n[cache]\nfree_target = 300\n\
-             [scheduler]\nname = 'Hybrid/Partitioned'\n[limits]\nmax_request = '256 KiB'\n\
-             [nbd]\nlisten = 'unix:{}'\n{}{}",
-            path("slow"),
-            path("fast"),
-            path("nbd"),
-            disk("a"),
-            disk("b"),
-        );
-        fs::write(path("fence.toml"), text).unwrap();
+        let config = Config {
+            slow: Some(common::file(&path("slow"))),
+            fast: Some(common::file(&path("fast"))),
+            cache: CacheTable { free_target: 300, ..CacheTable::default() },
+            scheduler: common::scheduler(&HYBRID_PARTITIONED),
+            limits: Limits { max_request: Size(256 << 10), ..Limits::default() },
+            nbd: common::nbd(path("nbd")),
+            ..Config::new(vec![disk("a"), disk("b")])
+        };
+        fs::write(path("fence.toml"), config.text().unwrap()).unwrap();
         let world = Self { folder };
         format(&world.config(), true).unwrap();
         world

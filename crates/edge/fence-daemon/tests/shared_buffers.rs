@@ -16,6 +16,8 @@ use std::time::{Duration, Instant};
 use common::Daemon;
 use driver::{Client, DATA, HEADER, NEXT, STATUS, WRITE};
 use tempfile::TempDir;
+use virtbench_fence::catalogue::FIFO;
+use virtbench_fence_daemon::config::{CacheTable, Config, DiskTable, Limits, Size};
 use vm_memory::{Bytes, GuestAddress};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,21 +29,27 @@ const BLOCK: u64 = 4096;
 const OTHER: u64 = 0x10000;
 
 fn serve(folder: TempDir, is_new: bool) -> Daemon {
-    let place = |name: &str| folder.path().join(name).display().to_string();
+    let place = |name: &str| folder.path().join(name);
     if is_new {
         for device in ["slow", "fast"] {
             File::create(place(device)).unwrap().set_len(DEVICE_BYTES).unwrap();
         }
     }
-    let text = std::format!(
-        "[slow]\ndevice = 'file:{}'\n[fast]\ndevice = 'file:{}'\n[cache]\nfree_target = 300\n[scheduler]\n\
-         name = 'fifo'\n[limits]\nmax_request = '256 KiB'\n[[disk]]\nname = 'a'\nsize = '16 MiB'\ncache = '8 MiB'\n\
-         socket = '{}'\nqueues = 1\n",
-        place("slow"),
-        place("fast"),
-        place("a"),
-    );
-    Daemon::of_text(folder, &text, is_new).unwrap()
+    let disk = DiskTable {
+        cache: Some(Size(8 << 20)),
+        socket: Some(place("a")),
+        queues: 1,
+        ..DiskTable::new("a".to_owned(), 16 << 20)
+    };
+    let config = Config {
+        slow: Some(common::file(&place("slow"))),
+        fast: Some(common::file(&place("fast"))),
+        cache: CacheTable { free_target: 300, ..CacheTable::default() },
+        scheduler: common::scheduler(&FIFO),
+        limits: Limits { max_request: Size(256 << 10), ..Limits::default() },
+        ..Config::new(vec![disk])
+    };
+    Daemon::of_config(folder, config, is_new).unwrap()
 }
 
 /// A cached disk of which nothing is cached, and each block of the slow device says where it is.

@@ -8,7 +8,9 @@ use std::sync::mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::config::{
+    CacheTable, Config, DeviceSpec, DeviceTable, DiskTable, Limits, PredictTable, SchedulerTable, Size,
+};
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format};
 use virtbench_lab::{
@@ -58,18 +60,24 @@ fn configure(folder: &Path) -> std::path::PathBuf {
         File::create(folder.join(device)).unwrap().set_len(64 << 20).unwrap();
     }
     let path = folder.join("fence.toml");
-    let at = |name: &str| folder.join(name).display().to_string();
-    let text = format!(
-        "[slow]\ndevice = 'file:{}'\n[fast]\ndevice = 'file:{}'\n[cache]\nfree_target = 300\n\
-         [scheduler]\nname = 'VirtualFence'\nslot_ms = 5.0\n\
-         predict = {{ slow_knots = [[0, 0.2]], fast_per_io_us = 50.0 }}\n\
-         [limits]\nmax_request = '256 KiB'\n\
-         [[disk]]\nname = 'a'\nsize = '16 MiB'\ncache = '8 MiB'\nsocket = '{}'\nqueues = 2\n",
-        at("slow"),
-        at("fast"),
-        at("a.sock")
-    );
-    fs::write(&path, text).unwrap();
+    let file = |name: &str| Some(DeviceTable::new(DeviceSpec::File(folder.join(name))));
+    let predict =
+        PredictTable { slow_knots: vec![(0, 0.2)], fast_per_io_us: 50.0, ..PredictTable::default() };
+    let disk = DiskTable {
+        cache: Some(Size(8 << 20)),
+        socket: Some(folder.join("a.sock")),
+        queues: 2,
+        ..DiskTable::new("a".to_owned(), 16 << 20)
+    };
+    let config = Config {
+        slow: file("slow"),
+        fast: file("fast"),
+        cache: CacheTable { free_target: 300, ..CacheTable::default() },
+        scheduler: SchedulerTable { slot_ms: 5.0, predict, ..SchedulerTable::default() },
+        limits: Limits { max_request: Size(256 << 10), ..Limits::default() },
+        ..Config::new(vec![disk])
+    };
+    fs::write(&path, config.text().unwrap()).unwrap();
     path
 }
 

@@ -1,4 +1,4 @@
-//! A world in virtual time for the fence: disk models, clients, and the evaluation of paper 5.
+//! A world in virtual time for the fence: models of disks and of clients, and their calibration.
 //!
 //! A [`World`] joins a [`Fence`](virtbench_fence::Fence), or a scheduler of the caller's, with models of
 //! its devices and with clients, runs them for a while, and says what each virtual machine got. It is a
@@ -8,7 +8,6 @@ mod calendar;
 pub mod calibrate;
 pub mod client;
 pub mod disk;
-pub mod experiment;
 mod machines;
 mod outcome;
 mod world;

@@ -59,6 +59,7 @@ pub struct WorldConfig {
 
 /// A world that cannot be, or that broke.
 #[derive(Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum WorldError {
     /// The fence's configuration does not fit.
     #[error(transparent)]
@@ -69,7 +70,6 @@ pub enum WorldError {
     /// Not a client for each disk.
     #[error("{clients} clients for {disks} virtual disks: give each disk one, Off if it is not in use")]
     Clients {
-        /// Given.
         clients: usize,
         /// Wanted.
         disks: usize,
@@ -82,7 +82,7 @@ pub enum WorldError {
         "operation {index} of the trace of disk {disk} is earlier than the one before: sort the trace by time"
     )]
     TraceOrder {
-        /// Whose.
+        /// The disk whose trace it is.
         disk: usize,
         /// From zero.
         index: usize,

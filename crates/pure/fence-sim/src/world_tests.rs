@@ -146,7 +146,7 @@ fn worlds_that_cannot_be_are_refused() {
     assert!(refused(config(1, vec![trace], 1)).contains("trace"));
     let mut stopped = config(1, vec![Client::Off], 1);
     stopped.hdd.rpm = f64::NAN;
-    assert!(refused(stopped).contains("--rpm"));
+    assert!(refused(stopped).contains("`rpm`"));
 }
 
 #[test]

@@ -1,10 +1,8 @@
-//! What a fence is made of. Every variant of paper 5, Table 1, and every peer is a value of [`Config`].
+//! What a fence is made of. Every row of the [catalogue](crate::catalogue) is a value of [`Config`].
 
 use crate::cache::CacheConfig;
 use crate::devices::{DeviceConfig, DiskConfig};
-use crate::paced::PacedConfig;
-use crate::peers::{Cap, CfqConfig, FairConfig, Shares};
-use crate::slots::SlotsConfig;
+use crate::schedulers::SchedulerConfig;
 
 /// A whole fence.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,25 +30,4 @@ pub enum Backing {
     Fast,
     /// On the slow device, cached by the fast one.
     Cached(CacheConfig),
-}
-
-/// Who is served when.
-#[derive(Debug, Clone, PartialEq)]
-pub enum SchedulerConfig {
-    /// First in, first out.
-    Fifo,
-    /// The circular elevator, C-SCAN.
-    Elevator,
-    /// A cap on each disk, in the order of the disks.
-    TokenBucket(Vec<Cap>),
-    /// Reservation, limit and weight of each disk.
-    MClock(Vec<Shares>),
-    /// Budgets of sectors, as BFQ.
-    FairQueue(FairConfig),
-    /// Slices of time for each process, as Linux's CFQ.
-    Cfq(CfqConfig),
-    /// Time slots that are not work-conserving (section 6.3).
-    Slots(SlotsConfig),
-    /// A virtual device for each disk, and answers when they are due.
-    Paced(PacedConfig),
 }

@@ -4,6 +4,7 @@ use thiserror::Error;
 
 /// A configuration that cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ConfigError {
     /// Nothing to serve.
     #[error("no virtual disks: configure at least one")]
@@ -16,7 +17,6 @@ pub enum ConfigError {
         "disk {disk}: offset {offset_bytes} and size {size_bytes} must be multiples of 4096, the size not 0"
     )]
     DiskUnaligned {
-        /// Which.
         disk: usize,
         /// As configured.
         offset_bytes: u64,
@@ -26,7 +26,6 @@ pub enum ConfigError {
     /// A disk's partition ends behind its device.
     #[error("disk {disk} ends at byte {end_bytes}, its device at {device_bytes}: make it smaller or move it")]
     DiskBeyondDevice {
-        /// Which.
         disk: usize,
         /// Where it would end.
         end_bytes: u64,
@@ -44,7 +43,6 @@ pub enum ConfigError {
     /// Two disks of one identity.
     #[error("disks {first} and {second} have the same identity")]
     SameIdentity {
-        /// One.
         first: usize,
         /// The other.
         second: usize,
@@ -55,17 +53,13 @@ pub enum ConfigError {
     /// Caps, shares or weights are not one a disk.
     #[error("{given} caps, shares or weights for {disks} disks: give one for each")]
     SharesPerDisk {
-        /// Given.
         given: usize,
         /// Wanted.
         disks: usize,
     },
     /// A disk that would never be served.
     #[error("disk {disk} has a rate, weight or budget of 0 and would never be served: raise it")]
-    ZeroShare {
-        /// Which.
-        disk: usize,
-    },
+    ZeroShare { disk: usize },
     /// More is promised than there is.
     #[error(
         "shares add up to more than the whole device, or nothing is reserved: lower the shares, reserve more than 0"
@@ -73,10 +67,7 @@ pub enum ConfigError {
     SharesBeyondDevice,
     /// More is promised than allowed.
     #[error("disk {disk} reserves more I/Os a second than its limit allows: lower one or raise the other")]
-    ReservationOverLimit {
-        /// Which.
-        disk: usize,
-    },
+    ReservationOverLimit { disk: usize },
     /// A rotation without slots, slots without length, or batches without I/Os.
     #[error(
         "no slots, slots of 0 ns, or batches of 0: configure at least one slot longer than 0, batches of at least 1"
@@ -103,7 +94,6 @@ pub enum ConfigError {
     /// A slot belongs to a disk that is not there.
     #[error("slot {slot} belongs to disk {disk}, which is not configured")]
     SlotOwnerUnknown {
-        /// Which slot.
         slot: usize,
         /// Its owner.
         disk: usize,
@@ -111,7 +101,6 @@ pub enum ConfigError {
     /// A disk that would never be served.
     #[error("disk {disk} has none of the {slots} slots: give it one, or add a shared slot")]
     DiskWithoutSlot {
-        /// Which.
         disk: usize,
         /// In the rotation.
         slots: usize,
@@ -119,7 +108,6 @@ pub enum ConfigError {
     /// A partition a disk was asked for, and not given.
     #[error("{partitions} cache partitions for {disks} disks: configure one a disk, or a shared one")]
     CachePartitions {
-        /// Given.
         partitions: usize,
         /// Wanted.
         disks: usize,
@@ -140,7 +128,6 @@ pub enum ConfigError {
     /// A partition without room for what is to be free and one request.
     #[error("cache partition {partition} of {blocks} blocks: make it {needs} to 2^31 blocks")]
     CacheSize {
-        /// Which.
         partition: usize,
         /// As configured.
         blocks: u32,

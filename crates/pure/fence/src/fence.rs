@@ -23,13 +23,10 @@ use thiserror::Error;
 
 use crate::account::Account;
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
-use crate::config::{Backing, Config, SchedulerConfig};
+use crate::config::{Backing, Config};
 use crate::config_error::ConfigError;
-use crate::paced::Paced;
-use crate::peers::{Cfq, Elevator, FairQueue, Fifo, MClock, TokenBucket};
 use crate::ports::{NewIo, Owner, Ports};
 use crate::scheduler::Scheduler;
-use crate::slots::Slots;
 use crate::types::{
     Completion, Data, Device, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request, Time, UnknownIo,
 };
@@ -69,17 +66,7 @@ impl Fence {
     }
 
     fn scheduler(config: &Config) -> Box<dyn Scheduler> {
-        let depth = [config.slow.depth, config.fast.depth];
-        match &config.scheduler {
-            SchedulerConfig::Fifo => Box::new(Fifo::new(depth)),
-            SchedulerConfig::Elevator => Box::new(Elevator::new(depth)),
-            SchedulerConfig::TokenBucket(caps) => Box::new(TokenBucket::new(caps, depth)),
-            SchedulerConfig::MClock(shares) => Box::new(MClock::new(shares, depth)),
-            SchedulerConfig::FairQueue(fair) => Box::new(FairQueue::new(fair.clone(), depth)),
-            SchedulerConfig::Cfq(cfq) => Box::new(Cfq::new(cfq.clone(), depth)),
-            SchedulerConfig::Paced(paced) => Box::new(Paced::new(paced.clone(), depth)),
-            SchedulerConfig::Slots(slots) => Box::new(Slots::new(slots.clone(), config.disks.len())),
-        }
+        config.scheduler.scheduler([config.slow.depth, config.fast.depth], config.disks.len())
     }
 
     /// A fence with a scheduler of the caller's in place of [`Config::scheduler`].

@@ -1,4 +1,5 @@
 use super::*;
+use crate::SchedulerConfig;
 use crate::{BufferId, DeviceConfig, DeviceIo, DiskConfig, DiskId, RequestId};
 
 pub(crate) fn config() -> Config {

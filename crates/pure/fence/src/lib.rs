@@ -1,4 +1,4 @@
-//! Predictable storage for virtual disks that share devices (paper 5, `VirtualFence`).
+//! Predictable storage for virtual disks that share devices ([VirtualFence 2013]).
 //!
 //! Sans-I/O: a [`Fence`] is told what happened and when, and answers with [`Effect`]s to carry out. It reads no clock,
 //! opens no device and never sees data: payloads are opaque ids. The same core runs in the simulator and in the daemon.
@@ -14,27 +14,32 @@
 
 mod account;
 pub mod cache;
+pub mod catalogue;
 mod config;
 mod config_error;
 mod devices;
 mod fence;
 mod owed;
 pub mod paced;
+mod parameters;
 pub mod peers;
 mod ports;
 pub mod predict;
 mod scheduler;
+mod schedulers;
 mod slab;
 pub mod slots;
 mod types;
 mod validate;
 
 pub use account::{Account, PacedAccount, PredictionErrors, SlotAccount, Tally, TokenAccount};
-pub use config::{Backing, Config, SchedulerConfig};
+pub use config::{Backing, Config};
 pub use config_error::ConfigError;
 pub use devices::{DeviceConfig, DiskConfig};
 pub use fence::{ChangeError, Fence, StartError};
+pub use parameters::{DiskParameters, Parameters};
 pub use scheduler::{QueuedIo, Scheduler};
+pub use schedulers::SchedulerConfig;
 pub use types::{
     BufferId, Completion, Data, Device, DeviceIo, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request,
     RequestId, Time, UnknownIo,

@@ -14,7 +14,6 @@ impl Owed {
         Self(Some(request))
     }
 
-    /// Answers.
     pub(crate) fn answer(mut self, effects: &mut VecDeque<Effect>, result: Result<(), IoError>) {
         if let Some(request) = self.0.take() {
             effects.push_back(Effect::Complete { request, result });

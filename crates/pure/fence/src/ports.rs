@@ -1,9 +1,9 @@
 //! What the parts of the core share: the scheduler, the I/Os and requests outstanding, the effects to carry out.
 
+use std::any::Any;
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::account::Account;
-use crate::config::SchedulerConfig;
 use crate::owed::Owed;
 use crate::scheduler::{QueuedIo, Scheduler};
 use crate::slab::Slab;
@@ -18,21 +18,14 @@ pub(crate) enum Owner {
     Request(u32),
     /// A block operation of the cache, by its index.
     Block {
-        /// Its partition.
         partition: u32,
         /// Its index there.
         op: u32,
     },
     /// A step of a cache partition's metadata commit.
-    Commit {
-        /// The partition.
-        partition: u32,
-    },
+    Commit { partition: u32 },
     /// The sync of a cache partition's write-backs.
-    WriteBackSync {
-        /// The partition.
-        partition: u32,
-    },
+    WriteBackSync { partition: u32 },
 }
 
 /// An I/O to be queued.
@@ -205,7 +198,7 @@ impl Ports {
     }
 
     /// Has the scheduler go by another configuration of its kind. False if it cannot.
-    pub(crate) fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
+    pub(crate) fn reconfigure(&mut self, config: &dyn Any) -> bool {
         self.scheduler.reconfigure(config)
     }
 

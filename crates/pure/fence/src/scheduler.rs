@@ -1,7 +1,9 @@
 //! The seam between what is to be done and when: every policy, `VirtualFence`'s slots and its peers, stands behind it.
 
+use std::any::Any;
+
 use crate::account::Account;
-use crate::config::SchedulerConfig;
+use crate::config_error::ConfigError;
 use crate::types::{Device, DeviceOp, DiskId, IoId, Time};
 
 /// A device I/O that waits to be dispatched or has been.
@@ -45,9 +47,9 @@ pub trait Scheduler: Send {
     /// When something could be picked, or state changes, though nothing else happens.
     fn next_deadline(&self) -> Option<Time>;
 
-    /// Goes by another configuration of its own kind, soon; what is queued stays so. False if it cannot, and goes on as
+    /// Goes by another configuration of its own type, soon; what is queued stays so. False if it cannot, and goes on as
     /// before.
-    fn reconfigure(&mut self, _config: &SchedulerConfig) -> bool {
+    fn reconfigure(&mut self, _config: &dyn Any) -> bool {
         false
     }
 
@@ -58,4 +60,24 @@ pub trait Scheduler: Send {
     fn account(&self, _now: Time, _disk: DiskId) -> Option<Account> {
         None
     }
+}
+
+/// A scheduler's configuration.
+pub(crate) trait Policy: Any {
+    /// Checks it for so many disks.
+    ///
+    /// # Errors
+    /// The first thing that does not fit.
+    fn validate(&self, disks: usize) -> Result<(), ConfigError>;
+
+    /// The scheduler over devices of these depths, slow and fast.
+    fn scheduler(&self, depth: [u32; 2], disks: usize) -> Box<dyn Scheduler>;
+}
+
+/// Checks that a configuration says something of each disk.
+///
+/// # Errors
+/// It says something of more or fewer.
+pub(crate) const fn one_each(given: usize, disks: usize) -> Result<(), ConfigError> {
+    if given == disks { Ok(()) } else { Err(ConfigError::SharesPerDisk { given, disks }) }
 }

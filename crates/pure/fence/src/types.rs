@@ -220,7 +220,7 @@ pub enum Effect {
     },
     /// The request is done; its buffer is the guest's again.
     Complete {
-        /// Which.
+        /// The request that is answered.
         request: RequestId,
         /// How it went.
         result: Result<(), IoError>,

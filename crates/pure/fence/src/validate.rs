@@ -1,9 +1,8 @@
 //! Whether a configuration can be used.
 
-use crate::config::{Backing, Config, SchedulerConfig};
+use crate::config::{Backing, Config};
 use crate::config_error::ConfigError;
 use crate::devices::DiskConfig;
-use crate::peers::{Cap, Shares};
 
 impl Config {
     /// Checks that everything fits.
@@ -35,41 +34,6 @@ impl Config {
             cache.validate(self)?;
         }
         self.scheduler.validate(self.disks.len())
-    }
-}
-
-impl SchedulerConfig {
-    pub(crate) fn validate(&self, disks: usize) -> Result<(), ConfigError> {
-        let each = |given: usize| {
-            if given == disks { Ok(()) } else { Err(ConfigError::SharesPerDisk { given, disks }) }
-        };
-        match self {
-            Self::Fifo | Self::Elevator => Ok(()),
-            Self::TokenBucket(caps) => {
-                let zero = |cap: &Cap| cap.iops == Some(0) || cap.bytes_per_s == Some(0);
-                each(caps.len())?;
-                caps.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
-            }
-            Self::MClock(shares) => {
-                let zero = |shares: &Shares| shares.limit_iops == 0 || shares.weight == 0;
-                each(shares.len())?;
-                if let Some(disk) =
-                    shares.iter().position(|shares| shares.reservation_iops > shares.limit_iops)
-                {
-                    return Err(ConfigError::ReservationOverLimit { disk });
-                }
-                shares.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
-            }
-            Self::FairQueue(fair) => {
-                each(fair.weights.len())?;
-                let zero = fair.weights.iter().position(|&weight| weight == 0);
-                zero.or((fair.budget_sectors == 0).then_some(0))
-                    .map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
-            }
-            Self::Cfq(cfq) => each(cfq.processes.len()),
-            Self::Slots(slots) => slots.validate(disks),
-            Self::Paced(paced) => paced.validate(disks),
-        }
     }
 }
 

@@ -25,8 +25,8 @@ solid-state drive, shared in one way after the other. Each has a run of its own 
 that compares them, with what the simulator says of the same load, is table.md (and table.json); all \
 VMs are in comparison.csv. With --resume, systems that are finished are left alone. qemu-raw and blkio \
 make block devices of the host and need root, /dev/fuse and loop devices; a system that cannot be had \
-is marked, and the others are measured. Those with time slots, VirtualFence and what ends in +NWC, \
-also have them of another length than 20 ms: VirtualFence:30ms.
+is marked, and the others are measured. Those with time slots also have them of another length than \
+20 ms: VirtualFence:30ms.
 
 Examples:
   virtbench study deviation --workload mailserver:files=200
@@ -39,16 +39,13 @@ pub struct DeviationArgs {
     /// What the VMs run; with --matrix two at least
     #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required = true)]
     pub workload: Vec<NamedJob>,
-    /// A VM for each share of saturation, in percent (paper 5: 8,24,24,24 and 5,5,5,5), or a file of them
+    /// A VM for each share of saturation, in percent ([VirtualFence 2013], sections 4.3 and 7.2: 8,24,24,24 and 5,5,5,5), or a file of them
     #[arg(long, value_name = "SHARE,...|FILE", default_value = "8,24,24,24", value_parser = read_pattern)]
     pub pattern: Pattern,
     /// Who disturbs whom, each workload against each
     #[arg(long, conflicts_with = "pattern")]
     pub matrix: bool,
-    /// Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: none, qemu-raw,
-    /// fifo, qemu-throttle, blkio, token-bucket, mclock, fair-queue, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC,
-    /// Hybrid/Partitioned, VirtualFence, paced
-    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = read_system,
+    #[arg(long, value_name = "NAME,...", help = systems_help(), value_delimiter = ',', value_parser = read_system,
         conflicts_with_all = ["matrix", "adapter", "backing"])]
     pub systems: Vec<Systems>,
     /// Which VMs run while saturation is looked for [default: one; all with --systems]
@@ -57,7 +54,7 @@ pub struct DeviationArgs {
     /// Virtual processors of each VM
     #[arg(long, value_name = "N", default_value = "1")]
     pub vcpus: u32,
-    /// Memory of each VM (paper 5: 512 MiB)
+    /// Memory of each VM ([VirtualFence 2013]: 512 MiB)
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How they run, and where results go
@@ -79,8 +76,15 @@ pub enum SaturatingArg {
 pub enum Systems {
     /// Each there is.
     All,
-    /// This one.
+    /// The one of that name.
     One(System),
+}
+
+fn systems_help() -> String {
+    format!(
+        "Ways of sharing one emulated hard disk and solid-state drive, each measured in turn, or `all`: {}",
+        System::names()
+    )
 }
 
 fn read_system(text: &str) -> Result<Systems, String> {
@@ -88,9 +92,9 @@ fn read_system(text: &str) -> Result<Systems, String> {
         return Ok(Systems::All);
     }
     System::find(text).map(Systems::One).ok_or_else(|| {
-        let names: Vec<&str> = System::ALL.iter().map(|system| system.name).collect();
-        let which = "slots of 1ms to 10s, as VirtualFence:30ms, for VirtualFence and what ends in +NWC";
-        format!("{text} is no system: choose all, or of {}; {which}", names.join(", "))
+        let names = System::names();
+        let slots = "slots of 1ms to 10s, as VirtualFence:30ms, for those that have time slots";
+        format!("{text} is no system: choose all, or of {names}; {slots}")
     })
 }
 
@@ -136,6 +140,32 @@ fn read_pattern(text: &str) -> Result<Pattern, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn help_and_refusals_list_what_the_catalogue_has() {
+        use clap::CommandFactory;
+
+        let served = || virtbench_fence::catalogue::served().map(|variant| variant.name);
+        let mut command = crate::args::Arguments::command();
+        let mut help = |words: [&str; 2]| {
+            let command = words.iter().fold(&mut command, |command, word| {
+                command.find_subcommand_mut(word).unwrap_or_else(|| panic!("{word}"))
+            });
+            command.render_long_help().to_string()
+        };
+        let serve = help(["fence", "serve"]);
+        let listed: Vec<&str> = serve
+            .split_once("Schedulers (")
+            .and_then(|(_, list)| list.split_once('\n'))
+            .map(|(_, list)| list.lines().filter_map(|line| line.split_whitespace().next()).collect())
+            .unwrap_or_default();
+        assert_eq!(listed, served().collect::<Vec<_>>(), "{serve}");
+        let (deviation, refusal) = (help(["study", "deviation"]), read_system("best").unwrap_err());
+        let unfenced = virtbench_fence::catalogue::PASS_THROUGH.name;
+        for name in served().filter(|name| *name != unfenced) {
+            assert!(deviation.contains(name) && refusal.contains(name), "{name}");
+        }
+    }
 
     #[test]
     fn shares_are_listed_or_in_a_file() {

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use virtbench_fence::catalogue::{Variant, served};
 use virtbench_fence_daemon::config::{SHARE, SLOT_MS, SLOTS, within};
+use virtbench_fence_evaluation::{Figure, Saturating};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
-use virtbench_fence_sim::experiment::{Figure, Saturating};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::Pace;
 
@@ -184,45 +185,7 @@ pub struct FormatArgs {
 
 /// `virtbench fence serve`
 #[derive(Debug, Args)]
-#[command(after_help = "\
-The configuration is TOML. Devices are file:PATH (a file, block or loop device, by direct I/O), buffered:PATH (through the page cache), \
-null:SIZE, or behave as a hard disk or a \
-solid-state drive over a file: hdd:PATH?rpm=7200&seek=11ms&rate=80MB&capacity=160GB&order=scan, \
-ssd:PATH?profile=spec|paper-fit&read=50us&write=141us, each with seed=N and sync=off (a flush costs nothing, and only \
-the host's death loses data). They are prepared by `fence format`. Schedulers: VirtualFence, HDD+NWC, SSD+NWC, Hybrid/Shared, Hybrid/Shared+NWC, Hybrid/Partitioned \
-(paper 5, Table 1), fifo, elevator, token-bucket, mclock, fair-queue, paced, pass-through.
-
-  [slow]
-  device = \"file:/srv/slow.img\"
-  [fast]
-  device = \"file:/srv/fast.img\"
-  [scheduler]
-  name = \"VirtualFence\"
-  slot_ms = 20.0
-  [[disk]]
-  name = \"web\"
-  size = \"10 GiB\"
-  cache = \"1 GiB\"
-  slots = 2
-  socket = \"/run/virtbench/web.sock\"
-
-`fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
-disk's socket with .control behind it.
-
-Stopping the daemon loses nothing, nor does a kill: behind a cache, what was answered and not flushed is also in /dev/shm \
-([cache] memory = FOLDER names another tmpfs), where the next daemon finds it. A power failure leaves what was flushed; with \
-write_through = true in its [[disk]] each write of a disk is stable before it is answered.
-
-A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
-write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.
-
-QEMU attaches a disk with memory that is shared:
-  -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
-  -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c
-
-QEMU 7.2 to 9.0 does not connect again once a connection has ended within its own handshake, which a daemon that is killed \
-twice in a row can meet; the guest's requests then wait until QEMU is begun anew. QEMU 9.1 mends it. SIGTERM is safe: a daemon \
-ends within 20 s, whatever its devices and clients do.")]
+#[command(after_help = serve_help())]
 pub struct ServeArgs {
     /// What to serve
     #[arg(value_name = "CONFIG")]
@@ -401,4 +364,58 @@ fn named<T: FromStr + PartialOrd + Display>(
 ) -> Result<(String, T), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("{text:?}: write DISK=NUMBER"))?;
     Ok((name.to_owned(), number(value, bounds)?))
+}
+
+/// The schedulers that the daemon serves, a line each.
+fn schedulers() -> String {
+    let line = |variant: &Variant| format!("  {:<20}{}\n", variant.name, variant.description);
+    served().map(line).collect()
+}
+
+fn serve_help() -> String {
+    format!(
+        "\
+The configuration is TOML. Devices are file:PATH (a file, block or loop device, by direct I/O), buffered:PATH (through the page cache), \
+null:SIZE, or behave as a hard disk or a \
+solid-state drive over a file: hdd:PATH?rpm=7200&seek=11ms&rate=80MB&capacity=160GB&order=scan, \
+ssd:PATH?profile=spec|paper-fit&read=50us&write=141us, each with seed=N and sync=off (a flush costs nothing, and only \
+the host's death loses data). They are prepared by `fence format`. They are shared by one of the schedulers \
+below.
+
+  [slow]
+  device = \"file:/srv/slow.img\"
+  [fast]
+  device = \"file:/srv/fast.img\"
+  [scheduler]
+  name = \"VirtualFence\"
+  slot_ms = 20.0
+  [[disk]]
+  name = \"web\"
+  size = \"10 GiB\"
+  cache = \"1 GiB\"
+  slots = 2
+  socket = \"/run/virtbench/web.sock\"
+
+`fence resize` and `fence reslot` reach the daemon at its control socket, its owner's alone: control = \"PATH\", or the first \
+disk's socket with .control behind it.
+
+Stopping the daemon loses nothing, nor does a kill: behind a cache, what was answered and not flushed is also in /dev/shm \
+([cache] memory = FOLDER names another tmpfs), where the next daemon finds it. A power failure leaves what was flushed; with \
+write_through = true in its [[disk]] each write of a disk is stable before it is answered.
+
+A device or a disk can have fault = \"eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%\". Behind a cache, a disk whose \
+write-back or log fails refuses writes and flushes and reads on, until the next start; cache_degraded in the figures tells.
+
+QEMU attaches a disk with memory that is shared:
+  -object memory-backend-memfd,id=m,size=1G,share=on -machine q35,memory-backend=m
+  -chardev socket,id=c,path=/run/virtbench/web.sock,reconnect=1 -device vhost-user-blk-pci,chardev=c
+
+QEMU 7.2 to 9.0 does not connect again once a connection has ended within its own handshake, which a daemon that is killed \
+twice in a row can meet; the guest's requests then wait until QEMU is begun anew. QEMU 9.1 mends it. SIGTERM is safe: a daemon \
+ends within 20 s, whatever its devices and clients do.
+
+Schedulers (Table 1 is that of [VirtualFence 2013]):
+{}",
+        schedulers()
+    )
 }

@@ -40,26 +40,17 @@ pub struct CalibrateOptions {
 
 /// Why a device is not calibrated.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum CalibrateError {
     /// The devices cannot be used.
     #[error(transparent)]
     Serve(#[from] ServeError),
     /// Batches determine no predictor.
     #[error("{device}: {source}: measure for longer (--time)")]
-    Fit {
-        /// Which.
-        device: String,
-        /// Why.
-        source: CalibrationError,
-    },
+    Fit { device: String, source: CalibrationError },
     /// A device fails.
     #[error("{device}: {source}")]
-    Io {
-        /// Which.
-        device: String,
-        /// How.
-        source: io::Error,
-    },
+    Io { device: String, source: io::Error },
     /// The configuration has no real device.
     #[error("there is nothing to measure: the configuration has no device but null:")]
     Nothing,

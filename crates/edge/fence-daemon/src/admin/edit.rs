@@ -12,42 +12,27 @@ use crate::config::{Built, Config, LoadError};
 
 /// Why a configuration file is not changed.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum EditError {
     /// What it would say cannot be used.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// It is no TOML.
     #[error("{path}: {source}", path = path.display())]
-    Syntax {
-        /// Which.
-        path: PathBuf,
-        /// Where.
-        source: toml_edit::TomlError,
-    },
+    Syntax { path: PathBuf, source: toml_edit::TomlError },
     /// No disk of that name.
     #[error("{path}: there is no [[disk]] {disk}", path = path.display())]
     NoDisk {
-        /// Which.
         path: PathBuf,
         /// Of that name.
         disk: String,
     },
     /// The fence would refuse it.
     #[error("{path}: {source}: nothing was changed", path = path.display())]
-    Fence {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: virtbench_fence::ConfigError,
-    },
+    Fence { path: PathBuf, source: virtbench_fence::ConfigError },
     /// It cannot be read or written.
     #[error("{path}: {source}", path = path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Io { path: PathBuf, source: io::Error },
 }
 
 /// New values of one disk, where there are any.

@@ -7,6 +7,7 @@ use crate::serve_error::ServeError;
 
 /// Why a disk is not resized.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ResizeError {
     /// Devices or configuration cannot be used.
     #[error(transparent)]
@@ -20,7 +21,6 @@ pub enum ResizeError {
     /// It would become smaller.
     #[error("disk {disk} has {was} bytes, fewer would give up its end: --force does so")]
     Shrinks {
-        /// Which.
         disk: String,
         /// Its size.
         was: u64,
@@ -30,7 +30,6 @@ pub enum ResizeError {
     NoRoom {
         /// The device that disks live on.
         device: String,
-        /// Which.
         disk: String,
         /// With the rest to a whole MiB.
         needs: u64,

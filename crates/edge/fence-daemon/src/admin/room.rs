@@ -69,16 +69,13 @@ pub(super) fn place(label: &Label, config: &Config, capacity_bytes: u64) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::DiskTable;
 
     const MIB: u64 = 1 << 20;
 
     fn config(sizes: [u64; 3]) -> Config {
-        let disk = |(name, size): (&str, u64)| {
-            format!("[[disk]]\nname = '{name}'\nsize = '{size} MiB'\nsocket = '/{name}'\n")
-        };
-        let disks: String = ["a", "b", "c"].into_iter().zip(sizes).map(disk).collect();
-        toml::from_str(&format!("[slow]\ndevice = 'null:1 GiB'\n[scheduler]\nname = 'fifo'\n{disks}"))
-            .unwrap()
+        let disk = |(name, size): (&str, u64)| DiskTable::new(name.to_owned(), size * MIB);
+        Config::new(["a", "b", "c"].into_iter().zip(sizes).map(disk).collect())
     }
 
     fn resized(sizes: [u64; 3], capacity_mib: u64) -> Result<[u64; 3], Room> {

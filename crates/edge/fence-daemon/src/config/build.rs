@@ -6,8 +6,8 @@ use sha2::{Digest, Sha256};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
 use virtbench_fence::{Backing, Config as FenceConfig, ConfigError, DeviceConfig, DiskConfig};
 
-use super::scheduler::{Home, scheduler};
-use super::{Config, SchedulerName};
+use super::Config;
+use super::scheduler::{Home, home, scheduler};
 use crate::frontend::nbd::Listen;
 use crate::metrics::{Alone, Watched};
 
@@ -39,12 +39,12 @@ impl Config {
     pub fn home(&self) -> Result<Built, String> {
         let (slow, fast) = (self.slow.is_some(), self.fast.is_some());
         let lacks = |what: &str| {
-            let name = self.scheduler.name;
+            let name = self.scheduler.name.name;
             Err(format!(
                 "scheduler.name {name:?} needs [{what}]: give that device, or take another scheduler"
             ))
         };
-        match self.scheduler.name.home() {
+        match home(self.scheduler.name) {
             Home::Slow if slow => Ok(Built::Slow),
             Home::Fast if fast => Ok(Built::Fast),
             Home::Slow => lacks("slow"),
@@ -77,8 +77,11 @@ impl Config {
         self.control.clone().or_else(beside)
     }
 
-    /// What a parser does not see.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks what a parser does not see.
+    ///
+    /// # Errors
+    /// The key, what is wrong with it, and what to do.
+    pub fn check(&self) -> Result<(), String> {
         self.within_bounds().map_err(|number| number.to_string())?;
         let home = self.home()?;
         if self.disks.is_empty() {
@@ -166,9 +169,10 @@ impl Config {
         disks: Vec<DiskConfig>,
         cache: [u8; 16],
     ) -> Result<FenceConfig, ConfigError> {
-        let depth = |device: &Option<super::DeviceTable>| match self.scheduler.name {
-            SchedulerName::PassThrough => u32::MAX,
-            _ => device.as_ref().map_or(1, |device| device.depth),
+        let depth = |device: &Option<super::DeviceTable>| match device {
+            _ if self.scheduler.name.unlimited_depth => u32::MAX,
+            Some(device) => device.depth,
+            None => 1,
         };
         let backing = match home {
             Built::Slow => Backing::Slow,

@@ -42,16 +42,35 @@ fn a_whole_configuration_makes_a_fence() {
 }
 
 #[test]
-fn every_scheduler_has_a_name() {
-    for (name, scheduler) in SchedulerName::ALL {
-        let config = parse(&TWO.replace("VirtualFence", name)).unwrap();
-        assert_eq!(
-            (config.scheduler.name, scheduler.name(), SchedulerName::find(name)),
-            (scheduler, name, Some(scheduler))
-        );
+fn every_variant_of_the_catalogue_is_served_or_refused_by_name() {
+    for variant in catalogue::CATALOGUE {
+        let name = variant.name;
+        let config = parse(&TWO.replace("VirtualFence", name));
+        if !variant.is_served() {
+            let refusal = config.unwrap_err();
+            assert!(catalogue::served().all(|variant| refusal.contains(variant.name)), "{refusal}");
+            continue;
+        }
+        let config = config.unwrap();
+        assert_eq!(config.scheduler.name, variant);
         config
             .fence(config.home().unwrap(), [8 << 30, 8 << 30], &[1; 16], [2; 16])
             .unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+}
+
+#[test]
+fn a_configuration_is_written_as_it_is_read() {
+    let more = "fault = 'eio=1%,delay=5ms@2%'\nshare = 0.25\nbytes_per_s = '10 MiB'\nread_only = true";
+    let one = TWO
+        .replace("export = \"mail\"", &format!("export = \"mail\"\n{more}"))
+        .replace("[nbd]", "[nbd.tls]\ncertificate = '/c'\nkey = '/k'\n[nbd]")
+        .replacen("[slow]", "metrics = '127.0.0.1:9100'\n[slow]\ndepth = 4\nfault = 'stall@1%'", 1)
+        .replace("slot_ms = 20", "slot_ms = 12.5\npredict = { slow_knots = [[0, 0.5]], fast_base_us = 3.0 }")
+        .replace("profile=spec", "profile=paper-fit&read=1us&sync=off");
+    for text in [TWO, &one] {
+        let config = parse(text).unwrap();
+        assert_eq!(parse(&config.text().unwrap()), Ok(config));
     }
 }
 

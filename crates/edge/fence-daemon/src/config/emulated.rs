@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use virtbench_fence_sim::disk::{DiskError, HddModel, Order, SsdModel, SsdProfile};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
+/// The seed where none is given.
+const SEED: u64 = 1;
+
 /// A model over a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Emulated {
@@ -45,6 +48,24 @@ impl Emulated {
         }
     }
 
+    /// The text that it is read from: what is not as usual comes as options.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let path = self.path.display();
+        let (kind, mut options) = match self.kind {
+            EmulatedKind::Hdd { model, sized, order } => ("hdd", hard_disk_options(&model, sized, order)),
+            EmulatedKind::Ssd(model) => ("ssd", solid_state_options(&model)),
+        };
+        if self.seed != SEED {
+            options.push(format!("seed={}", self.seed));
+        }
+        if !self.sync {
+            options.push("sync=off".to_owned());
+        }
+        let separator = if options.is_empty() { "" } else { "?" };
+        format!("{kind}:{path}{separator}{}", options.join("&"))
+    }
+
     /// Whether a file of this size is such a device.
     ///
     /// # Errors
@@ -60,7 +81,7 @@ impl Emulated {
     /// The simulator's default drive, with `options`.
     pub(super) fn hard_disk(path: PathBuf, options: &[(String, String)]) -> Result<Self, String> {
         let (mut model, mut sized, mut order) = (HddModel::default(), false, Order::Scan);
-        let (mut seed, mut sync) = (1, true);
+        let (mut seed, mut sync) = (SEED, true);
         for (name, value) in options {
             match name.as_str() {
                 "rpm" => model.rpm = number(name, value)?,
@@ -89,7 +110,7 @@ impl Emulated {
     /// A profile's drive, with `options`; a profile comes before what it is changed by.
     pub(super) fn solid_state(path: PathBuf, options: &[(String, String)]) -> Result<Self, String> {
         let mut model = SsdModel::of(SsdProfile::Spec);
-        let (mut seed, mut sync) = (1, true);
+        let (mut seed, mut sync) = (SEED, true);
         for (name, value) in options {
             match name.as_str() {
                 "profile" => {
@@ -106,6 +127,44 @@ impl Emulated {
         model.check().map_err(|error| error.to_string())?;
         Ok(Self { path, kind: EmulatedKind::Ssd(model), seed, sync })
     }
+}
+
+fn hard_disk_options(model: &HddModel, sized: bool, order: Order) -> Vec<String> {
+    let usual = HddModel::default();
+    let different =
+        |name: &str, is: f64, was: f64, text: String| (is != was).then(|| format!("{name}={text}"));
+    let seek_ms = model.seek.mean_ms();
+    let options = [
+        different("rpm", model.rpm, usual.rpm, model.rpm.to_string()),
+        different("seek", seek_ms, usual.seek.mean_ms(), written_ns(seek_ms * 1e6)),
+        different("rate", model.bytes_per_s, usual.bytes_per_s, model.bytes_per_s.to_string()),
+        sized.then(|| format!("capacity={}", model.capacity_bytes)),
+        (order == Order::Arrival).then(|| "order=arrival".to_owned()),
+    ];
+    options.into_iter().flatten().collect()
+}
+
+fn solid_state_options(model: &SsdModel) -> Vec<String> {
+    let profile = SsdProfile::ALL.into_iter().find(|profile| {
+        let SsdModel { read_us, write_us, .. } = *model;
+        SsdModel { read_us, write_us, ..SsdModel::of(*profile) } == *model
+    });
+    let profile = profile.unwrap_or(SsdProfile::Spec);
+    let usual = SsdModel::of(profile);
+    let mut options = vec![format!("profile={}", profile.name())];
+    for (name, us, usual_us) in
+        [("read", model.read_us, usual.read_us), ("write", model.write_us, usual.write_us)]
+    {
+        if us != usual_us {
+            options.push(format!("{name}={}", written_ns(us * 1e3)));
+        }
+    }
+    options
+}
+
+/// As [`time_ns`] reads it.
+fn written_ns(ns: f64) -> String {
+    format!("{}ns", ns.round())
 }
 
 fn common(name: &str, value: &str, seed: &mut u64, sync: &mut bool, others: &str) -> Result<(), String> {
@@ -155,6 +214,19 @@ mod tests {
         let drive = read("ssd:/a?profile=paper-fit&read=100us").unwrap();
         let EmulatedKind::Ssd(model) = drive.kind else { panic!() };
         assert!((model.read_us - 100.0).abs() < 1e-9 && (model.write_us - 396.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_device_is_written_as_it_is_read() {
+        for text in [
+            "hdd:/a/b",
+            "hdd:/a/b?rpm=15000&seek=3500000ns&rate=120000000&capacity=163840&order=arrival&seed=7&sync=off",
+            "ssd:/a?profile=spec&seed=2",
+            "ssd:/a?profile=paper-fit&read=100000ns&write=250ns",
+        ] {
+            let emulated = read(text).unwrap();
+            assert_eq!((emulated.text().as_str(), read(&emulated.text())), (text, Ok(emulated)));
+        }
     }
 
     #[test]

@@ -12,21 +12,23 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_fence::ConfigError;
+use virtbench_fence::catalogue::{self, Variant};
 use virtbench_workload::FaultSpec;
 
+pub use crate::frontend::nbd::Listen;
 pub use bounds::{SHARE, SLOT_MS, SLOTS, within};
 pub use build::{Built, LABEL_BYTES};
 pub use emulated::{Emulated, EmulatedKind};
 pub use nbd::{NbdTable, TlsTable};
 pub use predictions::{FastFound, Predictions, SlowFound};
-pub use scheduler::SchedulerName;
+pub use scheduler::served_variant;
 pub use spec::{DeviceSpec, Size};
 
 /// A configuration file.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Config {
     /// The large device.
@@ -54,7 +56,7 @@ pub struct Config {
 }
 
 /// `[slow]` and `[fast]`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceTable {
     /// What it is.
@@ -66,12 +68,20 @@ pub struct DeviceTable {
     pub fault: Option<FaultSpec>,
 }
 
+impl DeviceTable {
+    /// A device, otherwise as usual.
+    #[must_use]
+    pub const fn new(device: DeviceSpec) -> Self {
+        Self { device, depth: default_depth(), fault: None }
+    }
+}
+
 const fn default_depth() -> u32 {
     32
 }
 
 /// `[cache]`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheTable {
     /// Blocks of 4 KiB of each partition that are kept free.
@@ -92,11 +102,12 @@ impl Default for CacheTable {
 }
 
 /// `[scheduler]`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SchedulerTable {
-    /// A variant of paper 5's Table 1, one of its peers, or our own.
-    pub name: SchedulerName,
+    /// A row of the catalogue.
+    #[serde(deserialize_with = "scheduler::read_variant", serialize_with = "scheduler::write_variant")]
+    pub name: &'static Variant,
     /// Length of a time slot, milliseconds.
     pub slot_ms: f64,
     /// Slots of the rotation that belong to nobody yet.
@@ -110,17 +121,17 @@ pub struct SchedulerTable {
 impl Default for SchedulerTable {
     fn default() -> Self {
         Self {
-            name: SchedulerName::VirtualFence,
-            slot_ms: 20.0,
+            name: &catalogue::VIRTUAL_FENCE,
+            slot_ms: catalogue::SLOT_MS,
             spare_slots: 0,
-            max_batch: 100,
+            max_batch: catalogue::MAX_BATCH,
             predict: PredictTable::default(),
         }
     }
 }
 
-/// `[scheduler.predict]`: what `fence calibrate` finds. The defaults are a 7200 rpm disk and paper 5's SSD.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// `[scheduler.predict]`: what `fence calibrate` finds. The defaults are a 7200 rpm disk and the SSD of [VirtualFence 2013], section 4.4.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PredictTable {
     /// What `fence calibrate` wrote, in place of the rest; relative to the configuration.
@@ -148,7 +159,7 @@ impl Default for PredictTable {
 }
 
 /// `[limits]`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
     /// Requests of one disk under way at most.
@@ -169,7 +180,7 @@ impl Default for Limits {
 }
 
 /// `[[disk]]`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DiskTable {
     /// Its name, and with the label of the device its identity.
@@ -214,6 +225,33 @@ pub struct DiskTable {
     pub fault: Option<FaultSpec>,
 }
 
+impl DiskTable {
+    /// A disk, otherwise as usual. Whoever serves it adds a socket or an export.
+    #[must_use]
+    pub const fn new(name: String, size_bytes: u64) -> Self {
+        Self {
+            name,
+            size: Size(size_bytes),
+            cache: None,
+            slots: one(),
+            share: None,
+            iops: None,
+            bytes_per_s: None,
+            reservation_iops: None,
+            limit_iops: None,
+            weight: None,
+            alone_iops: None,
+            alone_response_ms: None,
+            socket: None,
+            queues: default_queues(),
+            export: None,
+            write_through: false,
+            read_only: false,
+            fault: None,
+        }
+    }
+}
+
 const fn one() -> u32 {
     1
 }
@@ -224,19 +262,14 @@ const fn default_queues() -> u16 {
 
 /// A configuration that cannot be used.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum LoadError {
     /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
+    Unreadable { path: PathBuf, source: io::Error },
     /// It is not TOML, or says what nobody knows; with line and column.
     #[error("{path}: {source}", path = path.display())]
     Syntax {
-        /// Which.
         path: PathBuf,
         /// Where and what.
         source: Box<toml::de::Error>,
@@ -244,22 +277,40 @@ pub enum LoadError {
     /// A value does not fit with others.
     #[error("{path}: {message}", path = path.display())]
     Value {
-        /// Which.
         path: PathBuf,
         /// The key, what is wrong with it, and what to do.
         message: String,
     },
     /// The fence refuses the whole.
     #[error("{path}: {source}", path = path.display())]
-    Fence {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: ConfigError,
-    },
+    Fence { path: PathBuf, source: ConfigError },
 }
 
 impl Config {
+    /// These disks under the usual scheduler. Whoever serves them adds a device.
+    #[must_use]
+    pub fn new(disks: Vec<DiskTable>) -> Self {
+        Self {
+            slow: None,
+            fast: None,
+            cache: CacheTable::default(),
+            scheduler: SchedulerTable::default(),
+            limits: Limits::default(),
+            nbd: None,
+            metrics: None,
+            control: None,
+            disks,
+        }
+    }
+
+    /// The file that [`load`](Self::load) reads.
+    ///
+    /// # Errors
+    /// A path is not UTF-8.
+    pub fn text(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+
     /// Reads a file.
     ///
     /// # Errors

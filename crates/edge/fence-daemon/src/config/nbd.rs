@@ -2,18 +2,19 @@
 
 use std::path::PathBuf;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
+use serde::ser::SerializeSeq as _;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::Size;
 use crate::frontend::nbd::{Listen, TlsFiles};
 
 /// `[nbd]`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NbdTable {
     /// `unix:PATH`, `tcp:ADDRESS:PORT`, or a list of these; TCP on loopback only, unless TLS is required.
-    #[serde(deserialize_with = "one_or_more")]
+    #[serde(deserialize_with = "one_or_more", serialize_with = "as_texts")]
     pub listen: Vec<Listen>,
     /// Connections at once at most.
     #[serde(default = "default_connections")]
@@ -35,7 +36,7 @@ pub struct NbdTable {
 }
 
 /// `[nbd.tls]`: PEM files.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsTable {
     /// The server's certificate, and those between it and its authority.
@@ -83,6 +84,20 @@ const fn default_stall_s() -> u64 {
 }
 
 impl NbdTable {
+    /// A server that listens there, otherwise as usual.
+    #[must_use]
+    pub const fn new(listen: Vec<Listen>) -> Self {
+        Self {
+            listen,
+            connections: default_connections(),
+            requests: default_requests(),
+            memory: default_memory(),
+            negotiation_s: default_negotiation_s(),
+            stall_s: default_stall_s(),
+            tls: None,
+        }
+    }
+
     /// What a parser does not see.
     pub(super) fn check(&self) -> Result<(), String> {
         let tls_required = self.tls.as_ref().is_some_and(|tls| tls.required);
@@ -107,6 +122,14 @@ impl NbdTable {
         }
         Ok(())
     }
+}
+
+fn as_texts<S: Serializer>(listen: &[Listen], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut texts = serializer.serialize_seq(Some(listen.len()))?;
+    for listen in listen {
+        texts.serialize_element(&listen.to_string())?;
+    }
+    texts.end()
 }
 
 fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Listen>, D::Error> {

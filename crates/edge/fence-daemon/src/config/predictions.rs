@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use virtbench_fence::predict::{FastPredictor, SlowPredictor};
+use virtbench_fence::predict::{FastPredictor, Predictors, SlowPredictor};
 use virtbench_fence_sim::calibrate::Errors;
 
 use super::PredictTable;
@@ -78,6 +78,19 @@ impl FastFound {
             base_us: predictor.base_ns / 1e3,
             per_io_us: predictor.per_io_ns / 1e3,
             errors: errors.clone(),
+        }
+    }
+}
+
+impl From<&Predictors> for PredictTable {
+    fn from(predictors: &Predictors) -> Self {
+        let Predictors { slow, fast } = predictors;
+        Self {
+            file: None,
+            slow_knots: slow.knots().iter().map(|knot| (knot.distance_bytes, knot.access_ns / 1e6)).collect(),
+            slow_flush_ms: slow.flush_ns() as f64 / 1e6,
+            fast_base_us: fast.base_ns / 1e3,
+            fast_per_io_us: fast.per_io_ns / 1e3,
         }
     }
 }

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde::Deserialize;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 use virtbench_units::parse_bytes;
 
 use super::emulated::{Emulated, EmulatedKind};
@@ -13,6 +13,12 @@ use super::emulated::{Emulated, EmulatedKind};
 /// A number of bytes, written as a number or as `"10 GiB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Size(pub u64);
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -54,6 +60,15 @@ pub enum DeviceSpec {
 }
 
 impl DeviceSpec {
+    /// The text that it is read from, with all options.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Emulated(emulated) => emulated.text(),
+            plain => plain.to_string(),
+        }
+    }
+
     /// The file behind it, if there is one.
     #[must_use]
     pub const fn path(&self) -> Option<&PathBuf> {
@@ -103,6 +118,7 @@ fn options(text: &str) -> Result<(PathBuf, Vec<(String, String)>), String> {
     Ok((path.into(), options))
 }
 
+/// Without options.
 impl fmt::Display for DeviceSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -114,6 +130,12 @@ impl fmt::Display for DeviceSpec {
             Self::Emulated(Emulated { path, .. }) => write!(f, "ssd:{}", path.display()),
             Self::Null { size_bytes } => write!(f, "null:{size_bytes}"),
         }
+    }
+}
+
+impl Serialize for DeviceSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text())
     }
 }
 

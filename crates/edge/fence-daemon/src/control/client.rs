@@ -18,6 +18,7 @@ const MOST_LINE_BYTES: u64 = 64 << 10;
 
 /// Why a daemon did not do it.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ControlError {
     /// It says why.
     #[error("{why}")]
@@ -38,7 +39,6 @@ pub enum ControlError {
     Io {
         /// Its control socket.
         path: PathBuf,
-        /// Why.
         source: io::Error,
     },
 }

@@ -20,37 +20,25 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a device cannot be used.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum DeviceError {
     /// It is not there, or not ours to use.
     #[error("{path}: {action}: {source}", path = path.display())]
     Io {
-        /// Which.
         path: PathBuf,
         /// What failed.
         action: &'static str,
-        /// Why.
         source: io::Error,
     },
     /// Another fence, or the same twice.
     #[error("{path} is in use by another daemon: stop that one, or name another device", path = path.display())]
-    InUse {
-        /// Which.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// Neither a file nor a block device.
     #[error("{path} is neither a file nor a block device", path = path.display())]
-    Kind {
-        /// Which.
-        path: PathBuf,
-    },
+    Kind { path: PathBuf },
     /// The file is no such device.
     #[error("{path} {why}", path = path.display())]
-    Model {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        why: String,
-    },
+    Model { path: PathBuf, why: String },
 }
 
 /// A device that is open and locked.

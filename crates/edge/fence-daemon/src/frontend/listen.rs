@@ -22,27 +22,20 @@ const ENDING_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why a socket cannot be had.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ListenError {
     /// Somebody answers there.
     #[error("{path}: another server is listening there: stop it, or choose another socket", path = path.display())]
-    InUse {
-        /// Where.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// Something else is there.
     #[error("{path}: there is something that is no socket: remove it, or choose another name", path = path.display())]
-    NoSocket {
-        /// Where.
-        path: PathBuf,
-    },
+    NoSocket { path: PathBuf },
     /// The system refuses.
     #[error("{path}: {action}: {source}", path = path.display())]
     Io {
-        /// Where.
         path: PathBuf,
         /// What failed.
         action: &'static str,
-        /// Why.
         source: io::Error,
     },
 }

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use virtbench_fence::Time;
-use virtbench_fence_sim::experiment::deviation_percent;
+use virtbench_model::deviation_percent;
 
 /// The shortest interval.
 const INTERVAL_NS: u64 = 1_000_000_000;

@@ -16,7 +16,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 use virtbench_engine::{Control, Target, TargetRequest};
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence::catalogue::{PASS_THROUGH, Variant};
+use virtbench_fence_daemon::config::{
+    Config, DeviceSpec, DeviceTable, DiskTable, Listen, NbdTable, SchedulerTable,
+};
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon as Serving, ServeError, format};
 use virtbench_record::LoadOutcome;
@@ -65,25 +68,29 @@ impl Daemon {
             std::fs::File::create(&image).unwrap().set_len(4 * DISK_BYTES).unwrap();
         }
         let listen = if nbd.contains("listen") { String::new() } else { listen(&socket) };
-        let disk = |name: &str, more: &str| {
-            std::format!("[[disk]]\nname = \"{name}\"\nexport = \"{name}\"\nsize = {DISK_BYTES}\n{more}\n")
+        let frozen = DiskTable { read_only: true, ..exported("frozen", DISK_BYTES) };
+        let config = Config {
+            slow: Some(file(&image)),
+            scheduler: scheduler(&PASS_THROUGH),
+            nbd: Some(toml::from_str(&std::format!("{listen}{nbd}")).unwrap()),
+            ..Config::new(vec![exported("alpha", DISK_BYTES), exported("beta", DISK_BYTES), frozen])
         };
-        let text = std::format!(
-            "[slow]\ndevice = \"file:{}\"\n[scheduler]\nname = \"pass-through\"\n[nbd]\n{listen}{nbd}\n{}{}{}",
-            image.display(),
-            disk("alpha", ""),
-            disk("beta", ""),
-            disk("frozen", "read_only = true"),
-        );
-        Self::of_text(folder, &text, is_new)
+        Self::of_config(folder, config, is_new)
     }
 
-    /// Serves a configuration, over devices that are formatted first if they are new.
+    /// Serves what a text configures.
     pub fn of_text(folder: TempDir, text: &str, is_new: bool) -> Result<Self, ServeError> {
-        let socket = folder.path().join("nbd");
         let path = folder.path().join("fence.toml");
         std::fs::write(&path, text).unwrap();
         let config = Config::load(&path).unwrap();
+        Self::of_config(folder, config, is_new)
+    }
+
+    /// Serves a configuration, which is written into the folder too, over devices that are formatted first if they are new.
+    pub fn of_config(folder: TempDir, config: Config, is_new: bool) -> Result<Self, ServeError> {
+        let socket = folder.path().join("nbd");
+        std::fs::write(folder.path().join("fence.toml"), config.text().unwrap()).unwrap();
+        config.check().unwrap();
         if is_new {
             format(&config, false).unwrap();
         }
@@ -129,6 +136,26 @@ impl Drop for Daemon {
             assert!(std::thread::panicking() || ended.is_ok(), "the daemon panicked");
         }
     }
+}
+
+/// A plain file as a device.
+pub fn file(path: &Path) -> DeviceTable {
+    DeviceTable::new(DeviceSpec::File(path.to_owned()))
+}
+
+/// A variant of the catalogue, otherwise as usual.
+pub fn scheduler(variant: &'static Variant) -> SchedulerTable {
+    SchedulerTable { name: variant, ..SchedulerTable::default() }
+}
+
+/// A disk that is reached over NBD by its name.
+pub fn exported(name: &str, size_bytes: u64) -> DiskTable {
+    DiskTable { export: Some(name.to_owned()), ..DiskTable::new(name.to_owned(), size_bytes) }
+}
+
+/// An NBD server at a socket.
+pub fn nbd(socket: PathBuf) -> Option<NbdTable> {
+    Some(NbdTable::new(vec![Listen::Unix(socket)]))
 }
 
 pub fn listen(socket: &Path) -> String {

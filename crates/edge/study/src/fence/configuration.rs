@@ -1,12 +1,15 @@
-//! The daemon's configuration of a study's disks, as TOML.
+//! The daemon's configuration of a study's disks.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use virtbench_fence_daemon::config::SchedulerName;
+use virtbench_fence::catalogue::{self, Placement, Rates, Variant};
+use virtbench_fence_daemon::config::{
+    CacheTable, Config, DeviceSpec, DeviceTable, DiskTable, Emulated, EmulatedKind, Limits, Listen, NbdTable,
+    PredictTable, SchedulerTable, Size,
+};
 use virtbench_fence_sim::calibrate::calibrate;
-use virtbench_fence_sim::disk::{HddModel, SsdModel};
+use virtbench_fence_sim::disk::{HddModel, Order, SsdModel};
 
 use super::device_file::Place;
 use super::{FenceError, FenceOptions, Medium};
@@ -14,7 +17,7 @@ use super::{FenceError, FenceOptions, Medium};
 /// Room for a label, and what partitions are aligned to, in bytes.
 const MIB: u64 = 1 << 20;
 /// Blocks of memory and of the cache that each partition keeps for itself.
-const FREE_TARGET: u64 = 128;
+const FREE_TARGET: u32 = 128;
 /// Of the drives' chance.
 const SEED: u64 = 1;
 
@@ -81,105 +84,99 @@ pub(super) fn sizes(options: &FenceOptions, disks: usize, size_bytes: u64) -> [u
 /// Each disk's part of the cache, whole blocks, and what a partition keeps free on top.
 fn cache_bytes(options: &FenceOptions, size_bytes: u64) -> u64 {
     let blocks = size_bytes / 4096 * u64::from(options.cache_percent) / 100;
-    (blocks + FREE_TARGET) * 4096
+    (blocks + u64::from(FREE_TARGET)) * 4096
 }
 
 /// What each of so many disks may do a second where nobody says: its part of what the slow device does at random.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
 pub(super) fn capacity_iops(places: &Places, disks: usize) -> u32 {
-    let hdd = places.hdd();
-    let access_ms = hdd.seek.mean_ms() + hdd.revolution_ms() / 2.0 + 4096.0 / hdd.bytes_per_s * 1e3;
-    ((1e3 / access_ms / disks.max(1) as f64) as u32).max(1)
+    places.hdd().random_iops(disks)
 }
 
 /// The whole configuration.
-pub(super) fn text(options: &FenceOptions, places: &Places, names: &[String], size_bytes: u64) -> String {
-    let device = |place: &Place, slow: bool| match (place.medium, slow) {
-        (Medium::File, _) => format!("file:{}", place.path.display()),
-        (Medium::Emulated, true) => {
-            let capacity_bytes = places.hdd().capacity_bytes;
-            format!("hdd:{}?capacity={capacity_bytes}&sync=off&seed={SEED}", place.path.display())
-        }
-        (Medium::Emulated, false) => {
-            let profile = match options.profile {
-                virtbench_fence_sim::disk::SsdProfile::Spec => "spec",
-                virtbench_fence_sim::disk::SsdProfile::PaperFit => "paper-fit",
-            };
-            format!("ssd:{}?profile={profile}&sync=off&seed={SEED}", place.path.display())
-        }
-    };
-    written(options, places, names, size_bytes, options.scheduler, device)
-}
-
-/// The same devices as plain files, everything as fast as it goes.
-pub(super) fn warming(options: &FenceOptions, places: &Places, names: &[String], size_bytes: u64) -> String {
-    let scheduler = match options.scheduler {
-        SchedulerName::HybridShared | SchedulerName::HybridSharedSlots => SchedulerName::HybridShared,
-        _ => SchedulerName::HybridPartitioned,
-    };
-    written(options, places, names, size_bytes, scheduler, |place, _| {
-        format!("file:{}", place.path.display())
-    })
-}
-
-fn written(
+pub(super) fn configuration(
     options: &FenceOptions,
     places: &Places,
     names: &[String],
     size_bytes: u64,
-    scheduler: SchedulerName,
-    device: impl Fn(&Place, bool) -> String,
-) -> String {
-    let mut text = String::new();
-    for (table, place) in ["slow", "fast"].into_iter().zip(&places.devices) {
-        if let Some(place) = place {
-            let _ = writeln!(text, "[{table}]\ndevice = {:?}", device(place, table == "slow"));
-        }
-    }
-    let _ = writeln!(text, "[cache]\nfree_target = {FREE_TARGET}");
-    let _ = writeln!(
-        text,
-        "[scheduler]\nname = {:?}\nslot_ms = {:?}",
-        scheduler.name(),
-        options.slot_us as f64 / 1e3
-    );
-    if let Ok(calibration) = calibrate(&places.hdd(), &SsdModel::of(options.profile), 4096, SEED) {
-        let knots: Vec<String> = calibration
-            .predictors
-            .slow
-            .knots()
-            .iter()
-            .map(|knot| format!("[{}, {:?}]", knot.distance_bytes, knot.access_ns / 1e6))
-            .collect();
-        let fast = calibration.predictors.fast;
-        let _ = writeln!(
-            text,
-            "[scheduler.predict]\nslow_knots = [{}]\nfast_base_us = {:?}\nfast_per_io_us = {:?}",
-            knots.join(", "),
-            fast.base_ns / 1e3,
-            fast.per_io_ns / 1e3
-        );
-    }
-    // Requests of 64 KiB find room in the smallest caches.
-    let _ = writeln!(
-        text,
-        "[limits]\nmax_request = \"64 KiB\"\n[nbd]\nlisten = {:?}",
-        format!("unix:{}", places.nbd.display())
-    );
+) -> Config {
+    let hdd = EmulatedKind::Hdd { model: places.hdd(), sized: true, order: Order::Scan };
+    let kinds = [hdd, EmulatedKind::Ssd(SsdModel::of(options.profile))];
+    let devices = [0, 1].map(|index| {
+        let Place { path, medium, .. } = places.devices[index].clone()?;
+        let kind = kinds[index];
+        Some(match medium {
+            Medium::File => DeviceSpec::File(path),
+            Medium::Emulated => DeviceSpec::Emulated(Emulated { path, kind, seed: SEED, sync: false }),
+        })
+    });
+    on_devices(options, places, names, size_bytes, options.scheduler, devices)
+}
+
+/// The same devices as plain files, everything as fast as it goes.
+pub(super) fn warming(options: &FenceOptions, places: &Places, names: &[String], size_bytes: u64) -> Config {
+    let scheduler = match options.scheduler.placement {
+        Placement::Shared => &catalogue::HYBRID_SHARED,
+        Placement::Slow | Placement::Fast | Placement::Partitioned => &catalogue::HYBRID_PARTITIONED,
+    };
+    let plain = |place: &Option<Place>| place.as_ref().map(|place| DeviceSpec::File(place.path.clone()));
+    on_devices(options, places, names, size_bytes, scheduler, places.devices.each_ref().map(plain))
+}
+
+fn on_devices(
+    options: &FenceOptions,
+    places: &Places,
+    names: &[String],
+    size_bytes: u64,
+    scheduler: &'static Variant,
+    devices: [Option<DeviceSpec>; 2],
+) -> Config {
     let iops = options.iops.unwrap_or_else(|| capacity_iops(places, names.len()));
-    for name in names {
-        let _ = writeln!(text, "[[disk]]\nname = {name:?}\nsize = {size_bytes}\nexport = {name:?}");
-        let _ = writeln!(text, "socket = {:?}", places.socket(name).display().to_string());
-        if options.is_cached() {
-            let _ = writeln!(text, "cache = {}", cache_bytes(options, size_bytes));
-        }
-        match scheduler {
-            SchedulerName::TokenBucket => drop(writeln!(text, "iops = {iops}")),
-            SchedulerName::Mclock => {
-                let _ = writeln!(text, "reservation_iops = {iops}\nlimit_iops = {iops}");
-            }
-            _ => {}
-        }
+    let disks = names.iter().map(|name| disk(options, places, name, size_bytes, scheduler.rates, iops));
+    let [slow, fast] = devices.map(|device| device.map(DeviceTable::new));
+    Config {
+        slow,
+        fast,
+        cache: CacheTable { free_target: FREE_TARGET, ..CacheTable::default() },
+        scheduler: SchedulerTable {
+            name: scheduler,
+            slot_ms: options.slot_us as f64 / 1e3,
+            predict: predictions(options, places),
+            ..SchedulerTable::default()
+        },
+        // Requests of 64 KiB find room in the smallest caches.
+        limits: Limits { max_request: Size(64 << 10), ..Limits::default() },
+        nbd: Some(NbdTable::new(vec![Listen::Unix(places.nbd.clone())])),
+        ..Config::new(disks.collect())
     }
-    text
+}
+
+/// What calibrating the models gives; what is usual where it gives nothing.
+fn predictions(options: &FenceOptions, places: &Places) -> PredictTable {
+    calibrate(&places.hdd(), &SsdModel::of(options.profile), 4096, SEED)
+        .map_or_else(|_| PredictTable::default(), |found| PredictTable::from(&found.predictors))
+}
+
+fn disk(
+    options: &FenceOptions,
+    places: &Places,
+    name: &str,
+    size_bytes: u64,
+    rates: Rates,
+    iops: u32,
+) -> DiskTable {
+    let iops = Some(u64::from(iops));
+    let (limit, reservation_and_limit) = match rates {
+        Rates::None => (None, None),
+        Rates::Limit => (iops, None),
+        Rates::ReservationAndLimit => (None, iops),
+    };
+    DiskTable {
+        cache: options.is_cached().then(|| Size(cache_bytes(options, size_bytes))),
+        iops: limit,
+        reservation_iops: reservation_and_limit,
+        limit_iops: reservation_and_limit,
+        socket: Some(places.socket(name)),
+        export: Some(name.to_owned()),
+        ..DiskTable::new(name.to_owned(), size_bytes)
+    }
 }

@@ -17,13 +17,19 @@ pub enum FenceError {
     /// The daemon refuses, or fails.
     #[error("the fence's daemon: {0}")]
     Serve(#[from] ServeError),
+    /// What it is to serve does not fit together.
+    #[error("the fence's configuration: {0}")]
+    Configuration(String),
+    /// A path of the configuration is not UTF-8.
+    #[error("the fence's configuration: {0}")]
+    Text(#[from] toml::ser::Error),
     /// It says nothing.
     #[error("the fence's daemon does not start")]
     Silent,
     /// A file of a device.
     #[error("{path}: {source}", path = path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What the operating system said.
         source: io::Error,

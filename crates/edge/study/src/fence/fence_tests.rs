@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 
 use virtbench_engine::{Control, Target, TargetRequest};
+use virtbench_fence::catalogue::{HYBRID_SHARED, VIRTUAL_FENCE};
 use virtbench_lab::Filesystem;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -85,30 +86,30 @@ fn a_disk_on_an_emulated_hard_disk_takes_a_hard_disk_s_time() {
 
 #[test]
 fn caches_are_warm_when_the_daemon_that_is_measured_starts() {
-    for scheduler in ["VirtualFence", "Hybrid/Shared"] {
+    for scheduler in [&VIRTUAL_FENCE, &HYBRID_SHARED] {
         let lab = Lab::new();
-        let setup = format!("virtio-blk@fence,scheduler={scheduler},cache=50%,slow=file,fast=file");
+        let setup = format!("virtio-blk@fence,scheduler={scheduler:?},cache=50%,slow=file,fast=file");
         let disks = lab.serve(&setup, Contents::Written, DISK_BYTES).unwrap();
         let address = free_address();
         // The same devices once more, with figures.
-        let text = fs::read_to_string(lab.folder.path().join("fence.toml")).unwrap();
-        let text = format!("metrics = \"{address}\"\n{text}");
+        let config = Config::load(&lab.folder.path().join("fence.toml")).unwrap();
+        let config = Config { metrics: Some(address), ..config };
         let FenceDisks { disks: guests, _served: served, _sockets: sockets, _devices: devices, .. } = disks;
         drop(served);
-        let served = Served::start(read(&sockets, &text).unwrap()).unwrap();
+        let served = Served::start(config).unwrap();
         assert!(served.lines.iter().any(|line| line.contains("figures")), "{:?}", served.lines);
         read_at_random(&guests[0], DISK_BYTES, 1500);
-        let [hits, misses] = reads(&address);
+        let [hits, misses] = reads(address);
         let rate = hits / (hits + misses);
         // A cache that is shared becomes more and more the only reader's.
-        let most = if scheduler == "VirtualFence" { 0.65 } else { 1.0 };
-        assert!((0.35..most).contains(&rate), "{scheduler}: {rate} of {}", hits + misses);
-        drop((served, devices));
+        let most = if *scheduler == VIRTUAL_FENCE { 0.65 } else { 1.0 };
+        assert!((0.35..most).contains(&rate), "{scheduler:?}: {rate} of {}", hits + misses);
+        drop((served, sockets, devices));
     }
 }
 
 /// Blocks read from the cache and past it.
-fn reads(address: &str) -> [f64; 2] {
+fn reads(address: SocketAddr) -> [f64; 2] {
     let mut client = TcpStream::connect(address).unwrap();
     client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
     let mut text = String::new();
@@ -119,9 +120,9 @@ fn reads(address: &str) -> [f64; 2] {
     })
 }
 
-fn free_address() -> String {
+fn free_address() -> SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().to_string()
+    listener.local_addr().unwrap()
 }
 
 #[test]

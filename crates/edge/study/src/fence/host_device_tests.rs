@@ -8,7 +8,10 @@ use std::time::Instant;
 
 use rustix::fs::OFlags;
 use virtbench_engine::{Control, Target, TargetRequest};
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence::catalogue::PASS_THROUGH;
+use virtbench_fence_daemon::config::{
+    Config, DeviceSpec, DeviceTable, DiskTable, Limits, Listen, NbdTable, SchedulerTable, Size,
+};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
@@ -20,17 +23,20 @@ const DISK_BYTES: u64 = 16 << 20;
 fn served(folder: &Path, name: &str) -> (Served, PathBuf) {
     let file = folder.join("slow.img");
     fs::File::create(&file).unwrap().set_len(DISK_BYTES + (1 << 20)).unwrap();
-    let (path, socket) = (folder.join("fence.toml"), folder.join("nbd.sock"));
-    let text = format!(
-        "[slow]\ndevice = 'file:{}'\n[scheduler]\nname = 'pass-through'\n[limits]\nmax_request = '64 KiB'\n\
-         [nbd]\nlisten = 'unix:{}'\n[[disk]]\nname = '{name}'\nsize = {DISK_BYTES}\nexport = '{name}'\n\
-         socket = '{}'\n",
-        file.display(),
-        socket.display(),
-        folder.join("a.sock").display()
-    );
-    fs::write(&path, text).unwrap();
-    let config = Config::load(&path).unwrap();
+    let socket = folder.join("nbd.sock");
+    let disk = DiskTable {
+        export: Some(name.to_owned()),
+        socket: Some(folder.join("a.sock")),
+        ..DiskTable::new(name.to_owned(), DISK_BYTES)
+    };
+    let config = Config {
+        slow: Some(DeviceTable::new(DeviceSpec::File(file))),
+        scheduler: SchedulerTable { name: &PASS_THROUGH, ..SchedulerTable::default() },
+        limits: Limits { max_request: Size(64 << 10), ..Limits::default() },
+        nbd: Some(NbdTable::new(vec![Listen::Unix(socket.clone())])),
+        ..Config::new(vec![disk])
+    };
+    config.check().unwrap();
     virtbench_fence_daemon::format(&config, true).unwrap();
     (Served::start(config).unwrap(), socket)
 }

@@ -30,7 +30,7 @@ use virtbench_lab::{GuestDisk, IoLimits, Transport};
 use virtbench_workload::{AccessLine, AccessSpec};
 
 use crate::contents::Contents;
-use configuration::{Places, capacity_iops, text, warming};
+use configuration::{Places, capacity_iops, configuration, warming};
 use device_file::DeviceFile;
 use host_device::HostDevice;
 use served::Served;
@@ -67,11 +67,11 @@ impl FenceDisks {
             let Some(place) = place else { continue };
             *device = Some(DeviceFile::make(place, stop, on_progress)?);
         }
-        let written = text(options, &places, names, size_bytes);
+        let config = checked(configuration(options, &places, names, size_bytes))?;
         if let Some(path) = request.configuration {
-            fs::write(path, &written).map_err(|source| FenceError::File { path: path.to_owned(), source })?;
+            fs::write(path, config.text()?)
+                .map_err(|source| FenceError::File { path: path.to_owned(), source })?;
         }
-        let config = read(&sockets, &written)?;
         virtbench_fence_daemon::format(&config, true)?;
         if let (Contents::Empty(Some(filesystem)), Some(Some(home))) =
             (contents, places.devices.iter().find(|place| place.is_some()))
@@ -79,7 +79,7 @@ impl FenceDisks {
             device_file::put_filesystems(home, &config, filesystem)?;
         }
         if options.is_cached() && contents == Contents::Written {
-            let served = Served::start(read(&sockets, &warming(options, &places, names, size_bytes))?)?;
+            let served = Served::start(checked(warming(options, &places, names, size_bytes))?)?;
             warm::fill(request, &places.nbd, stop, on_progress)?;
             drop(served);
         }
@@ -132,11 +132,9 @@ fn limits(iops: u32, access: Option<&AccessSpec>) -> IoLimits {
     IoLimits { read_iops: part(reads), write_iops: part(1.0 - reads) }
 }
 
-/// Configurations are files for the daemon, whoever makes them.
-fn read(sockets: &SocketFolder, text: &str) -> Result<Config, FenceError> {
-    let path = sockets.path().join("fence.toml");
-    fs::write(&path, text).map_err(|source| FenceError::File { path: path.clone(), source })?;
-    Config::load(&path).map_err(|error| FenceError::Serve(error.into()))
+fn checked(config: Config) -> Result<Config, FenceError> {
+    config.check().map_err(FenceError::Configuration)?;
+    Ok(config)
 }
 
 #[cfg(test)]

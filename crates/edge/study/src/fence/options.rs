@@ -2,11 +2,18 @@
 
 use std::fmt;
 
-use virtbench_fence_daemon::config::SchedulerName;
+use virtbench_fence::catalogue::{self, Variant};
+use virtbench_fence_daemon::config::served_variant;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_units::parse_duration_ns;
 
 use crate::backing_error::BackingError;
+
+/// How much of each disk its cache holds where nothing is said, percent.
+const CACHE_PERCENT: u32 = 50;
+/// Length of a slot where nothing is said, microseconds.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // some ten milliseconds
+const SLOT_US: u64 = (catalogue::SLOT_MS * 1e3) as u64;
 
 /// What a physical device is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +39,7 @@ pub enum Throttle {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FenceOptions {
     /// Who is served when, and on which devices.
-    pub scheduler: SchedulerName,
+    pub scheduler: &'static Variant,
     /// The slow device.
     pub slow: Medium,
     /// The fast one; disks live on the slow one alone without it.
@@ -53,22 +60,22 @@ pub struct FenceOptions {
 
 impl Default for FenceOptions {
     fn default() -> Self {
-        Self::of(SchedulerName::VirtualFence)
+        Self::of(&catalogue::VIRTUAL_FENCE)
     }
 }
 
 impl FenceOptions {
     /// A scheduler with the emulated devices that it needs.
     #[must_use]
-    pub const fn of(scheduler: SchedulerName) -> Self {
+    pub const fn of(scheduler: &'static Variant) -> Self {
         let fast = if scheduler.needs_fast() { Some(Medium::Emulated) } else { None };
         Self {
             scheduler,
             slow: Medium::Emulated,
             fast,
             profile: SsdProfile::Spec,
-            cache_percent: 50,
-            slot_us: 20_000,
+            cache_percent: CACHE_PERCENT,
+            slot_us: SLOT_US,
             iops: None,
             throttle: Throttle::Off,
             on_host: false,
@@ -86,7 +93,7 @@ impl FenceOptions {
         let wrong = |name, expected| BackingError::Value { name, value: value.to_owned(), expected };
         match name {
             "scheduler" => {
-                let scheduler = SchedulerName::find(value).ok_or_else(|| {
+                let scheduler = served_variant(value).map_err(|_| {
                     wrong("scheduler", "virtbench fence serve names them in its configuration")
                 })?;
                 // It says which devices there are, unless what follows says otherwise.
@@ -172,7 +179,7 @@ impl FenceOptions {
             Throttle::Blkio => ", each guest throttled by the host's kernel",
         };
         let on_host = if self.on_host { ", as a block device of the host" } else { "" };
-        let name = self.scheduler.name();
+        let name = self.scheduler.name;
         format!("a disk of the fence's daemon, {name} on {devices}{on_host}{throttled}")
     }
 }
@@ -181,8 +188,8 @@ impl fmt::Display for FenceOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = Self::of(self.scheduler);
         f.write_str("fence")?;
-        if self.scheduler != SchedulerName::VirtualFence {
-            write!(f, ",scheduler={}", self.scheduler.name())?;
+        if *self.scheduler != catalogue::VIRTUAL_FENCE {
+            write!(f, ",scheduler={}", self.scheduler.name)?;
         }
         if self.slow == Medium::File {
             f.write_str(",slow=file")?;
@@ -195,8 +202,8 @@ impl fmt::Display for FenceOptions {
             };
             write!(f, ",fast={fast}")?;
         }
-        if self.profile == SsdProfile::PaperFit {
-            f.write_str(",profile=paper-fit")?;
+        if self.profile != plain.profile {
+            write!(f, ",profile={}", self.profile.name())?;
         }
         if self.cache_percent != plain.cache_percent {
             write!(f, ",cache={}%", self.cache_percent)?;

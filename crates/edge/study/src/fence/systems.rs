@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use virtbench_fence::catalogue::{PASS_THROUGH, Variant, served};
 use virtbench_units::{format_duration_ns, parse_duration_ns};
 
-use crate::backing::Backing;
 use crate::setup::{Setup, SetupError};
 
 /// One of them: a configuration of the guests' disks by a name. Its [`Display`](fmt::Display) is what
@@ -15,83 +15,88 @@ pub struct System {
     pub name: &'static str,
     /// What it is, in a few words.
     pub summary: &'static str,
-    setup: &'static str,
+    disks: Disks,
     /// Length of its time slots where they are not as long as usual, nanoseconds.
     slot_ns: Option<u64>,
 }
 
-impl System {
-    /// All, the unfenced one first, then the peers, then paper 5's Table 1, then our own.
-    pub const ALL: [Self; 15] = [
-        Self::new(
-            "none",
-            "no fence: everything at once to the hard disk",
-            "vhost-user-blk@fence,scheduler=pass-through",
-        ),
-        Self::new(
-            "qemu-raw",
-            "no fence: a block device of the host over the hard disk for each, opened raw by QEMU",
-            "virtio-blk@fence,scheduler=pass-through,attach=host",
-        ),
-        Self::new("fifo", "first in, first out", "vhost-user-blk@fence,scheduler=fifo"),
-        Self::new(
-            "qemu-throttle",
-            "QEMU's throttle groups, nothing else",
-            "virtio-blk@fence,scheduler=pass-through,throttle=on",
-        ),
-        Self::new(
-            "blkio",
-            "the host kernel's throttling of block devices, nothing else",
-            "virtio-blk@fence,scheduler=pass-through,throttle=blkio",
-        ),
-        Self::new("token-bucket", "a cap for each", "vhost-user-blk@fence,scheduler=token-bucket"),
-        Self::new("mclock", "mClock, reservation = limit", "vhost-user-blk@fence,scheduler=mclock"),
-        Self::new("fair-queue", "budgets of sectors, as BFQ", "vhost-user-blk@fence,scheduler=fair-queue"),
-        Self::new("HDD+NWC", "Table 1: slots on the hard disk", "vhost-user-blk@fence,scheduler=HDD+NWC"),
-        Self::new(
-            "SSD+NWC",
-            "Table 1: slots on the solid-state drive",
-            "vhost-user-blk@fence,scheduler=SSD+NWC",
-        ),
-        Self::new("Hybrid/Shared", "Table 1: one cache", "vhost-user-blk@fence,scheduler=Hybrid/Shared"),
-        Self::new(
-            "Hybrid/Shared+NWC",
-            "Table 1: one cache, slots",
-            "vhost-user-blk@fence,scheduler=Hybrid/Shared+NWC",
-        ),
-        Self::new(
-            "Hybrid/Partitioned",
-            "Table 1: a cache for each",
-            "vhost-user-blk@fence,scheduler=Hybrid/Partitioned",
-        ),
-        Self::new(
-            "VirtualFence",
-            "Table 1: a cache for each, slots",
-            "vhost-user-blk@fence,scheduler=VirtualFence",
-        ),
-        Self::new("paced", "our own: virtual devices", "vhost-user-blk@fence,scheduler=paced,fast=ssd"),
-    ];
+/// What the guests' disks are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disks {
+    /// A row of the catalogue, on emulated devices.
+    Listed(&'static Variant),
+    /// As `--disk` has them: what shares the devices lies outside the daemon.
+    Outside(&'static str),
+}
 
-    const fn new(name: &'static str, summary: &'static str, setup: &'static str) -> Self {
-        Self { name, summary, setup, slot_ns: None }
+/// Those in which the daemon lets everything through.
+const OUTSIDE: [System; 4] = [
+    System::outside(
+        "none",
+        "no fence: everything at once to the hard disk",
+        "vhost-user-blk@fence,scheduler=pass-through",
+    ),
+    System::outside(
+        "qemu-raw",
+        "no fence: a block device of the host over the hard disk for each, opened raw by QEMU",
+        "virtio-blk@fence,scheduler=pass-through,attach=host",
+    ),
+    System::outside(
+        "qemu-throttle",
+        "QEMU's throttle groups, nothing else",
+        "virtio-blk@fence,scheduler=pass-through,throttle=on",
+    ),
+    System::outside(
+        "blkio",
+        "the host kernel's throttling of block devices, nothing else",
+        "virtio-blk@fence,scheduler=pass-through,throttle=blkio",
+    ),
+];
+
+impl System {
+    /// All: first those in which the daemon lets everything through, then what else it serves, in the catalogue's order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let others = served().filter(|variant| **variant != PASS_THROUGH);
+        OUTSIDE.into_iter().chain(others.map(|variant| Self {
+            name: variant.name,
+            summary: variant.description,
+            disks: Disks::Listed(variant),
+            slot_ns: None,
+        }))
+    }
+
+    /// The names of all, between commas.
+    #[must_use]
+    pub fn names() -> String {
+        Self::all().map(|system| system.name).collect::<Vec<_>>().join(", ")
+    }
+
+    const fn outside(name: &'static str, summary: &'static str, setup: &'static str) -> Self {
+        Self { name, summary, disks: Disks::Outside(setup), slot_ns: None }
     }
 
     /// The one of that name; one with time slots also with their length, `VirtualFence:30ms`.
     #[must_use]
     pub fn find(text: &str) -> Option<Self> {
         let (name, slot) = text.split_once(':').map_or((text, None), |(name, slot)| (name, Some(slot)));
-        let system = Self::ALL.into_iter().find(|system| system.name.eq_ignore_ascii_case(name))?;
+        let system = Self::all().find(|system| system.name.eq_ignore_ascii_case(name))?;
         let Some(slot) = slot else { return Some(system) };
+        let Disks::Listed(Variant { slot_ms: Some(_), .. }) = system.disks else { return None };
         let system = Self { slot_ns: Some(parse_duration_ns(slot).ok()?), ..system };
-        let has_slots =
-            matches!(system.setup().ok()?.backing, Backing::Fence(of) if of.scheduler.has_slots());
-        has_slots.then_some(system)
+        system.setup().ok().map(|_| system)
     }
 
     /// Adapter and backing of its guests' disks.
     #[must_use]
     pub fn disk(&self) -> (String, String) {
-        let (adapter, backing) = self.setup.split_once('@').unwrap_or((self.setup, "raw"));
+        let setup = match self.disks {
+            Disks::Outside(setup) => setup.to_owned(),
+            Disks::Listed(variant) => {
+                let fast = if variant.placement.is_cached() && !variant.fixed { ",fast=ssd" } else { "" };
+                format!("vhost-user-blk@fence,scheduler={}{fast}", variant.name)
+            }
+        };
+        let (adapter, backing) = setup.split_once('@').unwrap_or((&setup, "raw"));
         let slot = self.slot_ns.map_or_else(String::new, |slot_ns| format!(",slot={}us", slot_ns / 1000));
         (adapter.to_owned(), format!("{backing}{slot}"))
     }
@@ -128,19 +133,18 @@ mod tests {
 
     #[test]
     fn each_is_a_configuration_and_has_a_folder_of_its_own() {
-        let folders: BTreeSet<String> = System::ALL.iter().map(System::folder).collect();
-        assert_eq!(folders.len(), System::ALL.len());
-        for system in System::ALL {
+        let folders: BTreeSet<String> = System::all().map(|system| system.folder()).collect();
+        assert_eq!(folders.len(), System::all().count());
+        let mut schedulers = BTreeSet::new();
+        for system in System::all() {
             let setup = system.setup().unwrap_or_else(|error| panic!("{}: {error}", system.name));
             let Backing::Fence(options) = setup.backing else { panic!("{setup}") };
             assert_eq!(System::find(&system.name.to_uppercase()), Some(system));
-            // Only those of Table 1 with caches, and ours, have two devices.
-            assert_eq!(
-                options.is_cached(),
-                system.name.starts_with(['H', 'V', 'p']) && system.name != "HDD+NWC",
-                "{setup}"
-            );
+            assert_eq!(options.is_cached(), options.scheduler.placement.is_cached(), "{setup}");
+            schedulers.insert(options.scheduler.name);
         }
+        let served: BTreeSet<&str> = served().map(|variant| variant.name).collect();
+        assert_eq!(schedulers, served, "what is compared is what is served");
     }
 
     #[test]

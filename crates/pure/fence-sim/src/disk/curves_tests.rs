@@ -103,7 +103,7 @@ fn a_long_write_pays_for_every_block_it_erases() {
 #[test]
 fn impossible_disks_are_named() {
     let rpm = HddModel { rpm: 0.0, ..HddModel::default() };
-    assert!(rpm.check().unwrap_err().to_string().contains("--rpm 0"));
+    assert!(rpm.check().unwrap_err().to_string().contains("`rpm` 0"));
     let erase = SsdModel { pages_per_erase: 0, ..SsdModel::of(SsdProfile::Spec) };
     assert!(erase.check().is_err());
     assert!(HddModel::default().check().is_ok());

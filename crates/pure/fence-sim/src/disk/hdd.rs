@@ -65,11 +65,19 @@ impl HddModel {
     /// A parameter that no disk has.
     pub fn check(&self) -> Result<(), DiskError> {
         positive("hdd capacity_bytes", self.capacity_bytes as f64, "a disk holds something")?;
-        positive("--rpm", self.rpm, "revolutions a minute lie above zero, such as 7200")?;
+        positive("`rpm`", self.rpm, "revolutions a minute lie above zero, such as 7200")?;
         positive("hdd bytes_per_s", self.bytes_per_s, "a media rate lies above zero, such as 80000000")?;
         not_negative("hdd seek.settle_ms", self.seek.settle_ms, "times are not negative")?;
         not_negative("hdd seek.root_ms", self.seek.root_ms, "times are not negative")?;
         not_negative("hdd seek.linear_ms", self.seek.linear_ms, "times are not negative")
+    }
+
+    /// Random accesses of 4 KiB a second of each of so many disks that have equal parts of it; 1 at least.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
+    pub fn random_iops(&self, disks: usize) -> u32 {
+        let access_ms = self.seek.mean_ms() + self.revolution_ms() / 2.0 + 4096.0 / self.bytes_per_s * 1e3;
+        ((1e3 / access_ms / disks.max(1) as f64) as u32).max(1)
     }
 
     /// One revolution, milliseconds.

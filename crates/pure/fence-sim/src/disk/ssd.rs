@@ -22,18 +22,29 @@ pub enum SsdProfile {
 
 /// A profile that does not exist.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("--ssd {0:?} is no profile: write spec or paper-fit")]
+#[error("{0:?} is no profile of a solid-state drive: write spec or paper-fit")]
 pub struct ProfileError(String);
+
+impl SsdProfile {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Spec, Self::PaperFit];
+
+    /// Its name in options and configurations.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Spec => "spec",
+            Self::PaperFit => "paper-fit",
+        }
+    }
+}
 
 impl std::str::FromStr for SsdProfile {
     type Err = ProfileError;
 
     fn from_str(text: &str) -> Result<Self, ProfileError> {
-        match text {
-            "spec" => Ok(Self::Spec),
-            "paper-fit" => Ok(Self::PaperFit),
-            _ => Err(ProfileError(text.to_owned())),
-        }
+        let found = Self::ALL.into_iter().find(|profile| profile.name() == text);
+        found.ok_or_else(|| ProfileError(text.to_owned()))
     }
 }
 

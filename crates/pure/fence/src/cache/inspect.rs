@@ -85,7 +85,7 @@ pub struct LiveBlock {
     pub block: u32,
     /// Where on the fast device it is.
     pub fast_offset_bytes: u64,
-    /// Whose.
+    /// The disk that it belongs to.
     pub disk: u16,
     /// Where on that disk it belongs.
     pub disk_offset_bytes: u64,

@@ -13,9 +13,9 @@ use crate::config::Config;
 /// Bytes to be written to the fast device, and synced, before a fence serves anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
-    /// Where.
+    /// Where it begins on the fast device, in bytes.
     pub offset_bytes: u64,
-    /// What.
+    /// What is written there.
     pub bytes: Vec<u8>,
 }
 

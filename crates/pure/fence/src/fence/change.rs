@@ -3,8 +3,8 @@
 use thiserror::Error;
 
 use super::Fence;
-use crate::config::SchedulerConfig;
 use crate::config_error::ConfigError;
+use crate::schedulers::SchedulerConfig;
 use crate::types::{DiskId, Time};
 
 /// Why a fence at work stays as it is.
@@ -19,7 +19,7 @@ pub enum ChangeError {
     /// What is under way or in the cache may lie behind the new end, which could soon be a neighbour's.
     #[error("disk {disk} has {was} bytes: at work it can only grow")]
     Shrinks {
-        /// Which.
+        /// The disk that would shrink.
         disk: usize,
         /// Its size.
         was: u64,
@@ -60,7 +60,7 @@ impl Fence {
         if *scheduler == self.config.scheduler {
             return Ok(());
         }
-        if !self.ports.reconfigure(scheduler) {
+        if !self.ports.reconfigure(scheduler.settings()) {
             return Err(ChangeError::Scheduler);
         }
         self.config.scheduler = scheduler.clone();

@@ -19,9 +19,11 @@ mod queue;
 
 pub use config::{Class, Due, PacedConfig};
 
+use std::any::Any;
+
 use crate::account::{Account, PacedAccount};
-use crate::config::SchedulerConfig;
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler};
 use crate::types::{Device, DiskId, Time};
 use clock::VirtualDevice;
 use queue::DueQueue;
@@ -145,8 +147,8 @@ impl Scheduler for Paced {
         DEVICES.map(Device::index).into_iter().filter(free).filter_map(|device| self.quiet_from(device)).min()
     }
 
-    fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
-        let SchedulerConfig::Paced(paced) = config else { return false };
+    fn reconfigure(&mut self, config: &dyn Any) -> bool {
+        let Some(paced) = config.downcast_ref::<PacedConfig>() else { return false };
         let others = PacedConfig { classes: self.config.classes.clone(), ..paced.clone() };
         let promised = |class: &Class| matches!(class, Class::Predictable(_));
         let same = paced.classes.iter().map(promised).eq(self.config.classes.iter().map(promised));
@@ -169,6 +171,16 @@ impl Scheduler for Paced {
     fn account(&self, _now: Time, disk: DiskId) -> Option<Account> {
         self.virtual_devices.get(disk.index())?.as_ref()?;
         Some(Account::Paced(self.accounts[disk.index()]))
+    }
+}
+
+impl Policy for PacedConfig {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        Self::validate(self, disks)
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(Paced::new(self.clone(), depth))
     }
 }
 

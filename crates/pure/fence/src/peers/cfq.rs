@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 
 use super::config::{CfqConfig, MIDDLE, PRIORITIES};
 use super::depth::{DEVICES, Depth};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler, one_each};
 use crate::types::{DeviceOp, Time};
 
 const MS: u64 = 1_000_000;
@@ -380,5 +381,15 @@ impl Scheduler for Cfq {
 
     fn queued(&self) -> usize {
         self.devices.iter().flat_map(|device| &device.queues).map(|queue| queue.ios.len()).sum()
+    }
+}
+
+impl Policy for CfqConfig {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        one_each(self.processes.len(), disks)
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(Cfq::new(self.clone(), depth))
     }
 }

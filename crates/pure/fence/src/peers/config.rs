@@ -1,9 +1,18 @@
 //! What each of the peers is told about the disks.
 
+use crate::parameters::Parameters;
+
 /// Priorities go from 0, the highest, to one below this.
 pub(super) const PRIORITIES: u8 = 8;
 /// The priority at which slices are as long as [`SLICE_NS`](super::cfq::SLICE_NS).
 pub(super) const MIDDLE: u8 = 4;
+
+/// How much of a capped rate may be saved up, nanoseconds of it.
+const BURST_NS: u64 = 100_000_000;
+/// What fair queueing lets a disk do before another's turn, in sectors: what CFQ's slice of 100 ms lets through.
+const FAIR_SECTORS: u64 = 2048;
+/// How long it waits for a disk's next request (`slice_idle`), nanoseconds.
+const FAIR_IDLE_NS: u64 = 8_000_000;
 
 /// The cap of one disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +26,13 @@ pub struct Cap {
 }
 
 impl Cap {
+    /// The cap of each disk.
+    #[must_use]
+    pub fn each(parameters: &Parameters) -> Vec<Self> {
+        let caps = parameters.disks.iter();
+        caps.map(|disk| Self { iops: disk.iops, bytes_per_s: disk.bytes_per_s, burst_ns: BURST_NS }).collect()
+    }
+
     pub(super) fn cost_ns(rate: Option<u64>, amount: u64) -> u64 {
         let cost = |rate: u64| u128::from(amount) * 1_000_000_000 / u128::from(rate.max(1));
         rate.map_or(0, |rate| u64::try_from(cost(rate)).unwrap_or(u64::MAX))
@@ -35,6 +51,17 @@ pub struct Shares {
 }
 
 impl Shares {
+    /// The shares of each disk: nothing reserved and no limit where none is given.
+    #[must_use]
+    pub fn each(parameters: &Parameters) -> Vec<Self> {
+        let shares = parameters.disks.iter().map(|disk| Self {
+            reservation_iops: disk.reservation_iops.unwrap_or(0),
+            limit_iops: disk.limit_iops.unwrap_or(u64::MAX),
+            weight: disk.weight.unwrap_or(1),
+        });
+        shares.collect()
+    }
+
     /// Reservation and limit at the same rate.
     #[must_use]
     pub const fn exactly(iops: u64) -> Self {
@@ -52,6 +79,18 @@ pub struct FairConfig {
     /// How long the slow device is kept for a disk that has nothing more to ask just now, because it may soon ask for
     /// what comes next on the device.
     pub idle_ns: u64,
+}
+
+impl FairConfig {
+    /// Weights of 1 where none is given.
+    #[must_use]
+    pub fn new(parameters: &Parameters) -> Self {
+        Self {
+            weights: parameters.disks.iter().map(|disk| disk.weight.unwrap_or(1)).collect(),
+            budget_sectors: FAIR_SECTORS,
+            idle_ns: FAIR_IDLE_NS,
+        }
+    }
 }
 
 /// Whose I/Os are whose, and on what.

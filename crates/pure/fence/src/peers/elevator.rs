@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use super::depth::{DEVICES, Depth};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler};
 use crate::types::Time;
 
 /// Each device's queue in the order of offsets; an ordered map, because the next at or behind a place is asked for.
@@ -59,5 +60,19 @@ impl Scheduler for Elevator {
 
     fn queued(&self) -> usize {
         self.queues.iter().map(BTreeMap::len).sum()
+    }
+}
+
+/// It needs to know nothing of the disks.
+#[derive(Debug)]
+pub(crate) struct ElevatorPolicy;
+
+impl Policy for ElevatorPolicy {
+    fn validate(&self, _disks: usize) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(Elevator::new(depth))
     }
 }

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 
 use super::config::FairConfig;
 use super::depth::{DEVICES, Depth};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler, one_each};
 use crate::types::Time;
 
 /// Virtual time is kept in sectors times this.
@@ -140,5 +141,18 @@ impl Scheduler for FairQueue {
 
     fn queued(&self) -> usize {
         self.devices.iter().flat_map(|device| &device.queues).map(|queue| queue.ios.len()).sum()
+    }
+}
+
+impl Policy for FairConfig {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        one_each(self.weights.len(), disks)?;
+        let zero = self.weights.iter().position(|&weight| weight == 0);
+        zero.or((self.budget_sectors == 0).then_some(0))
+            .map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(FairQueue::new(self.clone(), depth))
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::depth::{DEVICES, Depth};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler};
 use crate::types::Time;
 
 /// One queue a device.
@@ -43,5 +44,19 @@ impl Scheduler for Fifo {
 
     fn queued(&self) -> usize {
         self.queues.iter().map(VecDeque::len).sum()
+    }
+}
+
+/// It needs to know nothing of the disks.
+#[derive(Debug)]
+pub(crate) struct FifoPolicy;
+
+impl Policy for FifoPolicy {
+    fn validate(&self, _disks: usize) -> Result<(), ConfigError> {
+        Ok(())
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(Fifo::new(depth))
     }
 }

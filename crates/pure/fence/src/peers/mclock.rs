@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 
 use super::config::Shares;
 use super::depth::{DEVICES, Depth};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler, one_each};
 use crate::types::{Device, Time};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -125,5 +126,20 @@ impl Scheduler for MClock {
 
     fn queued(&self) -> usize {
         self.disks.iter().flat_map(|disk| &disk.queues).map(VecDeque::len).sum()
+    }
+}
+
+impl Policy for Vec<Shares> {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        let zero = |shares: &Shares| shares.limit_iops == 0 || shares.weight == 0;
+        one_each(self.len(), disks)?;
+        if let Some(disk) = self.iter().position(|shares| shares.reservation_iops > shares.limit_iops) {
+            return Err(ConfigError::ReservationOverLimit { disk });
+        }
+        self.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(MClock::new(self, depth))
     }
 }

@@ -12,8 +12,10 @@ mod token_bucket;
 pub use cfq::Cfq;
 pub use config::{Cap, CfqConfig, FairConfig, Shares};
 pub use elevator::Elevator;
+pub(crate) use elevator::ElevatorPolicy;
 pub use fair_queue::FairQueue;
 pub use fifo::Fifo;
+pub(crate) use fifo::FifoPolicy;
 pub use mclock::MClock;
 pub use token_bucket::TokenBucket;
 

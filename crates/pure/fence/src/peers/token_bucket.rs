@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use super::config::Cap;
 use super::depth::{DEVICES, Depth};
 use crate::account::{Account, TokenAccount};
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler, one_each};
 use crate::types::{Device, DiskId, Time};
 
 #[derive(Debug)]
@@ -101,5 +102,17 @@ impl Scheduler for TokenBucket {
         let ios_ns = disk.cap.iops.map(|_| disk.saved_ns(now, disk.ios_full));
         let bytes_ns = disk.cap.bytes_per_s.map(|_| disk.saved_ns(now, disk.bytes_full));
         Some(Account::Tokens(TokenAccount { ios_ns, bytes_ns }))
+    }
+}
+
+impl Policy for Vec<Cap> {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        let zero = |cap: &Cap| cap.iops == Some(0) || cap.bytes_per_s == Some(0);
+        one_each(self.len(), disks)?;
+        self.iter().position(zero).map_or(Ok(()), |disk| Err(ConfigError::ZeroShare { disk }))
+    }
+
+    fn scheduler(&self, depth: [u32; 2], _disks: usize) -> Box<dyn Scheduler> {
+        Box::new(TokenBucket::new(self, depth))
     }
 }

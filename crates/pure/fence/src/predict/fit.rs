@@ -25,11 +25,11 @@ pub struct FastSample {
 
 /// Batches that determine no coefficients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum FitError {
     /// Fewer batches than unknowns.
     #[error("{samples} batches cannot determine {unknowns} coefficients: measure at least {} batches", unknowns * 4)]
     TooFew {
-        /// Given.
         samples: usize,
         /// Wanted.
         unknowns: usize,

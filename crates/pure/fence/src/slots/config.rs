@@ -1,6 +1,7 @@
 //! Who owns which slot.
 
 use crate::config_error::ConfigError;
+use crate::parameters::Parameters;
 use crate::predict::Predictors;
 use crate::types::DiskId;
 
@@ -32,6 +33,25 @@ pub enum SlotOwner {
 }
 
 impl SlotsConfig {
+    /// Slots in turn, those of one disk as far apart as rounds allow, spare ones last.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation)] // at most 65535 disks
+    pub fn new(parameters: &Parameters) -> Self {
+        let disks = &parameters.disks;
+        let rounds = disks.iter().map(|disk| disk.slots).max().unwrap_or(0);
+        let round = |round: u32| {
+            let owners = disks.iter().enumerate().filter(move |(_, disk)| disk.slots > round);
+            owners.map(|(disk, _)| SlotOwner::Disk(DiskId(disk as u16)))
+        };
+        let spare = (0..parameters.spare_slots).map(|_| SlotOwner::Unassigned);
+        Self {
+            owners: (0..rounds).flat_map(round).chain(spare).collect(),
+            slot_ns: parameters.slot_ns,
+            predict: parameters.predict.clone(),
+            max_batch: parameters.max_batch,
+        }
+    }
+
     /// Checks that every disk is served and that slots can serve anything.
     ///
     /// # Errors

@@ -12,11 +12,12 @@ mod queues;
 
 pub use config::{SlotOwner, SlotsConfig};
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use crate::account::Account;
-use crate::config::SchedulerConfig;
-use crate::scheduler::{QueuedIo, Scheduler};
+use crate::config_error::ConfigError;
+use crate::scheduler::{Policy, QueuedIo, Scheduler};
 use crate::types::{Device, DiskId, Time};
 use batch::SlowBatch;
 use books::Books;
@@ -217,8 +218,8 @@ impl Scheduler for Slots {
         waits.then(|| self.clock.ends())
     }
 
-    fn reconfigure(&mut self, config: &SchedulerConfig) -> bool {
-        let SchedulerConfig::Slots(slots) = config else { return false };
+    fn reconfigure(&mut self, config: &dyn Any) -> bool {
+        let Some(slots) = config.downcast_ref::<SlotsConfig>() else { return false };
         self.next = Some(slots.clone());
         true
     }
@@ -229,6 +230,16 @@ impl Scheduler for Slots {
 
     fn account(&self, _now: Time, disk: DiskId) -> Option<Account> {
         Some(Account::Slots(self.clock.books.account(self.queues.of_disk(disk)?)))
+    }
+}
+
+impl Policy for SlotsConfig {
+    fn validate(&self, disks: usize) -> Result<(), ConfigError> {
+        Self::validate(self, disks)
+    }
+
+    fn scheduler(&self, _depth: [u32; 2], disks: usize) -> Box<dyn Scheduler> {
+        Box::new(Slots::new(self.clone(), disks))
     }
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::peers::Cap;
 use crate::predict::{FastPredictor, Knot, Predictors, SlowPredictor};
 use crate::types::{DeviceOp, DiskId, IoId};
 use crate::{ConfigError, Device, PredictionErrors, SlotAccount, Tally};
@@ -240,7 +241,7 @@ fn slots_given_anew_count_from_the_next_rotation_on_and_nothing_queued_is_lost()
     assert_eq!(picks(&mut slots, at(0)), [1, 2]);
     // Disk 1 gets two slots of three, each of 10 ms.
     let other = SlotsConfig { slot_ns: 10 * MS, ..config(&[1, 0, 1]) };
-    assert!(slots.reconfigure(&SchedulerConfig::Slots(other)));
+    assert!(slots.reconfigure(&other));
     for id in [1, 2] {
         slots.completed(at(20), io(id, 0, Device::Slow));
     }
@@ -258,14 +259,14 @@ fn slots_given_anew_count_from_the_next_rotation_on_and_nothing_queued_is_lost()
     slots.completed(at(50), io(13, 1, Device::Slow));
     assert_eq!(picks(&mut slots, at(50)), [3]);
     assert_eq!((slots.clock.current(), slots.clock.ends(), slots.queued()), (1, at(60), 0));
-    let fifo = SchedulerConfig::Fifo;
-    assert!(!slots.reconfigure(&fifo), "another scheduler is no other configuration");
+    let caps: Vec<Cap> = Vec::new();
+    assert!(!slots.reconfigure(&caps), "another scheduler is no other configuration");
 }
 
 #[test]
 fn slots_given_anew_while_nothing_happens_are_there_when_something_does() {
     let mut slots = Slots::new(config(&[0, 1]), 2);
-    assert!(slots.reconfigure(&SchedulerConfig::Slots(config(&[1, 1, 0]))));
+    assert!(slots.reconfigure(&config(&[1, 1, 0])));
     // The old rotation ends at 40; 100 is the end of the new one's third slot.
     slots.enqueue(at(85), io(1, 0, Device::Slow));
     assert_eq!((slots.clock.current(), slots.clock.ends()), (2, at(100)));

@@ -13,7 +13,7 @@ mod verdict;
 
 use std::str::FromStr;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_units::Random;
 
@@ -37,9 +37,11 @@ struct Rule {
 }
 
 /// Faults and how often they strike. Read from text with [`str::parse`].
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct FaultSpec {
+    /// As it was written.
+    text: String,
     rules: Vec<Rule>,
 }
 
@@ -60,7 +62,7 @@ impl FromStr for FaultSpec {
         let rules = text.split(',').map(|part| rule(part.trim()));
         rules
             .collect::<Result<_, _>>()
-            .map(|rules| Self { rules })
+            .map(|rules| Self { text: text.to_owned(), rules })
             .map_err(|why| FaultError { text: text.to_owned(), why })
     }
 }
@@ -70,6 +72,12 @@ impl TryFrom<String> for FaultSpec {
 
     fn try_from(text: String) -> Result<Self, FaultError> {
         text.parse()
+    }
+}
+
+impl From<FaultSpec> for String {
+    fn from(spec: FaultSpec) -> Self {
+        spec.text
     }
 }
 

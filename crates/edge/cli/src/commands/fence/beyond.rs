@@ -1,8 +1,8 @@
 //! What goes beyond the paper and is no figure of one case: best effort beside predictable machines.
 
 use serde::Serialize;
+use virtbench_fence_evaluation::{Figure, Guard, GuardResult, Load, System, VmResult};
 use virtbench_fence_sim::client::Personality;
-use virtbench_fence_sim::experiment::{Figure, Guard, GuardResult, Load, System, VmResult};
 use virtbench_model::OverExperiments;
 use virtbench_report::FenceTable;
 

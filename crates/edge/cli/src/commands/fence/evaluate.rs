@@ -5,11 +5,11 @@
 use std::num::NonZero;
 use std::thread::available_parallelism;
 
-use virtbench_fence_sim::calibrate::{Calibration, calibrate};
-use virtbench_fence_sim::experiment::{
+use virtbench_fence_evaluation::{
     Bar, Case, CaseError, CaseResult, Guard, GuardResult, Load, Paced, Published, Row, Saturated, Settings,
     Site,
 };
+use virtbench_fence_sim::calibrate::{Calibration, calibrate};
 
 use super::parallel;
 use crate::exit::{Failure, Kind};

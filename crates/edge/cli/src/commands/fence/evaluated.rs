@@ -1,7 +1,7 @@
 //! Everything that came of an evaluation.
 
+use virtbench_fence_evaluation::{Finding, Row, Settings};
 use virtbench_fence_sim::calibrate::Calibration;
-use virtbench_fence_sim::experiment::{Finding, Row, Settings};
 
 use super::beyond::GuardRow;
 use super::reasons::Miss;

@@ -1,7 +1,8 @@
 //! Experiments that say what a miss hangs on: its own case again, with one assumption changed at a time.
 
+use virtbench_fence::catalogue;
+use virtbench_fence_evaluation::{Bar, Saturating, Settings, Sharing, Store};
 use virtbench_fence_sim::disk::{HddModel, SsdModel, SsdProfile};
-use virtbench_fence_sim::experiment::{Bar, Saturating, Settings, Sharing, Store};
 
 /// The fewest virtual disks that share the devices of the paper.
 const PARTITIONS: u64 = 4;
@@ -110,9 +111,9 @@ pub fn changes(settings: &Settings, bar: &Bar) -> Vec<Change> {
         };
         changes.push(change(name.to_owned(), Settings { ssd, ..fewer }));
     }
-    if matches!(system.sharing, Sharing::Cfq) {
+    if system.is_under_host() {
         let mut fifo = change("FIFO in place of CFQ".to_owned(), fewer);
-        fifo.bar.case.system.sharing = Sharing::Fifo;
+        fifo.bar.case.system.sharing = Sharing::Listed(&catalogue::FIFO);
         changes.push(fifo);
     } else if settings.calibration_bytes != OTHER_CALIBRATION {
         let name = format!("predictors calibrated with {} KiB accesses", OTHER_CALIBRATION >> 10);

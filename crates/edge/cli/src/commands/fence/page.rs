@@ -1,8 +1,8 @@
 //! The evaluation as the page of the report.
 
+use virtbench_fence_evaluation::{Figure, Finding, Row, Saturating, Settings};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::disk::HddModel;
-use virtbench_fence_sim::experiment::{Figure, Finding, Row, Saturating, Settings};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::evaluated::Evaluated;

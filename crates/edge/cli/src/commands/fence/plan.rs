@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_sim::experiment::{Layout, Plan, Settings, Targets, Trial, front, plans, survivors};
+use virtbench_fence_evaluation::{Layout, Plan, Settings, Targets, Trial, front, plans, survivors};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::evaluate::{calibrated, finished, threads};

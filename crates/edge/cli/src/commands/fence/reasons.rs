@@ -4,8 +4,8 @@
 //! changed at a time, a sentence has the interval that it was judged by.
 
 use serde::Serialize;
+use virtbench_fence_evaluation::{Figure, Finding, Published, Row, Verdict};
 use virtbench_fence_sim::client::Personality;
-use virtbench_fence_sim::experiment::{Figure, Finding, Published, Row, Verdict};
 use virtbench_report::FenceTable;
 
 use super::explain::Explanation;

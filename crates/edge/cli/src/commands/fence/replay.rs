@@ -5,9 +5,8 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_sim::experiment::{
-    Compared, Pacing, Replayed, Replays, Settings, Sharing, Store, System, VARIANTS,
-};
+use virtbench_fence::catalogue::{self, CATALOGUE, Variant};
+use virtbench_fence_evaluation::{Compared, Replayed, Replays, Settings, System};
 use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 use virtbench_workload::TraceOp;
@@ -45,21 +44,20 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     let replays = Replays::new(&traces, args.pace).map_err(wrong)?;
     drop(traces);
     let calibration = calibrated(settings)?;
-    let systems = systems();
-    let progress = progress::bar(systems.len() as u64, "ways of storing");
+    let progress = progress::bar(CATALOGUE.len() as u64, "ways of storing");
     progress.tick();
     let results = parallel::in_order(
-        &systems,
+        &CATALOGUE,
         threads(args.world.jobs),
         || progress.inc(1),
-        |(_, system)| replays.measure(system, settings, &calibration.predictors).map_err(wrong),
+        |variant| replays.measure(&System::of(variant), settings, &calibration.predictors).map_err(wrong),
     );
     progress.finish_and_clear();
     let names: Vec<String> = args.trace.iter().map(|path| path.display().to_string()).collect();
     let mut rows = Vec::new();
-    for ((system, _), result) in systems.iter().zip(results) {
+    for (variant, result) in CATALOGUE.into_iter().zip(results) {
         rows.extend(
-            finished(result)?.iter().zip(&names).map(|(replayed, trace)| row(system, trace, replayed)),
+            finished(result)?.iter().zip(&names).map(|(replayed, trace)| row(variant, trace, replayed)),
         );
     }
     let found = Found { settings, pace: args.pace.to_string(), takeaway: takeaway(&rows), rows };
@@ -76,15 +74,6 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
         table::plain(&mut out, &found.table())?;
     }
     Ok(())
-}
-
-/// Table 1's, the baselines under the host's CFQ and under FIFO, and our own scheduler.
-fn systems() -> Vec<(&'static str, System)> {
-    let own = System::new(System::VIRTUAL_FENCE.store, Sharing::Paced(Pacing::CHOSEN));
-    let mut systems = VARIANTS.to_vec();
-    systems.insert(2, ("HDD, FIFO", System::new(Store::Hdd, Sharing::Fifo)));
-    systems.push(("virtual devices", own));
-    systems
 }
 
 /// What was found; `--json` prints it.
@@ -112,12 +101,12 @@ struct Row {
     response_deviation: Value,
 }
 
-fn row(system: &'static str, trace: &str, replayed: &Replayed) -> Row {
+fn row(variant: &'static Variant, trace: &str, replayed: &Replayed) -> Row {
     let Compared { throughput, response_ms, p99_ms, throughput_deviation, response_deviation, .. } =
         replayed.figures.clone();
     let both = |estimates: [Estimate; 2]| estimates.map(Value::from);
     Row {
-        system,
+        system: variant.name,
         trace: trace.to_owned(),
         requests: replayed.requests,
         throughput: both(throughput),
@@ -142,8 +131,8 @@ fn takeaway(rows: &[Row]) -> String {
              hard disk without a fence it is {:.1} % ({:.1} ms).",
             deviation(best),
             response(best),
-            deviation("HDD"),
-            response("HDD")
+            deviation(catalogue::HDD.name),
+            response(catalogue::HDD.name)
         )
     })
 }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use virtbench_fence_evaluation::Settings;
 use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
-use virtbench_fence_sim::experiment::Settings;
 
 use crate::args::fence::{Seek, WorldArgs};
 use crate::exit::{Failure, Kind};

@@ -5,11 +5,11 @@ use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_sim::calibrate::Errors;
-use virtbench_fence_sim::client::Personality;
-use virtbench_fence_sim::experiment::{
+use virtbench_fence_evaluation::{
     Bar, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
 };
+use virtbench_fence_sim::calibrate::Errors;
+use virtbench_fence_sim::client::Personality;
 
 use super::beyond::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};

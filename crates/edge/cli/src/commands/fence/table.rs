@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::evaluated::Evaluated;
 use super::{beyond, reasons};
+use virtbench_fence_evaluation::{Figure, Published, Row};
 use virtbench_fence_sim::calibrate::Errors;
-use virtbench_fence_sim::experiment::{Figure, Published, Row};
 use virtbench_report::FenceTable;
 
 /// Writes how much is as published, the calibration, a table for each figure, and what is found of its shape.

@@ -1,7 +1,7 @@
 //! How much of what was published is so here.
 
 use serde::{Deserialize, Serialize};
-use virtbench_fence_sim::experiment::{Finding, Row, Verdict};
+use virtbench_fence_evaluation::{Finding, Row, Verdict};
 
 /// Counts of values and sentences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -63,7 +63,6 @@ enum Admission {
     Granted,
 }
 
-/// A client.
 #[derive(Debug)]
 pub(super) struct Client {
     stream: Stream,

@@ -45,6 +45,7 @@ impl std::fmt::Display for Listen {
 
 /// Why nobody can be listened for.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum NbdListenError {
     /// A unix socket cannot be had.
     #[error(transparent)]
@@ -54,12 +55,7 @@ pub enum NbdListenError {
     InUse(SocketAddr),
     /// The operating system refuses.
     #[error("cannot listen at tcp:{at}: {source}")]
-    Refused {
-        /// Where.
-        at: SocketAddr,
-        /// Why.
-        source: io::Error,
-    },
+    Refused { at: SocketAddr, source: io::Error },
 }
 
 /// A socket that clients connect to.

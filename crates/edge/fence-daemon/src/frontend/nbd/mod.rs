@@ -54,7 +54,7 @@ pub struct NbdDisk {
 pub struct NbdParts {
     /// What is served.
     pub disks: Vec<NbdDisk>,
-    /// Where.
+    /// Where clients connect.
     pub listeners: Vec<Listener>,
     /// Bounds of a connection, and whether TLS is wanted.
     pub server: ServerConfig,

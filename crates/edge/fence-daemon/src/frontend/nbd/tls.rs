@@ -22,11 +22,11 @@ pub struct TlsFiles {
 
 /// Why TLS cannot be spoken.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum TlsError {
     /// A file is not there, or not what it should be.
     #[error("nbd.tls: {path}: {why}", path = path.display())]
     File {
-        /// Which.
         path: PathBuf,
         /// What is wrong with it.
         why: String,

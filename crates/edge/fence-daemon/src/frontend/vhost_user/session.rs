@@ -133,23 +133,6 @@ impl Session {
                 self.memory.remove(place(&message, 8)?)?;
                 self.relocate()?;
             }
-            FrontendReq::SET_VRING_NUM => {
-                let size = message.u32(4)?;
-                self.stopped(&message)?.set_size(size)?;
-            }
-            FrontendReq::SET_VRING_BASE => {
-                let base = message.u32(4)?;
-                self.stopped(&message)?.set_base(base)?;
-            }
-            FrontendReq::SET_VRING_ADDR => {
-                let addresses = Addresses {
-                    descriptors: message.u64(8)?,
-                    used: message.u64(16)?,
-                    available: message.u64(24)?,
-                };
-                let memory = self.memory.clone();
-                self.ring(message.u32(0)?)?.set_addresses(addresses, &memory)?;
-            }
             FrontendReq::GET_VRING_BASE => {
                 let number = message.u32(0)?;
                 self.ring(number)?;
@@ -158,18 +141,12 @@ impl Session {
                 return Ok(After::Stopping(number));
             }
             FrontendReq::SET_VRING_KICK => after = self.set_kick(&mut message)?,
-            FrontendReq::SET_VRING_CALL => {
-                let (number, fd) = descriptor(&mut message)?;
-                self.ring(number)?.set_call(fd);
-            }
-            FrontendReq::SET_VRING_ERR => {
-                let (number, fd) = descriptor(&mut message)?;
-                self.ring(number)?.err = fd;
-            }
-            FrontendReq::SET_VRING_ENABLE => {
-                let enabled = message.u32(4)? != 0;
-                self.ring(message.u32(0)?)?.enable(enabled);
-            }
+            FrontendReq::SET_VRING_NUM
+            | FrontendReq::SET_VRING_BASE
+            | FrontendReq::SET_VRING_ADDR
+            | FrontendReq::SET_VRING_CALL
+            | FrontendReq::SET_VRING_ERR
+            | FrontendReq::SET_VRING_ENABLE => self.set_ring(code, &mut message)?,
             FrontendReq::GET_CONFIG => return self.get_config(&message, device),
             // Nothing in it can be changed.
             FrontendReq::SET_CONFIG => {}
@@ -188,6 +165,43 @@ impl Session {
         }
         self.acknowledge(&message)?;
         Ok(after)
+    }
+
+    /// Changes what a ring is.
+    fn set_ring(&mut self, code: FrontendReq, message: &mut Message) -> Result<(), WireError> {
+        match code {
+            FrontendReq::SET_VRING_NUM => {
+                let size = message.u32(4)?;
+                self.stopped(message)?.set_size(size)?;
+            }
+            FrontendReq::SET_VRING_BASE => {
+                let base = message.u32(4)?;
+                self.stopped(message)?.set_base(base)?;
+            }
+            FrontendReq::SET_VRING_ADDR => {
+                let addresses = Addresses {
+                    descriptors: message.u64(8)?,
+                    used: message.u64(16)?,
+                    available: message.u64(24)?,
+                };
+                let memory = self.memory.clone();
+                self.ring(message.u32(0)?)?.set_addresses(addresses, &memory)?;
+            }
+            FrontendReq::SET_VRING_CALL => {
+                let (number, fd) = descriptor(message)?;
+                self.ring(number)?.set_call(fd);
+            }
+            FrontendReq::SET_VRING_ERR => {
+                let (number, fd) = descriptor(message)?;
+                self.ring(number)?.err = fd;
+            }
+            FrontendReq::SET_VRING_ENABLE => {
+                let enabled = message.u32(4)? != 0;
+                self.ring(message.u32(0)?)?.enable(enabled);
+            }
+            _ => return Err(WireError::Malformed("a message about no ring")),
+        }
+        Ok(())
     }
 
     /// The ring that was being stopped has nothing under way: answers where it ends.

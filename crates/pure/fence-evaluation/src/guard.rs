@@ -1,6 +1,7 @@
 //! Predictable and best-effort machines on one disk (paper 5, section 8): what the former lose when the latter begin.
 
 use serde::Serialize;
+use virtbench_fence::catalogue;
 use virtbench_fence::paced::{Class, PacedConfig};
 use virtbench_fence::predict::Predictors;
 use virtbench_fence::slots::SlotOwner;
@@ -8,14 +9,14 @@ use virtbench_fence::{DiskId, SchedulerConfig};
 use virtbench_model::{Estimate, FigureKind};
 use virtbench_units::SeedSequence;
 
-use super::case::{Case, Sample, VmResult, compare};
-use super::case_error::CaseError;
-use super::load::{Load, Saturated, Site};
-use super::pace::{Paced, closed};
-use super::settings::Settings;
-use super::system::{Pacing, Sharing, System};
-use crate::client::{Client, Personality};
-use crate::world::{World, WorldError};
+use crate::case::{Case, Sample, VmResult, compare};
+use crate::case_error::CaseError;
+use crate::load::{Load, Saturated, Site};
+use crate::pace::{Paced, closed};
+use crate::settings::Settings;
+use crate::system::{Sharing, System};
+use virtbench_fence_sim::client::{Client, Personality};
+use virtbench_fence_sim::{World, WorldError};
 
 /// Threads of the best-effort machine, without think time: it takes whatever it gets.
 const BEST_EFFORT_THREADS: u32 = 16;
@@ -97,7 +98,7 @@ impl Guard {
         let best_effort = Client::Closed(closed(settings, workload, BEST_EFFORT_THREADS, 0.0));
         let sharing = match guard {
             Guard::SharedSlot => fence.sharing,
-            Guard::Off | Guard::On => Sharing::Paced(Pacing::CHOSEN),
+            Guard::Off | Guard::On => Sharing::Listed(&catalogue::PACED),
         };
         let system = System { sharing, ..fence };
         let run = |last: &Client, seed: u64| {

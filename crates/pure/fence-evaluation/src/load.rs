@@ -2,12 +2,12 @@
 
 use virtbench_fence::predict::Predictors;
 
-use super::case_error::CaseError;
-use super::pace::{Bench, Paced, pace, saturation, size_cache};
-use super::settings::Settings;
-use super::system::System;
-use crate::client::Personality;
-use crate::world::{Span, WorldError};
+use crate::case_error::CaseError;
+use crate::pace::{Bench, Paced, pace, saturation, size_cache};
+use crate::settings::Settings;
+use crate::system::System;
+use virtbench_fence_sim::client::Personality;
+use virtbench_fence_sim::{Span, WorldError};
 
 /// A system under a workload.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,7 +58,7 @@ impl Site {
 
 impl Saturated {
     /// The site ready to be run; `system` may be another over the same caches.
-    pub(super) const fn bench<'a>(
+    pub(crate) const fn bench<'a>(
         &self,
         system: &'a System,
         settings: &'a Settings,
@@ -71,7 +71,7 @@ impl Saturated {
 /// Machines with a share each of a site's saturation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// Of what.
+    /// The site whose saturation the shares are of.
     pub site: Site,
     /// By virtual disk.
     pub shares: Vec<f64>,

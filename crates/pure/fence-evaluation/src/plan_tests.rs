@@ -55,9 +55,9 @@ fn slots_follow_the_loads() {
 #[test]
 fn targets_that_make_no_sense_are_refused_by_name() {
     let refused = |targets: Targets| targets.check().unwrap_err().to_string();
-    assert!(refused(Targets { loads: vec![], ..targets() }).contains("--load"));
-    assert!(refused(Targets { loads: vec![1.0; 9], ..targets() }).contains("--load"));
-    assert!(refused(Targets { loads: vec![0.0], ..targets() }).contains("--load"));
-    assert!(refused(Targets { deviation_percent: 0.0, ..targets() }).contains("--deviation"));
-    assert!(refused(Targets { response_ms: f64::NAN, ..targets() }).contains("--response"));
+    assert!(refused(Targets { loads: vec![], ..targets() }).contains("`loads`"));
+    assert!(refused(Targets { loads: vec![1.0; 9], ..targets() }).contains("`loads`"));
+    assert!(refused(Targets { loads: vec![0.0], ..targets() }).contains("`loads`"));
+    assert!(refused(Targets { deviation_percent: 0.0, ..targets() }).contains("`deviation_percent`"));
+    assert!(refused(Targets { response_ms: f64::NAN, ..targets() }).contains("`response_ms`"));
 }

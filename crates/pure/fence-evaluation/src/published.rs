@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::metric::{Figure, Machine, Metric};
-use crate::client::Personality;
+use crate::metric::{Figure, Machine, Metric};
+use virtbench_fence_sim::client::Personality;
 
-const DATA: &str = include_str!("../../data/published.json");
+const DATA: &str = include_str!("../data/published.json");
 
 /// One published value or bound, with the band inside which a measured value holds it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

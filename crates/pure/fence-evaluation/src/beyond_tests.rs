@@ -1,8 +1,10 @@
 //! What goes beyond the paper, in bands around what was measured with these seeds.
 
+use virtbench_fence::catalogue;
+
 use super::*;
-use crate::calibrate::calibrate;
-use crate::client::Personality;
+use virtbench_fence_sim::calibrate::calibrate;
+use virtbench_fence_sim::client::Personality;
 
 fn settings() -> Settings {
     Settings { replications: 2, accesses: 2000, measure_s: 30.0, ..Settings::default() }
@@ -14,7 +16,7 @@ fn virtual_devices_answer_sooner_than_slots_and_deviate_no_more() {
     let settings = settings();
     let predictors = calibrate(&settings.hdd, &settings.ssd, 4096, settings.seed).unwrap().predictors;
     let fence = System::VIRTUAL_FENCE;
-    let own = System::new(fence.store, Sharing::Paced(Pacing::CHOSEN));
+    let own = System::of(&catalogue::PACED);
     let run = |case: Case| case.run(&settings, &predictors).unwrap().vms;
     let slots = run(Case::heterogeneous(fence, Personality::Mailserver));
     let paced = run(Case::heterogeneous(own, Personality::Mailserver).under_load_of(fence));
@@ -67,7 +69,7 @@ fn a_plan_is_tried_out_as_it_is_run() {
     let begins = |layout| {
         let plan = Plan { layout, ..equal.plan };
         let span = settings.span(100.0);
-        let clients = vec![crate::client::Client::Off; 2];
+        let clients = vec![virtbench_fence_sim::client::Client::Off; 2];
         let world = plan.system.world(&plan.settings(&settings, 2), &predictors, 400, clients, span, 1);
         world.fence.disks[1].offset_bytes >> 30
     };

@@ -7,12 +7,12 @@ use thiserror::Error;
 use virtbench_fence::predict::Predictors;
 use virtbench_workload::{Pace, TraceAction, TraceOp};
 
-use super::case::{Compared, Runs};
-use super::pace::Bench;
-use super::settings::Settings;
-use super::system::{FREE_TARGET, MAX_REQUEST_BYTES, System};
-use crate::client::Client;
-use crate::world::{Span, WorldError};
+use crate::case::{Compared, Runs};
+use crate::pace::Bench;
+use crate::settings::Settings;
+use crate::system::{FREE_TARGET, MAX_REQUEST_BYTES, System};
+use virtbench_fence_sim::client::Client;
+use virtbench_fence_sim::{Span, WorldError};
 
 /// The fence's unit, and that of its cache.
 const BLOCK: u64 = 4096;
@@ -46,6 +46,7 @@ pub struct Replayed {
 
 /// Traces that cannot be replayed.
 #[derive(Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ReplayError {
     /// No trace, or more than a rotation has places for.
     #[error("{0} traces: give 1 to 64, one for each machine")]
@@ -64,7 +65,6 @@ pub enum ReplayError {
     Beyond {
         /// Whose trace, from 0.
         machine: usize,
-        /// Its line.
         line: u32,
         /// Where the operation ends.
         end: u64,

@@ -2,16 +2,17 @@
 
 use serde::Serialize;
 use thiserror::Error;
+use virtbench_fence::catalogue;
 use virtbench_fence::predict::Predictors;
 use virtbench_model::Estimate;
 
-use super::case::{VmResult, measure};
-use super::case_error::CaseError;
-use super::pace::{Bench, pace, size_cache};
-use super::settings::Settings;
-use super::system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
-use crate::client::Personality;
-use crate::world::WorldError;
+use crate::case::{VmResult, measure};
+use crate::case_error::CaseError;
+use crate::pace::{Bench, pace, size_cache};
+use crate::settings::Settings;
+use crate::system::{MOST_PLANNED, Sharing, SlotCounts, Store, System};
+use virtbench_fence_sim::WorldError;
+use virtbench_fence_sim::client::Personality;
 
 /// The slot lengths that are tried, milliseconds.
 const SLOTS_MS: [f64; 5] = [10.0, 15.0, 20.0, 30.0, 40.0];
@@ -39,7 +40,7 @@ pub struct Targets {
 #[derive(Debug, Error, PartialEq)]
 pub enum PlanError {
     /// None, too many, or not a rate.
-    #[error("--load names {0} machines: give 1 to {MOST_PLANNED} rates above 0, in accesses a second")]
+    #[error("`loads` names {0} machines: give 1 to {MOST_PLANNED} rates above 0, in accesses a second")]
     Loads(usize),
     /// Not above zero.
     #[error("{0} {1}: give a number above 0")]
@@ -54,7 +55,9 @@ impl Targets {
         if !(1..=MOST_PLANNED).contains(&self.loads.len()) || !self.loads.iter().all(|load| positive(*load)) {
             return Err(PlanError::Loads(self.loads.len()));
         }
-        for (name, value) in [("--deviation", self.deviation_percent), ("--response", self.response_ms)] {
+        for (name, value) in
+            [("`deviation_percent`", self.deviation_percent), ("`response_ms`", self.response_ms)]
+        {
             if !positive(value) {
                 return Err(PlanError::Target(name, value));
             }
@@ -85,7 +88,7 @@ impl Layout {
 }
 
 /// A candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
     /// How disks are stored and time is shared.
     pub system: System,
@@ -96,7 +99,7 @@ pub struct Plan {
 /// What a candidate does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Of which.
+    /// The candidate that was simulated.
     pub plan: Plan,
     /// Cache of each virtual disk, bytes.
     pub cache_bytes: u64,
@@ -117,7 +120,7 @@ pub fn plans(loads: &[f64]) -> Vec<Plan> {
     let counts = if counts[0] == counts[1] { &counts[1..] } else { &counts[..] };
     let rotations =
         SLOTS_MS.iter().flat_map(|ms| counts.iter().map(|counts| Sharing::Rotation(*ms, *counts)));
-    let sharings: Vec<Sharing> = rotations.chain([Sharing::Paced(Pacing::CHOSEN)]).collect();
+    let sharings: Vec<Sharing> = rotations.chain([Sharing::Listed(&catalogue::PACED)]).collect();
     let mut plans = Vec::new();
     for layout in [Layout::Packed, Layout::Spread] {
         for hit_percent in HITS {

@@ -3,12 +3,12 @@
 
 use virtbench_fence::predict::Predictors;
 
-use crate::client::{Client, ClosedLoop, Personality};
-use crate::outcome::Outcome;
-use crate::world::{Span, World, WorldError};
+use virtbench_fence_sim::Outcome;
+use virtbench_fence_sim::client::{Client, ClosedLoop, Personality};
+use virtbench_fence_sim::{Span, World, WorldError};
 
-use super::settings::{Saturating, Settings};
-use super::system::{FREE_TARGET, Store, System};
+use crate::settings::{Saturating, Settings};
+use crate::system::{FREE_TARGET, Store, System};
 
 /// Threads of each machine while saturation is sought.
 const SATURATING_THREADS: u32 = 16;
@@ -85,7 +85,7 @@ pub fn saturation(bench: &Bench<'_>, personality: Personality, vms: usize) -> Re
         clients[1..].fill(Client::Off);
     }
     let outcome = bench.run(clients, bench.settings.seed)?;
-    let sum: f64 = outcome.vms.iter().map(crate::VmFigures::per_second).sum();
+    let sum: f64 = outcome.vms.iter().map(virtbench_fence_sim::VmFigures::per_second).sum();
     let rest_idle = one && bench.system.keeps_slots_idle();
     Ok(if rest_idle { sum * vms as f64 } else { sum })
 }
@@ -196,7 +196,7 @@ fn pace_one(
     Ok(paced.unwrap_or(Paced { client, wanted, reached: 0.0, waits_s: 0.0 }))
 }
 
-pub(super) fn closed(
+pub(crate) fn closed(
     settings: &Settings,
     personality: Personality,
     threads: u32,

@@ -1,6 +1,6 @@
-//! The evaluation of paper 5, section 7, as experiments.
+//! The evaluation of [VirtualFence 2013], section 7, as experiments in the simulator's world.
 //!
-//! A [`System`] is a way of storing (Table 1 and the baselines), a [`Case`] a system under a workload
+//! A [`System`] is a way of storing, a row of the catalogue or a variation of one, a [`Case`] a system under a workload
 //! with a load for each virtual machine. [`Case::run`] finds the system's saturation, paces each machine
 //! to its share of it, runs each alone and all together, and says by how much they deviate.
 
@@ -20,7 +20,7 @@ mod system;
 
 pub use case::{Case, CaseResult, Compared, Sample, VmResult};
 pub use case_error::CaseError;
-pub use figures::{Bar, Row, VARIANTS};
+pub use figures::{Bar, Row};
 pub use findings::{Finding, Verdict, findings};
 pub use guard::{Guard, GuardResult};
 pub use load::{Load, Saturated, Site};

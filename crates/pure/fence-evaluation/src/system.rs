@@ -1,26 +1,28 @@
 //! Ways of storing virtual disks, as worlds.
 
-use serde::{Deserialize, Serialize};
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
-use virtbench_fence::paced::{Class, Due, PacedConfig};
+use virtbench_fence::catalogue::{self, Placement, Variant};
+use virtbench_fence::paced::{Due, PacedConfig};
 use virtbench_fence::peers::CfqConfig;
 use virtbench_fence::predict::Predictors;
-use virtbench_fence::slots::{SlotOwner, SlotsConfig};
-use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, DiskId, SchedulerConfig};
+use virtbench_fence::slots::SlotsConfig;
+use virtbench_fence::{
+    Backing, Config, DeviceConfig, DiskConfig, DiskParameters, Parameters, SchedulerConfig,
+};
+use virtbench_fence_sim::client::Client;
+use virtbench_fence_sim::disk::Order;
+use virtbench_fence_sim::{Span, WorldConfig};
 
-use super::settings::Settings;
-use crate::client::Client;
-use crate::disk::Order;
-use crate::world::{Span, WorldConfig};
+use crate::settings::Settings;
 
 /// Longest request of a guest: what Linux's readahead and block layer made of file accesses then.
-pub(super) const MAX_REQUEST_BYTES: u32 = 128 << 10;
+pub(crate) const MAX_REQUEST_BYTES: u32 = 128 << 10;
 
 /// The fewest virtual disks that the devices are divided among.
 const LEAST_PARTITIONS: usize = 4;
 
 /// Blocks that each cache partition keeps free.
-pub(super) const FREE_TARGET: u32 = 128;
+pub(crate) const FREE_TARGET: u32 = 128;
 /// Below so many free blocks requests are halted.
 const LOW_WATERMARK: u32 = 16;
 /// Blocks of memory for fills and write-backs of a partition. The daemon has 512 by default, beside a free target of 512. The
@@ -29,12 +31,8 @@ const SCRATCH_BLOCKS: u32 = 256;
 /// Accesses of each file, on average, that fill a cache.
 const FILL: u32 = 2;
 
-/// The most I/Os in a batch: as many as were benchmarked.
-const MAX_BATCH: u32 = 100;
-
 /// Where virtual disks are.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Store {
     /// On the hard disk.
     Hdd,
@@ -53,14 +51,11 @@ pub enum Store {
 }
 
 /// How their time is shared.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Sharing {
-    /// First in, first out.
-    Fifo,
-    /// Linux's CFQ, the paper's host scheduler (section 4.4). Each virtual machine's driver is a process; where a
-    /// cache is shared, one process issues everything (section 6.2).
-    Cfq,
+    /// As in a row of the catalogue. Under the host's scheduler each virtual machine's driver is a process; where a cache is
+    /// shared, one process issues everything ([VirtualFence 2013], sections 4.4 and 6.2).
+    Listed(&'static Variant),
     /// Slots of so many milliseconds that are not work-conserving, one a virtual disk.
     Slots(f64),
     /// Such slots of so many milliseconds, so many for each virtual disk in turn.
@@ -75,7 +70,7 @@ pub type SlotCounts = [u8; MOST_PLANNED];
 pub const MOST_PLANNED: usize = 8;
 
 /// The parameters of [`Sharing::Paced`]; see [`PacedConfig`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pacing {
     /// Time that is reserved for a predicted one.
     pub reserve: f64,
@@ -90,7 +85,7 @@ pub struct Pacing {
 }
 
 /// A way of storing virtual disks: Table 1's rows and the baselines are values of it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct System {
     /// Where they are.
     pub store: Store,
@@ -99,15 +94,32 @@ pub struct System {
 }
 
 impl Pacing {
-    /// What was found to lower the mean response time of all machines by a quarter at less than `VirtualFence`'s deviation,
-    /// on all three workloads.
+    /// What the catalogue has: it lowers the mean response time of all machines by a quarter at less than
+    /// `VirtualFence`'s deviation, on all three workloads.
     pub const CHOSEN: Self =
         Self { reserve: 0.9, due_ms: [20.0, 0.2], after_finish: true, burst_ms: 0.0, window_ms: 80.0 };
 }
 
 impl System {
     /// `VirtualFence(50 %, 20 ms)`.
-    pub const VIRTUAL_FENCE: Self = Self::new(Store::Partitioned { hit_percent: 50.0 }, Sharing::Slots(20.0));
+    pub const VIRTUAL_FENCE: Self = Self::of(&catalogue::VIRTUAL_FENCE);
+
+    /// A row of the catalogue, its caches sized for half of the accesses.
+    #[must_use]
+    pub const fn of(variant: &'static Variant) -> Self {
+        let hit_percent = catalogue::HIT_PERCENT;
+        let store = match variant.placement {
+            Placement::Slow => Store::Hdd,
+            Placement::Fast => Store::Ssd,
+            Placement::Shared => Store::Shared { hit_percent },
+            Placement::Partitioned => Store::Partitioned { hit_percent },
+        };
+        let sharing = match variant.slot_ms {
+            Some(ms) => Sharing::Slots(ms),
+            None => Sharing::Listed(variant),
+        };
+        Self::new(store, sharing)
+    }
 
     /// A system.
     #[must_use]
@@ -125,8 +137,7 @@ impl System {
             Store::Partitioned { hit_percent } => format!("HDD behind caches ({hit_percent} %)"),
         };
         match self.sharing {
-            Sharing::Fifo => format!("{store}, FIFO"),
-            Sharing::Cfq => format!("{store}, CFQ"),
+            Sharing::Listed(variant) => format!("{store}, {}", variant.name),
             Sharing::Slots(ms) => format!("{store}, slots of {ms} ms"),
             Sharing::Rotation(ms, slots) => {
                 let slots: Vec<String> = slots.iter().filter(|n| **n > 0).map(u8::to_string).collect();
@@ -138,8 +149,17 @@ impl System {
 
     /// Whether a machine that is alone leaves the others' time unused.
     #[must_use]
-    pub fn keeps_slots_idle(&self) -> bool {
-        matches!(self.sharing, Sharing::Slots(_) | Sharing::Rotation(..) | Sharing::Paced(_))
+    pub const fn keeps_slots_idle(&self) -> bool {
+        match self.sharing {
+            Sharing::Listed(variant) => !variant.work_conserving,
+            Sharing::Slots(_) | Sharing::Rotation(..) | Sharing::Paced(_) => true,
+        }
+    }
+
+    /// Whether the host's scheduler shares the time.
+    #[must_use]
+    pub const fn is_under_host(&self) -> bool {
+        matches!(self.sharing, Sharing::Listed(Variant { modelled_host: Some(_), .. }))
     }
 
     /// The hit rate that its caches are sized for, percent; none without caches.
@@ -159,12 +179,28 @@ impl System {
         settings.disk_bytes.unwrap_or(fits / disks.max(LEAST_PARTITIONS) as u64)
     }
 
-    #[allow(clippy::cast_possible_truncation)] // the fence takes at most 65535 disks
-    fn cfq(&self, disks: usize) -> CfqConfig {
-        let per_disk = CfqConfig::per_disk(disks as u16);
-        match self.store {
-            Store::Shared { .. } => CfqConfig { processes: vec![0; disks], ..per_disk },
-            _ => per_disk,
+    fn scheduler(&self, settings: &Settings, predictors: &Predictors, disks: usize) -> SchedulerConfig {
+        let equal = parameters(settings, predictors, disks);
+        match self.sharing {
+            Sharing::Listed(variant) => {
+                let scheduler = variant.modelled_host.unwrap_or(variant.scheduler)(&equal);
+                match (scheduler, self.store) {
+                    (SchedulerConfig::Cfq(cfq), Store::Shared { .. }) => {
+                        SchedulerConfig::Cfq(CfqConfig { processes: vec![0; disks], ..cfq })
+                    }
+                    (scheduler, _) => scheduler,
+                }
+            }
+            Sharing::Slots(ms) => {
+                SchedulerConfig::Slots(SlotsConfig::new(&Parameters { slot_ns: ns(ms), ..equal }))
+            }
+            Sharing::Rotation(ms, counts) => {
+                let slots =
+                    |(disk, count): (DiskParameters, u8)| DiskParameters { slots: count.into(), ..disk };
+                let disks = equal.disks.into_iter().zip(counts).map(slots).collect();
+                SchedulerConfig::Slots(SlotsConfig::new(&Parameters { slot_ns: ns(ms), disks, ..equal }))
+            }
+            Sharing::Paced(pacing) => SchedulerConfig::Paced(paced(&pacing, &equal)),
         }
     }
 
@@ -192,21 +228,14 @@ impl System {
             }
         };
         let size_bytes = self.disk_bytes(settings, clients.len());
-        let scheduler = match self.sharing {
-            Sharing::Fifo => SchedulerConfig::Fifo,
-            Sharing::Cfq => SchedulerConfig::Cfq(self.cfq(clients.len())),
-            Sharing::Slots(ms) => SchedulerConfig::Slots(slots(ms, clients.len(), predictors)),
-            Sharing::Rotation(ms, counts) => SchedulerConfig::Slots(SlotsConfig {
-                owners: rotation(&counts[..clients.len().min(MOST_PLANNED)]),
-                ..slots(ms, clients.len(), predictors)
-            }),
-            Sharing::Paced(pacing) => SchedulerConfig::Paced(paced(&pacing, clients.len(), predictors)),
-        };
+        let unlimited = matches!(self.sharing, Sharing::Listed(Variant { unlimited_depth: true, .. }));
+        let depth = if unlimited { u32::MAX } else { 1 };
+        let scheduler = self.scheduler(settings, predictors, clients.len());
         WorldConfig {
             fence: Config {
                 disks: partitions(size_bytes, settings.stride_bytes.unwrap_or(size_bytes), clients.len()),
-                slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth: 1 },
-                fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth: 1 },
+                slow: DeviceConfig { size_bytes: settings.hdd.capacity_bytes, depth },
+                fast: DeviceConfig { size_bytes: settings.ssd.capacity_bytes, depth },
                 backing,
                 scheduler,
                 max_request_bytes: MAX_REQUEST_BYTES,
@@ -233,41 +262,38 @@ fn cache(partitions: CachePartitions) -> CacheConfig {
     }
 }
 
-/// A slot for each disk.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates; the fence checks the rest
-fn slots(slot_ms: f64, disks: usize, predictors: &Predictors) -> SlotsConfig {
-    SlotsConfig {
-        owners: (0..disks as u16).map(|disk| SlotOwner::Disk(DiskId(disk))).collect(),
-        slot_ns: (slot_ms * 1e6) as u64,
+/// All disks alike. Where a scheduler limits their rates, each has an equal part of what the hard disk does at random.
+fn parameters(settings: &Settings, predictors: &Predictors, disks: usize) -> Parameters {
+    let iops = u64::from(settings.hdd.random_iops(disks));
+    let disk = DiskParameters {
+        iops: Some(iops),
+        reservation_iops: Some(iops),
+        limit_iops: Some(iops),
+        ..DiskParameters::EQUAL
+    };
+    Parameters {
+        disks: vec![disk; disks],
+        slot_ns: ns(catalogue::SLOT_MS),
+        spare_slots: 0,
+        max_batch: catalogue::MAX_BATCH,
         predict: predictors.clone(),
-        max_batch: MAX_BATCH,
     }
 }
 
-/// Slots in turn, those of one disk as far apart as rounds allow.
-fn rotation(counts: &[u8]) -> Vec<SlotOwner> {
-    let rounds = counts.iter().copied().max().unwrap_or(0);
-    let round = |round: u8| {
-        let owners = (0..).zip(counts).filter(move |(_, count)| **count > round);
-        owners.map(|(disk, _)| SlotOwner::Disk(DiskId(disk)))
-    };
-    (0..rounds).flat_map(round).collect()
-}
-
-/// An equal share for each disk.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates
-fn paced(pacing: &Pacing, disks: usize, predictors: &Predictors) -> PacedConfig {
-    let ns = |ms: f64| (ms * 1e6) as u64;
+fn paced(pacing: &Pacing, parameters: &Parameters) -> PacedConfig {
     let due = if pacing.after_finish { Due::AfterFinish } else { Due::AfterStart };
     PacedConfig {
-        classes: vec![Class::Predictable(1.0 / disks as f64); disks],
-        predict: predictors.clone(),
         reserve: pacing.reserve,
         due: pacing.due_ms.map(|ms| due(ns(ms))),
         burst_ns: ns(pacing.burst_ms),
         window_ns: ns(pacing.window_ms),
-        guard_ns: None,
+        ..PacedConfig::new(parameters)
     }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // `as` saturates; the fence checks the rest
+fn ns(ms: f64) -> u64 {
+    (ms * 1e6) as u64
 }
 
 /// Partitions of `size_bytes` that begin `stride_bytes` apart, in whole MiB, for `disks` virtual disks.
@@ -282,3 +308,7 @@ fn partitions(size_bytes: u64, stride_bytes: u64, disks: usize) -> Vec<DiskConfi
         })
         .collect()
 }
+
+#[cfg(test)]
+#[path = "system_tests.rs"]
+mod tests;

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::world::WorldError;
+use virtbench_fence_sim::WorldError;
 
 /// An experiment that cannot be, or that broke.
 #[derive(Debug, Error, PartialEq)]
@@ -17,6 +17,6 @@ pub enum CaseError {
         error: WorldError,
     },
     /// A machine did nothing.
-    #[error("{0}: a machine completed nothing in the measured span: give --duration more time")]
+    #[error("{0}: a machine completed nothing in the measured span: give `measure_s` more time")]
     Nothing(String),
 }

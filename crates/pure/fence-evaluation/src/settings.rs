@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::client::Personality;
-use crate::disk::{DiskError, HddModel, SsdModel, SsdProfile};
-use crate::world::Span;
+use virtbench_fence_sim::Span;
+use virtbench_fence_sim::client::Personality;
+use virtbench_fence_sim::disk::{DiskError, HddModel, SsdModel, SsdProfile};
 
 /// The shortest span that is measured, seconds: many rotations of slots.
 const SHORTEST_S: f64 = 5.0;
@@ -121,11 +121,11 @@ impl Settings {
             "512 to 1000000 bytes an access",
         )?;
         within("page_cache_hits", self.page_cache_hits, 0.0, 0.99, "a share from 0 to 0.99 of reads")?;
-        within("--duration", self.measure_s, 1.0, 1e6, "1 s to 1000000 s of virtual time are measured")?;
+        within("`measure_s`", self.measure_s, 1.0, 1e6, "1 s to 1000000 s of virtual time are measured")?;
         within("warm_up", self.warm_up, 0.0, 10.0, "0 to 10 times the measured span")?;
         within("accesses", f64::from(self.accesses), 100.0, 1e9, "100 to 1000000000 accesses bound a run")?;
         within(
-            "--replications",
+            "`replications`",
             f64::from(self.replications),
             1.0,
             1000.0,

@@ -5,11 +5,15 @@
 //! the mean difference lies on its side, refuted where it lies on the other, and else undecided.
 
 use serde::Serialize;
+use virtbench_fence::catalogue::{
+    HDD, HDD_SLOTS, HYBRID_PARTITIONED, HYBRID_SHARED, HYBRID_SHARED_SLOTS, PACED, SSD_SLOTS, VIRTUAL_FENCE,
+    Variant,
+};
 use virtbench_model::mean_interval;
 
-use super::figures::{PACED, Row};
-use super::metric::{Figure, Machine, Metric};
-use crate::client::Personality;
+use crate::figures::{Row, hits_label};
+use crate::metric::{Figure, Machine, Metric};
+use virtbench_fence_sim::client::Personality;
 
 /// What measurement says of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -69,16 +73,16 @@ pub struct Finding {
 }
 
 /// Figure 5's places as the text has them: the first deviates less than the second.
-const ORDER: [(&str, &str); 9] = [
-    ("SSD+NWC", "VirtualFence"),
-    ("VirtualFence", "HDD+NWC"),
-    ("VirtualFence", "Hybrid/Shared+NWC"),
-    ("VirtualFence", "Hybrid/Partitioned"),
-    ("HDD+NWC", "Hybrid/Shared+NWC"),
-    ("HDD+NWC", "Hybrid/Partitioned"),
-    ("HDD+NWC", "Hybrid/Shared"),
-    ("Hybrid/Partitioned", "Hybrid/Shared"),
-    ("HDD+NWC", "HDD"),
+const ORDER: [(&Variant, &Variant); 9] = [
+    (&SSD_SLOTS, &VIRTUAL_FENCE),
+    (&VIRTUAL_FENCE, &HDD_SLOTS),
+    (&VIRTUAL_FENCE, &HYBRID_SHARED_SLOTS),
+    (&VIRTUAL_FENCE, &HYBRID_PARTITIONED),
+    (&HDD_SLOTS, &HYBRID_SHARED_SLOTS),
+    (&HDD_SLOTS, &HYBRID_PARTITIONED),
+    (&HDD_SLOTS, &HYBRID_SHARED),
+    (&HYBRID_PARTITIONED, &HYBRID_SHARED),
+    (&HDD_SLOTS, &HDD),
 ];
 
 /// The least share of the variance that a straight line must explain to be called linear.
@@ -111,7 +115,8 @@ fn above(less: &Row, more: &Row) -> Vec<f64> {
 }
 
 fn order(rows: &[&Row], workload: Personality) -> Vec<Finding> {
-    let pair = |(less, more): &(&str, &str)| {
+    let pair = |(less, more): &(&Variant, &Variant)| {
+        let [less, more] = [less.name, more.name];
         let of = |label: &str| row(rows, label, Machine::Low, Metric::ResponseDeviation);
         let (low, high) = (of(less)?, of(more)?);
         Some(Finding {
@@ -126,8 +131,8 @@ fn order(rows: &[&Row], workload: Personality) -> Vec<Finding> {
 }
 
 fn hit_rate(rows: &[&Row], workload: Personality) -> Option<Finding> {
-    let of = |label: &str| row(rows, label, Machine::Low, Metric::ResponseDeviation);
-    let (half, most, all) = (of("50 % hits")?, of("75 % hits")?, of("100 % hits")?);
+    let of = |percent: f64| row(rows, &hits_label(percent), Machine::Low, Metric::ResponseDeviation);
+    let (half, most, all) = (of(50.0)?, of(75.0)?, of(100.0)?);
     Some(Finding {
         figure: Figure::FourB,
         workload,
@@ -235,8 +240,9 @@ const LOWER: f64 = 0.25;
 /// Our own aim, not the paper's.
 fn own(rows: &[&Row], workload: Personality) -> Vec<Finding> {
     let machine = |machine: Machine| {
-        let pair =
-            |metric| Some((row(rows, "VirtualFence", machine, metric)?, row(rows, PACED, machine, metric)?));
+        let pair = |metric| {
+            Some((row(rows, VIRTUAL_FENCE.name, machine, metric)?, row(rows, PACED.name, machine, metric)?))
+        };
         let (fence_ms, own_ms) = pair(Metric::ResponseTogetherMs)?;
         let response = pair(Metric::ResponseDeviation)?;
         let throughput = pair(Metric::ThroughputDeviation)?;

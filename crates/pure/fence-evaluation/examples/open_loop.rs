@@ -9,10 +9,10 @@
 use std::sync::Arc;
 
 use virtbench_fence::predict::Predictors;
+use virtbench_fence_evaluation::{Settings, Sharing, Store, System, deviation_percent};
 use virtbench_fence_sim::calibrate::calibrate;
 use virtbench_fence_sim::client::{Client, open_client};
 use virtbench_fence_sim::disk::HddModel;
-use virtbench_fence_sim::experiment::{Settings, Sharing, Store, System, deviation_percent};
 use virtbench_fence_sim::{Span, World};
 use virtbench_workload::{AccessLine, AccessSpec, Arrivals, LoadSpec, Pace, Rate, TraceAction, TraceOp};
 

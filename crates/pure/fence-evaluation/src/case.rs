@@ -4,14 +4,14 @@ use virtbench_fence::predict::Predictors;
 use virtbench_model::{Estimate, FigureKind, OverExperiments, deviation};
 use virtbench_units::SeedSequence;
 
-use super::case_error::CaseError;
-use super::load::{Load, Saturated, Site};
-use super::pace::{Bench, Paced};
-use super::settings::Settings;
-use super::system::System;
-use crate::client::{Client, Personality};
-use crate::outcome::VmFigures;
-use crate::world::WorldError;
+use crate::case_error::CaseError;
+use crate::load::{Load, Saturated, Site};
+use crate::pace::{Bench, Paced};
+use crate::settings::Settings;
+use crate::system::System;
+use virtbench_fence_sim::VmFigures;
+use virtbench_fence_sim::WorldError;
+use virtbench_fence_sim::client::{Client, Personality};
 
 /// A system, a workload, and a load for each virtual machine.
 #[derive(Debug, Clone, PartialEq)]
@@ -148,7 +148,7 @@ impl Case {
 
 /// Runs each machine alone and all together, with a seed for each replication. Nothing where a machine did nothing;
 /// with the events of all runs.
-pub(super) fn measure(
+pub(crate) fn measure(
     bench: &Bench<'_>,
     paced: &[Paced],
 ) -> Result<(Option<Vec<VmResult>>, u64), WorldError> {
@@ -162,7 +162,7 @@ pub(super) fn measure(
 }
 
 /// Each machine alone and all together, with a seed for each replication.
-pub(super) struct Runs {
+pub(crate) struct Runs {
     /// By machine, then by replication.
     alone: Vec<Vec<Sample>>,
     together: Vec<Vec<Sample>>,
@@ -170,7 +170,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    pub(super) fn of(bench: &Bench<'_>, all: &[Client]) -> Result<Self, WorldError> {
+    pub(crate) fn of(bench: &Bench<'_>, all: &[Client]) -> Result<Self, WorldError> {
         let none = || vec![Vec::new(); all.len()];
         let mut runs = Self { alone: none(), together: none(), events: 0 };
         let mut seeds = SeedSequence::new(bench.settings.seed);
@@ -195,7 +195,7 @@ impl Runs {
     }
 
     /// Of each machine; nothing of one that did nothing.
-    pub(super) fn compare(&self, seed: u64) -> impl Iterator<Item = Option<Compared>> {
+    pub(crate) fn compare(&self, seed: u64) -> impl Iterator<Item = Option<Compared>> {
         self.alone.iter().zip(&self.together).map(move |(alone, together)| compare(alone, together, seed))
     }
 }
@@ -212,7 +212,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub(super) fn of(figures: &VmFigures) -> Self {
+    pub(crate) fn of(figures: &VmFigures) -> Self {
         let summary = figures.summary();
         Self {
             per_second: figures.per_second(),
@@ -222,7 +222,7 @@ impl Sample {
     }
 }
 
-pub(super) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Option<Compared> {
+pub(crate) fn compare(alone: &[Sample], together: &[Sample], seed: u64) -> Option<Compared> {
     let estimate = |samples: &[Sample], figure: fn(&Sample) -> f64| {
         FigureKind::Positive.estimate(&samples.iter().map(figure).collect::<Vec<_>>(), seed)
     };

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use virtbench_model::deviation_percent;
 
-use super::case::{CaseResult, Sample, VmResult};
+use crate::case::{CaseResult, Sample, VmResult};
 
 /// A figure of paper 5, or one beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl Metric {
     }
 
     /// Of the machines asked for, by experiment.
-    pub(super) fn read(
+    pub(crate) fn read(
         self,
         machine: Machine,
         result: &CaseResult,

@@ -1,12 +1,13 @@
 //! Which cases each figure of the paper needs, and what is read off them.
 
+use virtbench_fence::catalogue::{self, CATALOGUE, Kind, SLOT_MS, Variant};
+use virtbench_fence_sim::client::Personality;
 use virtbench_model::{Estimate, OverExperiments, Span, over_experiments};
 
-use super::case::{Case, CaseResult};
-use super::metric::{Figure, Machine, Metric};
-use super::published::Published;
-use super::system::{Pacing, Sharing, Store, System};
-use crate::client::Personality;
+use crate::case::{Case, CaseResult};
+use crate::metric::{Figure, Machine, Metric};
+use crate::published::Published;
+use crate::system::{Pacing, Sharing, Store, System};
 
 /// One measured value beside what was published of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,44 +58,36 @@ pub struct Bar {
     pub hdd: Option<Case>,
 }
 
-/// The slot length that the paper chose, milliseconds.
-const SLOT_MS: f64 = 20.0;
-/// The hit rate of most of its figures, percent.
-const HIT: f64 = 50.0;
 /// The slots of Figure 7.
 const SLOTS: [usize; 4] = [2, 4, 6, 8];
 /// The slot lengths of Figure 8, milliseconds.
 const LENGTHS_MS: [f64; 5] = [10.0, 15.0, 20.0, 30.0, 40.0];
 
 const NWC: Sharing = Sharing::Slots(SLOT_MS);
-const FENCE: System = System::new(Store::Partitioned { hit_percent: HIT }, NWC);
+const FENCE: System = System::VIRTUAL_FENCE;
 
-/// Table 1's rows and the two baselines, in the order of Figure 5. Under what shares no time stands the host's CFQ
+/// Table 1's rows and the disks without a fence, in the order of Figure 5. Under what shares no time stands the host's CFQ
 /// (section 4.4). Below slots it is the elevator that sorts a batch: one process's queue, with nothing to take turns with.
-pub const VARIANTS: [(&str, System); 8] = [
-    ("HDD", System::new(Store::Hdd, Sharing::Cfq)),
-    ("SSD", System::new(Store::Ssd, Sharing::Cfq)),
-    ("HDD+NWC", System::new(Store::Hdd, NWC)),
-    ("SSD+NWC", System::new(Store::Ssd, NWC)),
-    ("Hybrid/Shared", System::new(Store::Shared { hit_percent: HIT }, Sharing::Cfq)),
-    ("Hybrid/Shared+NWC", System::new(Store::Shared { hit_percent: HIT }, NWC)),
-    ("Hybrid/Partitioned", System::new(Store::Partitioned { hit_percent: HIT }, Sharing::Cfq)),
-    ("VirtualFence", FENCE),
-];
+fn variants() -> impl Iterator<Item = &'static Variant> {
+    CATALOGUE.into_iter().filter(|variant| matches!(variant.kind, Kind::Unfenced | Kind::Table1))
+}
 
 /// What is tried in place of slots of 20 ms, for machines paced for those.
 const OWN: [(&str, Sharing); 5] = [
-    ("VirtualFence", NWC),
+    (catalogue::VIRTUAL_FENCE.name, NWC),
     ("shorter slots", Sharing::Slots(10.0)),
     ("paced, strictly by due time", Sharing::Paced(Pacing { window_ms: 0.0, ..Pacing::CHOSEN })),
     (
         "paced, constant delay",
         Sharing::Paced(Pacing { due_ms: [30.0, 0.2], after_finish: false, burst_ms: 20.0, ..Pacing::CHOSEN }),
     ),
-    (PACED, Sharing::Paced(Pacing::CHOSEN)),
+    (catalogue::PACED.name, Sharing::Listed(&catalogue::PACED)),
 ];
-/// The label of the scheduler of our own that was chosen.
-pub(super) const PACED: &str = "paced";
+
+/// The label of caches that are sized for a hit rate.
+pub(crate) fn hits_label(percent: f64) -> String {
+    format!("{percent} % hits")
+}
 
 impl Figure {
     /// All that are reproduced, in the paper's order, and what goes beyond it.
@@ -160,38 +153,42 @@ impl Figure {
             hdd: None,
         };
         let mixed = |label: &str, system: System| bar(label, None, Case::heterogeneous(system, workload));
+        let row = |variant: &'static Variant| mixed(variant.name, System::of(variant));
         let hit = |hit_percent: f64| {
-            mixed(&format!("{hit_percent} % hits"), System::new(Store::Partitioned { hit_percent }, NWC))
+            mixed(&hits_label(hit_percent), System::new(Store::Partitioned { hit_percent }, NWC))
         };
         match self {
             Self::One => {
-                let fifo = |store| System::new(store, Sharing::Fifo);
-                let peers = [("HDD, FIFO", fifo(Store::Hdd)), ("SSD, FIFO", fifo(Store::Ssd))];
-                VARIANTS[..2].iter().chain(&peers).map(|(label, system)| mixed(label, *system)).collect()
+                let unfenced = [&catalogue::HDD, &catalogue::SSD];
+                let under_fifo = |variant: &'static Variant| {
+                    let fifo = Sharing::Listed(&catalogue::FIFO);
+                    mixed(&format!("{}, FIFO", variant.name), System::new(System::of(variant).store, fifo))
+                };
+                unfenced.map(row).into_iter().chain(unfenced.map(under_fifo)).collect()
             }
             Self::FourA => vec![Bar {
-                hdd: Some(Case::heterogeneous(VARIANTS[0].1, workload)),
-                ..mixed("VirtualFence", FENCE)
+                hdd: Some(Case::heterogeneous(System::of(&catalogue::HDD), workload)),
+                ..row(&catalogue::VIRTUAL_FENCE)
             }],
             Self::FourB if workload == Personality::Fileserver => [50.0, 75.0, 100.0].map(hit).into(),
-            Self::Five if workload == Personality::Mailserver => {
-                VARIANTS.iter().map(|(label, system)| mixed(label, *system)).collect()
-            }
+            Self::Five if workload == Personality::Mailserver => variants().map(row).collect(),
             Self::FourB | Self::Five => Vec::new(),
             Self::Six => {
                 let low = |system: System| Case::low(system, workload, 4);
-                let mut bars = [VARIANTS[0], VARIANTS[1], VARIANTS[7]]
-                    .map(|(label, system)| bar(label, None, low(system)));
-                bars[2].hdd = Some(low(VARIANTS[0].1));
+                let mut bars = [&catalogue::HDD, &catalogue::SSD, &catalogue::VIRTUAL_FENCE]
+                    .map(|variant| bar(variant.name, None, low(System::of(variant))));
+                bars[2].hdd = Some(low(System::of(&catalogue::HDD)));
                 bars.into()
             }
             Self::Seven => SLOTS
-                .map(|slots| bar("VirtualFence", Some(slots as f64), Case::low(FENCE, workload, slots)))
+                .map(|slots| {
+                    bar(catalogue::VIRTUAL_FENCE.name, Some(slots as f64), Case::low(FENCE, workload, slots))
+                })
                 .into(),
             Self::Eight => LENGTHS_MS
                 .map(|ms| {
                     let system = System::new(FENCE.store, Sharing::Slots(ms));
-                    bar("VirtualFence", Some(ms), Case::heterogeneous(system, workload))
+                    bar(catalogue::VIRTUAL_FENCE.name, Some(ms), Case::heterogeneous(system, workload))
                 })
                 .into(),
             Self::Own => OWN
@@ -227,7 +224,7 @@ impl Figure {
 
 impl Bar {
     /// The machines and metrics that are read off its case.
-    pub(super) fn reads(&self) -> Vec<(Machine, Metric)> {
+    pub(crate) fn reads(&self) -> Vec<(Machine, Metric)> {
         let machine = if self.figure == Figure::Six { Machine::All } else { Machine::Low };
         let intensity = self.hdd.as_ref().map(|_| (machine, Metric::Intensity));
         self.figure.reads().into_iter().chain(intensity).collect()

@@ -1,6 +1,8 @@
 use super::*;
-use crate::calibrate::calibrate;
-use crate::experiment::{Pacing, Sharing, Store};
+use virtbench_fence::catalogue;
+use virtbench_fence_sim::calibrate::calibrate;
+
+use crate::{Sharing, Store};
 
 fn op(time_ms: u64, offset: u64, len: u32) -> TraceOp {
     TraceOp { time_ns: time_ms * 1_000_000, offset, len, action: TraceAction::Read, line: 1 }
@@ -26,8 +28,8 @@ fn a_light_trace_is_disturbed_by_a_heavy_one_without_a_fence_and_hardly_by_virtu
     let replays = Replays::new(&[reads(4, 1), reads(90, 2)], Pace::Speed(1.0)).unwrap();
     let predictors = predictors();
     let of = |system: System| replays.measure(&system, &settings(), &predictors).unwrap();
-    let without = of(System::new(Store::Hdd, Sharing::Fifo));
-    let behind = of(System::new(Store::Hdd, Sharing::Paced(Pacing::CHOSEN)));
+    let without = of(System::new(Store::Hdd, Sharing::Listed(&catalogue::FIFO)));
+    let behind = of(System::new(Store::Hdd, Sharing::Listed(&catalogue::PACED)));
     assert_eq!((without[0].requests, without[1].requests), (40, 900));
     assert!(without[0].figures.response_deviation.estimate.mean > 25.0, "{:?}", without[0]);
     assert!(
@@ -57,7 +59,7 @@ fn what_cannot_be_replayed_is_said() {
     assert!(matches!(Replays::new(&[], Pace::Speed(1.0)), Err(ReplayError::Machines(0))));
     assert!(matches!(Replays::new(&[reads(1, 1)], Pace::Max), Err(ReplayError::NoPace)));
     let far = Replays::new(&[vec![op(0, 1 << 45, 4096)]], Pace::Speed(1.0)).unwrap();
-    let system = System::new(Store::Hdd, Sharing::Fifo);
+    let system = System::new(Store::Hdd, Sharing::Listed(&catalogue::FIFO));
     let found = far.measure(&system, &settings(), &predictors());
     assert!(matches!(found, Err(ReplayError::Beyond { machine: 0, line: 1, .. })), "{found:?}");
     // A trace that goes back in time is refused by the world; readers sort it.

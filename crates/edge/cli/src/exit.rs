@@ -1,5 +1,6 @@
 //! What the shell is told.
 
+use crate::flags::named;
 use crate::say::tell;
 use std::process::ExitCode;
 
@@ -89,7 +90,7 @@ pub fn report(outcome: Outcome) -> ExitCode {
         // Whoever reads our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
-            let sentence = sentence(&error);
+            let sentence = named(&sentence(&error));
             tracing::error!(code = kind as u8, "{sentence}");
             tell!("virtbench: {sentence}");
             ExitCode::from(kind as u8)

@@ -9,6 +9,7 @@ mod claim;
 mod commands;
 mod company;
 mod exit;
+mod flags;
 mod guests;
 mod interrupt;
 mod live;

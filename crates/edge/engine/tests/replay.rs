@@ -151,7 +151,7 @@ fn what_does_not_fit_is_refused_with_its_line() {
     let target = target(&folder.path().join("t.img"));
     let message = |ops: &[TraceOp]| attempt(&replay(ops, Pace::Max), &target).unwrap_err().to_string();
     let beyond = message(&[op(0, 1, TraceAction::Read), op(1, SIZE / BLOCK, TraceAction::Read)]);
-    assert!(beyond.contains("t.csv, line 1024") && beyond.contains("--size"), "{beyond}");
+    assert!(beyond.contains("t.csv, line 1024") && beyond.contains("`region_bytes`"), "{beyond}");
     let odd = TraceOp { offset: 100, ..op(0, 7, TraceAction::Read) };
     let unaligned = message(&[odd]);
     assert!(

@@ -37,7 +37,7 @@ pub enum ProfileFileError {
     ImpossibleRuns(#[from] ModelLoadError),
 }
 
-/// Reads a profile: the JSON that `virtbench profile --out` writes, or a user's figures in TOML.
+/// Reads a profile: the JSON that `virtbench profile` writes, or a user's figures in TOML.
 ///
 /// # Errors
 /// It is neither, or no application can be so.
@@ -75,7 +75,7 @@ fn from_json(text: &str) -> Result<Profile, ProfileFileError> {
         Some(found) if found > u64::from(PROFILE_FORMAT) => return Err(ProfileFileError::TooNew { found }),
         Some(_) => {}
         None => {
-            let why = "no field profile_format: write one with `virtbench profile --out FILE`".into();
+            let why = "no field profile_format: write one with `virtbench profile`".into();
             return Err(ProfileFileError::Syntax { why });
         }
     }

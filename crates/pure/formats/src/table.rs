@@ -23,11 +23,11 @@ const MAX_TEXT: usize = 400;
 
 /// A table that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum TableError {
     /// It is too large.
     #[error("more than {most} {what}: split the table")]
     TooMany {
-        /// Of what.
         what: &'static str,
         /// How many there may be.
         most: usize,

@@ -27,7 +27,7 @@ impl LatencyFigure {
         ("max", Self::Max),
     ];
 
-    /// Its name, as `--slo` has it.
+    /// Its name in a service level.
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, figure)| *figure == self).map_or("", |(name, _)| name)
@@ -57,14 +57,16 @@ pub struct Slo {
     pub limit_ns: u64,
 }
 
-/// A `--slo` text that cannot be read.
+/// A service level that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SloError {
     /// It has not the form of one.
-    #[error("--slo {0:?}: write mean, p50, p90, p95, p99, p99.9 or max, and a limit, such as p99<10ms")]
+    #[error(
+        "{0:?} is no service level: write mean, p50, p90, p95, p99, p99.9 or max, and a limit, such as p99<10ms"
+    )]
     Syntax(String),
     /// The limit is no duration.
-    #[error("--slo: {0}")]
+    #[error("service level: {0}")]
     Duration(#[from] DurationError),
 }
 
@@ -95,7 +97,7 @@ mod tests {
     #[test]
     fn errors_quote_the_text() {
         for text in ["", "p99", "p98<10ms", "p99<10", "p99<0ms", "p99>10ms"] {
-            assert!(parse_slo(text).unwrap_err().to_string().contains("--slo"), "{text}");
+            assert!(parse_slo(text).unwrap_err().to_string().contains("service level"), "{text}");
         }
     }
 

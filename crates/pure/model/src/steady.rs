@@ -30,20 +30,20 @@ pub struct SteadyRule {
     pub window_ns: u64,
 }
 
-/// A `--steady` text that cannot be read.
+/// A rule of steadiness that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum SteadyError {
     /// It has not the form of one.
-    #[error("--steady {0:?}: write a range and a window, such as 5%/30s")]
+    #[error("{0:?} is no rule of steadiness: write a range and a window, such as 5%/30s")]
     Syntax(String),
     /// The percentage makes no sense.
-    #[error("--steady {0:?}: the range lies above 0 % and at most at 100 %, such as 5%/30s")]
+    #[error("rule of steadiness {0:?}: the range lies above 0 % and at most at 100 %, such as 5%/30s")]
     Range(String),
     /// The window is no duration.
-    #[error("--steady: {0}")]
+    #[error("rule of steadiness: {0}")]
     Duration(#[from] DurationError),
     /// The window is shorter than a rate can be taken over.
-    #[error("--steady {0:?}: the window must be 50 ms or longer, such as 5%/30s")]
+    #[error("rule of steadiness {0:?}: the window must be 50 ms or longer, such as 5%/30s")]
     Window(String),
 }
 
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(parse_steady("20 / 5m").map(|rule| rule.slope), Ok(0.1));
         for text in ["", "5%", "5%/", "/30s", "0%/30s", "101%/30s", "nan/30s", "-5%/30s", "5%/1ms", "5%/30"] {
             let message = parse_steady(text).unwrap_err().to_string();
-            assert!(message.contains("--steady"), "{text}: {message}");
+            assert!(message.contains("rule of steadiness"), "{text}: {message}");
         }
     }
 

@@ -12,7 +12,7 @@ pub enum Piece<'a, D> {
     Header(&'a [u8]),
     /// Payload.
     Data {
-        /// Whose.
+        /// What the caller named the payload by.
         of: D,
         /// Where in it the rest begins, in bytes.
         at: usize,

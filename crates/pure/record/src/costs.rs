@@ -141,7 +141,7 @@ pub struct Reference {
 pub struct CostsError {
     /// What is wrong.
     pub name: String,
-    /// Why.
+    /// What is impossible.
     pub why: String,
 }
 

@@ -177,7 +177,7 @@ pub struct PredictedCase {
     pub absolute_error_percent: f64,
 }
 
-/// What `study predictions --json` prints.
+/// What `study predictions` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictionsSummary {

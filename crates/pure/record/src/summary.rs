@@ -1,4 +1,4 @@
-//! What `--json` prints of a study: its conclusion with the numbers behind it. Each study has a schema.
+//! What a study prints as JSON: its conclusion with the numbers behind it. Each study has a schema.
 
 use serde::{Deserialize, Serialize};
 
@@ -81,7 +81,7 @@ pub struct PointRatio {
     pub cpu_per_io: Option<Estimated>,
 }
 
-/// What `study native-vs-vm --json` prints.
+/// What `study native-vs-vm` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NativeVsVmSummary {
@@ -118,7 +118,7 @@ pub struct PairNumbers {
     pub finding: String,
 }
 
-/// What `study adapters --json` prints.
+/// What `study adapters` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdaptersSummary {
@@ -173,7 +173,7 @@ pub struct NeighbourNumbers {
     pub overload: Option<String>,
 }
 
-/// What `study neighbours --json` prints.
+/// What `study neighbours` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NeighboursSummary {
@@ -220,7 +220,7 @@ pub struct DisturbedNumbers {
     pub overload: Option<String>,
 }
 
-/// What `study deviation --json` prints.
+/// What `study deviation` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviationSummary {
@@ -313,7 +313,7 @@ pub struct SystemNumbers {
     pub vms: Vec<SystemVmNumbers>,
 }
 
-/// Ways of sharing beside each other (`study deviation --systems`).
+/// Ways of sharing beside each other (`study deviation`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemsSummary {

@@ -102,7 +102,7 @@ pub enum MemberStatus {
     Measured(Box<MemberMeasured>),
     /// It failed while it was measured; the others went on.
     Failed {
-        /// How.
+        /// What the failure said.
         why: String,
     },
     /// Its job is not possible here; nothing of the set was started.

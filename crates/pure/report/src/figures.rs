@@ -106,7 +106,6 @@ impl Drawing {
 /// Whose line is drawn how.
 #[derive(Debug, Clone)]
 pub(crate) struct KeyEntry {
-    /// The name.
     pub(crate) name: String,
     colour: &'static str,
     /// As CSS calls it.

@@ -50,11 +50,11 @@ pub enum AccessError {
         ns: u64,
     },
     /// A placement of random seeks that makes no sense.
-    #[error("--distribution: {0}")]
+    #[error("placement: {0}")]
     Placement(String),
-    /// A `--mix` text that cannot be read.
+    /// A line of a mix that cannot be read.
     #[error(
-        "--mix {text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=0,distribution=zipf:1.1"
+        "{text:?}: {why}; write for example size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=0,distribution=zipf:1.1"
     )]
     Syntax {
         /// The whole text.
@@ -186,11 +186,11 @@ impl AccessSpec {
     }
 }
 
-/// The keys of a `--mix` line.
+/// The keys of a line of a mix.
 const MIX_KEYS: [&str; 9] =
     ["size", "share", "read", "random", "delay", "burst", "align", "trim", "distribution"];
 
-/// Reads one `--mix` line such as
+/// Reads one line of a mix such as
 /// `size=4k,share=60,read=70,random=100,delay=0ms,burst=1,align=4k,trim=10,distribution=zipf:1.1`.
 /// `size` and `share` must be given; the others default to 100 % read, 100 % random, no delay,
 /// bursts of one, alignment to the size, no trims, uniform seeks.

@@ -227,28 +227,28 @@ impl LoadSpec {
     /// Checks every field against its limits and against the others.
     ///
     /// # Errors
-    /// The first thing found wrong, naming the flag to change.
+    /// The first thing found wrong, naming the field to change.
     pub fn validate(&self) -> Result<(), LoadError> {
         self.access.validate()?;
-        let range = |flag, value: u64, least: u64, most: u64| {
+        let range = |field, value: u64, least: u64, most: u64| {
             if (least..=most).contains(&value) {
                 Ok(())
             } else {
-                Err(LoadError::Range { flag, value, least, most })
+                Err(LoadError::Range { field, value, least, most })
             }
         };
-        range("--outstanding", self.outstanding.into(), 1, MAX_OUTSTANDING.into())?;
-        range("--workers", self.workers.into(), 1, MAX_WORKERS.into())?;
-        range("--ramp (ns)", self.ramp_ns, 0, MAX_PHASE_NS)?;
-        range("--time (ns)", self.time_ns, 1_000_000, MAX_PHASE_NS)?;
-        range("--interval (ns)", self.interval_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("`outstanding`", self.outstanding.into(), 1, MAX_OUTSTANDING.into())?;
+        range("`workers`", self.workers.into(), 1, MAX_WORKERS.into())?;
+        range("`ramp_ns`", self.ramp_ns, 0, MAX_PHASE_NS)?;
+        range("`time_ns`", self.time_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("`interval_ns`", self.interval_ns, 1_000_000, MAX_PHASE_NS)?;
         if self.engine == EngineKind::Psync && self.outstanding > 1 {
             return Err(LoadError::PsyncOutstanding { outstanding: self.outstanding });
         }
-        range("--timeout (ns)", self.timeout_ns, 1_000_000, MAX_PHASE_NS)?;
-        range("--flush-every", self.flush_every.unwrap_or(1).into(), 1, u32::MAX as u64 - 1)?;
-        range("--compressible", self.content.compressible_percent.into(), 0, 100)?;
-        range("--duplicate", self.content.duplicate_percent.into(), 0, 100)?;
+        range("`timeout_ns`", self.timeout_ns, 1_000_000, MAX_PHASE_NS)?;
+        range("`flush_every`", self.flush_every.unwrap_or(1).into(), 1, u32::MAX as u64 - 1)?;
+        range("`compressible_percent`", self.content.compressible_percent.into(), 0, 100)?;
+        range("`duplicate_percent`", self.content.duplicate_percent.into(), 0, 100)?;
         self.check_combinations()?;
         self.check_pass()?;
         let block_bytes = self.access.largest_block_bytes();
@@ -279,14 +279,14 @@ impl LoadSpec {
         }
         if self.trace.is_some() && (amount.is_some() || !traversal.is_plain()) {
             return Err(LoadError::Conflict {
-                first: "--trace",
+                first: "`trace`",
                 second: "an amount or an order of operations",
                 why: "the trace alone says what is done; leave one out",
             });
         }
         if (self.verify || self.trace.is_some()) && self.end_bytes() != self.region_bytes {
             return Err(LoadError::Conflict {
-                first: if self.verify { "--verify" } else { "--trace" },
+                first: if self.verify { "`verify`" } else { "`trace`" },
                 second: "a region that does not begin at the target's start",
                 why: "its blocks are counted from there; leave one out",
             });
@@ -305,13 +305,13 @@ impl LoadSpec {
         Ok(())
     }
 
-    /// Flags that contradict one another.
+    /// Fields that contradict one another.
     fn check_combinations(&self) -> Result<(), LoadError> {
         let conflict = |first, second, why| Err(LoadError::Conflict { first, second, why });
         if self.trace.is_some() && (self.rate.is_some() || self.flush_every.is_some()) {
             return conflict(
-                "--trace",
-                "--rate or --flush-every",
+                "`trace`",
+                "`rate` or `flush_every`",
                 "the trace alone says what is done when; leave one out",
             );
         }
@@ -321,8 +321,8 @@ impl LoadSpec {
             }
             if self.access.lines.iter().any(|line| line.delay_ns > 0) {
                 return conflict(
-                    "--rate",
-                    "--think",
+                    "`rate`",
+                    "`delay_ns`",
                     "the rate alone says when operations start; leave one out",
                 );
             }
@@ -330,15 +330,15 @@ impl LoadSpec {
         let length_ns = self.trace.as_ref().and_then(Recording::paced_length_ns);
         if length_ns.is_some_and(|length_ns| self.ramp_ns > length_ns) {
             return conflict(
-                "--trace",
-                "--ramp",
+                "`trace`",
+                "`ramp_ns`",
                 "the trace is over before measuring begins; lower the ramp-up",
             );
         }
         if self.verify && self.content != Content::default() {
             return conflict(
-                "--verify",
-                "--compressible or --duplicate",
+                "`verify`",
+                "`compressible_percent` or `duplicate_percent`",
                 "blocks that are verified have contents of their own; leave one out",
             );
         }
@@ -346,27 +346,31 @@ impl LoadSpec {
             && self.access.lines.iter().any(|line| line.size_bytes % 512 != 0 || line.align_bytes % 512 != 0)
         {
             return conflict(
-                "--verify",
-                if self.trace.is_some() { "--trace" } else { "--bs or --align" },
+                "`verify`",
+                if self.trace.is_some() { "`trace`" } else { "`size_bytes` or `align_bytes`" },
                 "each 512 bytes carry a header; choose multiples of 512",
             );
         }
         let uring = self.uring;
         if self.engine == EngineKind::Psync && uring != UringOptions::default() {
-            return conflict("--engine psync", "--sqpoll or --iopoll", "they are io_uring's; leave one out");
+            return conflict(
+                "`engine` psync",
+                "`submission_polling` or `completion_polling`",
+                "they are io_uring's; leave one out",
+            );
         }
         if uring.completion_polling {
             if !self.direct {
                 return conflict(
-                    "--iopoll",
-                    "--buffered",
+                    "`completion_polling`",
+                    "`direct` = false",
                     "only direct I/O can be polled for; leave one out",
                 );
             }
             if self.flushes() || self.access.lines.iter().any(|line| line.trim_percent > 0.0) {
                 return conflict(
-                    "--iopoll",
-                    "--flush-every or --trim",
+                    "`completion_polling`",
+                    "`flush_every` or `trim_percent`",
                     "the kernel polls for reads and writes only; leave one out",
                 );
             }
@@ -391,19 +395,19 @@ mod tests {
     }
 
     #[test]
-    fn each_limit_names_its_flag() {
+    fn each_limit_names_its_field() {
         let message = |change: fn(&mut LoadSpec)| {
             let mut spec = load();
             change(&mut spec);
             spec.validate().unwrap_err().to_string()
         };
-        assert!(message(|s| s.outstanding = 0).contains("--outstanding"));
-        assert!(message(|s| s.workers = 1000).contains("--workers"));
-        assert!(message(|s| s.time_ns = 0).contains("--time"));
-        assert!(message(|s| s.region_bytes = 100).contains("--size"));
-        assert!(message(|s| s.timeout_ns = 0).contains("--timeout"));
-        assert!(message(|s| s.flush_every = Some(0)).contains("--flush-every"));
-        assert!(message(|s| s.content.compressible_percent = 101).contains("--compressible"));
+        assert!(message(|s| s.outstanding = 0).contains("`outstanding`"));
+        assert!(message(|s| s.workers = 1000).contains("`workers`"));
+        assert!(message(|s| s.time_ns = 0).contains("`time_ns`"));
+        assert!(message(|s| s.region_bytes = 100).contains("`region_bytes`"));
+        assert!(message(|s| s.timeout_ns = 0).contains("`timeout_ns`"));
+        assert!(message(|s| s.flush_every = Some(0)).contains("`flush_every`"));
+        assert!(message(|s| s.content.compressible_percent = 101).contains("`compressible_percent`"));
         assert!(message(|s| s.engine = EngineKind::Psync).contains("psync"));
         assert!(
             message(|s| {
@@ -415,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn contradictions_name_both_flags() {
+    fn contradictions_name_both_fields() {
         let message = |change: fn(&mut LoadSpec)| {
             let mut spec = load();
             change(&mut spec);
@@ -429,16 +433,16 @@ mod tests {
             s.access.lines[0].delay_ns = 1;
             s.rate = Some(Rate { per_second: 1.0, arrivals: Arrivals::Poisson });
         });
-        assert!(thinking.contains("--rate and --think"), "{thinking}");
+        assert!(thinking.contains("`rate` and `delay_ns`"), "{thinking}");
         let polled = message(|s| {
             s.uring.completion_polling = true;
             s.flush_every = Some(3);
         });
-        assert!(polled.contains("--iopoll and --flush-every"), "{polled}");
+        assert!(polled.contains("`completion_polling` and `flush_every`"), "{polled}");
         let verified = message(|s| {
             s.verify = true;
             s.content.duplicate_percent = 3;
         });
-        assert!(verified.contains("--verify and --compressible"), "{verified}");
+        assert!(verified.contains("`verify` and `compressible_percent`"), "{verified}");
     }
 }

@@ -17,10 +17,10 @@ pub enum LoadError {
     #[error(transparent)]
     Replay(#[from] ReplayError),
     /// A number outside its limits.
-    #[error("{flag} {value} is outside {least} to {most}")]
+    #[error("{field} {value} is outside {least} to {most}")]
     Range {
-        /// The flag to change.
-        flag: &'static str,
+        /// The field to change.
+        field: &'static str,
         /// What was given.
         value: u64,
         /// The least allowed.
@@ -44,7 +44,7 @@ pub enum LoadError {
         total_bytes: u64,
     },
     /// The region is smaller than one operation.
-    #[error("the target's {} are too small for operations of {}: raise --size or lower --bs",
+    #[error("the target's {} are too small for operations of {}: raise `region_bytes` or lower `size_bytes`",
         format_bytes(*region_bytes), format_bytes(*block_bytes))]
     RegionTooSmall {
         /// The region, in bytes.
@@ -54,15 +54,15 @@ pub enum LoadError {
     },
     /// A blocking engine with several outstanding I/Os.
     #[error(
-        "--engine psync blocks on each operation, so --outstanding {outstanding} cannot be honoured: \
-             use --outstanding 1 with --workers {outstanding}"
+        "`engine` psync blocks on each operation, so `outstanding` {outstanding} cannot be honoured: \
+             use `outstanding` 1 with `workers` {outstanding}"
     )]
     PsyncOutstanding {
         /// Outstanding I/Os asked for.
         outstanding: u32,
     },
     /// A rate that is no rate.
-    #[error("--rate {per_second}/s is outside 0.001/s to {MAX_RATE}/s, of all workers together")]
+    #[error("`rate` {per_second}/s is outside 0.001/s to {MAX_RATE}/s, of all workers together")]
     Rate {
         /// Operations per second asked for.
         per_second: f64,
@@ -82,7 +82,7 @@ pub enum LoadError {
     },
     /// The maps of visited blocks would need too much memory.
     #[error(
-        "remembering which blocks were visited takes {}, more than {}: lower --size, or let blocks repeat (norandommap)",
+        "remembering which blocks were visited takes {}, more than {}: lower `region_bytes`, or let blocks repeat (norandommap)",
         format_bytes(*total_bytes), format_bytes(MAX_MAP_BYTES)
     )]
     Map {
@@ -92,7 +92,7 @@ pub enum LoadError {
     /// Two things that exclude each other.
     #[error("{first} and {second} exclude each other: {why}")]
     Conflict {
-        /// One flag.
+        /// One field.
         first: &'static str,
         /// The other.
         second: &'static str,

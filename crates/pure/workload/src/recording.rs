@@ -17,7 +17,7 @@ const NO_DATA_BYTES: u64 = 512;
 pub enum ReplayError {
     /// An operation lies beyond the region.
     #[error("{name}, line {line}: the operation ends at {end}, beyond the {} ({region_bytes} bytes) in use: \
-             raise --size or choose a larger target ({} at least)",
+             raise `region_bytes` or choose a larger target ({} at least)",
         format_bytes(*region_bytes), format_bytes(*extent_bytes))]
     BeyondEnd {
         /// The trace.
@@ -34,7 +34,7 @@ pub enum ReplayError {
     /// An operation begins or ends within a block.
     #[error(
         "{name}, line {line}: offset {offset} and size {len} are no multiples of the target's {unit_bytes} bytes: \
-             replay on a file with --buffered, or cut the trace to whole blocks"
+             replay on a file with `direct` = false, or cut the trace to whole blocks"
     )]
     Unaligned {
         /// The trace.
@@ -228,10 +228,10 @@ mod tests {
         let recording = recording();
         assert_eq!(recording.check_region(12800), Ok(()));
         let beyond = recording.check_region(8192).unwrap_err().to_string();
-        assert!(beyond.contains("line 30") && beyond.contains("--size"), "{beyond}");
+        assert!(beyond.contains("line 30") && beyond.contains("`region_bytes`"), "{beyond}");
         assert_eq!(recording.check_alignment(512), Ok(()));
         let unaligned = recording.check_alignment(1024).unwrap_err().to_string();
-        assert!(unaligned.contains("line 30") && unaligned.contains("--buffered"), "{unaligned}");
+        assert!(unaligned.contains("line 30") && unaligned.contains("`direct`"), "{unaligned}");
     }
 
     #[test]

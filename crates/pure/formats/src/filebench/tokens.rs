@@ -14,7 +14,6 @@ pub(super) enum Token<'a> {
     Variable(&'a str),
     /// What stands between quotes.
     Text(&'a str),
-    /// One of `{ } ( ) = ,`.
     Sign(char),
 }
 

@@ -10,6 +10,7 @@ use super::remark::{Place, Remark};
 
 /// A file that cannot be imported.
 #[derive(Debug, Error, PartialEq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ImportError {
     /// It is too large.
     #[error("the file has {bytes} bytes; a load takes at most {}", format_bytes(MAX_FILE_BYTES as u64))]
@@ -24,14 +25,11 @@ pub enum ImportError {
         line: usize,
     },
     /// No format fits.
-    #[error(
-        "this is no Iometer, fio, diskspd or JSON load that can be recognised: name the format with --format"
-    )]
+    #[error("this is no Iometer, fio, diskspd or JSON load that can be recognised: name its `format`")]
     UnknownFormat,
     /// It is damaged.
     #[error("{at}: {why}")]
     Syntax {
-        /// Where.
         at: Place,
         /// What is wrong.
         why: String,
@@ -41,7 +39,6 @@ pub enum ImportError {
     TooMany {
         /// Where the first one too many stands.
         at: Place,
-        /// Of what.
         what: &'static str,
         /// How many are allowed.
         most: usize,
@@ -70,7 +67,7 @@ pub enum ImportError {
 fn list(remarks: &[Remark], hopeless: usize) -> String {
     let mut text = remarks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
     if hopeless < remarks.len() {
-        text.push_str("\nwith --lenient the load runs without");
+        text.push_str("\nwith `lenient` the load runs without");
         text.push_str(if hopeless > 0 { " what it can" } else { "" });
     }
     text

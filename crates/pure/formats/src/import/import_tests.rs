@@ -67,7 +67,7 @@ fn what_iometer_can_and_this_cannot_is_named_with_its_line() {
 fn a_network_worker_is_refused() {
     let text = ICF.replacen("'Worker type\n\tDISK", "'Worker type\n\tNETWORK,TCP", 1);
     let error = import(text.as_bytes(), None, false).unwrap_err().to_string();
-    assert!(error.contains("network worker") && error.contains("--lenient"), "{error}");
+    assert!(error.contains("network worker") && error.contains("`lenient`"), "{error}");
 }
 
 #[test]

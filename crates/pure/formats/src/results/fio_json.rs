@@ -16,7 +16,7 @@ const PERCENTILES: [f64; 17] =
 /// Upper ends of fio's latency buckets, in their units.
 const BUCKETS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// Writes the results as `fio --output-format=json` would. `version` is virtbench's; readers that
+/// Writes the results in fio's output format `json`. `version` is virtbench's; readers that
 /// look at the version find fio's way of writing one.
 ///
 /// # Errors

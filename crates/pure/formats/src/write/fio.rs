@@ -112,6 +112,23 @@ fn pass_lines(job: &ImportedJob) -> Vec<String> {
     lines
 }
 
+/// Where random operations go; nothing where they go everywhere alike.
+fn distribution(placement: Placement, refusal: &Refusal<'_>) -> Result<Option<String>, Inexpressible> {
+    match placement {
+        Placement::Uniform | Placement::Strided { .. } => Ok(None),
+        Placement::Backward { .. } | Placement::Part { .. } | Placement::Zones { .. } => {
+            Err(refusal.error("this placement"))
+        }
+        Placement::Zipf { theta } => Ok(Some(format!("random_distribution=zipf:{theta}"))),
+        Placement::Pareto { h } => Ok(Some(format!("random_distribution=pareto:{h}"))),
+        Placement::Hot { data_percent, access_percent } => {
+            refusal.unless(whole(data_percent) && whole(access_percent), "this hot part")?;
+            let (rest, others) = (100.0 - data_percent, 100.0 - access_percent);
+            Ok(Some(format!("random_distribution=zoned:{access_percent}/{data_percent}:{others}/{rest}")))
+        }
+    }
+}
+
 fn access_lines(
     access: &AccessSpec,
     once: bool,
@@ -150,21 +167,7 @@ fn access_lines(
         lines.push(format!("norandommap={}", u8::from(!once)));
         refusal.unless(whole(first.random_percent), format!("{} % random", first.random_percent))?;
         lines.push(format!("percentage_random={}", first.random_percent));
-        match first.placement {
-            Placement::Uniform | Placement::Strided { .. } => {}
-            Placement::Backward { .. } | Placement::Part { .. } | Placement::Zones { .. } => {
-                return Err(refusal.error("this placement"));
-            }
-            Placement::Zipf { theta } => lines.push(format!("random_distribution=zipf:{theta}")),
-            Placement::Pareto { h } => lines.push(format!("random_distribution=pareto:{h}")),
-            Placement::Hot { data_percent, access_percent } => {
-                refusal.unless(whole(data_percent) && whole(access_percent), "this hot part")?;
-                let (rest, others) = (100.0 - data_percent, 100.0 - access_percent);
-                lines.push(format!(
-                    "random_distribution=zoned:{access_percent}/{data_percent}:{others}/{rest}"
-                ));
-            }
-        }
+        lines.extend(distribution(first.placement, refusal)?);
     }
     if let [line] = access.lines.as_slice() {
         lines.push(format!("bs={}", line.size_bytes));

@@ -3,7 +3,7 @@
 //! The search runs nothing itself:
 //!
 //! ```text
-//! next_probe() -> think time --the caller runs the load--> observe(think time, rate) -> ... -> None
+//! next_probe() -> think time -> the caller runs the load -> observe(think time, rate) -> ... -> None
 //! ```
 //!
 //! A worker's cycle is its think time and everything else, workers / rate in all. What the last run

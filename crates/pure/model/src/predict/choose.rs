@@ -120,8 +120,8 @@ fn by_ratio(
     projection: Option<&Projection<'_>>,
     why: String,
 ) -> Result<Prediction, PredictError> {
-    let projection =
-        projection.ok_or(PredictError::Needs { method: "ratio", what: "a surface (--surface) and sizes" })?;
+    let projection = projection
+        .ok_or(PredictError::Needs { method: "ratio", what: "`surface`, and sizes in the profile" })?;
     let found = projection.predict(inputs.seed);
     let mut prediction = started(inputs, PredictionMethod::Ratio, why, found.ratio, found.interval);
     of_ratio(&mut prediction, &found, disk_share(inputs.profile));
@@ -131,7 +131,7 @@ fn by_ratio(
 fn by_latency(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
     let runs = inputs.runs.ok_or(PredictError::Needs {
         method: "latency",
-        what: "the results of a model load on both machines (--model)",
+        what: "the results of a model load on both machines (`model`)",
     })?;
     let found = latency_model(runs, inputs.rounding);
     let interval = latency_interval(runs, ASSUMED_HALF_WIDTH, inputs.seed);
@@ -151,15 +151,13 @@ fn uses_surface(method: PredictionMethod) -> bool {
 
 fn by_scaling(inputs: &Inputs<'_>, why: String) -> Result<Prediction, PredictError> {
     let needs = |what| PredictError::Needs { method: "scaling", what };
-    let costs = inputs.costs.ok_or(needs("what work costs on both machines (--costs)"))?;
+    let costs = inputs.costs.ok_or(needs("what work costs on both machines (`costs`)"))?;
     let scaling = Scaling::new(inputs.profile, costs, inputs.subject_processors);
     let found = scaling.map_err(needs)?.predict(inputs.seed);
     let drawn = span(&found.draws, crate::interval::CONFIDENCE);
     let mut prediction = started(inputs, PredictionMethod::Scaling, why, found.ratio, drawn);
     if inputs.profile.workers.value().is_none() {
-        prediction
-            .cautions
-            .push("How many workers there are is not known; one is assumed (profile --workers).".into());
+        prediction.cautions.push("How many workers there are is not known; one is assumed.".into());
     }
     prediction.cautions.extend(costs.caution());
     of_scaling(&mut prediction, found);
@@ -173,7 +171,7 @@ fn by_queueing(
 ) -> Result<Prediction, PredictError> {
     let needs = |what| PredictError::Needs { method: "queueing", what };
     let (projection, surface) =
-        projection.zip(inputs.surface).ok_or(needs("a surface (--surface) and sizes"))?;
+        projection.zip(inputs.surface).ok_or(needs("`surface`, and sizes in the profile"))?;
     let customers =
         inputs.profile.concurrency().ok_or(needs("the profile's workers, or its I/Os outstanding"))?;
     let found = projection.predict(inputs.seed);
@@ -291,7 +289,7 @@ fn cautions(inputs: &Inputs<'_>, method: PredictionMethod, matching: Option<&Mat
         {
             said.push(format!(
                 "The surface was measured with {} I/Os outstanding, the application has {customers}: one measured \
-                 with as many (--outstanding) tells more.",
+                 with as many tells more.",
                 surface.outstanding
             ));
         }
@@ -301,8 +299,7 @@ fn cautions(inputs: &Inputs<'_>, method: PredictionMethod, matching: Option<&Mat
     }
     if method == PredictionMethod::Queueing && inputs.compute.is_none() && inputs.runs.is_none() {
         said.push(
-            "What computing costs on the subject was not measured; it is taken to cost the same (--cpu-overhead)."
-                .into(),
+            "What computing costs on the subject was not measured; it is taken to cost the same.".into(),
         );
     }
     if method == PredictionMethod::Latency && profile.is_asynchronous() {

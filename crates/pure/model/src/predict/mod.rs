@@ -184,7 +184,7 @@ pub struct WhatIf {
 pub struct Prediction {
     /// How it was made.
     pub method: PredictionMethod,
-    /// Why so.
+    /// Why this method was chosen.
     pub why: String,
     /// The application's capacity on the reference.
     pub reference: Capacity,
@@ -231,17 +231,17 @@ impl Prediction {
 
 /// Why there is no prediction.
 #[derive(Debug, Clone, PartialEq, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum PredictError {
     /// Something is needed that is not there.
     #[error("the {method} method needs {what}")]
     Needs {
-        /// The method.
         method: &'static str,
         /// What it needs, and how to get it.
         what: &'static str,
     },
     /// There is nothing to predict from.
-    #[error("nothing to predict from: give a surface (--surface) or the results of a model load (--model)")]
+    #[error("nothing to predict from: give a surface (`surface`) or the results of a model load (`model`)")]
     Nothing,
     /// The surface has no point with both sides.
     #[error("the surface has no point that was measured on both sides")]
@@ -249,7 +249,7 @@ pub enum PredictError {
     /// The reference cannot be as fast as the application is.
     #[error(
         "the profile's {rate:.0} I/O per second are more than the {most:.0} that the reference's surface reaches for \
-         such I/O: the application does not reach this disk (a cache?), or the surface is another disk's; --method \
+         such I/O: the application does not reach this disk (a cache?), or the surface is another disk's; `method` \
          ratio predicts all the same"
     )]
     Inconsistent {

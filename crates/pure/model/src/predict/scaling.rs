@@ -213,7 +213,7 @@ impl Scaling {
         if wait.is_none() && scaling.wait_s > LEAST_WAIT {
             return Err(
                 "what waiting for the disk costs in the VM, which could not be measured there: flushed writes \
-                 took processor time alone (measure the costs on another disk, --target-dir)",
+                 took processor time alone (measure the costs on another disk)",
             );
         }
         Ok(scaling)

@@ -9,7 +9,7 @@
 //! 3. **curve**: latency at shares of that rate.
 //!
 //! ```text
-//! next_probe() -> Probe --the caller applies it--> observe(RunFigures) -> next_probe() -> ... -> None
+//! next_probe() -> Probe -> the caller applies it -> observe(RunFigures) -> next_probe() -> ... -> None
 //! ```
 
 mod curve;

@@ -7,18 +7,16 @@ use crate::wire::Short;
 
 /// What a client finds wrong with a server.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ClientError {
     /// The server closed the connection.
     #[error("the server closed the connection {during}")]
-    Closed {
-        /// When.
-        during: &'static str,
-    },
+    Closed { during: &'static str },
     /// The server does not speak this protocol.
     #[error("the server does not speak fixed-newstyle NBD: {0}")]
     Protocol(String),
     /// The server has no such export.
-    #[error("the server has no export named {name:?}{said}: `nbdinfo --list` shows what it has")]
+    #[error("the server has no export named {name:?}{said}: `nbdinfo` lists what it has")]
     NoExport {
         /// The name asked for.
         name: String,
@@ -36,7 +34,6 @@ pub enum ClientError {
     /// More bytes than the protocol or common sense allows.
     #[error("the server announces {what} of {}, more than the {} allowed", format_bytes(*bytes), format_bytes(*most))]
     TooLong {
-        /// Of what.
         what: &'static str,
         /// How many bytes.
         bytes: u64,

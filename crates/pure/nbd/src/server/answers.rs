@@ -68,7 +68,6 @@ impl Head {
             .with([0; 4])
     }
 
-    /// Its bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }

@@ -66,20 +66,20 @@ pub enum Event<'a> {
     StartTls,
     /// The client has chosen this export, the place in the list that [`Connection::take`] was given. Requests follow.
     Attached {
-        /// Which.
+        /// The export that was chosen, by its place in the list.
         export: usize,
     },
     /// A write begins. Have a buffer for it ready before the next bytes, or [`Connection::complete`] it with an error:
     /// its payload is then thrown away. Without memory for it take no bytes, and say so ([`Connection::hold`]).
     Room {
-        /// Whose.
+        /// The request's slot.
         slot: u32,
         /// How large, in bytes.
         len_bytes: u32,
     },
     /// These bytes of a write's payload.
     Data {
-        /// Whose.
+        /// The request's slot.
         slot: u32,
         /// Where in the slot's buffer, in bytes.
         at_bytes: usize,

@@ -86,7 +86,7 @@ pub(crate) fn verdicts(analysis: &Analysis) -> Markup {
             p.hint {
                 "Ratios of the first configuration to the second, with their 90 % intervals. "
                 @if all.len() > ROWS_MOST {
-                    (ROWS_MOST) " of " (all.len()) " rows are shown; virtbench analyse --csv writes them all. "
+                    (ROWS_MOST) " of " (all.len()) " rows are shown; the CSV of virtbench analyse has them all. "
                 }
                 "Select a header to sort."
             }

@@ -13,6 +13,7 @@ use super::{
 
 /// A text that is no workload.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum WorkloadSyntaxError {
     /// No such workload.
     #[error("{name:?} is no workload: there are {}", names())]
@@ -23,7 +24,6 @@ pub enum WorkloadSyntaxError {
     /// No such key.
     #[error("{workload} has no {key:?}: it has {known}")]
     Key {
-        /// The workload.
         workload: &'static str,
         /// What was given.
         key: String,
@@ -33,7 +33,6 @@ pub enum WorkloadSyntaxError {
     /// A value that cannot be read.
     #[error("{key}={value}: {why}")]
     Value {
-        /// Its key.
         key: String,
         /// What was given.
         value: String,

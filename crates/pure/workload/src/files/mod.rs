@@ -90,6 +90,7 @@ const MAX_TIME_NS: u64 = 7 * 24 * 3_600_000_000_000;
 
 /// A load on files that makes no sense.
 #[derive(Debug, Clone, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum FileLoadError {
     /// A number outside its limits.
     #[error("{flag} {value} is outside {least} to {most}")]
@@ -109,7 +110,6 @@ pub enum FileLoadError {
     /// A flag that this load has no use for.
     #[error("{flag}: {why}")]
     Useless {
-        /// The flag.
         flag: &'static str,
         /// Why, and what to do.
         why: &'static str,

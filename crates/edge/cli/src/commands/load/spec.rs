@@ -178,7 +178,7 @@ mod tests {
     fn what_is_not_understood_is_refused_unless_lenient() {
         let text = format!("{FILE}atomic=1\n");
         let error = format!("{:?}", plan(&text, &["--target", "/y"]).err().unwrap());
-        assert!(error.contains("line 12") && error.contains("--lenient"), "{error}");
+        assert!(error.contains("line 12") && error.contains("`lenient`"), "{error}");
         assert_eq!(plan(&text, &["--target", "/y", "--lenient"]).unwrap().ignored.len(), 1);
     }
 

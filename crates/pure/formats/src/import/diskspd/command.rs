@@ -90,7 +90,7 @@ impl Command {
             schedule: Schedule::default(),
         };
         if let Some(target) = self.targets.iter().find(|target| of_windows(target)) {
-            findings.note(format!("{target:.60?} is a target of Windows: give --target"));
+            findings.note(format!("{target:.60?} is a target of Windows: name one of this machine"));
         }
         if self.targets.is_empty() {
             vec![job(None)]

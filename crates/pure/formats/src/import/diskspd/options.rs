@@ -41,35 +41,8 @@ pub fn apply(
         'F' => command.threads_total = Some(count()?),
         'w' if value.is_empty() => command.write_percent = 0,
         'w' => command.write_percent = percent(value).ok_or_else(|| bad(at, letter, "a percentage"))?,
-        'r' => match value.strip_prefix('s') {
-            Some(share) => {
-                command.random_percent =
-                    percent(share).filter(|n| *n > 0).ok_or_else(|| bad(at, letter, "a percentage"))?;
-            }
-            None => match value.strip_prefix('d') {
-                Some(distribution) => match hot(distribution) {
-                    Some(placement) => command.placement = placement,
-                    None => refuse(findings, "only one hot part can be placed, such as -rdpct90/10"),
-                },
-                None => {
-                    if command.random_percent == 0 {
-                        command.random_percent = 100;
-                    }
-                    if !value.is_empty() {
-                        command.align_bytes = Some(bytes(value)?).filter(|n| *n > 0);
-                    }
-                }
-            },
-        },
-        's' => {
-            let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |rest| (true, rest));
-            if interlocked {
-                refuse(findings, "threads cannot share one sequential offset");
-            }
-            if !stride.is_empty() {
-                command.stride_bytes = Some(bytes(stride)?);
-            }
-        }
+        'r' => random(command, value, at, findings)?,
+        's' => sequential(command, value, at, findings)?,
         'S' | 'h' => {
             let flags = if letter == 'h' { "h" } else { value };
             caching(command, flags, option, at, findings);
@@ -117,6 +90,47 @@ pub fn apply(
         'N' | 'I' | 'y' => refuse(findings, "this cannot be done here"),
         letter if WITHOUT_EFFECT.contains(&letter) => findings.leave_out(&format!("-{option:.20}"), at.line),
         _ => refuse(findings, "this option is not known"),
+    }
+    Ok(())
+}
+
+/// `-r`: at random, with an alignment, in part (`-rs`) or by a distribution (`-rd`).
+fn random(command: &mut Command, value: &str, at: Place, findings: &mut Findings) -> Result<(), ImportError> {
+    if let Some(share) = value.strip_prefix('s') {
+        let share = percent(share).filter(|n| *n > 0);
+        command.random_percent = share.ok_or_else(|| bad(at, 'r', "a percentage"))?;
+    } else if let Some(distribution) = value.strip_prefix('d') {
+        match hot(distribution) {
+            Some(placement) => command.placement = placement,
+            None => findings
+                .ignore(at, format!("-r{value:.39}: only one hot part can be placed, such as -rdpct90/10")),
+        }
+    } else {
+        if command.random_percent == 0 {
+            command.random_percent = 100;
+        }
+        if !value.is_empty() {
+            let bytes = size(value, command.block_bytes).ok_or_else(|| bad(at, 'r', "a size"))?;
+            command.align_bytes = Some(bytes).filter(|n| *n > 0);
+        }
+    }
+    Ok(())
+}
+
+/// `-s`: in sequence, with a stride, or interlocked among threads (`-si`).
+fn sequential(
+    command: &mut Command,
+    value: &str,
+    at: Place,
+    findings: &mut Findings,
+) -> Result<(), ImportError> {
+    let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |rest| (true, rest));
+    if interlocked {
+        findings.ignore(at, format!("-s{value:.39}: threads cannot share one sequential offset"));
+    }
+    if !stride.is_empty() {
+        let bytes = size(stride, command.block_bytes).ok_or_else(|| bad(at, 's', "a size"))?;
+        command.stride_bytes = Some(bytes);
     }
     Ok(())
 }

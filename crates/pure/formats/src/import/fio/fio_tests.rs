@@ -86,7 +86,7 @@ fn fio_options_without_a_meaning_are_refused_by_line() {
     ] {
         let error = fio(options).expect_err(options).to_string();
         assert!(error.contains(word), "{options}: {error}");
-        assert!(error.contains("line ") && error.contains("--lenient"), "{options}: {error}");
+        assert!(error.contains("line ") && error.contains("`lenient`"), "{options}: {error}");
     }
 }
 
@@ -101,9 +101,9 @@ fn every_complaint_about_a_fio_file_stands_on_a_line_of_its_own() {
         "line 3: iodpeth=3",
         "line 4: atomic",
         "line 5: ioengine=cpuio",
-        "line 6: [c] --workers 5000",
+        "line 6: [c] `workers` 5000",
         "line 7: bs=4q",
-        "with --lenient the load runs without what it can",
+        "with `lenient` the load runs without what it can",
     ]) {
         assert!(line.starts_with(word), "{line:?} is not {word:?}");
     }

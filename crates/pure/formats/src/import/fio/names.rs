@@ -84,7 +84,7 @@ pub fn foreign_engine(name: &str) -> String {
     let engine = name.split(':').next().unwrap_or(name);
     if OTHER_ENGINES.contains(&engine) {
         return "an engine that does neither block nor file I/O of this machine; it cannot be run here, \
-                with --lenient or without"
+                with `lenient` or without"
             .into();
     }
     format!("fio has no such engine{}", suggestion(engine, OWN_ENGINES.iter().chain(OTHER_ENGINES).copied()))

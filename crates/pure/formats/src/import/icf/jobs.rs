@@ -65,7 +65,7 @@ fn with_work(setup: &Setup, specs: &[Spec], workers: &[Worker], findings: &mut F
     if !busy.is_empty() || specs.is_empty() {
         return busy;
     }
-    findings.note("no worker has an access specification assigned: each is run, with one outstanding I/O unless the worker or --outstanding says more");
+    findings.note("no worker has an access specification assigned: each is run, with one outstanding I/O unless the worker says more");
     let template = workers.first().cloned().unwrap_or_else(|| Worker { outstanding: 1, ..Worker::default() });
     let count = if workers.is_empty() { setup.workers.unwrap_or(1) as usize } else { workers.len() };
     let specs: Vec<(String, usize)> = specs.iter().map(|spec| (spec.name.clone(), 1)).collect();
@@ -82,15 +82,16 @@ fn job(
 ) -> ImportedJob {
     if setup.time_ns == 0 {
         findings.note(format!(
-            "the run time is 0, until stopped by hand in Iometer; here {} s (see --time)",
+            "the run time is 0, until stopped by hand in Iometer; here {} s",
             DEFAULT_TIME_NS / 1_000_000_000
         ));
     }
     let path = target.starts_with('/').then(|| target.to_owned());
     if path.is_none() && !target.is_empty() {
         let target = shorten(target);
-        findings
-            .note(format!("{target:?} is a target of the machine that the file was made on: give --target"));
+        findings.note(format!(
+            "{target:?} is a target of the machine that the file was made on: name one of this machine"
+        ));
     }
     if worker.pattern == Some(0) && spec.access.writes() {
         findings.note("data pattern 0 writes repeating bytes: here wholly compressible blocks");

@@ -28,7 +28,7 @@ pub fn read(lines: &mut Lines<'_>, findings: &mut Findings) -> Result<Setup, Imp
             }
             "default disk workers to spawn" | "default workers to spawn" => {
                 if pair.value.eq_ignore_ascii_case("NUMBER_OF_CPUS") {
-                    findings.note("NUMBER_OF_CPUS workers were asked for: give --workers");
+                    findings.note("NUMBER_OF_CPUS workers were asked for: say how many there are to be");
                 } else {
                     let first = pair.value.split([',', ' ', '\t']).next().unwrap_or("");
                     setup.workers =

@@ -21,6 +21,7 @@ mod simulator;
 mod start_up;
 mod tools;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -55,36 +56,10 @@ fn run() -> Result<bool> {
     if arguments.first().is_some_and(|first| first == "profile") {
         return profile::write().map(|()| true);
     }
+    if let Some(verdicts) = one_part(&arguments)? {
+        return Ok(all_kept(&verdicts));
+    }
     let first = arguments.first().map(String::as_str);
-    if first == Some("fence") {
-        let only = arguments.get(1).map(String::as_str);
-        let verdicts = fence::check(ROUNDS, only)?;
-        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
-    }
-    if first == Some("simulator") {
-        let only = arguments.get(1).map(String::as_str);
-        let verdicts = simulator::check(ROUNDS, only)?;
-        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
-    }
-    if first == Some("footprint") {
-        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
-        let file = folder.path().join("bench.img");
-        tools::make_file(&file)?;
-        let verdicts = footprint::check(folder.path(), &Target::File(file))?;
-        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
-    }
-    if let Some(name @ ("serve" | "serve-nbd" | "start-up")) = first {
-        let rounds = arguments.get(1).map_or(Ok(ROUNDS), |text| text.parse()).context(USAGE)?;
-        let folder = tempfile::TempDir::new_in("target").context("run this from the repository")?;
-        println!("{}", tools::machine()?);
-        let check = match name {
-            "serve" => serve::check,
-            "serve-nbd" => serve_nbd::check,
-            _ => start_up::check,
-        };
-        let verdicts = check(rounds, folder.path())?;
-        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
-    }
     let only_files = first == Some("files");
     if only_files {
         arguments.remove(0);
@@ -95,15 +70,47 @@ fn run() -> Result<bool> {
     if only_files {
         println!("{rounds} alternated pairs a line; MB/s, operations/s, response times in ms\n");
         let verdicts = file_tools::compare(rounds, folder.path())?;
-        return Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept));
+        return Ok(all_kept(&verdicts));
     }
+    everything(rounds, folder.path()).map(|verdicts| all_kept(&verdicts))
+}
+
+fn all_kept(verdicts: &[Verdict]) -> bool {
+    verdicts.iter().all(|verdict| *verdict == Verdict::Kept)
+}
+
+/// The part that the first argument names; nothing where it names none.
+fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
+    let only = arguments.get(1).map(String::as_str);
+    let folder = || tempfile::TempDir::new_in("target").context("run this from the repository");
+    let check = match arguments.first().map(String::as_str) {
+        Some("fence") => return fence::check(ROUNDS, only).map(Some),
+        Some("simulator") => return simulator::check(ROUNDS, only).map(Some),
+        Some("footprint") => {
+            let folder = folder()?;
+            let file = folder.path().join("bench.img");
+            tools::make_file(&file)?;
+            return footprint::check(folder.path(), &Target::File(file)).map(Some);
+        }
+        Some("serve") => serve::check,
+        Some("serve-nbd") => serve_nbd::check,
+        Some("start-up") => start_up::check,
+        _ => return Ok(None),
+    };
+    let rounds = only.map_or(Ok(ROUNDS), str::parse).context(USAGE)?;
+    let folder = folder()?;
+    println!("{}", tools::machine()?);
+    check(rounds, folder.path()).map(Some)
+}
+
+/// All parts, beside fio where it can do the same.
+fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     println!("{rounds} alternated pairs a line; ratio = virtbench / fio\n");
     println!(
         "{:<56} {:>10} {:>10} {:>8} {:>15}  {:<9}",
         "figure", "virtbench", "fio", "ratio", "range", "promise"
     );
-    let (file, nbd, vhost_user) =
-        (folder.path().join("bench.img"), folder.path().join("nbd"), folder.path().join("vhost-user"));
+    let (file, nbd, vhost_user) = (folder.join("bench.img"), folder.join("nbd"), folder.join("vhost-user"));
     tools::make_file(&file)?;
     let _nbdkit = servers::nbdkit_memory(&nbd)?;
     let _storage_daemon = servers::vhost_user_null(&vhost_user)?;
@@ -133,21 +140,21 @@ fn run() -> Result<bool> {
         (0..rounds).map(|_| alone.measure(Engine::Virtbench)).collect::<Result<_>>()?;
     verdicts.push(hold_floor(&alone.name, &samples, 500e3));
     println!();
-    verdicts.extend(bandwidth::check(folder.path(), rounds)?);
-    verdicts.extend(file_tools::compare(rounds.min(FILE_ROUNDS), folder.path())?);
+    verdicts.extend(bandwidth::check(folder, rounds)?);
+    verdicts.extend(file_tools::compare(rounds.min(FILE_ROUNDS), folder)?);
     println!();
     verdicts.extend(fence::check(rounds, None)?);
     println!();
     verdicts.extend(simulator::check(rounds, None)?);
     println!();
-    verdicts.extend(serve::check(rounds, folder.path())?);
+    verdicts.extend(serve::check(rounds, folder)?);
     println!();
-    verdicts.extend(serve_nbd::check(rounds, folder.path())?);
+    verdicts.extend(serve_nbd::check(rounds, folder)?);
     println!();
-    verdicts.extend(start_up::check(rounds, folder.path())?);
+    verdicts.extend(start_up::check(rounds, folder)?);
     println!();
-    verdicts.extend(footprint::check(folder.path(), &file)?);
-    Ok(verdicts.iter().all(|verdict| *verdict == Verdict::Kept))
+    verdicts.extend(footprint::check(folder, &file)?);
+    Ok(verdicts)
 }
 
 /// Measures a case with both tools, in turns, and holds the claims against the pairs.

@@ -55,6 +55,21 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// What a finished run of predictions leaves in its folder.
+const LEFT: [&str; 11] = [
+    "costs-1.json",
+    "costs.json",
+    "histograms.hlog",
+    "prepared",
+    "profiles",
+    "report.html",
+    "results.csv",
+    "results.jsonl",
+    "results.md",
+    "run.json",
+    "virtbench.log",
+];
+
 #[test]
 fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     let folder = folder();
@@ -116,20 +131,7 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     assert!(found["headline"].as_str().unwrap().contains("2 applications of the held-out set"), "{found}");
     assert!(found["mean_absolute_error_percent"].as_f64().unwrap() > 0.0);
     assert!(resumed.stderr.contains("% left") || resumed.stderr.contains(" %"), "{}", resumed.stderr);
-    let left: Vec<&str> = vec![
-        "costs-1.json",
-        "costs.json",
-        "histograms.hlog",
-        "prepared",
-        "profiles",
-        "report.html",
-        "results.csv",
-        "results.jsonl",
-        "results.md",
-        "run.json",
-        "virtbench.log",
-    ];
-    assert_eq!(names(&out), left, "no disk of a VM, nothing half-made");
+    assert_eq!(names(&out), LEFT, "no disk of a VM, nothing half-made");
     assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);
     let provenance: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
     assert_eq!(provenance["guest"]["accelerator"]["name"], "tcg");

@@ -22,6 +22,20 @@ fn entries(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Both machines have all figures, measured and simulated.
+fn assert_measured(system: &serde_json::Value) {
+    let vms = system["vms"].as_array().unwrap();
+    assert_eq!(vms.len(), 2, "each of them: {system}");
+    for (vm, figures) in vms
+        .iter()
+        .flat_map(|vm| ["per_second", "mean_ms", "p99_ms", "simulated_mean_ms"].map(|one| (vm, one)))
+    {
+        let both = vm[figures].as_array().unwrap();
+        assert!(both.iter().all(|value| value.as_f64().is_some_and(|value| value > 0.0)), "{figures}: {vm}");
+    }
+    assert!(vms.iter().all(|vm| vm["response_deviation"]["mean"].is_number()), "{system}");
+}
+
 #[test]
 fn systems_are_compared_in_one_run_beside_what_the_simulator_says() {
     let folder = folder();
@@ -58,19 +72,7 @@ fn systems_are_compared_in_one_run_beside_what_the_simulator_says() {
     let names: Vec<&str> = systems.iter().map(|system| system["system"].as_str().unwrap()).collect();
     assert_eq!(names, ["none", "VirtualFence"], "{json}");
     for system in systems {
-        let vms = system["vms"].as_array().unwrap();
-        assert_eq!(vms.len(), 2, "each of them: {system}");
-        for (vm, figures) in vms
-            .iter()
-            .flat_map(|vm| ["per_second", "mean_ms", "p99_ms", "simulated_mean_ms"].map(|one| (vm, one)))
-        {
-            let both = vm[figures].as_array().unwrap();
-            assert!(
-                both.iter().all(|value| value.as_f64().is_some_and(|value| value > 0.0)),
-                "{figures}: {vm}"
-            );
-        }
-        assert!(vms.iter().all(|vm| vm["response_deviation"]["mean"].is_number()), "{system}");
+        assert_measured(system);
     }
     assert_eq!(entries(&out), ["comparison.csv", "none", "table.json", "table.md", "virtualfence"]);
     let table = fs::read_to_string(out.join("table.md")).unwrap();

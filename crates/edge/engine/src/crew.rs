@@ -7,12 +7,13 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::clock::monotonic_ns;
+use crate::ending::stall_note;
 use crate::error::{EngineError, resource};
 use crate::job::WorkerJob;
 use crate::moments::Moments;
 use crate::parking::{Belongings, Parking};
 use crate::slots::InFlight;
-use crate::worker::{WorkerReport, stall_note};
+use crate::worker::WorkerReport;
 
 /// How often the workers are looked after.
 const LOOK: Duration = Duration::from_millis(50);
@@ -25,7 +26,6 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Starts it.
     pub(crate) fn start(
         job: WorkerJob,
         ready: mpsc::Sender<Result<Option<String>, EngineError>>,

@@ -14,6 +14,7 @@ mod buffers;
 mod clock;
 mod cpu;
 mod crew;
+mod ending;
 mod error;
 mod fault;
 mod flow;

@@ -4,25 +4,23 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use virtbench_record::Verification;
-use virtbench_units::format_duration_ns;
 use virtbench_workload::{Direction, Op, Step, Stream};
 
 use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
 use crate::cpu::CpuMeter;
+use crate::ending::{End, Score, stall_note};
 use crate::flow::FlowShare;
 use crate::live::LiveCounters;
 use crate::moments::Moments;
 use crate::open_loop::{OpenLoop, OpenLoopCounts};
 use crate::parking::{Belongings, Parking};
-use crate::recorder::{Recorder, error_name};
+use crate::recorder::Recorder;
 use crate::replay::{Next, ReplayCounts, ReplayLoop};
 use crate::slots::{InFlight, Slots};
 use crate::verify::Verifier;
 
-/// Operations that may fail in a row, with none succeeding, before a worker gives the target up.
-const MAX_FAILURES_IN_A_ROW: u32 = 1_000;
 /// The longest a worker with nothing in flight sleeps before it looks at its stop flag.
 const NAP_NS: u64 = 50_000_000;
 /// Once an operation has taken too long, how long the others may take to complete.
@@ -113,33 +111,16 @@ impl Worker<'_> {
         let Moments { start_ns, begin_ns, end_ns } = self.moments;
         let mut recorder = Box::new(Recorder::new(begin_ns, end_ns, self.interval_ns, self.stream.lines()));
         let lead_ns = if self.is_paced() { OPEN_LOOP_LEAD_NS } else { 0 };
-        let look_every_ns = (self.timeout_ns / 4).clamp(1, NAP_NS);
-        let mut look_at_ns = start_ns + look_every_ns;
+        let mut look_at_ns = start_ns + self.look_every_ns();
         let mut issue_at_ns = 0;
         let mut score = Score::default();
-        let mut gave_up = None;
-        let mut stalled = false;
         let mut cpu = CpuMeter::new(begin_ns);
 
         sleep_until(start_ns);
         let mut now_ns = monotonic_ns();
-        let stopped_ns = loop {
-            if now_ns >= end_ns {
-                break end_ns;
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                break now_ns;
-            }
-            if score.failures_in_a_row >= MAX_FAILURES_IN_A_ROW {
-                gave_up = Some(score.failure_note());
-                break now_ns;
-            }
-            if now_ns >= look_at_ns {
-                look_at_ns = now_ns + look_every_ns;
-                if slots.has_older_than(now_ns.saturating_sub(self.timeout_ns)) {
-                    stalled = true;
-                    break now_ns;
-                }
+        let end = loop {
+            if let Some(end) = self.ends(now_ns, &mut look_at_ns, &slots, &score) {
+                break end;
             }
             cpu.look(now_ns);
             if now_ns >= issue_at_ns {
@@ -151,14 +132,14 @@ impl Worker<'_> {
                     Some(_) => self.issue_due(backend, &mut slots, now_ns),
                 };
                 if !PLAIN && slots.is_idle() && self.replay.as_mut().is_some_and(|replay| replay.is_over()) {
-                    break now_ns;
+                    break End::at(now_ns);
                 }
             }
             // Without a moment to wake up at, only a completion brings work.
             let wake_ns = (issue_at_ns > now_ns).then(|| (issue_at_ns - lead_ns).min(now_ns + NAP_NS));
             if slots.is_idle() {
                 if self.stream.is_over() {
-                    break now_ns;
+                    break End::at(now_ns);
                 }
                 sleep_until(wake_ns.unwrap_or(0).min(end_ns));
                 now_ns = monotonic_ns();
@@ -183,6 +164,45 @@ impl Worker<'_> {
             self.completed.store(score.completed, Ordering::Relaxed);
         };
         let cpu_ns = cpu.used();
+        self.finish(backend, slots, recorder, end, cpu_ns)
+    }
+
+    /// How often stalled operations are looked for, nanoseconds.
+    fn look_every_ns(&self) -> u64 {
+        (self.timeout_ns / 4).clamp(1, NAP_NS)
+    }
+
+    /// Whether the load ends now, though there is more to be done.
+    #[inline]
+    fn ends(&self, now_ns: u64, look_at_ns: &mut u64, slots: &Slots, score: &Score) -> Option<End> {
+        if now_ns >= self.moments.end_ns {
+            return Some(End::at(self.moments.end_ns));
+        }
+        if self.stop.load(Ordering::Relaxed) {
+            return Some(End::at(now_ns));
+        }
+        if let Some(note) = score.gives_up() {
+            return Some(End { gave_up: Some(note), ..End::at(now_ns) });
+        }
+        if now_ns >= *look_at_ns {
+            *look_at_ns = now_ns + self.look_every_ns();
+            if slots.has_older_than(now_ns.saturating_sub(self.timeout_ns)) {
+                return Some(End { stalled: true, ..End::at(now_ns) });
+            }
+        }
+        None
+    }
+
+    /// Waits for what is in flight, and reports.
+    fn finish<B: Backend>(
+        mut self,
+        backend: &mut B,
+        mut slots: Slots,
+        mut recorder: Box<Recorder>,
+        end: End,
+        cpu_ns: [u64; 2],
+    ) -> io::Result<WorkerReport> {
+        let End { stopped_ns, stalled, mut gave_up } = end;
         let has_done_all = self.stream.is_over();
         let (stopped_ns, early) = recorder.end_at(stopped_ns);
         let open_loop = self
@@ -454,34 +474,6 @@ impl Worker<'_> {
         }
         Ok(())
     }
-}
-
-/// How a worker's operations have fared.
-#[derive(Debug, Default)]
-struct Score {
-    completed: u64,
-    failures_in_a_row: u32,
-    last_errno: i32,
-}
-
-impl Score {
-    /// Why a worker gives up whose operations all fail.
-    fn failure_note(&self) -> String {
-        format!(
-            "gave up after {} failed operations in a row, the last with: {}",
-            self.failures_in_a_row,
-            error_name(self.last_errno)
-        )
-    }
-}
-
-/// What a reader of the results is told about a target that does not answer.
-pub(crate) fn stall_note(operations: u64, timeout_ns: u64, early: bool) -> String {
-    let consequence = if early { ", so the load ended early" } else { ", in flight when measuring ended" };
-    format!(
-        "the target stalled: {operations} operation(s) took longer than --timeout {}{consequence}",
-        format_duration_ns(timeout_ns)
-    )
 }
 
 #[cfg(test)]

@@ -65,16 +65,14 @@ impl Part {
 
 /// Why a load ended before its time. What was measured until then is kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum Ended {
     /// It was stopped from outside.
     #[error("interrupted")]
     Interrupted,
     /// The file system has no room left.
     #[error("the file system filled up at {path}: lower --size or --files, or give it more room")]
-    Full {
-        /// Where.
-        path: String,
-    },
+    Full { path: String },
     /// A file system that fails.
     #[error("{what} failed: {why}")]
     Failed {

@@ -32,7 +32,7 @@ const SBIN_XFS: [&str; 2] = ["mkfs.xfs", "/usr/sbin/mkfs.xfs"];
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What.
+    /// What is looked at.
     pub name: &'static str,
     /// What was found.
     #[serde(flatten)]
@@ -71,8 +71,7 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
     let qemu = Qemu::find();
     let kernel = find_kernel(named_kernel);
     let image = kernel.as_ref().ok().map(|kernel| GuestImage::new(kernel, &all_adapters()));
-    let check = |name, status| Check { name, status };
-    vec![
+    let mut checks = vec![
         check(
             "QEMU",
             match &qemu {
@@ -110,6 +109,18 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
         check("locked memory", locked_memory()),
         check("disk space", disk_space(directory)),
         check("direct I/O", direct_io(directory)),
+    ];
+    checks.extend(programs());
+    checks
+}
+
+const fn check(name: &'static str, status: Status) -> Check {
+    Check { name, status }
+}
+
+/// Programs of others, and loop devices.
+fn programs() -> Vec<Check> {
+    vec![
         check(
             "storage daemon",
             match find_storage_daemon() {

@@ -29,6 +29,7 @@ pub enum Filesystem {
 
 /// Why there is no file system.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum FilesystemError {
     /// No such file system.
     #[error("there is no file system {0:?}: choose ext4 or xfs")]
@@ -36,7 +37,6 @@ pub enum FilesystemError {
     /// Its program is not installed.
     #[error("{program} cannot be started: {source}; apt install {package}")]
     Program {
-        /// The program.
         program: &'static str,
         /// Debian's package of it.
         package: &'static str,
@@ -59,7 +59,6 @@ pub enum FilesystemError {
     /// Its program refused, or did not come to an end.
     #[error("{program} on {path}: {said}", path = path.display())]
     Refused {
-        /// The program.
         program: &'static str,
         /// The disk.
         path: PathBuf,

@@ -40,7 +40,6 @@ pub enum ImageError {
 pub struct GuestImage {
     /// The file to boot.
     pub(crate) kernel: PathBuf,
-    /// The initramfs.
     pub(crate) initramfs: Arc<MemoryFile>,
     /// The size of the initramfs, in bytes.
     pub initramfs_bytes: u64,

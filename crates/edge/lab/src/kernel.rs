@@ -29,6 +29,7 @@ pub struct GuestKernel {
 
 /// Why there is no guest kernel.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum KernelError {
     /// None was found.
     #[error(
@@ -69,7 +70,6 @@ pub enum KernelError {
         modules: PathBuf,
         /// The directory that `boot` and `lib` lie in.
         root: PathBuf,
-        /// Its release.
         release: String,
     },
 }

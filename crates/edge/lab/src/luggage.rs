@@ -21,6 +21,7 @@ const MOST_INTERPRETERS: usize = 4;
 
 /// Why a program cannot be taken along.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum LuggageError {
     /// No such program on the search path.
     #[error("{0} is no program on the search path: give its path")]
@@ -38,7 +39,6 @@ pub enum LuggageError {
     Libraries {
         /// The program.
         path: PathBuf,
-        /// Which.
         missing: String,
     },
     /// It is too much.

@@ -44,7 +44,7 @@ impl Default for TimeLimits {
 
 /// A job and the machine it is for.
 pub struct Assignment<'a> {
-    /// Where.
+    /// The machine that runs the load.
     pub machine: &'a mut dyn Machine,
     /// What. All that run together have the same ramp-up, and those that take a fixed time the same.
     pub spec: JobSpec,

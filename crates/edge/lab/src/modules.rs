@@ -12,16 +12,14 @@ const ENDINGS: [&str; 4] = [".ko", ".ko.xz", ".ko.gz", ".ko.zst"];
 
 /// Why the modules cannot be had.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ModuleError {
     /// The kernel has no such driver.
     #[error(
         "the guest kernel has no module {name}: use Debian's full kernel (linux-image-amd64, not -cloud-), \
          which `make setup` fetches"
     )]
-    Unknown {
-        /// Its name.
-        name: String,
-    },
+    Unknown { name: String },
     /// The index names no module.
     #[error("line {line} of modules.dep is no list of modules: run depmod again")]
     Damaged {

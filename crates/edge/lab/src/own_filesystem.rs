@@ -21,6 +21,7 @@ use crate::loop_device::{LoopCache, LoopDevice, LoopError};
 
 /// Why there is none.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum OwnFilesystemError {
     /// It cannot be made.
     #[error(transparent)]
@@ -33,7 +34,6 @@ pub enum OwnFilesystemError {
     Mount {
         /// What failed.
         action: String,
-        /// Why.
         source: io::Error,
     },
 }

@@ -19,11 +19,11 @@ const END_LIMIT: Duration = Duration::from_secs(3);
 
 /// What went wrong with a machine. Where it may help, the last lines of its console are carried along.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum MachineError {
     /// Its process could not be started.
     #[error("{} could not be started: {source}; `virtbench doctor` shows what is missing", program.display())]
     Start {
-        /// The program.
         program: PathBuf,
         /// Why not.
         source: io::Error,

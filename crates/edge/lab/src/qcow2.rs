@@ -20,6 +20,7 @@ const STOP_INTERVAL: Duration = Duration::from_millis(50);
 
 /// An image that cannot be made.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ImageMakingError {
     /// qemu-img is not there.
     #[error(
@@ -35,7 +36,6 @@ pub enum ImageMakingError {
     Failed {
         /// The image.
         path: PathBuf,
-        /// Why.
         why: String,
     },
     /// It was stopped.

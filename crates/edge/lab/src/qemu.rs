@@ -22,6 +22,7 @@ const MAX_OUTPUT_BYTES: u64 = 64 << 10;
 
 /// Why there is no QEMU.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum QemuError {
     /// It is not installed.
     #[error("{program} was not found: `apt install qemu-system-x86`, or set VIRTBENCH_QEMU to its path")]
@@ -32,7 +33,6 @@ pub enum QemuError {
     /// It does not run.
     #[error("{} does not run: {why}; reinstall it with `apt install --reinstall qemu-system-x86`", path.display())]
     Broken {
-        /// Which.
         path: PathBuf,
         /// What happened.
         why: String,
@@ -45,7 +45,6 @@ pub enum QemuError {
     NoDevice {
         /// QEMU's version.
         version: String,
-        /// The adapter.
         adapter: &'static str,
         /// QEMU's device for it.
         device: &'static str,

@@ -22,11 +22,11 @@ const PAUSE: Duration = Duration::from_millis(20);
 
 /// Why there is no application to watch.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ApplicationError {
     /// It cannot be started.
     #[error("cannot start {program}: {source}")]
     Start {
-        /// Its program.
         program: String,
         /// Why not.
         source: io::Error,

@@ -35,7 +35,7 @@ pub enum ImagesError {
     #[error("{} has {free_bytes} bytes free and the images need {needed_bytes}: choose a smaller --size, fewer \
              configurations on qcow2, or another --target-dir", folder.display())]
     NoRoom {
-        /// Where.
+        /// The folder that the images go into.
         folder: PathBuf,
         /// What is free.
         free_bytes: u64,

@@ -54,14 +54,14 @@ pub enum SetEvent<'a> {
     Again {
         /// The set.
         set: &'a SetPlan,
-        /// Why.
+        /// What went wrong the first time.
         why: &'a str,
     },
     /// A machine was lost while it was measured; the others went on.
     Lost {
         /// Its name.
         vm: &'a str,
-        /// How.
+        /// What the failure was.
         why: &'a str,
     },
     /// A step is in the folder.

@@ -17,7 +17,7 @@ pub enum StudyError {
     /// The target stopped working.
     #[error("{environment}: operations on the test disk failed: {why}")]
     Target {
-        /// Where.
+        /// The environment whose disk it is.
         environment: String,
         /// What failed.
         why: String,

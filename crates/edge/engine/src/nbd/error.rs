@@ -7,6 +7,7 @@ use virtbench_nbd::client::ClientError;
 
 /// What goes wrong with an NBD server.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum NbdError {
     /// The URI cannot be understood.
     #[error("{uri}: {why}; write nbd://HOST[:PORT]/EXPORT or nbd+unix:///EXPORT?socket=/PATH")]
@@ -19,7 +20,6 @@ pub enum NbdError {
     /// Nobody answers there.
     #[error("nobody serves NBD at {address} ({source}): start the server, or correct the address")]
     Connect {
-        /// Where.
         address: String,
         /// What the operating system said.
         source: io::Error,

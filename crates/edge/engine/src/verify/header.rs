@@ -26,10 +26,7 @@ pub(crate) enum Sector {
         offset: u64,
     },
     /// Of a run with another seed.
-    Foreign {
-        /// That seed.
-        seed: u64,
-    },
+    Foreign { seed: u64 },
     /// It has a header, and does not match its checksum.
     BadChecksum,
     /// It has no header.

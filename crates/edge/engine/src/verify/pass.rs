@@ -32,7 +32,7 @@ pub(crate) struct CheckRegion<'a> {
     pub spec: &'a LoadSpec,
     /// What is expected; without it blocks are judged by themselves.
     pub ledger: Option<Arc<Ledger>>,
-    /// When.
+    /// When its blocks are read, beside the load.
     pub moment: Moment,
     pub buffers: Buffers,
     pub slots: u32,

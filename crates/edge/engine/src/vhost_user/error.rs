@@ -6,12 +6,12 @@ use thiserror::Error;
 
 /// What goes wrong with a vhost-user server.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum VhostUserError {
     /// It cannot be reached, or refuses.
     #[error("vhost-user:{socket}: cannot {action}: {message}; is a vhost-user-blk server listening there, with no other client?",
         socket = socket.display())]
     Failed {
-        /// Its socket.
         socket: PathBuf,
         /// What was tried.
         action: &'static str,
@@ -22,7 +22,6 @@ pub enum VhostUserError {
     #[error("vhost-user:{socket}: no answer within {seconds} s while trying to {action}: is it a vhost-user-blk server, \
         with no other client?", socket = socket.display())]
     Silent {
-        /// Its socket.
         socket: PathBuf,
         /// What was tried.
         action: &'static str,
@@ -32,7 +31,6 @@ pub enum VhostUserError {
     /// It says what cannot be.
     #[error("vhost-user:{socket}: the server's answers make no sense (while trying to {action})", socket = socket.display())]
     Nonsense {
-        /// Its socket.
         socket: PathBuf,
         /// What was tried.
         action: &'static str,

@@ -32,7 +32,6 @@ const OPEN_IF: u32 = 3;
 const OVERWRITE: u32 = 4;
 const OVERWRITE_IF: u32 = 5;
 
-/// A client.
 pub(crate) struct Client {
     load: Arc<DbenchSpec>,
     board: Arc<Board>,
@@ -141,25 +140,8 @@ impl Client {
             DbenchAction::Close { handle } => {
                 self.open.remove(&handle).map(|_| Outcome::Moved(0)).ok_or_else(|| unexpected("not open"))
             }
-            DbenchAction::ReadX { handle, offset, size } => {
-                let file = &self.open.get(&handle).ok_or_else(|| unexpected("not open"))?.file;
-                let buffer = &mut self.buffers.slot(0)[..size.min(MAX_REQUEST) as usize];
-                let mut done = 0;
-                while done < buffer.len() {
-                    match file.read_at(&mut buffer[done..], offset + done as u64)? {
-                        0 => break,
-                        count => done += count,
-                    }
-                }
-                Ok(Outcome::Moved(done as u64))
-            }
-            DbenchAction::WriteX { handle, offset, size } => {
-                let size = size.min(MAX_REQUEST) as usize;
-                let file = &self.open.get(&handle).ok_or_else(|| unexpected("not open"))?.file;
-                self.buffers.renew(0, size);
-                file.write_all_at(&self.buffers.slot(0)[..size], offset)?;
-                Ok(Outcome::Moved(size as u64))
-            }
+            DbenchAction::ReadX { handle, offset, size } => self.read(handle, offset, size),
+            DbenchAction::WriteX { handle, offset, size } => self.write(handle, offset, size),
             DbenchAction::Flush { handle } => self.file(handle)?.sync_all().map(moved),
             DbenchAction::LockX { handle, offset, size } => {
                 lock(self.file(handle)?, libc::F_WRLCK, offset, size).map(moved)
@@ -211,6 +193,27 @@ impl Client {
                 Ok(Outcome::Looked)
             }
         }
+    }
+
+    fn read(&mut self, handle: u32, offset: u64, size: u32) -> io::Result<Outcome> {
+        let file = &self.open.get(&handle).ok_or_else(|| unexpected("not open"))?.file;
+        let buffer = &mut self.buffers.slot(0)[..size.min(MAX_REQUEST) as usize];
+        let mut done = 0;
+        while done < buffer.len() {
+            match file.read_at(&mut buffer[done..], offset + done as u64)? {
+                0 => break,
+                count => done += count,
+            }
+        }
+        Ok(Outcome::Moved(done as u64))
+    }
+
+    fn write(&mut self, handle: u32, offset: u64, size: u32) -> io::Result<Outcome> {
+        let size = size.min(MAX_REQUEST) as usize;
+        let file = &self.open.get(&handle).ok_or_else(|| unexpected("not open"))?.file;
+        self.buffers.renew(0, size);
+        file.write_all_at(&self.buffers.slot(0)[..size], offset)?;
+        Ok(Outcome::Moved(size as u64))
     }
 
     fn create(

@@ -71,6 +71,7 @@ impl Cache {
 
 /// A setting that cannot be had.
 #[derive(Debug, Error, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum SettingError {
     /// No setting of this name.
     #[error(
@@ -100,7 +101,6 @@ pub enum SettingError {
     /// The adapter does not have it.
     #[error("{adapter} takes no {name}: leave it out; {adapter} takes {}", takes.join(", "))]
     NotAccepted {
-        /// The adapter.
         adapter: &'static str,
         /// The setting.
         name: &'static str,
@@ -110,7 +110,6 @@ pub enum SettingError {
     /// Two settings that exclude each other.
     #[error("{adapter}: {what}; {mend}")]
     Combination {
-        /// The adapter.
         adapter: &'static str,
         /// What does not go together, and why.
         what: String,

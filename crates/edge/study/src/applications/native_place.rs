@@ -63,7 +63,6 @@ impl NativeSide {
 }
 
 impl NativePlace {
-    /// The folder.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

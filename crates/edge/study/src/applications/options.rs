@@ -49,7 +49,7 @@ pub enum ApplicationEvent<'a> {
         case: &'a str,
         /// Which of its trials, from 1.
         trial: u32,
-        /// Why.
+        /// What went wrong.
         why: &'a str,
     },
 }

@@ -118,7 +118,6 @@ impl IopsInterval {
     }
 }
 
-/// One repetition.
 #[derive(Debug, Serialize)]
 struct Repetition {
     seed: u64,

@@ -79,7 +79,7 @@ impl Row {
 /// A system with what came of it.
 #[derive(Debug)]
 pub struct Tried {
-    /// Which.
+    /// The way of sharing that was tried.
     pub system: System,
     /// What came of it.
     pub fate: SystemFate,

@@ -30,7 +30,7 @@ const LEAST_PER_S: f64 = 3e6;
 fn cases() -> Vec<(&'static str, System, Personality)> {
     let cached = Store::Partitioned { hit_percent: 50.0 };
     let fifo = |store| System::new(store, Sharing::Listed(&catalogue::FIFO));
-    let paced = System::of(&catalogue::PACED);
+    let paced = System::listed(&catalogue::PACED);
     vec![
         ("hard disk, FIFO, web server", fifo(Store::Hdd), Personality::Webserver),
         ("hard disk, FIFO, file server", fifo(Store::Hdd), Personality::Fileserver),

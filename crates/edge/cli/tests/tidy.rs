@@ -309,7 +309,8 @@ fn dead_paths(path: &str, text: &str) -> Vec<String> {
 
 /// Papers cited by a number that only this project's authors know.
 fn numbered_papers(path: &str, text: &str) -> Vec<String> {
-    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let words = text.split_whitespace().filter(|word| !["//", "///", "//!"].contains(word));
+    let words: Vec<String> = words.map(str::to_lowercase).collect();
     let numbered = words.windows(2).filter(|pair| {
         let digits = pair[1].trim_matches(|letter: char| !letter.is_alphanumeric());
         let is_paper = matches!(
@@ -336,6 +337,11 @@ fn documents_link_to_what_exists_and_cite_papers_by_key() {
             faults.extend(dead_paths(path, &text));
         }
     }
+    let mut sources = Vec::new();
+    files(&root().join("crates"), ".rs", &mut sources);
+    for path in sources.iter().filter(|path| !path.ends_with("cli/tests/tidy.rs")) {
+        faults.extend(numbered_papers(&path.display().to_string(), &fs::read_to_string(path).unwrap()));
+    }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     for name in ["README.md", "ARCHITECTURE.md", "docs/decisions/README.md"] {
         assert!(documents.iter().any(|path| path == name), "{name} is not among {documents:?}");
@@ -350,6 +356,7 @@ fn a_dead_link_a_dead_path_and_a_numbered_paper_are_found() {
     assert_eq!(dead_paths("README.md", "`docs/none.txt` `docs/bench.txt` `docs/none with words`").len(), 1);
     let papers = "Paper 5's slots, (paper\n1, section 3), papers of 2010, `paper_4_s_table`, paper 6, paper1-thar.toml";
     assert_eq!(numbered_papers("README.md", papers).len(), 2);
+    assert_eq!(numbered_papers("a.rs", "//! as paper\n//! 5 says").len(), 1);
 }
 
 #[test]

@@ -10,11 +10,11 @@ use virtbench_workload::{EngineKind, LoadSpec};
 use crate::backend::Opened;
 use crate::buffers::Buffers;
 use crate::clock::{monotonic_ns, sleep_until};
-use crate::crew::{Member, gather};
 use crate::error::{EngineError, resource};
 use crate::flow::Flow;
 use crate::job::WorkerJob;
 use crate::live::{LiveCounters, LiveSample};
+use crate::members::{Member, gather};
 use crate::merge::merge;
 use crate::moments::Moments;
 use crate::recorder::MAX_INTERVALS;
@@ -23,7 +23,7 @@ use crate::verify::{
     CheckRegion, FinalFlush, Ledger, Moment, Sidecar, begin, block_count, chunk_bytes, load,
 };
 
-/// Reads under way while a region is verified.
+/// Reads in flight while a region is verified.
 const CHECK_OUTSTANDING: u32 = 16;
 
 /// What the caller holds of a running load.
@@ -118,7 +118,7 @@ pub fn run(
     let shared = Arc::new(spec.clone());
     let (ready, all_ready) = mpsc::channel();
     let mut starts = Vec::new();
-    let mut crew = Vec::new();
+    let mut members = Vec::new();
     for index in 0..spec.workers {
         let (start, started) = mpsc::channel::<Moments>();
         starts.push(start);
@@ -135,11 +135,11 @@ pub fn run(
             interval_ns,
             buffer_seed: seeds.next_seed(),
         };
-        crew.push(Member::start(job, ready.clone(), started)?);
+        members.push(Member::start(job, ready.clone(), started)?);
     }
     drop(ready);
     let mut notes = target.notes().to_vec();
-    for report in all_ready.iter().take(crew.len()) {
+    for report in all_ready.iter().take(members.len()) {
         if let Some(note) = report?.filter(|note| !notes.contains(note)) {
             notes.push(note);
         }
@@ -155,7 +155,7 @@ pub fn run(
         sleep_until(begin_ns.min(monotonic_ns() + 50_000_000));
     }
     on_measuring(monotonic_ns());
-    let reports = gather(&mut crew, spec.timeout_ns, &control.stop)?;
+    let reports = gather(&mut members, spec.timeout_ns, &control.stop)?;
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);
     if control.finished.load(Ordering::Relaxed) {

@@ -116,7 +116,7 @@ fn a_target_slower_than_the_rate_shows_in_the_latency_and_not_in_the_service_tim
     assert_eq!(counts.offered, 300);
     let done = report.recorder.stats(1)[0].operations;
     assert!((10..=75).contains(&done), "{done}");
-    // Each of those under way or done has started; all others wait, and none is forgotten.
+    // Each of those in flight or done has started; all others wait, and none is forgotten.
     assert_eq!(counts.backlog_end, 300 - done - 1, "{counts:?}");
     assert_eq!(counts.backlog_max, counts.backlog_end);
     // The k-th operation completes after 4k ms and was meant to start after k ms: 3k ms late.

@@ -1,4 +1,4 @@
-//! Memory that somebody else may take away while it is mapped.
+//! Memory that another process may take away while it is mapped.
 //!
 //! A client that shortens the file behind its memory makes the next access to it a SIGBUS, which would end the daemon and
 //! with it every other disk. Seals would prevent that, but memory of a file cannot have them. So a handler puts zeroes in
@@ -34,7 +34,7 @@ static USED: AtomicUsize = AtomicUsize::new(0);
 static DEATHS: AtomicU32 = AtomicU32::new(0);
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Regions that died so far: whoever finds the number changed looks at his own.
+/// Regions that died so far: a front end that finds the number changed looks at its own.
 #[inline]
 pub fn deaths() -> u32 {
     DEATHS.load(Ordering::Acquire)
@@ -64,7 +64,7 @@ impl Guard {
         Ok(Self { place })
     }
 
-    /// Whether it has been taken away: it has zeroes now, which nobody else sees.
+    /// Whether it has been taken away: it has zeroes now, which no other process sees.
     #[must_use]
     pub fn is_dead(&self) -> bool {
         PLACES[self.place].dead.load(Ordering::Acquire)
@@ -115,7 +115,7 @@ extern "C" fn on_bus(_signal: i32, info: *mut libc::siginfo_t, _context: *mut li
         }
         return;
     }
-    // Somebody else's: what was there before takes it, when the access faults again.
+    // Not ours: the earlier handler takes it, when the access faults again.
     if let Some(before) = BEFORE.get() {
         // SAFETY: the action that the kernel gave when ours was installed.
         unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };

@@ -1,4 +1,4 @@
-//! Lines for whoever runs the daemon, few of them whatever clients do.
+//! Lines for the daemon's operator, few of them whatever clients do.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -25,7 +25,7 @@ impl Journal {
         Self { about, allowed: Cell::new(BURST), since: Cell::new(Instant::now()), left_out: Cell::new(0) }
     }
 
-    /// That nobody reads stderr any more is no reason to end, as `eprintln!` would.
+    /// A closed stderr is no reason to end, as `eprintln!` would.
     fn write(&self, what: std::fmt::Arguments<'_>) {
         let _ = writeln!(io::stderr(), "virtbench fence: {}: {what}", self.about);
     }

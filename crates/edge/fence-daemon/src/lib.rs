@@ -31,7 +31,7 @@ pub mod ring;
 pub mod runtime;
 mod serve;
 mod serve_error;
-pub mod twin;
+pub mod simulation;
 
 pub use admin::format;
 pub use attach_error::AttachError;

@@ -1,7 +1,7 @@
 //! Where a cache's log in memory lies: a file in tmpfs, mapped. A kill of the daemon leaves it, a power failure does not.
 //!
 //! Its name is the cache's identity, its epoch the kernel's boot. Its room is allocated when it is made, so that storing an
-//! entry can never fail. Whoever may write it decides what the cache holds, so it must be this user's own, or root's.
+//! entry can never fail. A user who may write it decides what the cache holds, so it must be this user's own, or root's.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -31,7 +31,7 @@ pub enum MemoryLogError {
         action: &'static str,
         source: io::Error,
     },
-    /// Somebody else could have written it.
+    /// Another user could have written it.
     #[error(
         "{path} belongs to user {owner}: serve the cache as that user, who may have been answered what is in it; \
          or remove it", path = path.display()
@@ -103,7 +103,7 @@ impl Mapped {
         Ok(Self { log: MemoryLog::new(Arc::new(Words(region)), boot().map_err(fails("no boot id"))?), path })
     }
 
-    /// Nobody serves the cache any more: the file goes if nothing in it is needed.
+    /// The cache is not served any more: the file goes if nothing in it is needed.
     pub(crate) fn close(self) {
         if self.log.is_empty() {
             let _ = fs::remove_file(&self.path);

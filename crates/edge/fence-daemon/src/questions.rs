@@ -1,7 +1,7 @@
-//! Clients that ask one question each, many at once on one thread: nobody waits for a slow one.
+//! Clients that ask one question each, many at once on one thread: none waits for a slow one.
 //!
 //! The time of a client is that of its whole question and answer, however it divides them. Where there are as many as may
-//! be, whoever has waited longest makes way: a client that asks at once is read before that can happen to it.
+//! be, the client that has waited longest is dropped: a client that asks at once is read before that can happen to it.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -61,7 +61,7 @@ impl<S: Read + Write + AsFd> Desk<S> {
         Self { bounds, clients: VecDeque::new() }
     }
 
-    /// Waits until a client or `other` has something to say, or somebody's time is over. True if it is `other`.
+    /// Waits until a client or `other` has something to say, or a client's time is over. True if it is `other`.
     ///
     /// # Errors
     /// The kernel cannot watch them.
@@ -87,7 +87,7 @@ impl<S: Read + Write + AsFd> Desk<S> {
         self.clients.push_back(Client { stream, until, question: Vec::new(), answer: None });
     }
 
-    /// Reads and sends what can be without waiting, and gives whoever has asked; `is_whole` knows the end of a question.
+    /// Reads and sends what can be without waiting, and gives the clients that have asked; `is_whole` knows the end of a question.
     /// Clients whose time is over, and those in front of too many others, are gone afterwards.
     pub(crate) fn turn(&mut self, is_whole: impl Fn(&[u8]) -> bool) -> Vec<Asked<S>> {
         let mut asked = Vec::new();

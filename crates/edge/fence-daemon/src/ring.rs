@@ -55,7 +55,7 @@ struct Watch {
     fd: RawFd,
     watcher: Watcher,
     interest: Interest,
-    /// A poll is under way.
+    /// A poll is outstanding.
     armed: bool,
     /// Of that poll; an answer with another is of an earlier one and no longer counts.
     serial: u32,

@@ -20,7 +20,7 @@ use crate::frontend::nbd;
 use crate::frontend::vhost_user::{Served, VhostUserBlk};
 use crate::label::{Cached, Label, LabelError};
 use crate::memory_log::Mapped;
-use crate::metrics::{self, Figures};
+use crate::metrics::{self, Metrics};
 use crate::runtime::{Parts, Runtime, Stopper};
 use crate::serve_error::{ServeError, system};
 
@@ -56,7 +56,7 @@ impl Daemon {
         let max_request_bytes = fence.max_request_bytes;
         let sizes: Vec<u64> = fence.disks.iter().map(|disk| disk.size_bytes).collect();
         let (fence, memory) = recover(fence, &devices, &config.cache.memory, label.as_ref())?;
-        let figures = Figures::new(config.watched(), fence.cache_counts().count());
+        let figures = Metrics::new(config.watched(), fence.cache_counts().count());
         let block_bytes = devices.facts.iter().flatten().map(|facts| facts.block_bytes).max();
         let (mut front_ends, mut served) = front_ends(config, &sizes, block_bytes.unwrap_or(512))?;
         if let Some(path) = config.control_socket() {
@@ -85,7 +85,7 @@ impl Daemon {
         Ok(Self { runtime, memory, served })
     }
 
-    /// Serves until the stopper says so; requests under way are finished first.
+    /// Serves until the stopper says so; requests in flight are finished first.
     ///
     /// # Errors
     /// The ring fails.

@@ -22,7 +22,7 @@ use virtbench_fence_daemon::config::{
     CacheTable, Config, DeviceTable, DiskTable, Limits, PredictTable, SchedulerTable, Size,
 };
 use virtbench_fence_daemon::runtime::Stopper;
-use virtbench_fence_daemon::{Daemon, format, twin};
+use virtbench_fence_daemon::{Daemon, format, simulation};
 use virtbench_fence_sim::client::{Client, open_client};
 use virtbench_fence_sim::{Span, World};
 use virtbench_units::LatencySummary;
@@ -59,7 +59,7 @@ fn load(seed: u64, per_second: f64) -> LoadSpec {
 
 /// What a disk's load came to.
 #[derive(Debug, Clone, Copy)]
-struct Figures {
+struct Response {
     per_second: f64,
     requests: f64,
     mean_ms: f64,
@@ -67,8 +67,8 @@ struct Figures {
     quantiles_ms: [f64; 3],
 }
 
-impl Figures {
-    fn of(per_second: f64, summary: &LatencySummary) -> Self {
+impl Response {
+    fn new(per_second: f64, summary: &LatencySummary) -> Self {
         let quantiles_ms = [summary.p50, summary.p90, summary.p99].map(|ns| ns as f64 / 1e6);
         let (mean_ms, requests) = (summary.mean / 1e6, per_second * TIME_NS as f64 / 1e9);
         Self { per_second, requests, mean_ms, quantiles_ms }
@@ -83,18 +83,18 @@ impl Figures {
 }
 
 /// Each disk's figures with each seed.
-fn simulated(config: &Config, loads: &[LoadSpec]) -> Vec<Vec<Figures>> {
+fn simulated(config: &Config, loads: &[LoadSpec]) -> Vec<Vec<Response>> {
     let span = Span { warm_up_ns: loads[0].ramp_ns, measure_ns: loads[0].time_ns };
     let run = |seed| {
         let clients: Vec<Client> = loads.iter().map(|load| open_client(load, 0, 1.0).unwrap()).collect();
-        let world = twin::world(config, [DEVICE_BYTES; 2], clients, span, seed).unwrap();
+        let world = simulation::world(config, [DEVICE_BYTES; 2], clients, span, seed).unwrap();
         let outcome = World::new(world).unwrap().run().unwrap();
-        outcome.vms.iter().map(|vm| Figures::of(vm.per_second(), &vm.summary().unwrap())).collect()
+        outcome.vms.iter().map(|vm| Response::new(vm.per_second(), &vm.summary().unwrap())).collect()
     };
     (1..=SEEDS).map(run).collect()
 }
 
-fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Vec<Figures> {
+fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Vec<Response> {
     format(config, true).unwrap();
     let stopper = Stopper::new().unwrap();
     std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn measured(config: &Config, socket: &str, loads: &[LoadSpec]) -> Vec<Figures> {
         daemon.join().unwrap();
         let figures = |outcome: virtbench_record::LoadOutcome| {
             assert_eq!(outcome.errors, 0);
-            Figures::of(outcome.total.iops, &outcome.total.latency_ns.unwrap())
+            Response::new(outcome.total.iops, &outcome.total.latency_ns.unwrap())
         };
         outcomes.into_iter().map(figures).collect()
     })
@@ -130,7 +130,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
 }
 
 /// What is out of tolerance, in words.
-fn differences(simulated: &[Vec<Figures>], measured: &[Figures]) -> Vec<String> {
+fn differences(simulated: &[Vec<Response>], measured: &[Response]) -> Vec<String> {
     let mut found = Vec::new();
     for (disk, got) in measured.iter().enumerate() {
         let rate = moments(&simulated.iter().map(|run| run[disk].per_second).collect::<Vec<_>>()).0;
@@ -138,7 +138,7 @@ fn differences(simulated: &[Vec<Figures>], measured: &[Figures]) -> Vec<String> 
             found.push(format!("disk{disk}: {:.1} a second for {rate:.1}", got.per_second));
         }
         for (name, is) in got.times() {
-            let of = |run: &Vec<Figures>| {
+            let of = |run: &Vec<Response>| {
                 run[disk].times().iter().find(|(one, _)| *one == name).map(|(_, ms)| *ms)
             };
             let (want, error) = moments(&simulated.iter().filter_map(of).collect::<Vec<_>>());

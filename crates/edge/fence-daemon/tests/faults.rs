@@ -14,9 +14,11 @@ use common::raw::{READ, attached, read, reply, request, write};
 use common::{DISK_BYTES, Daemon, apply, load};
 use tempfile::TempDir;
 use virtbench_engine::Target;
+use virtbench_fence::catalogue::FIFO;
+use virtbench_fence_daemon::config::{CacheTable, Config, DeviceTable, DiskTable, Limits, Size};
 use virtbench_fence_daemon::metrics;
 use virtbench_record::LoadOutcome;
-use virtbench_workload::{AccessLine, AccessSpec};
+use virtbench_workload::{AccessLine, AccessSpec, FaultSpec};
 
 const BLOCK: usize = 4096;
 const EIO: u32 = 5;
@@ -24,32 +26,33 @@ const EIO: u32 = 5;
 const LABELS_BYTES: u64 = 1 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Disks `alpha` and `beta`; the lines go to the slow device and to `alpha`. Caches are kept so free that a slow machine's
-/// writes have some blocks evicted too.
+/// Disks `alpha` and `beta`; the faults are those of the slow device and of `alpha`, none where they are empty. Caches are
+/// kept so free that a slow machine's writes have some blocks evicted too.
 fn serve(folder: TempDir, cached: bool, slow: &str, alpha: &str) -> Daemon {
-    let place = |name: &str| folder.path().join(name).display().to_string();
+    let place = |name: &str| folder.path().join(name);
     let is_new = !folder.path().join("slow").exists();
     if is_new {
         for device in ["slow", "fast"] {
             File::create(folder.path().join(device)).unwrap().set_len(4 * DISK_BYTES).unwrap();
         }
     }
-    let fast =
-        if cached { std::format!("[fast]\ndevice = 'file:{}'\n", place("fast")) } else { String::new() };
-    let disk = |name: &str, more: &str| {
-        std::format!(
-            "[[disk]]\nname = '{name}'\nexport = '{name}'\nsize = {DISK_BYTES}\ncache = '8 MiB'\n{more}\n"
-        )
+    let fault = |text: &str| (!text.is_empty()).then(|| text.parse::<FaultSpec>().unwrap());
+    let disk = |name: &str, text: &str| DiskTable {
+        cache: Some(Size(8 << 20)),
+        fault: fault(text),
+        ..common::exported(name, DISK_BYTES)
     };
-    let text = std::format!(
-        "metrics = '127.0.0.1:0'\n[slow]\ndevice = 'file:{}'\n{slow}\n{fast}[cache]\nfree_target = 1980\n[scheduler]\n\
-         name = 'fifo'\n[limits]\nmax_request = '256 KiB'\n[nbd]\n{}{}{}",
-        place("slow"),
-        common::listen(&folder.path().join("nbd")),
-        disk("alpha", alpha),
-        disk("beta", "")
-    );
-    Daemon::of_text(folder, &text, is_new).unwrap()
+    let config = Config {
+        slow: Some(DeviceTable { fault: fault(slow), ..common::file(&place("slow")) }),
+        fast: cached.then(|| common::file(&place("fast"))),
+        cache: CacheTable { free_target: 1980, ..CacheTable::default() },
+        scheduler: common::scheduler(&FIFO),
+        limits: Limits { max_request: Size(256 << 10), ..Limits::default() },
+        nbd: common::nbd(place("nbd")),
+        metrics: Some("127.0.0.1:0".parse().unwrap()),
+        ..Config::new(vec![disk("alpha", alpha), disk("beta", "")])
+    };
+    Daemon::of_config(folder, config, is_new).unwrap()
 }
 
 fn target(daemon: &Daemon, export: &str) -> Target {
@@ -68,7 +71,7 @@ fn folder() -> TempDir {
 
 #[test]
 fn a_disk_whose_i_o_fails_says_so_and_its_neighbour_does_not_notice() {
-    let daemon = serve(folder(), false, "", "fault = 'eio=30%,short=10%'");
+    let daemon = serve(folder(), false, "", "eio=30%,short=10%");
     let (failing, well) = (run(&daemon, "alpha", 50.0), run(&daemon, "beta", 50.0));
     let share = failing.errors as f64 / (failing.errors + failing.total.operations) as f64;
     assert!((0.25..0.5).contains(&share), "{share} of {}", failing.total.operations);
@@ -77,7 +80,7 @@ fn a_disk_whose_i_o_fails_says_so_and_its_neighbour_does_not_notice() {
 
 #[test]
 fn a_device_that_is_full_fails_writes_alone() {
-    let daemon = serve(folder(), false, "fault = 'full=100%'", "");
+    let daemon = serve(folder(), false, "full=100%", "");
     let (writes, reads) = (run(&daemon, "beta", 0.0), run(&daemon, "beta", 100.0));
     assert!(writes.write.operations == 0 && writes.errors > 0, "{writes:?}");
     assert!(reads.errors == 0 && reads.total.operations > 0);
@@ -85,7 +88,7 @@ fn a_device_that_is_full_fails_writes_alone() {
 
 #[test]
 fn a_slow_device_is_late_by_as_much_as_it_is_told_and_only_for_its_disk() {
-    let daemon = serve(folder(), false, "", "fault = 'delay=40ms@100%'");
+    let daemon = serve(folder(), false, "", "delay=40ms@100%");
     let late = run(&daemon, "alpha", 100.0).total.latency_ns.unwrap();
     assert!(late.min >= 40_000_000, "{late:?}");
     let least = run(&daemon, "beta", 100.0).total.latency_ns.unwrap().min;
@@ -96,7 +99,7 @@ fn a_slow_device_is_late_by_as_much_as_it_is_told_and_only_for_its_disk() {
 fn a_cached_disk_whose_devices_fail_is_read_only_until_the_next_start_and_others_go_on() {
     let mut daemon = serve(folder(), true, "", "");
     assert_eq!((run(&daemon, "alpha", 20.0).errors, run(&daemon, "beta", 20.0).errors), (0, 0));
-    daemon = serve(daemon.stop(), true, "", "fault = 'full=100%'");
+    daemon = serve(daemon.stop(), true, "", "full=100%");
     let refused = run(&daemon, "alpha", 0.0);
     assert!(refused.errors > 0, "{refused:?}");
     let reads = run(&daemon, "alpha", 100.0);

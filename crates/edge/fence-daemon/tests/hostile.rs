@@ -1,7 +1,6 @@
 //! Clients that misbehave, and others beside them that do not.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -9,9 +8,11 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use vhost::VhostBackend;
+use virtbench_fence::catalogue::PASS_THROUGH;
 use virtbench_fence_daemon::Daemon;
-use virtbench_fence_daemon::config::Config;
+use virtbench_fence_daemon::config::{Config, DeviceSpec, DeviceTable, DiskTable, SchedulerTable};
 use virtbench_fence_daemon::runtime::Stopper;
+use virtbench_workload::FaultSpec;
 use vm_memory::{Bytes, GuestAddress};
 
 #[path = "common/driver.rs"]
@@ -30,24 +31,26 @@ struct Served {
 impl Served {
     /// Disks `a` and `b` over nothing.
     fn start() -> Self {
-        Self::with("")
+        Self::with(None)
     }
 
-    /// The same with this line for each disk.
-    fn with(line: &str) -> Self {
+    /// The same with this fault of each disk's I/Os.
+    fn with(fault: Option<FaultSpec>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let disk = |name: &str| {
-            let socket = folder.path().join(name);
-            format!(
-                "[[disk]]\nname = '{name}'\nsize = '1 MiB'\nsocket = '{}'\nqueues = 1\n{line}\n",
-                socket.display()
-            )
+        let disk = |name: &str| DiskTable {
+            socket: Some(folder.path().join(name)),
+            queues: 1,
+            fault: fault.clone(),
+            ..DiskTable::new(name.to_owned(), 1 << 20)
         };
-        let head = "[slow]\ndevice = 'null:8 MiB'\n[scheduler]\nname = 'pass-through'\n";
-        let path = folder.path().join("fence.toml");
-        fs::write(&path, format!("{head}{}{}", disk("a"), disk("b"))).unwrap();
+        let config = Config {
+            slow: Some(DeviceTable::new(DeviceSpec::Null { size_bytes: 8 << 20 })),
+            scheduler: SchedulerTable { name: &PASS_THROUGH, ..SchedulerTable::default() },
+            ..Config::new(vec![disk("a"), disk("b")])
+        };
+        config.check().unwrap();
         let stopper = Stopper::new().unwrap();
-        let (config, stop) = (Config::load(&path).unwrap(), stopper.clone());
+        let stop = stopper.clone();
         let (up, is_up) = mpsc::channel();
         let thread = thread::spawn(move || {
             let daemon = Daemon::start(&config, stop).unwrap();
@@ -115,7 +118,7 @@ fn a_ring_that_cannot_be_is_stopped_and_nobody_else_notices() {
 
 #[test]
 fn a_broken_ring_is_not_at_rest_before_its_last_request_is() {
-    let served = Served::with("fault = 'delay=500ms@100%'");
+    let served = Served::with(Some("delay=500ms@100%".parse().unwrap()));
     let mut hostile = Client::counting(&served.socket("a"));
     hostile.begin(0, 0);
     hostile.is_taken();

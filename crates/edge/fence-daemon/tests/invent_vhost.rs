@@ -29,7 +29,7 @@ use virtbench_fence_daemon::device::Backend;
 use virtbench_fence_daemon::frontend::FrontEnd;
 use virtbench_fence_daemon::frontend::listen::Listener;
 use virtbench_fence_daemon::frontend::vhost_user::{Served, VhostUserBlk};
-use virtbench_fence_daemon::metrics::Figures;
+use virtbench_fence_daemon::metrics::Metrics;
 use virtbench_fence_daemon::runtime::{Parts, Runtime, Stopper};
 
 const DISK_BYTES: u64 = 32 * BLOCK;
@@ -110,7 +110,7 @@ impl World {
             requests_per_disk: 16,
             max_request_bytes: 8192,
             spin: Duration::ZERO,
-            figures: Figures::new(std::iter::once("a".to_owned()), 1),
+            figures: Metrics::new(std::iter::once("a".to_owned()), 1),
         };
         let mut runtime = Runtime::new(parts, Stopper::new().unwrap()).unwrap();
         runtime.begin();

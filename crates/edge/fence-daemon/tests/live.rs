@@ -19,7 +19,9 @@ use driver::{Client, STATUS};
 use tempfile::TempDir;
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserConfigFlags;
+use virtbench_fence::catalogue::{HDD_SLOTS, PASS_THROUGH};
 use virtbench_fence_daemon::admin::{Change, DiskEdit, RotationEdit, Step};
+use virtbench_fence_daemon::config::{Config, DeviceSpec, DeviceTable, DiskTable, SchedulerTable};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 use vm_memory::{Bytes, GuestAddress};
 
@@ -29,29 +31,22 @@ const MIB: u64 = 1 << 20;
 const SECTORS: u64 = 2048;
 
 /// Disks `a` and `b` of 1 MiB each. There is room behind `b` alone.
-fn serve(scheduler: &str, slow: &str) -> (Daemon, PathBuf) {
+fn serve(scheduler: SchedulerTable, slow: Option<DeviceSpec>) -> (Daemon, PathBuf) {
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    fs::write(folder.path().join("slow"), vec![0xee; 8 << 20]).unwrap();
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let disk = |name: &str| {
-        format!(
-            "[[disk]]\nname = '{name}'\nsize = '1 MiB'\nsocket = '{}'\nexport = '{name}'\nqueues = 1\n",
-            path(name)
-        )
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("slow"), vec![0xee; 8 << 20]).unwrap();
+    let disk =
+        |name: &str| DiskTable { socket: Some(path(name)), queues: 1, ..common::exported(name, 1 << 20) };
+    let config = Config {
+        control: Some(path("control")),
+        slow: Some(slow.map_or_else(|| common::file(&path("slow")), DeviceTable::new)),
+        scheduler,
+        nbd: common::nbd(path("nbd")),
+        ..Config::new(vec![disk("a"), disk("b")])
     };
-    let text = format!(
-        "control = '{}'\n[slow]\ndevice = '{}'\n[scheduler]\n{scheduler}\n[nbd]\nlisten = 'unix:{}'\n{}{}",
-        path("control"),
-        slow.replace("SLOW", &path("slow")),
-        path("nbd"),
-        disk("a"),
-        disk("b")
-    );
-    fs::write(folder.path().join("fence.toml"), &text).unwrap();
-    let config = virtbench_fence_daemon::config::Config::load(&folder.path().join("fence.toml")).unwrap();
     virtbench_fence_daemon::format(&config, true).unwrap();
-    let control = folder.path().join("control");
-    (Daemon::of_text(folder, &text, false).unwrap(), control)
+    let control = path("control");
+    (Daemon::of_config(folder, config, false).unwrap(), control)
 }
 
 fn resize(
@@ -88,7 +83,7 @@ fn hears(news: &mut UnixStream) {
 
 #[test]
 fn a_disk_grows_under_its_driver_which_hears_of_it() {
-    let (daemon, control) = serve("name = 'pass-through'", "file:SLOW");
+    let (daemon, control) = serve(common::scheduler(&PASS_THROUGH), None);
     assert_eq!(fs::metadata(&control).unwrap().permissions().mode() & 0o777, 0o600);
     let (mut news, theirs) = UnixStream::pair().unwrap();
     let mut driver = Client::listening(&daemon.path("b"), Some(&theirs));
@@ -124,7 +119,7 @@ fn a_disk_grows_under_its_driver_which_hears_of_it() {
 
 #[test]
 fn what_cannot_be_done_while_guests_use_it_is_refused_and_changes_nothing() {
-    let (daemon, control) = serve("name = 'pass-through'", "file:SLOW");
+    let (daemon, control) = serve(common::scheduler(&PASS_THROUGH), None);
     let before = fs::read(daemon.path("slow")).unwrap();
     let refused =
         |disk: &str, size: Option<u64>, cache: Option<u64>| match resize(&control, disk, size, cache) {
@@ -147,7 +142,7 @@ fn what_cannot_be_done_while_guests_use_it_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_control_client_that_misbehaves_harms_nobody() {
-    let (daemon, control) = serve("name = 'pass-through'", "file:SLOW");
+    let (daemon, control) = serve(common::scheduler(&PASS_THROUGH), None);
     let _silent = UnixStream::connect(&control).unwrap();
     for bytes in [&b"\n"[..], b"{}\n", b"{\"resize\":{\"disk\":5}}\n", &[b'x'; 200 << 10], &[0xff, b'\n']] {
         let mut client = UnixStream::connect(&control).unwrap();
@@ -166,7 +161,10 @@ fn a_control_client_that_misbehaves_harms_nobody() {
 
 #[test]
 fn slots_change_under_load_from_the_next_rotation_on() {
-    let (daemon, control) = serve("name = 'HDD+NWC'\nslot_ms = 5.0", "null:8 MiB");
+    let (daemon, control) = serve(
+        SchedulerTable { slot_ms: 5.0, ..common::scheduler(&HDD_SLOTS) },
+        Some(DeviceSpec::Null { size_bytes: 8 << 20 }),
+    );
     let (mut a, mut b) = (Client::connect(&daemon.path("a")), Client::connect(&daemon.path("b")));
     for round in 0..40 {
         if round % 8 == 0 {

@@ -1,4 +1,4 @@
-//! How much a target can do: the runs behind [`SaturationSearch`] (paper 5, section 4.3).
+//! How much a target can do: the runs behind [`SaturationSearch`] ([VirtualFence 2013], section 4.3).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -62,7 +62,7 @@ fn figures(outcome: &LoadOutcome, rules: &SaturationRules) -> RunFigures {
         achieved: outcome.total.iops,
         mean_ns: latency.map(|latency| latency.mean),
         p99_ns: latency.map(|latency| latency.p99 as f64),
-        limited_ns: latency.and_then(|latency| rules.slo.map(|slo| slo.figure.of(&latency))),
+        limited_ns: latency.and_then(|latency| rules.slo.map(|slo| slo.figure.value_in(&latency))),
     }
 }
 

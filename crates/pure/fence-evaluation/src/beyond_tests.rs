@@ -16,7 +16,7 @@ fn virtual_devices_answer_sooner_than_slots_and_deviate_no_more() {
     let settings = settings();
     let predictors = calibrate(&settings.hdd, &settings.ssd, 4096, settings.seed).unwrap().predictors;
     let fence = System::VIRTUAL_FENCE;
-    let own = System::of(&catalogue::PACED);
+    let own = System::listed(&catalogue::PACED);
     let run = |case: Case| case.run(&settings, &predictors).unwrap().vms;
     let slots = run(Case::heterogeneous(fence, Personality::Mailserver));
     let paced = run(Case::heterogeneous(own, Personality::Mailserver).under_load_of(fence));

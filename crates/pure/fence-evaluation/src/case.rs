@@ -153,7 +153,7 @@ pub(crate) fn measure(
     paced: &[Paced],
 ) -> Result<(Option<Vec<VmResult>>, u64), WorldError> {
     let all: Vec<Client> = paced.iter().map(|paced| Client::Closed(paced.client)).collect();
-    let runs = Runs::of(bench, &all)?;
+    let runs = Runs::perform(bench, &all)?;
     let results = paced
         .iter()
         .zip(runs.compare(bench.settings.seed))
@@ -170,7 +170,7 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    pub(crate) fn of(bench: &Bench<'_>, all: &[Client]) -> Result<Self, WorldError> {
+    pub(crate) fn perform(bench: &Bench<'_>, all: &[Client]) -> Result<Self, WorldError> {
         let none = || vec![Vec::new(); all.len()];
         let mut runs = Self { alone: none(), together: none(), events: 0 };
         let mut seeds = SeedSequence::new(bench.settings.seed);
@@ -181,7 +181,7 @@ impl Runs {
                 clients[vm] = all[vm].clone();
                 let mut outcome = bench.run(clients, seed)?;
                 runs.events += outcome.events.total();
-                alone.push(Sample::of(&outcome.vms.swap_remove(vm)));
+                alone.push(Sample::new(&outcome.vms.swap_remove(vm)));
             }
             let outcome = bench.run(all.to_vec(), seed)?;
             runs.events += outcome.events.total();
@@ -189,7 +189,7 @@ impl Runs {
                 .vms
                 .iter()
                 .zip(&mut runs.together)
-                .for_each(|(vm, together)| together.push(Sample::of(vm)));
+                .for_each(|(vm, together)| together.push(Sample::new(vm)));
         }
         Ok(runs)
     }
@@ -212,7 +212,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn of(figures: &VmFigures) -> Self {
+    pub(crate) fn new(figures: &VmFigures) -> Self {
         let summary = figures.summary();
         Self {
             per_second: figures.per_second(),

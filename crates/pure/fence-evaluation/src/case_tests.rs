@@ -8,7 +8,7 @@ fn deviated(alone: f64, together: &[f64]) -> Compared {
     compare(&alone, &together, 1).unwrap()
 }
 
-/// Paper 5, section 4.1: delta has no sign, and what is shown is the mean over experiments.
+/// [VirtualFence 2013], section 4.1: delta has no sign, and what is shown is the mean over experiments.
 #[test]
 fn a_machine_now_slower_now_faster_deviates_in_both_experiments() {
     let deviation = deviated(100.0, &[90.0, 110.0, 106.0]).throughput_deviation;

@@ -153,7 +153,7 @@ impl Figure {
             hdd: None,
         };
         let mixed = |label: &str, system: System| bar(label, None, Case::heterogeneous(system, workload));
-        let row = |variant: &'static Variant| mixed(variant.name, System::of(variant));
+        let row = |variant: &'static Variant| mixed(variant.name, System::listed(variant));
         let hit = |hit_percent: f64| {
             mixed(&hits_label(hit_percent), System::new(Store::Partitioned { hit_percent }, NWC))
         };
@@ -162,12 +162,15 @@ impl Figure {
                 let unfenced = [&catalogue::HDD, &catalogue::SSD];
                 let under_fifo = |variant: &'static Variant| {
                     let fifo = Sharing::Listed(&catalogue::FIFO);
-                    mixed(&format!("{}, FIFO", variant.name), System::new(System::of(variant).store, fifo))
+                    mixed(
+                        &format!("{}, FIFO", variant.name),
+                        System::new(System::listed(variant).store, fifo),
+                    )
                 };
                 unfenced.map(row).into_iter().chain(unfenced.map(under_fifo)).collect()
             }
             Self::FourA => vec![Bar {
-                hdd: Some(Case::heterogeneous(System::of(&catalogue::HDD), workload)),
+                hdd: Some(Case::heterogeneous(System::listed(&catalogue::HDD), workload)),
                 ..row(&catalogue::VIRTUAL_FENCE)
             }],
             Self::FourB if workload == Personality::Fileserver => [50.0, 75.0, 100.0].map(hit).into(),
@@ -176,8 +179,8 @@ impl Figure {
             Self::Six => {
                 let low = |system: System| Case::low(system, workload, 4);
                 let mut bars = [&catalogue::HDD, &catalogue::SSD, &catalogue::VIRTUAL_FENCE]
-                    .map(|variant| bar(variant.name, None, low(System::of(variant))));
-                bars[2].hdd = Some(low(System::of(&catalogue::HDD)));
+                    .map(|variant| bar(variant.name, None, low(System::listed(variant))));
+                bars[2].hdd = Some(low(System::listed(&catalogue::HDD)));
                 bars.into()
             }
             Self::Seven => SLOTS

@@ -149,7 +149,7 @@ fn hit_rate(rows: &[&Row], workload: Personality) -> Option<Finding> {
 struct Curve<'a>(Vec<(f64, &'a Row)>);
 
 impl<'a> Curve<'a> {
-    fn of(rows: &[&'a Row], metric: Metric) -> Self {
+    fn new(rows: &[&'a Row], metric: Metric) -> Self {
         let points = rows.iter().filter(|row| row.metric == metric);
         Self(points.filter_map(|row| Some((row.x?, *row))).collect())
     }
@@ -192,8 +192,8 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
 }
 
 fn slots(rows: &[&Row], workload: Personality) -> Vec<Finding> {
-    let response = Curve::of(rows, Metric::ResponseTogetherMs);
-    let deviation = Curve::of(rows, Metric::ResponseDeviation);
+    let response = Curve::new(rows, Metric::ResponseTogetherMs);
+    let deviation = Curve::new(rows, Metric::ResponseDeviation);
     let linear = line(&response.means()).map(|(slope, explained)| Finding {
         figure: Figure::Seven,
         workload,
@@ -216,7 +216,7 @@ fn slots(rows: &[&Row], workload: Personality) -> Vec<Finding> {
 
 /// The curve falls from 10 to 20 ms, and a millisecond there brings more than in any part above.
 fn knee(rows: &[&Row], workload: Personality) -> Option<Finding> {
-    let deviation = Curve::of(rows, Metric::ResponseDeviation);
+    let deviation = Curve::new(rows, Metric::ResponseDeviation);
     let below = deviation.falls(10.0, 20.0)?;
     let steeper_than = |from: f64, to: f64| {
         let part = deviation.falls(from, to)?;

@@ -1,4 +1,4 @@
-//! Predictable and best-effort machines on one disk (paper 5, section 8): what the former lose when the latter begin.
+//! Predictable and best-effort machines on one disk ([VirtualFence 2013], section 8): what the former lose when the latter begin.
 
 use serde::Serialize;
 use virtbench_fence::catalogue;
@@ -119,7 +119,7 @@ impl Guard {
             for (samples, last) in [(&mut without, &Client::Off), (&mut with, &best_effort)] {
                 let outcome = run(last, seed).map_err(world)?;
                 for (samples, figures) in samples.iter_mut().zip(&outcome.vms) {
-                    samples.push(Sample::of(figures));
+                    samples.push(Sample::new(figures));
                 }
                 if let (Client::Closed(_), Some(figures)) = (last, outcome.vms.last()) {
                     got.push(figures.per_second());

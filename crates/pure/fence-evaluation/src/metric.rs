@@ -6,7 +6,7 @@ use virtbench_model::deviation_percent;
 
 use crate::case::{CaseResult, Sample, VmResult};
 
-/// A figure of paper 5, or one beyond it.
+/// A figure of [VirtualFence 2013], or one beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)] // title() says what each shows
 pub enum Figure {
@@ -123,7 +123,7 @@ impl Metric {
     }
 
     /// In one experiment; `hdd` is the same machine on the unfenced hard disk.
-    fn of(self, [alone, together]: &[Sample; 2], hdd: Option<&[Sample; 2]>) -> f64 {
+    fn value(self, [alone, together]: &[Sample; 2], hdd: Option<&[Sample; 2]>) -> f64 {
         let deviation = |figure: fn(&Sample) -> f64| deviation_percent(figure(alone), figure(together));
         match self {
             Self::ThroughputDeviation => deviation(|sample| sample.per_second).unwrap_or(f64::NAN),
@@ -140,7 +140,7 @@ impl Metric {
     fn by_experiment(self, vm: &VmResult, hdd: Option<&VmResult>) -> Vec<f64> {
         let hdd = |experiment: usize| hdd.and_then(|vm| vm.figures.experiments.get(experiment));
         let experiments = vm.figures.experiments.iter().enumerate();
-        experiments.map(|(place, experiment)| self.of(experiment, hdd(place))).collect()
+        experiments.map(|(place, experiment)| self.value(experiment, hdd(place))).collect()
     }
 
     /// Of the machines asked for, by experiment.

@@ -1,4 +1,4 @@
-//! A load of x % of saturation (paper 5, section 4.3: "by finding the saturation throughput for each
+//! A load of x % of saturation ([VirtualFence 2013], section 4.3: "by finding the saturation throughput for each
 //! application, and adjusting the number of threads and thread I/O rate").
 
 use virtbench_fence::predict::Predictors;

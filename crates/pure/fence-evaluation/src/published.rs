@@ -1,4 +1,4 @@
-//! What paper 5 says, as data: `data/published.json`. The paper's figures are pictures; only what its
+//! What [VirtualFence 2013] says, as data: `data/published.json`. The paper's figures are pictures; only what its
 //! text says in numbers is here.
 
 use serde::{Deserialize, Serialize};

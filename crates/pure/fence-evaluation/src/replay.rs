@@ -16,7 +16,7 @@ use virtbench_fence_sim::{Span, WorldError};
 
 /// The fence's unit, and that of its cache.
 const BLOCK: u64 = 4096;
-/// Operations of a trace that are under way at once; later ones wait, and their waiting counts.
+/// Operations of a trace that are in flight at once; later ones wait, and their waiting counts.
 const OUTSTANDING: u32 = 1024;
 /// Time after the last operation is due in which those that wait may still complete.
 const DRAIN_NS: u64 = 1_000_000_000;
@@ -124,7 +124,7 @@ impl Replays {
         let span = Span { warm_up_ns: 0, measure_ns };
         let bench = Bench { system, settings, predictors, cache_blocks: self.cache_blocks(system), span };
         let all: Vec<Client> = self.machines.iter().map(|machine| self.client(machine)).collect();
-        let runs = Runs::of(&bench, &all)?;
+        let runs = Runs::perform(&bench, &all)?;
         let replayed = self.machines.iter().zip(runs.compare(settings.seed));
         replayed
             .map(|(machine, figures)| Some(Replayed { requests: machine.ops.len(), figures: figures? }))
@@ -134,8 +134,8 @@ impl Replays {
 
     fn check_ends(&self, disk_bytes: u64) -> Result<(), ReplayError> {
         for (place, machine) in self.machines.iter().enumerate() {
-            let beyond = machine.ops.iter().find(|op| end(op) > disk_bytes);
-            if let Some(op) = beyond {
+            let too_far = machine.ops.iter().find(|op| end(op) > disk_bytes);
+            if let Some(op) = too_far {
                 return Err(ReplayError::Beyond { machine: place, line: op.line, end: end(op), disk_bytes });
             }
         }

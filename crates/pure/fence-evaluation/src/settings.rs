@@ -69,7 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             hdd: HddModel::default(),
-            ssd: SsdModel::of(SsdProfile::Spec),
+            ssd: SsdModel::new(SsdProfile::Spec),
             file_set_bytes: 32 << 20,
             disk_bytes: None,
             stride_bytes: None,

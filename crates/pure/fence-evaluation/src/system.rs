@@ -102,11 +102,11 @@ impl Pacing {
 
 impl System {
     /// `VirtualFence(50 %, 20 ms)`.
-    pub const VIRTUAL_FENCE: Self = Self::of(&catalogue::VIRTUAL_FENCE);
+    pub const VIRTUAL_FENCE: Self = Self::listed(&catalogue::VIRTUAL_FENCE);
 
     /// A row of the catalogue, its caches sized for half of the accesses.
     #[must_use]
-    pub const fn of(variant: &'static Variant) -> Self {
+    pub const fn listed(variant: &'static Variant) -> Self {
         let hit_percent = catalogue::HIT_PERCENT;
         let store = match variant.placement {
             Placement::Slow => Store::Hdd,

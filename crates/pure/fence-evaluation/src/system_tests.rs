@@ -18,7 +18,7 @@ fn every_variant_of_the_catalogue_is_a_world_that_serves() {
         page_cache_hits: 0.0,
     };
     for variant in CATALOGUE {
-        let system = System::of(variant);
+        let system = System::listed(variant);
         let span = Span { warm_up_ns: 0, measure_ns: 2_000_000_000 };
         let clients = vec![Client::Closed(client); 2];
         let world = system.world(&settings, &predictors, 1000, clients, span, 1);
@@ -36,7 +36,7 @@ fn every_variant_of_the_catalogue_is_a_world_that_serves() {
 fn what_was_chosen_is_what_the_catalogue_has() {
     let settings = Settings::default();
     let predictors = calibrate(&settings.hdd, &settings.ssd, 4096, settings.seed).unwrap().predictors;
-    let listed = System::of(&catalogue::PACED);
+    let listed = System::listed(&catalogue::PACED);
     let chosen = System::new(listed.store, Sharing::Paced(Pacing::CHOSEN));
     assert_eq!(
         listed.scheduler(&settings, &predictors, 4),

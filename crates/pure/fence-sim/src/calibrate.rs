@@ -1,4 +1,4 @@
-//! The predictors' coefficients, found as paper 5, section 6.3 finds them: by benchmarking the service
+//! The predictors' coefficients, found as [VirtualFence 2013], section 6.3 finds them: by benchmarking the service
 //! times of many random batches, each with a random mix of reads and writes.
 
 use serde::{Deserialize, Serialize};
@@ -155,8 +155,8 @@ pub fn fit_slow_device(
     let errors = errors::<SlowPredictor>(&fitted, batches, PAPER_WITHIN_NS[0]);
     let curve = fitted.predictor;
     let near = Knot { distance_bytes: block_bytes, access_ns: curve.access_ns(0, block_bytes) as f64 };
-    let beyond = curve.knots().iter().copied().filter(|knot| knot.distance_bytes > block_bytes);
-    let knots = [Knot { distance_bytes: 0, access_ns: streaming_ns }, near].into_iter().chain(beyond);
+    let farther = curve.knots().iter().copied().filter(|knot| knot.distance_bytes > block_bytes);
+    let knots = [Knot { distance_bytes: 0, access_ns: streaming_ns }, near].into_iter().chain(farther);
     Ok((SlowPredictor::new(knots.collect(), flush_ns), errors))
 }
 
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn batches_take_what_the_paper_measured_and_are_predicted_without_bias() {
         let calibration =
-            calibrate(&HddModel::default(), &SsdModel::of(SsdProfile::PaperFit), 4096, 1).unwrap();
+            calibrate(&HddModel::default(), &SsdModel::new(SsdProfile::PaperFit), 4096, 1).unwrap();
         // Paper: 50 accesses, 336 ms; 49 accesses, 19.4 ms, 83 % within 0.25 ms.
         let (slow, fast) = (&calibration.slow, &calibration.fast);
         assert!(
@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_disk_that_does_not_turn_is_predicted_within_a_few_percent() {
         let still = HddModel { rpm: 1e12, ..HddModel::default() };
-        let calibration = calibrate(&still, &SsdModel::of(SsdProfile::Spec), 4096, 2).unwrap();
+        let calibration = calibrate(&still, &SsdModel::new(SsdProfile::Spec), 4096, 2).unwrap();
         assert!(calibration.slow.within > 0.9, "{:?}", calibration.slow);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Thread {
     /// Place in the personality's round.
     step: u16,
     file: u32,
-    /// Requests of the access under way.
+    /// Requests of the access in flight.
     pub(crate) pending: u32,
     pub(crate) began_ns: u64,
     pub(crate) bytes: u64,

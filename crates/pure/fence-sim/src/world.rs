@@ -93,7 +93,7 @@ pub enum WorldError {
     /// The fence asked for its timer again and again at one moment.
     #[error("the scheduler makes no progress at {0} ns: its deadline stays in the past")]
     Stuck(u64),
-    /// The fence answered for what nobody asked.
+    /// The fence answered a request that was not submitted.
     #[error("the fence and its devices disagree on an I/O at {0} ns")]
     Lost(u64),
 }

@@ -25,7 +25,7 @@ fn config(vms: u16, clients: Vec<Client>, seed: u64) -> WorldConfig {
             max_request_bytes: 128 << 10,
         },
         hdd: HddModel::default(),
-        ssd: SsdModel::of(SsdProfile::Spec),
+        ssd: SsdModel::new(SsdProfile::Spec),
         hdd_order: Order::Arrival,
         clients,
         fill: 0,

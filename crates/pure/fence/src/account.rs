@@ -1,4 +1,4 @@
-//! What a scheduler has kept of each disk since it began, for whoever watches it.
+//! What a scheduler has counted of each disk since it began, for monitoring.
 
 use crate::types::Device;
 
@@ -60,7 +60,7 @@ impl PredictionErrors {
     }
 }
 
-/// A disk's slots (paper 5, section 6.3). Disks that share slots share the account.
+/// A disk's slots ([VirtualFence 2013], section 6.3). Disks that share slots share the account.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SlotAccount {
     /// Slots that have begun, idle ones included.

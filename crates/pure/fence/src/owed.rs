@@ -20,7 +20,7 @@ impl Owed {
         }
     }
 
-    /// The whole fence goes away, as in a power failure: nobody is left to answer to.
+    /// The whole fence goes away, as in a power failure: no guest is left to answer.
     pub(crate) fn abandon(mut self) {
         self.0 = None;
     }

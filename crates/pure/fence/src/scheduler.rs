@@ -35,7 +35,7 @@ pub trait Scheduler: Send {
     /// An I/O that was picked has completed, well or badly.
     fn completed(&mut self, now: Time, io: QueuedIo);
 
-    /// When the completion of this I/O, which has completed, may become known to whoever waits for it. It is asked once,
+    /// When the completion of this I/O, which has completed, may become known. It is asked once,
     /// after [`completed`](Scheduler::completed); the fence holds the completion until then.
     fn release_at(&self, now: Time, _io: &QueuedIo) -> Time {
         now

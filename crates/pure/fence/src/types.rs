@@ -150,7 +150,7 @@ pub enum Data {
     Core,
     /// In several of these places, for a read: [`Fence::pieces`](crate::Fence::pieces) until the I/O has completed.
     Pieces,
-    /// Nowhere: a flush, a discard, or what of a read nobody has asked for.
+    /// Nowhere: a flush, a discard, or the part of a read that was not asked for.
     None,
 }
 

@@ -244,7 +244,7 @@ fn a_block_is_not_evicted_while_its_entry_is_being_written() {
     assert!(crashes > 1000, "{crashes}");
 }
 
-/// Kills at every event of the history, after which none, all, or one half of what was under way has arrived; then power
+/// Kills at every event of the history, after which none, all, or one half of what was in flight has arrived; then power
 /// fails at every event of what follows, in every way. Returns how many times power failed.
 fn kill_everywhere(blocks: u32, history: &[Step]) -> u64 {
     let mut failures = 0;
@@ -283,16 +283,16 @@ fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
         let at = || {
             let mut world = killed();
             world.peek(0, 0);
-            let there = (0..events).all(|_| {
+            let reached = (0..events).all(|_| {
                 world.in_flight() > 0 && {
                     world.complete(0);
                     true
                 }
             });
-            (world, there)
+            (world, reached)
         };
-        let (world, there) = at();
-        if !there {
+        let (world, reached) = at();
+        if !reached {
             return failures;
         }
         let choices = choices(blocks, &world);
@@ -307,7 +307,7 @@ fn fail_power_everywhere(blocks: u32, killed: impl Fn() -> World) -> u64 {
     failures
 }
 
-/// Overwritten before a commit has begun, while one is under way, and after it; blocks are freed and used again.
+/// Overwritten before a commit has begun, while one is in progress, and after it; blocks are freed and used again.
 #[test]
 fn what_was_answered_is_there_after_a_kill_at_every_event() {
     let write = |disk, block: u64| [Ask(disk, Op::Write, block * 8, 8), Settle];

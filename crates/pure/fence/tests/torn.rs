@@ -63,7 +63,7 @@ fn committing(torn: Torn, steps: usize) -> World {
     world.submit(0, Op::Write, (DISK_BLOCKS - 1) * 8, 8);
     settle(&mut world);
     world.submit(0, Op::Flush, 0, 0);
-    // Written while the first commit is under way, all are of the second.
+    // Written while the first commit is in progress, all are of the second.
     for block in 0..torn.entries {
         world.submit(0, Op::Write, block * 8, 8);
         while world.in_flight() > 1 {

@@ -35,7 +35,7 @@ impl LatencyFigure {
 
     /// Its value, in nanoseconds.
     #[must_use]
-    pub fn of(self, latency: &LatencySummary) -> f64 {
+    pub fn value_in(self, latency: &LatencySummary) -> f64 {
         match self {
             Self::Mean => latency.mean,
             Self::P50 => latency.p50 as f64,

@@ -84,7 +84,7 @@ impl Steadiness {
     /// Of equidistant values. `None` for fewer than two, or where their mean is not above zero: a
     /// target that does nothing is not steady but stalled.
     #[must_use]
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn measure(values: &[f64]) -> Option<Self> {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         if values.len() < 2 || !(mean.is_finite() && mean > 0.0) {
@@ -113,7 +113,7 @@ impl Steadiness {
 /// Whether these values, one for each interval of a window, are steady.
 #[must_use]
 pub fn is_steady(values: &[f64], rule: &SteadyRule) -> bool {
-    Steadiness::of(values).is_some_and(|found| found.keeps(rule))
+    Steadiness::measure(values).is_some_and(|found| found.keeps(rule))
 }
 
 /// Watches a running count of operations until its rate is steady. Its memory is one window.
@@ -167,7 +167,7 @@ impl SteadyDetector {
     /// The window as it looks now, for whoever has to say why it is not steady.
     #[must_use]
     pub fn steadiness(&self) -> Option<Steadiness> {
-        Steadiness::of(&self.window.iter().copied().collect::<Vec<f64>>())
+        Steadiness::measure(&self.window.iter().copied().collect::<Vec<f64>>())
     }
 }
 
@@ -191,10 +191,10 @@ mod tests {
 
     #[test]
     fn slope_and_range_of_a_line_are_equal() {
-        let found = Steadiness::of(&[90.0, 95.0, 100.0, 105.0, 110.0]).unwrap();
+        let found = Steadiness::measure(&[90.0, 95.0, 100.0, 105.0, 110.0]).unwrap();
         assert!((found.slope - 0.2).abs() < 1e-12 && (found.range - 0.2).abs() < 1e-12);
-        assert_eq!(Steadiness::of(&[5.0]), None);
-        assert_eq!(Steadiness::of(&[0.0, 0.0, 0.0]), None, "a stalled target is not steady");
+        assert_eq!(Steadiness::measure(&[5.0]), None);
+        assert_eq!(Steadiness::measure(&[0.0, 0.0, 0.0]), None, "a stalled target is not steady");
     }
 
     /// Feeds a rate over time, one look each 100 ms; returns when steady, in seconds.
@@ -260,7 +260,7 @@ mod tests {
         #[test]
         fn the_unit_does_not_matter(values in prop::collection::vec(1.0f64..1e6, 5..40), factor in 1e-3f64..1e3) {
             let scaled: Vec<f64> = values.iter().map(|value| value * factor).collect();
-            let (one, other) = (Steadiness::of(&values).unwrap(), Steadiness::of(&scaled).unwrap());
+            let (one, other) = (Steadiness::measure(&values).unwrap(), Steadiness::measure(&scaled).unwrap());
             prop_assert!((one.range - other.range).abs() < 1e-6 && (one.slope - other.slope).abs() < 1e-6);
             prop_assert!(one.slope <= 1.5 * one.range + 1e-9, "no line moves much further than its values");
         }

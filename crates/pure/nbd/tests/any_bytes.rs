@@ -40,7 +40,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 /// Says it in pieces of these lengths, and takes the answers after each.
 fn said(bytes: &[u8], pieces: &[usize], direct: bool) -> (Vec<u8>, Vec<u8>, Result<(), Violation>) {
     let mut server = MemoryServer::new(&config(Tls::Off));
-    // Otherwise refusals would overtake what is under way, which they may.
+    // Otherwise refusals would overtake what is in flight, which they may.
     server.eager = true;
     let mut rest = bytes;
     let mut ended = Ok(());

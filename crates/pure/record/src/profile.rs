@@ -1,6 +1,6 @@
 //! What an application does to its storage, seen from outside: the format of `virtbench profile`.
 //!
-//! Paper 1 characterises its mail server by a table of such figures (Table 3) and models it by them
+//! [ESX Disk 2003] characterises its mail server by a table of such figures (Table 3) and models it by them
 //! (section 5.2). Every figure here says where it comes from; one that nobody could see says why.
 
 use serde::{Deserialize, Serialize};
@@ -140,7 +140,7 @@ impl Band {
         Self { low_percent: percent, high_percent: percent }
     }
 
-    /// What paper 1 assumes of a file server whose randomness it cannot see (section 4): anything but
+    /// What [ESX Disk 2003] assumes of a file server whose randomness it cannot see (section 4): anything but
     /// sequential.
     #[must_use]
     pub fn unknown() -> Self {
@@ -154,7 +154,7 @@ impl Band {
     }
 }
 
-/// What the application is good for, in its own unit; proportional to its I/O rate (paper 1, 5.2).
+/// What the application is good for, in its own unit; proportional to its I/O rate ([ESX Disk 2003], 5.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capacity {

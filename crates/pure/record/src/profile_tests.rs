@@ -6,7 +6,7 @@ fn known<T>(value: T) -> Figure<T> {
     Figure::known(value, Source::User)
 }
 
-/// Paper 1, Table 3.
+/// [ESX Disk 2003], Table 3.
 fn mail_server() -> Profile {
     Profile {
         profile_format: PROFILE_FORMAT,

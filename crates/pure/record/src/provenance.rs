@@ -16,15 +16,15 @@ pub const IN_MEMORY: &str = "this is memory, not a disk";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunKind {
-    /// The same load natively and in a VM (paper 1, section 3).
+    /// The same load natively and in a VM ([ESX Disk 2003], section 3).
     NativeVsVm,
-    /// The same load through different virtual adapters and over different backings (paper 2).
+    /// The same load through different virtual adapters and over different backings ([ESX Adapters 2006]).
     Adapters,
-    /// The same workload in one VM, in two, in three, ... at once (paper 4).
+    /// The same workload in one VM, in two, in three, ... at once ([Multi-VM 2010]).
     Neighbours,
-    /// VMs with others beside them against the same VMs alone (paper 5, sections 4 and 5).
+    /// VMs with others beside them against the same VMs alone ([VirtualFence 2013], sections 4 and 5).
     Deviation,
-    /// Applications that are profiled, predicted, and then run in a VM (paper 1, sections 4 and 5).
+    /// Applications that are profiled, predicted, and then run in a VM ([ESX Disk 2003], sections 4 and 5).
     Predictions,
 }
 

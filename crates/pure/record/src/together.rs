@@ -1,5 +1,5 @@
-//! Machines that were measured together: who ran beside whom, and what came of each (paper 4; paper
-//! 5, section 4).
+//! Machines that were measured together: who ran beside whom, and what came of each ([Multi-VM 2010];
+//! [VirtualFence 2013], section 4).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::workload::JobOutcome;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum SetRole {
-    /// One machine as fast as it can, to find what a share of that is (paper 5, section 4.3).
+    /// One machine as fast as it can, to find what a share of that is ([VirtualFence 2013], section 4.3).
     Saturation,
     /// One machine with nobody beside it.
     Alone,

@@ -45,7 +45,7 @@ pub fn fence_html(page: &FencePage) -> String {
     let drawings: Vec<Drawing> = page.figures.iter().filter_map(fence_drawing).collect();
     let data: Value = drawings.iter().map(Drawing::json).collect();
     let colours = format!(":root{{--native:{NATIVE_COLOUR};--vm:{VM_COLOUR}}}");
-    let title = "The fence in virtual time, beside paper 5";
+    let title = "The fence in virtual time, beside [VirtualFence 2013]";
     let markup = html! {
         (DOCTYPE)
         html lang="en" {

@@ -108,7 +108,7 @@ pub(crate) fn verdicts_csv(analysis: &Analysis) -> Result<String, CsvError> {
     for pair in &analysis.pairs {
         for point in &pair.points {
             for (metric, quantity) in QUANTITIES {
-                let Some(Judged { ratio, finding }) = point.of(metric) else { continue };
+                let Some(Judged { ratio, finding }) = point.judged(metric) else { continue };
                 let end = |value: Option<f64>| value.map_or_else(String::new, figure);
                 let row = [
                     analysis.name(pair.first).to_owned(),

@@ -54,7 +54,7 @@ pub enum LoadError {
     },
     /// A blocking engine with several outstanding I/Os.
     #[error(
-        "`engine` psync blocks on each operation, so `outstanding` {outstanding} cannot be honoured: \
+        "`engine` psync blocks on each operation, so `outstanding` {outstanding} is not possible: \
              use `outstanding` 1 with `workers` {outstanding}"
     )]
     PsyncOutstanding {

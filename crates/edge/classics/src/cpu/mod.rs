@@ -1,4 +1,4 @@
-//! A suite of computations (paper 4, section 3): operations per minute of each, the geometric mean of
+//! A suite of computations ([Multi-VM 2010], section 3): operations per minute of each, the geometric mean of
 //! them, and how long the processors were idle meanwhile.
 
 mod crypto;

@@ -1,4 +1,4 @@
-//! Memory throughput: COPY, SCALE, ADD and TRIAD (paper 4, section 4.1), counted and checked as
+//! Memory throughput: COPY, SCALE, ADD and TRIAD ([Multi-VM 2010], section 4.1), counted and checked as
 //! STREAM does.
 //!
 //! The arrays are one for all threads, each with its own part of them. A pass of a kernel over the

@@ -17,7 +17,7 @@ use virtbench_workload::Pace;
 /// What to do with a fence.
 #[derive(Debug, Subcommand)]
 pub enum FenceCommand {
-    /// Run paper 5's evaluation in virtual time, measured beside published
+    /// Run [VirtualFence 2013]'s evaluation in virtual time, measured beside published
     Simulate(SimulateArgs),
     /// Search slots, caches and partitions that meet targets, in virtual time
     Plan(PlanArgs),
@@ -204,7 +204,7 @@ predictions: how much longer batches took than predicted, and how far prediction
 
 steadiness: how much seconds of work differ, in the last minute of them and in all; a disk's own load makes its \
 throughput differ too. variation is their standard deviation over their mean, spread the greatest less the least. A \
-disk that is served has no run alone beside it: its deviation (paper 5, section 4.1) is from what the configuration \
+disk that is served has no run alone beside it: its deviation ([VirtualFence 2013], section 4.1) is from what the configuration \
 says it has alone, in alone_iops and alone_response_ms of its [[disk]].
 
 Examples:
@@ -249,7 +249,7 @@ pub struct InspectArgs {
 /// `virtbench fence calibrate`
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Random batches of 1 to 100 blocks with a random mix of reads and writes (paper 5, section 6.3); half of them are held \
+Random batches of 1 to 100 blocks with a random mix of reads and writes ([VirtualFence 2013], section 6.3); half of them are held \
 out, and the errors are those of predicting them. Blocks are written with what they contain. The devices must have been \
 prepared by `fence format` and not be served.
 

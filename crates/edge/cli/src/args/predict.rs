@@ -12,9 +12,9 @@ use super::there::{ThereArgs, VerifyArgs};
 pub enum MethodArg {
     /// Whichever fits what is known
     Auto,
-    /// The surface's ratio where it is like the application (paper 1, section 4)
+    /// The surface's ratio where it is like the application ([ESX Disk 2003], section 4)
     Ratio,
-    /// Latencies of a model load on both sides, added up (paper 1, section 5)
+    /// Latencies of a model load on both sides, added up ([ESX Disk 2003], section 5)
     Latency,
     /// Each part of the application's time by what it costs in the VM (`virtbench costs`)
     Scaling,
@@ -91,7 +91,7 @@ pub struct PredictArgs {
     /// Use a surface of another host than the profile, or of another adapter than --to names
     #[arg(long)]
     pub allow_other: bool,
-    /// Round where paper 1 does: times to 0.1 ms, the ratio to two digits
+    /// Round where [ESX Disk 2003] does: times to 0.1 ms, the ratio to two digits
     #[arg(long)]
     pub as_published: bool,
     /// Write a page with the breakdown of an operation's time here

@@ -28,7 +28,7 @@ const CLOSED: NbdError = NbdError::Server(ClientError::Closed { during: "while r
 ///
 /// All requests that are ready leave with one system call, and one takes what replies there are. Data
 /// whose place is known when the call is made goes straight there; what follows behind it goes through
-/// the staging area. A connection that breaks fails everything under way and all that follows.
+/// the staging area. A connection that breaks fails everything in flight and all that follows.
 pub(crate) struct Nbd {
     source: Arc<NbdSource>,
     connection: Option<Connection>,
@@ -117,7 +117,7 @@ impl Nbd {
         Ok(replies.feed(&staging[..count.saturating_sub(direct_len)], &mut on_event)?)
     }
 
-    /// Fails everything under way, and from now on whatever is queued.
+    /// Fails everything in flight, and from now on whatever is queued.
     #[cold]
     fn give_up(&mut self, error: &NbdError, completions: &mut Vec<Completion>) {
         self.errno = error.errno();

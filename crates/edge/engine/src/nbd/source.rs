@@ -43,7 +43,7 @@ impl NbdSource {
         Ok(connection)
     }
 
-    /// Takes back a connection on which nothing is under way.
+    /// Takes back a connection on which nothing is in flight.
     pub(crate) fn give_back(&self, connection: Connection) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(connection);
     }

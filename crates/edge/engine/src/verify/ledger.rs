@@ -10,7 +10,7 @@ use super::memory::{Memory, WORD_BYTES};
 
 /// The most memory, and the largest file, that a ledger may take, in bytes.
 const MAX_LEDGER_BYTES: u64 = 1 << 30;
-/// An operation is under way on the block.
+/// An operation is in flight on the block.
 const BUSY: u32 = 1 << 31;
 /// What the block holds is not known: a write to it failed, or it was trimmed.
 const DOUBT: u32 = 1 << 30;
@@ -226,7 +226,7 @@ fn next(word: u32) -> u32 {
     if word & VERSION == VERSION { 1 } else { (word & VERSION) + 1 }
 }
 
-/// The flushes that one worker has under way.
+/// The flushes that one worker has in flight.
 ///
 /// They may complete in any order and a completion does not say which it is. So many successes vouch
 /// for the oldest ones only: one of them is at least as new.
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!((ledger.claim_after(0), ledger.claim_after(4096)), (claim(0, 1), claim(0, 1)));
         flushes.completed(&ledger, true);
         assert_eq!((ledger.claim_after(0), ledger.claim_after(4096)), (claim(1, 1), claim(0, 1)));
-        // A later write, acknowledged, failed or under way, does not undo the promise.
+        // A later write, acknowledged, failed or in flight, does not undo the promise.
         ledger.written(0, 4096);
         assert_eq!(ledger.claim_after(0), claim(1, 2));
         ledger.failed(0, 4096);

@@ -7,7 +7,7 @@
 //! later: --verify-only reads the ledger that was kept (sidecar.rs), then the region
 //! ```
 //!
-//! While an operation is under way on a block, no other may start there: what a racing read should
+//! While an operation is in flight on a block, no other may start there: what a racing read should
 //! find would be anybody's guess, and a false alarm is worse than a check left out.
 
 mod final_flush;
@@ -47,7 +47,7 @@ impl Verifier {
         Self { ledger, found, flushes: Flushes::default() }
     }
 
-    /// Reserves the operation's blocks; `false` where another operation is under way on one.
+    /// Reserves the operation's blocks; `false` where another operation is in flight on one.
     pub(crate) fn claim(&mut self, op: Op) -> bool {
         if op.direction == Direction::Flush {
             self.flushes.issue(&self.ledger);

@@ -6,7 +6,7 @@
 //! words of the blocks (`memory.rs`).
 //!
 //! It is mapped while the load runs, so that a load that is killed leaves it as exact as it was: each
-//! block's newest version, and the newest that was flushed. What was under way may be there or not.
+//! block's newest version, and the newest that was flushed. What was in flight may be there or not.
 //! Only a machine that goes down takes it away, for nothing makes the words durable until the load
 //! ends; the boot's identity tells. A load that ends flushes the target, and the ledger after it.
 

@@ -1,4 +1,4 @@
-//! `fence calibrate`: the predictors' coefficients of real devices, found as paper 5, section 6.3 finds them.
+//! `fence calibrate`: the predictors' coefficients of real devices, found as [VirtualFence 2013], section 6.3 finds them.
 //!
 //! What is written is what is there: a block is read, and then written with the same bytes while nobody else can change
 //! it. So the disks keep their contents, wherever on the device an access is.

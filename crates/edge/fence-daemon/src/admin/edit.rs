@@ -57,7 +57,7 @@ pub struct DiskEdit {
 pub struct RotationEdit {
     /// Length of a slot, milliseconds.
     pub slot_ms: Option<f64>,
-    /// Slots that belong to nobody.
+    /// Slots that belong to no disk.
     pub spare_slots: Option<u32>,
 }
 

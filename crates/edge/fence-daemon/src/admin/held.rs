@@ -1,4 +1,4 @@
-//! What a cache alone has, and how it comes to its disks while nobody serves them.
+//! Data that only a cache has, and how it is written back to its disks while they are not served.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;

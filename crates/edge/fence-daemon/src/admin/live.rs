@@ -52,7 +52,7 @@ impl Live {
         }
         if is.size.0 < was.size.0 {
             return served(
-                "cannot become smaller while it is served: what is under way may lie behind its end",
+                "cannot become smaller while it is served: requests in flight may lie behind its end",
             );
         }
         let moves =

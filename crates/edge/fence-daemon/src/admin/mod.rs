@@ -1,4 +1,4 @@
-//! What is done to a fence's devices: by commands while nobody serves them, by the daemon (`live`) while it does.
+//! What is done to a fence's devices: by commands while they are not served, by the daemon (`live`) while it does.
 
 mod bench;
 mod calibrate;

@@ -245,7 +245,7 @@ fn copy(file: &File, device: &str, from: u64, to: u64, len: u64) -> Result<(), L
     Ok(())
 }
 
-/// What somebody else had there is nobody's to see.
+/// Old contents must not be seen.
 fn zero(file: &File, device: &str, from: u64, len: u64) -> Result<(), LabelError> {
     let flags = rustix::fs::FallocateFlags::ZERO_RANGE | rustix::fs::FallocateFlags::KEEP_SIZE;
     if rustix::fs::fallocate(file.as_fd(), flags, from, len).is_ok() {

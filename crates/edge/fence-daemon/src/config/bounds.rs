@@ -37,12 +37,12 @@ const NBD_MEMORY: RangeInclusive<u64> = 64 << 20..=1 << 50;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct OutOfBounds {
     /// The tables that lead to it, a disk by its place, and the key.
-    path: Vec<Step>,
+    path: Vec<PathPart>,
     says: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathPart {
     Table(&'static str),
     Disk(usize, String),
 }
@@ -51,9 +51,9 @@ impl Display for OutOfBounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (place, step) in self.path.iter().enumerate() {
             match step {
-                Step::Disk(_, name) => write!(f, "disk {name}: ")?,
-                Step::Table(name) if place + 1 == self.path.len() => write!(f, "{name} ")?,
-                Step::Table(name) => write!(f, "{name}.")?,
+                PathPart::Disk(_, name) => write!(f, "disk {name}: ")?,
+                PathPart::Table(name) if place + 1 == self.path.len() => write!(f, "{name} ")?,
+                PathPart::Table(name) => write!(f, "{name}.")?,
             }
         }
         f.write_str(&self.says)
@@ -72,8 +72,8 @@ impl OutOfBounds {
         let mut item: &Item = document.as_item();
         for step in &self.path {
             item = match step {
-                Step::Table(name) => item.get(name)?,
-                Step::Disk(place, _) => item.get("disk")?.get(*place)?,
+                PathPart::Table(name) => item.get(name)?,
+                PathPart::Disk(place, _) => item.get("disk")?.get(*place)?,
             };
         }
         Some(item.span()?.start)
@@ -93,11 +93,11 @@ pub fn within<T: PartialOrd + Display>(value: T, bounds: &RangeInclusive<T>) -> 
 }
 
 /// A place in a configuration whose numbers are looked at.
-struct At(Vec<Step>);
+struct At(Vec<PathPart>);
 
 impl At {
     fn table(names: &[&'static str]) -> Self {
-        Self(names.iter().copied().map(Step::Table).collect())
+        Self(names.iter().copied().map(PathPart::Table).collect())
     }
 
     fn check<T: PartialOrd + Display>(
@@ -107,7 +107,7 @@ impl At {
         bounds: &RangeInclusive<T>,
     ) -> Result<(), OutOfBounds> {
         let Some(value) = value.into() else { return Ok(()) };
-        let wrong = |says| OutOfBounds { path: [&self.0[..], &[Step::Table(key)]].concat(), says };
+        let wrong = |says| OutOfBounds { path: [&self.0[..], &[PathPart::Table(key)]].concat(), says };
         within(value, bounds).map(drop).map_err(wrong)
     }
 }
@@ -143,7 +143,7 @@ impl Config {
         for (place, disk) in self.disks.iter().enumerate() {
             slots += u64::from(disk.slots);
             if within(slots, &ROTATION).is_err() {
-                let path = vec![Step::Disk(place, disk.name.clone()), Step::Table("slots")];
+                let path = vec![PathPart::Disk(place, disk.name.clone()), PathPart::Table("slots")];
                 let says = format!(
                     "{}: with it there are {slots} slots: use {} at most",
                     disk.slots,
@@ -172,7 +172,7 @@ impl PredictTable {
 
 impl DiskTable {
     fn within_bounds(&self, place: usize) -> Result<(), OutOfBounds> {
-        let at = At(vec![Step::Disk(place, self.name.clone())]);
+        let at = At(vec![PathPart::Disk(place, self.name.clone())]);
         // A size of no whole blocks has a message of its own.
         at.check("size", self.size.0.max(*DISK_BYTES.start()), &DISK_BYTES)?;
         at.check("slots", self.slots, &SLOTS)?;

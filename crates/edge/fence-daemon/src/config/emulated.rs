@@ -109,13 +109,13 @@ impl Emulated {
 
     /// A profile's drive, with `options`; a profile comes before what it is changed by.
     pub(super) fn solid_state(path: PathBuf, options: &[(String, String)]) -> Result<Self, String> {
-        let mut model = SsdModel::of(SsdProfile::Spec);
+        let mut model = SsdModel::new(SsdProfile::Spec);
         let (mut seed, mut sync) = (SEED, true);
         for (name, value) in options {
             match name.as_str() {
                 "profile" => {
                     let profile = value.parse::<SsdProfile>();
-                    model = SsdModel::of(
+                    model = SsdModel::new(
                         profile.map_err(|_| format!("profile={value}: it is spec or paper-fit"))?,
                     );
                 }
@@ -147,10 +147,10 @@ fn hard_disk_options(model: &HddModel, sized: bool, order: Order) -> Vec<String>
 fn solid_state_options(model: &SsdModel) -> Vec<String> {
     let profile = SsdProfile::ALL.into_iter().find(|profile| {
         let SsdModel { read_us, write_us, .. } = *model;
-        SsdModel { read_us, write_us, ..SsdModel::of(*profile) } == *model
+        SsdModel { read_us, write_us, ..SsdModel::new(*profile) } == *model
     });
     let profile = profile.unwrap_or(SsdProfile::Spec);
-    let usual = SsdModel::of(profile);
+    let usual = SsdModel::new(profile);
     let mut options = vec![format!("profile={}", profile.name())];
     for (name, us, usual_us) in
         [("read", model.read_us, usual.read_us), ("write", model.write_us, usual.write_us)]

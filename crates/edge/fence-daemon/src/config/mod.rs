@@ -91,7 +91,7 @@ pub struct CacheTable {
     /// Blocks of 4 KiB of memory for fills, partial writes and write-backs of each partition; fills use half of them at most.
     pub scratch_blocks: u32,
     /// A folder in tmpfs: what was answered and not flushed is written down there, so that a daemon that takes over from
-    /// one that was killed finds it. Whoever serves the cache next must name the same.
+    /// one that was killed finds it. The next daemon of this cache must name the same.
     pub memory: PathBuf,
 }
 
@@ -110,7 +110,7 @@ pub struct SchedulerTable {
     pub name: &'static Variant,
     /// Length of a time slot, milliseconds.
     pub slot_ms: f64,
-    /// Slots of the rotation that belong to nobody yet.
+    /// Slots of the rotation that belong to no disk yet.
     pub spare_slots: u32,
     /// I/Os in a batch at most.
     pub max_batch: u32,
@@ -162,7 +162,7 @@ impl Default for PredictTable {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Requests of one disk under way at most.
+    /// Requests of one disk in flight at most.
     pub requests_per_disk: usize,
     /// The longest request that is handled in one piece.
     pub max_request: Size,
@@ -226,7 +226,7 @@ pub struct DiskTable {
 }
 
 impl DiskTable {
-    /// A disk, otherwise as usual. Whoever serves it adds a socket or an export.
+    /// A disk, otherwise as usual, still without a socket or an export.
     #[must_use]
     pub const fn new(name: String, size_bytes: u64) -> Self {
         Self {
@@ -267,7 +267,7 @@ pub enum LoadError {
     /// The file cannot be read.
     #[error("{path}: {source}", path = path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    /// It is not TOML, or says what nobody knows; with line and column.
+    /// It is not TOML, or has an unknown key; with line and column.
     #[error("{path}: {source}", path = path.display())]
     Syntax {
         path: PathBuf,
@@ -287,7 +287,7 @@ pub enum LoadError {
 }
 
 impl Config {
-    /// These disks under the usual scheduler. Whoever serves them adds a device.
+    /// These disks under the usual scheduler, still without a device.
     #[must_use]
     pub fn new(disks: Vec<DiskTable>) -> Self {
         Self {

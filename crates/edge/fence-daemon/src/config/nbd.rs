@@ -19,10 +19,10 @@ pub struct NbdTable {
     /// Connections at once at most.
     #[serde(default = "default_connections")]
     pub connections: usize,
-    /// Requests of a connection under way at most.
+    /// Requests of a connection in flight at most.
     #[serde(default = "default_requests")]
     pub requests: u32,
-    /// Payload of all connections under way at most.
+    /// Payload of all connections in flight at most.
     #[serde(default = "default_memory")]
     pub memory: Size,
     /// How long a client may take to choose an export, seconds.

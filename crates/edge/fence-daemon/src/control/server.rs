@@ -156,7 +156,7 @@ fn wait(desk: &Desk<UnixStream>, mut arrived: &UnixStream) -> io::Result<()> {
     Ok(())
 }
 
-/// A line. It has room in the socket; whoever takes none is gone.
+/// A line. It has room in the socket of a client that reads.
 fn say(client: &mut UnixStream, answer: &Answer) -> io::Result<()> {
     let mut text = serde_json::to_vec(answer)?;
     text.push(b'\n');
@@ -168,7 +168,7 @@ fn answer(text: &[u8], live: &mut Live, scheduler: &Scheduler, client: &mut Unix
         Err(error) => Err(ResizeError::Value(format!("no question of this daemon's: {error}"))),
         Ok(Question::Resize(change)) => live.resize(
             &change,
-            // Whoever has gone may ask again; what was begun is finished.
+            // A client that left may ask again; what was begun is finished.
             |step| drop(say(client, &Answer::Step(step))),
             |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes)),
         ),

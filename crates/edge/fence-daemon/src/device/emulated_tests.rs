@@ -137,7 +137,7 @@ fn hdd(seed: u64, order: Order) -> Station<u32> {
 #[test]
 fn it_does_at_each_moment_what_the_simulator_s_does() {
     use virtbench_fence_sim::disk::{SsdModel, SsdProfile};
-    let ssd = |profile| Station::new(Model::Ssd(Ssd::new(SsdModel::of(profile), 5)), Order::Arrival);
+    let ssd = |profile| Station::new(Model::Ssd(Ssd::new(SsdModel::new(profile), 5)), Order::Arrival);
     let cases = [
         ("hdd?seed=5", hdd(5, Order::Scan), 20_000_000),
         ("hdd?seed=5&sync=off", hdd(5, Order::Scan), 5_000_000),

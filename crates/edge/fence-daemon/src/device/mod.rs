@@ -75,7 +75,7 @@ pub trait Backend {
     /// The next I/O that is over.
     fn finished(&mut self) -> Option<Finished>;
 
-    /// Reads change nothing in memory. What is not the client's own is then zeroed beforehand, so that nobody sees what
+    /// Reads change nothing in memory. What is not the client's own is then zeroed beforehand, so that no client sees what
     /// belongs to others.
     fn leaves_memory(&self) -> bool {
         false

@@ -146,7 +146,7 @@ pub fn open_read_only(path: &Path) -> Result<File, DeviceError> {
     Ok(file)
 }
 
-/// What a daemon that was killed had under way keeps its lock until the device is done with it: then nothing of it can
+/// What a daemon that was killed had in flight keeps its lock until the device is done with it: then nothing of it can
 /// arrive any more behind what comes now.
 fn lock(file: &File, path: &Path, operation: FlockOperation) -> Result<(), DeviceError> {
     let until = Instant::now() + LOCK_LIMIT;

@@ -1,4 +1,4 @@
-//! Unix sockets for clients: private, never taken from somebody else.
+//! Unix sockets for clients: private, never taken from another server.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -24,7 +24,7 @@ const ENDING_PAUSE: Duration = Duration::from_millis(100);
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum ListenError {
-    /// Somebody answers there.
+    /// Another server answers there.
     #[error("{path}: another server is listening there: stop it, or choose another socket", path = path.display())]
     InUse { path: PathBuf },
     /// Something else is there.
@@ -50,10 +50,10 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens at `path`, with nobody but the owner let in. What a server that is gone has left there is replaced.
+    /// Listens at `path`, for the owner alone. What a server that is gone has left there is replaced.
     ///
     /// # Errors
-    /// Somebody listens there, something else is there, or the system refuses.
+    /// Another server listens there, something else is there, or the system refuses.
     pub fn bind(path: &Path) -> Result<Self, ListenError> {
         let fails = |action: &'static str| {
             let path = path.to_owned();
@@ -95,7 +95,7 @@ impl Listener {
         if !in_the_way.file_type().is_socket() {
             return Err(ListenError::NoSocket { path: path.to_owned() });
         }
-        // The socket of a daemon that was killed answers until the kernel is done with what it had under way.
+        // The socket of a daemon that was killed answers until the kernel is done with what it had in flight.
         let until = Instant::now() + ENDING_LIMIT;
         loop {
             match answers(path) {

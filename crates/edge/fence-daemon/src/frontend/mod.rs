@@ -55,7 +55,7 @@ pub trait FrontEnd {
     /// A disk has another size, all of which can be used.
     fn resized(&mut self, _disk: DiskId, _size_bytes: u64, _host: &mut Host<'_>) {}
 
-    /// The daemon is about to end: requests under way are completed after this, and no new ones are taken.
+    /// The daemon is about to end: requests in flight are completed after this, and no new ones are taken.
     fn stop(&mut self, _host: &mut Host<'_>) {}
 }
 
@@ -76,13 +76,13 @@ impl Host<'_> {
     /// Hands a request in; it will be [completed](FrontEnd::completed), never at once from within this call.
     ///
     /// # Errors
-    /// The disk has as many requests under way as it may: nothing was taken, try again after a completion.
+    /// The disk has as many requests in flight as it may: nothing was taken, try again after a completion.
     #[inline]
     pub fn submit(&mut self, request: Request, memory: Memory) -> Result<(), Full> {
         self.core.submit(self.front_end, request, memory)
     }
 
-    /// Nobody waits for the requests whose tags these are: what of them has not been handed to a device need not be done.
+    /// The clients of the requests with these tags are gone: what has not been handed to a device need not be done.
     /// Each is [completed](FrontEnd::completed) all the same, once nothing of it is in flight.
     pub fn abandon(&mut self, is_abandoned: impl Fn(u64) -> bool) {
         self.core.abandon(self.front_end, is_abandoned);

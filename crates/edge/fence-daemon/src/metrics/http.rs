@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::Figures;
+use super::Metrics;
 use crate::questions::{Bounds, Desk};
 
 /// A client has so long for its question and the answer, and so many ask at once.
@@ -21,7 +21,7 @@ const MOST_ANSWER_BYTES: usize = 16 << 20;
 ///
 /// # Errors
 /// The address cannot be had.
-pub fn serve(address: SocketAddr, figures: Arc<Figures>) -> io::Result<SocketAddr> {
+pub fn serve(address: SocketAddr, figures: Arc<Metrics>) -> io::Result<SocketAddr> {
     let listener = TcpListener::bind(address)?;
     listener.set_nonblocking(true)?;
     let bound = listener.local_addr()?;
@@ -29,7 +29,7 @@ pub fn serve(address: SocketAddr, figures: Arc<Figures>) -> io::Result<SocketAdd
     Ok(bound)
 }
 
-fn answer_all(listener: &TcpListener, figures: &Figures) {
+fn answer_all(listener: &TcpListener, figures: &Metrics) {
     let mut desk: Desk<TcpStream> = Desk::new(BOUNDS);
     let pause = || thread::sleep(Duration::from_millis(100));
     loop {
@@ -56,7 +56,7 @@ fn accept(listener: &TcpListener) -> io::Result<Option<TcpStream>> {
     }
 }
 
-fn answer(question: &[u8], figures: &Figures) -> Vec<u8> {
+fn answer(question: &[u8], figures: &Metrics) -> Vec<u8> {
     let asks = question.starts_with(b"GET /metrics ") || question.starts_with(b"GET / ");
     let (status, body) = if asks {
         ("200 OK", figures.text())
@@ -74,7 +74,7 @@ fn answer(question: &[u8], figures: &Figures) -> Vec<u8> {
 /// Asks a running daemon for its figures.
 ///
 /// # Errors
-/// Nobody answers, or not so, or not in time.
+/// No server answers, or not as expected, or not in time.
 pub fn fetch(address: SocketAddr) -> io::Result<String> {
     let until = Instant::now() + FETCH_LIMIT;
     let mut server = TcpStream::connect_timeout(&address, FETCH_LIMIT)?;

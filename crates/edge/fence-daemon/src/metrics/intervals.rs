@@ -1,6 +1,6 @@
 //! How steady a disk has been so far, in seconds of its own.
 //!
-//! Paper 5's deviation (section 4.1) is that of performance beside others from performance alone. A disk that is being
+//! [VirtualFence 2013]'s deviation (section 4.1) is that of performance beside others from performance alone. A disk that is being
 //! served has no run alone beside it, so that two things are told apart. How far its seconds differ among each other,
 //! which needs no other run: the coefficient of variation, and the range over the mean. And, where the configuration says
 //! what the disk has alone, the paper's deviation of the mean from that.
@@ -44,7 +44,7 @@ pub(super) struct Steadiness {
     pub(super) variation: Option<f64>,
     /// Greatest less least, over the mean.
     pub(super) spread: Option<f64>,
-    /// From what it is alone (paper 5, section 4.1).
+    /// From what it is alone ([VirtualFence 2013], section 4.1).
     pub(super) deviation: Option<f64>,
 }
 
@@ -128,7 +128,7 @@ struct Second {
 #[derive(Debug, Default)]
 pub(super) struct Intervals {
     alone: Alone,
-    /// The interval under way: since when, and what was known then. None while nothing is asked.
+    /// The current interval: since when, and what was known then. None while nothing is asked.
     opened: Option<(Time, Seen)>,
     /// Something was asked in it.
     active: bool,
@@ -177,7 +177,7 @@ impl Intervals {
         };
         self.count(Some(second));
         if whole > 1 && before.under_way > 0 {
-            // Nobody looked because nothing happened, though something was waited for.
+            // No sample was taken because nothing happened, though requests were in flight.
             self.count(Some(Second { rate: Some(0.0), requests: 0, response_ns: 0, times: whole - 1 }));
         } else if whole > 1 {
             self.opened = None;

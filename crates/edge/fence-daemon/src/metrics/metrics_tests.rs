@@ -95,13 +95,13 @@ fn has(text: &str, lines: &[&str]) {
     }
 }
 
-fn set(figures: &Figures, disk: usize, account: Account, so_far: SoFar) {
+fn set(figures: &Metrics, disk: usize, account: Account, so_far: SoFar) {
     *figures.disks[disk].stand.lock().unwrap() = Stand { account: Some(account), so_far };
 }
 
 #[test]
 fn figures_are_served_as_they_are_counted() {
-    let figures = Figures::new(["web".to_owned(), "db".to_owned()].into_iter(), 2);
+    let figures = Metrics::new(["web".to_owned(), "db".to_owned()].into_iter(), 2);
     figures.completed(0, Action::Read, 4096, 1_500_000, true);
     figures.completed(0, Action::Write { fua: false }, 4096, 1_000, false);
     figures.disks[0].under_way.set(3);
@@ -195,7 +195,7 @@ fn what_the_loop_publishes_is_what_the_fence_keeps() {
     };
     let fence = Fence::new(config).unwrap();
     let alone = Alone { iops: Some(200.0), response_s: Some(0.001) };
-    let figures = Figures::new(std::iter::once(Watched { name: "web".to_owned(), alone }), 0);
+    let figures = Metrics::new(std::iter::once(Watched { name: "web".to_owned(), alone }), 0);
     let mut publisher = Publisher::new(Arc::clone(&figures));
     for tenth in 1..=30_u64 {
         for _ in 0..10 {

@@ -38,7 +38,7 @@ struct DiskFigures {
     stand: Mutex<Stand>,
 }
 
-/// What is written whole or not at all. Whoever counts never waits for a reader: it writes another time.
+/// What is written whole or not at all. The writer never waits for a reader: it writes another time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stand {
     account: Option<Account>,
@@ -67,7 +67,7 @@ struct CacheFigures {
 
 /// What is counted.
 #[derive(Debug, Default)]
-pub struct Figures {
+pub struct Metrics {
     disks: Vec<DiskFigures>,
     caches: Vec<CacheFigures>,
 }
@@ -81,7 +81,7 @@ const fn kind(action: Action) -> usize {
     }
 }
 
-impl Figures {
+impl Metrics {
     /// For these disks and so many partitions of the cache.
     #[must_use]
     pub fn new(disks: impl Iterator<Item = impl Into<Watched>>, caches: usize) -> Arc<Self> {

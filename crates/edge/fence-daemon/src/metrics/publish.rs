@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use virtbench_fence::{DiskId, Fence, Time};
 
-use super::Figures;
+use super::Metrics;
 use super::intervals::{Intervals, Seen};
 use super::response_times::Parts;
 
 /// What only the loop's thread has to know.
 #[derive(Debug)]
 pub(crate) struct Publisher {
-    figures: Arc<Figures>,
+    figures: Arc<Metrics>,
     intervals: Vec<(Intervals, Parts)>,
 }
 
 impl Publisher {
-    pub(crate) fn new(figures: Arc<Figures>) -> Self {
+    pub(crate) fn new(figures: Arc<Metrics>) -> Self {
         let of = |disk: &super::DiskFigures| (Intervals::new(disk.alone), Parts::default());
         let intervals = figures.disks.iter().map(of).collect();
         Self { figures, intervals }

@@ -8,7 +8,7 @@ use virtbench_fence::{Account, Device, PacedAccount, PredictionErrors, SlotAccou
 
 use super::intervals::Steadiness;
 use super::response_times::QUANTILES;
-use super::{CacheFigures, DiskFigures, Figures, KINDS, Stand};
+use super::{CacheFigures, DiskFigures, Metrics, KINDS, Stand};
 
 const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
 /// The last minute of work, and everything since the start.
@@ -154,7 +154,7 @@ fn requests(text: &mut Text, disks: &Disks<'_>) {
     let help = "Response times that this share of the requests did not exceed, to 1.6 %.";
     text.gauge("response_quantile_seconds", help, &quantiles(disks));
     text.counter("errors", "Requests that failed.", &disks.by_disk(|disk| disk.errors.get()));
-    text.gauge("under_way", "Requests under way.", &disks.by_disk(|disk| disk.under_way.get()));
+    text.gauge("under_way", "Requests in flight.", &disks.by_disk(|disk| disk.under_way.get()));
 }
 
 fn accounts(text: &mut Text, disks: &Disks<'_>) {
@@ -250,7 +250,7 @@ fn caches(text: &mut Text, caches: &[CacheFigures]) {
     text.gauge("cache_degraded", "1 where writes are refused after a device failed.", &read_only);
 }
 
-impl Figures {
+impl Metrics {
     /// The figures as OpenMetrics text.
     #[must_use]
     pub fn text(&self) -> String {

@@ -13,15 +13,15 @@ use super::requests::{Part, Pending, Table};
 use crate::device::{Backend, Facts, Finished, Io};
 use crate::frontend::{Action, Done, Memory, Request};
 use crate::memory::{Pool, Segment};
-use crate::metrics::{Figures, Publisher};
+use crate::metrics::{Metrics, Publisher};
 use crate::ring::Ring;
 
 /// The slow and the fast device, where they are there.
 pub(super) type Devices = [Option<Box<dyn Backend>>; 2];
 
-/// A disk has as many requests under way as it may.
+/// A disk has as many requests in flight as it may.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("the disk has as many requests under way as it may")]
+#[error("the disk has as many requests in flight as it may")]
 pub struct Full;
 
 /// The state that front ends reach through their [`Host`](crate::frontend::Host).
@@ -34,7 +34,7 @@ pub struct Core {
     write_through: Vec<bool>,
     max_request_bytes: u32,
     flights: Flights,
-    figures: Arc<Figures>,
+    figures: Arc<Metrics>,
     publisher: Publisher,
     /// Device I/Os that could not even be started.
     refused: Vec<Finished>,
@@ -51,7 +51,7 @@ impl Core {
         most_per_disk: usize,
         max_request_bytes: u32,
         facts: [Facts; 2],
-        figures: Arc<Figures>,
+        figures: Arc<Metrics>,
     ) -> Self {
         let flights = Flights::new(fence.scratch_blocks(), max_request_bytes as usize, facts);
         Self {
@@ -89,12 +89,12 @@ impl Core {
         self.fence.reschedule(self.now, scheduler)
     }
 
-    /// Writes down how everything stands, for whoever reads the figures.
+    /// Publishes the state of everything to readers of the metrics.
     pub(super) fn publish(&mut self) {
         self.publisher.publish(self.now, self.requests.per_disk(), &self.fence);
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) const fn pending(&self) -> usize {
         self.requests.len()
     }
@@ -121,13 +121,13 @@ impl Core {
         Ok(())
     }
 
-    /// Drops what has not been handed to the fence of requests that nobody waits for any more.
+    /// Drops what has not been handed to the fence of requests whose client is gone.
     pub(crate) fn abandon(&mut self, front_end: usize, is_abandoned: impl Fn(u64) -> bool) {
-        let requests = self.requests.of(front_end);
+        let requests = self.requests.pending_of(front_end);
         requests.filter(|pending| is_abandoned(pending.request.tag)).for_each(Pending::abandon);
     }
 
-    /// Flushes every disk, for nobody in particular.
+    /// Flushes every disk, for no client in particular.
     pub(super) fn flush_all(&mut self) {
         for disk in (0..).take(self.write_through.len()) {
             let (disk, action) = (DiskId(disk), Action::Flush);

@@ -17,7 +17,7 @@ use self::core::Devices;
 pub use self::core::{Core, Full};
 use crate::device::{Backend, Facts};
 use crate::frontend::{FrontEnd, Host};
-use crate::metrics::Figures;
+use crate::metrics::Metrics;
 use crate::ring::{Event, Interest, Ring, Watcher};
 
 /// Entries of the ring.
@@ -34,7 +34,7 @@ const PAUSES: u32 = 32;
 const STOP: Watcher = Watcher { front_end: usize::MAX, token: 0 };
 /// How often the figures are brought up to date under load.
 const PUBLISH_NS: u64 = 100_000_000;
-/// How long requests under way are waited for at the end.
+/// How long requests in flight are waited for at the end.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// What the loop is made of.
@@ -47,14 +47,14 @@ pub struct Parts {
     pub devices: [Option<Box<dyn Backend>>; 2],
     /// How clients get in.
     pub front_ends: Vec<Box<dyn FrontEnd>>,
-    /// Requests of one disk that are under way at most.
+    /// Requests of one disk that are in flight at most.
     pub requests_per_disk: usize,
     /// The longest request that the fence takes; longer ones are handed over in parts.
     pub max_request_bytes: u32,
     /// How long to look for work before sleeping, as long as what came last came within that time.
     pub spin: Duration,
     /// Where requests are counted.
-    pub figures: Arc<Figures>,
+    pub figures: Arc<Metrics>,
 }
 
 /// Ends a [`Runtime`] from another thread.
@@ -72,7 +72,7 @@ impl Stopper {
         Ok(Self { flag: Arc::default(), event: Arc::new(event) })
     }
 
-    /// Asks it to end: requests under way are finished first.
+    /// Asks it to end: requests in flight are finished first.
     pub fn stop(&self) {
         self.flag.store(true, Ordering::Release);
         let _ = rustix::io::write(&*self.event, &1u64.to_ne_bytes());
@@ -140,7 +140,7 @@ impl Runtime {
         self.each(|front_end, host| front_end.start(host));
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     #[must_use]
     pub const fn pending(&self) -> usize {
         self.core.pending()
@@ -169,7 +169,7 @@ impl Runtime {
                 quick = self.core.now.since(busy_at) < spin_ns;
                 busy_at = self.core.now;
             } else {
-                // Whoever looks without pause takes the line away from whoever writes to it.
+                // Polling without pause takes the cache line away from the writer.
                 (0..PAUSES).for_each(|_| std::hint::spin_loop());
             }
         }
@@ -325,7 +325,7 @@ impl Runtime {
         any
     }
 
-    /// No new requests; those under way are finished, for a limited time, and made stable: clients that go on with the
+    /// No new requests; those in flight are finished, for a limited time, and made stable: clients that go on with the
     /// next daemon find whatever was answered.
     fn drain(mut self) -> io::Result<()> {
         self.each(|front_end, host| front_end.stop(host));

@@ -1,4 +1,4 @@
-//! Requests of clients under way: what of each has been handed to the fence, and what is still to come.
+//! Requests of clients in flight: what of each has been handed to the fence, and what is still to come.
 
 use virtbench_fence::{DiskId, IoError, Op, Time};
 
@@ -8,7 +8,7 @@ use crate::memory::{Buffer, Segment};
 /// Parts of one request that the fence has at once at most.
 const MOST_PARTS: u32 = 4;
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct Pending {
     pub(super) front_end: usize,
@@ -21,7 +21,7 @@ pub(super) struct Pending {
     parts: u32,
     /// The flush at the end of a forced write has been handed over.
     flushing: bool,
-    /// Nobody waits for it any more: nothing more of it is handed over.
+    /// Its client is gone: nothing more of it is handed over.
     abandoned: bool,
     result: Result<(), IoError>,
 }
@@ -166,7 +166,7 @@ impl Table {
     }
 
     /// All of a front end.
-    pub(super) fn of(&mut self, front_end: usize) -> impl Iterator<Item = &mut Pending> {
+    pub(super) fn pending_of(&mut self, front_end: usize) -> impl Iterator<Item = &mut Pending> {
         self.places.iter_mut().flatten().filter(move |pending| pending.front_end == front_end)
     }
 
@@ -181,12 +181,12 @@ impl Table {
         }
     }
 
-    /// Requests under way of each disk.
+    /// Requests in flight of each disk.
     pub(super) fn per_disk(&self) -> impl Iterator<Item = usize> {
         self.per_disk.iter().copied()
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     pub(super) const fn len(&self) -> usize {
         self.places.len() - self.free.len()
     }

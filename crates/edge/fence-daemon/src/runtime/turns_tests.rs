@@ -73,7 +73,7 @@ fn whoever_never_rests_keeps_nobody_from_the_device() {
         requests_per_disk: 8,
         max_request_bytes: 1 << 20,
         spin: Duration::ZERO,
-        figures: Figures::new(["disk".to_owned()].into_iter(), 0),
+        figures: Metrics::new(["disk".to_owned()].into_iter(), 0),
     };
     let mut runtime = Runtime::new(parts, Stopper::new().unwrap()).unwrap();
     runtime.begin();

@@ -1,4 +1,4 @@
-//! The model load of paper 1, section 5.2, on both sides: threads that think, then wait for one I/O.
+//! The model load of [ESX Disk 2003], section 5.2, on both sides: threads that think, then wait for one I/O.
 //!
 //! On the reference the think time is searched with which it does as much I/O as the application; the same load is then
 //! run in the VM. What both took is what the latency model adds up.

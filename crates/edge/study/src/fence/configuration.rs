@@ -63,7 +63,7 @@ impl Places {
         self.devices.iter().flatten().next().map_or(&self.sockets, |place| &place.path)
     }
 
-    /// The hard disk that is emulated: its file is the part that paper 5's virtual disks had of theirs, 60 GB of 160.
+    /// The hard disk that is emulated: its file is the part that [VirtualFence 2013]'s virtual disks had of theirs, 60 GB of 160.
     fn hdd(&self) -> HddModel {
         let size_bytes = self.devices[0].as_ref().map(|place| place.size_bytes);
         let plain = HddModel::default();
@@ -100,7 +100,7 @@ pub(super) fn configuration(
     size_bytes: u64,
 ) -> Config {
     let hdd = EmulatedKind::Hdd { model: places.hdd(), sized: true, order: Order::Scan };
-    let kinds = [hdd, EmulatedKind::Ssd(SsdModel::of(options.profile))];
+    let kinds = [hdd, EmulatedKind::Ssd(SsdModel::new(options.profile))];
     let devices = [0, 1].map(|index| {
         let Place { path, medium, .. } = places.devices[index].clone()?;
         let kind = kinds[index];
@@ -152,7 +152,7 @@ fn on_devices(
 
 /// What calibrating the models gives; what is usual where it gives nothing.
 fn predictions(options: &FenceOptions, places: &Places) -> PredictTable {
-    calibrate(&places.hdd(), &SsdModel::of(options.profile), 4096, SEED)
+    calibrate(&places.hdd(), &SsdModel::new(options.profile), 4096, SEED)
         .map_or_else(|_| PredictTable::default(), |found| PredictTable::from(&found.predictors))
 }
 

@@ -10,17 +10,17 @@ mod host_device;
 mod options;
 mod request;
 mod served;
+mod simulation;
 mod socket_folder;
 mod systems;
-mod twin;
 mod warm;
 
 pub use error::FenceError;
 pub use host_device::{HostDeviceError, check_host_devices};
 pub use options::{FenceOptions, Medium, Throttle};
 pub use request::FenceRequest;
+pub use simulation::{Simulated, SimulationError, simulate};
 pub use systems::System;
-pub use twin::{Simulated, SimulationError, simulate};
 
 use std::fs;
 use std::sync::atomic::AtomicBool;

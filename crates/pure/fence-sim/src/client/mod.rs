@@ -27,7 +27,7 @@ pub enum Client {
         ops: Arc<[TraceOp]>,
         /// How fast they are replayed.
         pace: Pace,
-        /// Operations under way at most.
+        /// Operations in flight at most.
         outstanding: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! What the three Filebench personalities do (paper 5, section 4.3), as their scripts in Filebench
+//! What the three Filebench personalities do ([VirtualFence 2013], section 4.3), as their scripts in Filebench
 //! 1.4 and 1.5 have it: mean file sizes, accesses of one round and their order.
 //!
 //! What reaches the disk is stated rather than simulated:

@@ -69,7 +69,7 @@ fn what_goes_on_where_the_last_ended_streams() {
 
 #[test]
 fn the_data_sheet_s_rates_come_out() {
-    let model = SsdModel::of(SsdProfile::Spec);
+    let model = SsdModel::new(SsdProfile::Spec);
     assert_near(model.mean_write_us(), 200.0, 1e-9);
     let mut ssd = Ssd::new(model, 6);
     let (read, _) = moments(1000, || ssd.service_ns(false, 4096) as f64 / 1e9);
@@ -80,7 +80,7 @@ fn the_data_sheet_s_rates_come_out() {
 
 #[test]
 fn four_fifths_of_the_paper_s_batches_have_no_stall() {
-    let mut ssd = Ssd::new(SsdModel::of(SsdProfile::PaperFit), 7);
+    let mut ssd = Ssd::new(SsdModel::new(SsdProfile::PaperFit), 7);
     let mut random = Random::new(8);
     let mut clean = 0u32;
     for _ in 0..20_000 {
@@ -92,7 +92,7 @@ fn four_fifths_of_the_paper_s_batches_have_no_stall() {
 
 #[test]
 fn a_long_write_pays_for_every_block_it_erases() {
-    let model = SsdModel { erase_low_ms: 4.0, erase_high_ms: 4.0, ..SsdModel::of(SsdProfile::Spec) };
+    let model = SsdModel { erase_low_ms: 4.0, erase_high_ms: 4.0, ..SsdModel::new(SsdProfile::Spec) };
     let mut ssd = Ssd::new(model, 9);
     let pages = 64 * 10;
     let ms = ssd.service_ns(true, pages * 4096) as f64 / 1e6;
@@ -104,9 +104,9 @@ fn a_long_write_pays_for_every_block_it_erases() {
 fn impossible_disks_are_named() {
     let rpm = HddModel { rpm: 0.0, ..HddModel::default() };
     assert!(rpm.check().unwrap_err().to_string().contains("`rpm` 0"));
-    let erase = SsdModel { pages_per_erase: 0, ..SsdModel::of(SsdProfile::Spec) };
+    let erase = SsdModel { pages_per_erase: 0, ..SsdModel::new(SsdProfile::Spec) };
     assert!(erase.check().is_err());
     assert!(HddModel::default().check().is_ok());
-    assert!(SsdModel::of(SsdProfile::PaperFit).check().is_ok());
+    assert!(SsdModel::new(SsdProfile::PaperFit).check().is_ok());
     assert!("fast".parse::<SsdProfile>().is_err());
 }

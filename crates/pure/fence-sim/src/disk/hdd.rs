@@ -34,7 +34,7 @@ impl SeekCurve {
     }
 }
 
-/// A hard disk's parameters. The default is the drive of paper 5, section 4.4 (160 GB, 7200 RPM, mean
+/// A hard disk's parameters. The default is the drive of [VirtualFence 2013], section 4.4 (160 GB, 7200 RPM, mean
 /// seek 11 ms, full stroke 22 ms); its media rate is not given there and is that of drives of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

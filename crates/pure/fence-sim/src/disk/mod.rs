@@ -1,6 +1,6 @@
 //! Models of the devices: how long one command takes, given those before it.
 //!
-//! A device serves one command at a time, as the prototype's did (paper 5, section 6.3: a batch is
+//! A device serves one command at a time, as the prototype's did ([VirtualFence 2013], section 6.3: a batch is
 //! handed over and waited for). What it holds beyond that one waits in a [`Queue`]; a [`Station`] is the two
 //! together. The simulator asks it in virtual time, the daemon's emulated devices in real time.
 

@@ -25,11 +25,11 @@ pub enum Order {
     /// As they came.
     Arrival,
     /// Upwards by address from the head, then again from the lowest (C-LOOK): "the disk scheduling
-    /// algorithm includes some form of scanning" (paper 5, section 6.3).
+    /// algorithm includes some form of scanning" ([VirtualFence 2013], section 6.3).
     Scan,
 }
 
-/// Commands that wait for a device. Whoever fills it bounds it; it is searched linearly.
+/// Commands that wait for a device. The caller bounds it; it is searched linearly.
 #[derive(Debug, Clone)]
 pub struct Queue<T> {
     order: Order,

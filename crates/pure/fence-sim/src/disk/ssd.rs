@@ -9,7 +9,7 @@ use super::{DiskError, ms_to_ns, not_negative, positive};
 /// The block that an operation's fixed time includes.
 const PAGE_BYTES: u64 = 4096;
 
-/// Which description of paper 5's drive is followed; they do not agree with each other.
+/// Which description of [VirtualFence 2013]'s drive is followed; they do not agree with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SsdProfile {
@@ -73,7 +73,7 @@ pub struct SsdModel {
 impl SsdModel {
     /// The drive in a profile. Bandwidths are not in the paper: those of SATA drives of its time.
     #[must_use]
-    pub fn of(profile: SsdProfile) -> Self {
+    pub fn new(profile: SsdProfile) -> Self {
         let both = Self {
             capacity_bytes: 60_000_000_000,
             read_us: 50.0,
@@ -145,11 +145,11 @@ impl Ssd {
     /// erasure, and so does whatever waits behind it.
     #[inline]
     pub fn service_ns(&mut self, write: bool, len: u64) -> u64 {
-        let beyond = len.saturating_sub(PAGE_BYTES) as f64;
+        let more_bytes = len.saturating_sub(PAGE_BYTES) as f64;
         if !write {
-            return ms_to_ns(self.model.read_us / 1e3 + beyond / self.model.read_bytes_per_s * 1e3);
+            return ms_to_ns(self.model.read_us / 1e3 + more_bytes / self.model.read_bytes_per_s * 1e3);
         }
-        let mut ms = self.model.write_us / 1e3 + beyond / self.model.write_bytes_per_s * 1e3;
+        let mut ms = self.model.write_us / 1e3 + more_bytes / self.model.write_bytes_per_s * 1e3;
         let mut pages = len.div_ceil(PAGE_BYTES).max(1);
         while pages >= self.pages_left {
             pages -= self.pages_left;

@@ -1,6 +1,6 @@
 //! Commits: data stable, entries written, entries stable.
 
-use super::commit_state::Step;
+use super::commit_state::CommitStep;
 use super::metadata::{ENTRY_BYTES, Entry, Kind, LogHeader, NEW_PER_LOG_BLOCK, chunks};
 use super::table::{ON_LOG, PENDING, State};
 use super::{BLOCK_BYTES, Partition, Write};
@@ -59,7 +59,7 @@ impl Partition {
     }
 
     fn start_commit(&mut self, now: Time, ports: &mut Ports) {
-        if self.commit.step != Step::Idle || self.broken.is_some() {
+        if self.commit.step != CommitStep::Idle || self.broken.is_some() {
             return;
         }
         let short =
@@ -76,7 +76,7 @@ impl Partition {
         self.commit.wanted = false;
         std::mem::swap(&mut self.commit.waiters, &mut self.commit.waiters_now);
         if self.build(ports) {
-            self.commit.step = Step::DataSync;
+            self.commit.step = CommitStep::DataSync;
             self.sync(now, ports);
         } else {
             self.committed(now, ports);
@@ -212,7 +212,7 @@ impl Partition {
         }
     }
 
-    /// The bytes of a log write under way.
+    /// The bytes of a log write in flight.
     pub(crate) fn log_bytes(&self, offset_bytes: u64, len_bytes: u32) -> Option<&[u8]> {
         let ring = self.layout.log_blocks;
         let at = u32::try_from((offset_bytes - self.layout.log_offset_bytes) / BLOCK_BYTES).ok()?;
@@ -229,7 +229,7 @@ impl Partition {
             return;
         }
         if let Some(error) = self.broken {
-            self.commit.step = Step::Idle;
+            self.commit.step = CommitStep::Idle;
             let waiters = std::mem::take(&mut self.commit.waiters_now);
             for request in waiters.into_iter().chain(std::mem::take(&mut self.commit.waiters)) {
                 ports.part_done(request, Err(error));
@@ -237,21 +237,21 @@ impl Partition {
             return;
         }
         match self.commit.step {
-            Step::DataSync => {
-                self.commit.step = Step::Entries;
+            CommitStep::DataSync => {
+                self.commit.step = CommitStep::Entries;
                 self.write_log(now, ports);
             }
-            Step::Entries => {
-                self.commit.step = Step::EntrySync;
+            CommitStep::Entries => {
+                self.commit.step = CommitStep::EntrySync;
                 self.sync(now, ports);
             }
-            Step::EntrySync | Step::Idle => self.committed(now, ports),
+            CommitStep::EntrySync | CommitStep::Idle => self.committed(now, ports),
         }
     }
 
     /// All that was built is stable.
     fn committed(&mut self, now: Time, ports: &mut Ports) {
-        self.commit.step = Step::Idle;
+        self.commit.step = CommitStep::Idle;
         self.commit.stable = self.commit.number;
         self.commit.stable_generation = self.commit.built_generation;
         self.settling = false;

@@ -1,4 +1,4 @@
-//! The commit under way, and what waits for the next.
+//! The commit in progress, and what waits for the next.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use crate::types::DiskId;
 
 /// Where a commit is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Step {
+pub(super) enum CommitStep {
     #[default]
     Idle,
     DataSync,
@@ -14,10 +14,10 @@ pub(super) enum Step {
     EntrySync,
 }
 
-/// The commit under way, and what waits for the next.
+/// The commit in progress, and what waits for the next.
 #[derive(Debug, Default)]
 pub(super) struct Commit {
-    pub(super) step: Step,
+    pub(super) step: CommitStep,
     /// Who pays.
     pub(super) disk: u16,
     /// Blocks whose entries are to be written; void where the block is no longer [`PENDING`](super::table::PENDING).
@@ -43,11 +43,11 @@ pub(super) struct Commit {
     /// Number of the commit, and of the last that is stable.
     pub(super) number: u64,
     pub(super) stable: u64,
-    /// Versions before these have their entries in a commit that is under way, in one that is stable.
+    /// Versions before these have their entries in a commit that is in progress, in one that is stable.
     pub(super) built_generation: u64,
     pub(super) stable_generation: u64,
     pub(super) ios: u32,
-    /// Somebody cannot go on without a commit.
+    /// An operation cannot go on without a commit.
     pub(super) wanted: bool,
     pub(super) hits: u64,
     pub(super) misses: u64,
@@ -66,9 +66,9 @@ impl Commit {
         self.number + 1
     }
 
-    /// Background commits are `disk`'s, while none is under way.
+    /// Background commits are `disk`'s, while none is in progress.
     pub(super) fn charge(&mut self, disk: DiskId) {
-        if self.step == Step::Idle {
+        if self.step == CommitStep::Idle {
             self.disk = disk.0;
         }
     }

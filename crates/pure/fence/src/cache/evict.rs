@@ -1,4 +1,4 @@
-//! Background eviction: the least recently used leave so that enough blocks are free (paper 5, section 6.1).
+//! Background eviction: the least recently used leave so that enough blocks are free ([VirtualFence 2013], section 6.1).
 
 use super::Partition;
 use super::table::{LOCKED, ON_LOG, State, WRITING};
@@ -9,7 +9,7 @@ use crate::types::{Data, Device, DeviceOp, DiskId, IoError, Time};
 /// Blocks looked at from the end of the LRU list before giving up until the next event.
 const LOOK_AT: usize = 16;
 
-/// Written blocks after which the slow device is synced though more are under way.
+/// Written blocks after which the slow device is synced though more are in flight.
 const SYNC_AFTER: usize = 16;
 
 impl Partition {
@@ -34,7 +34,7 @@ impl Partition {
         }
     }
 
-    /// The least recently used block that nobody changes. A dirty one whose entry is not stable must wait for a commit:
+    /// The least recently used block that is not being changed. A dirty one whose entry is not stable must wait for a commit:
     /// the entry of what it replaced may say that the slow device has the same, which would no longer be so.
     fn victim(&mut self, ports: &mut Ports) -> Option<u32> {
         let mut at = self.table.least_used();
@@ -52,7 +52,7 @@ impl Partition {
         None
     }
 
-    /// A clean block that nobody changes leaves the cache.
+    /// A clean block that is not being changed leaves the cache.
     pub(super) fn give_up_clean(&mut self, block: u32) {
         self.table.remove_used(block);
         self.table.unindex(block);

@@ -3,7 +3,7 @@
 //! Nothing that a power failure may leave is a fault: one superblock torn, a commit cut off, what lies ahead of the log's
 //! head. The log's younger half has been repeated in full, so that an entry is lost only if a block of that half is
 //! damaged, or of a commit behind it that seems to be cut off. There, what was torn is told from what was damaged by
-//! sectors: each is written whole, so that an entry that nobody wrote has none beside it that was written.
+//! sectors: each is written whole, so that an entry that was never written has no written one beside it.
 
 use thiserror::Error;
 
@@ -43,7 +43,7 @@ pub enum Fault {
         /// Which partition.
         partition: usize,
     },
-    /// The log in memory is not as somebody who served the cache has left it.
+    /// The log in memory is not as a process that served the cache left it.
     #[error(
         "the log in memory is damaged or another version's: remove its file from the folder that cache.memory names to give \
          up what was answered and not flushed"
@@ -122,7 +122,7 @@ pub(super) fn check_log(
         return faults.add(Fault::Emptied { partition });
     }
     check_chain(partition, place, end, faults);
-    let identity = Identity::of(&found.uuid);
+    let identity = Identity::new(&found.uuid);
     for ((block, header), log_block) in bytes.chunks_exact(4096).zip(&end.headers).zip(0..) {
         if header.is_none()
             && let Some(LogHeader { commit, .. }) = LogHeader::peek(identity, block)

@@ -55,7 +55,7 @@ impl Inspection {
     }
 }
 
-/// How a partition stands that nobody serves.
+/// The state of a partition that is not served.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionState {
     /// Data blocks.

@@ -20,8 +20,8 @@ impl End {
             bytes.chunks_exact(4096).map(|block| LogHeader::open(identity, block)).collect();
         let newest = headers.iter().flatten().max_by_key(|header| header.commit);
         let (stable, highest) = newest.map_or((0, 0), |newest| {
-            let there = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
-            let whole = there == newest.count as usize;
+            let valid = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
+            let whole = valid == newest.count as usize;
             (if whole { newest.commit } else { newest.after }, newest.commit)
         });
         let void = cut_off(headers.iter().flatten());

@@ -1,7 +1,7 @@
 //! What a driver's process leaves in memory when it is killed: the entries of answered writes that no commit has made
 //! stable yet.
 //!
-//! The machine lives, and with it whoever was answered: it goes on with the next process and expects each answered write to
+//! The guests that were answered live on with the machine: they continue with the next process and expect each answered write to
 //! be there, though it has not flushed it. Data is on the device by then; what is missing is the entry that names its
 //! block. So each is stored here before the write is answered, in memory that outlives the process.
 //!
@@ -118,7 +118,7 @@ impl MemoryLog {
     fn whose(&self, found: &Superblock) -> Whose {
         let sequence = self.get(SEQUENCE);
         match self.get(0) {
-            0 => return Whose::Nobodys,
+            0 => return Whose::Unused,
             MAGIC if self.get(SUM) == self.header_sum() && is_summed(sequence, 0) => {}
             _ => return Whose::Damaged,
         }
@@ -143,9 +143,9 @@ impl MemoryLog {
         match self.whose(found) {
             Whose::Ours => {}
             Whose::Damaged => return Answered { damaged: true, ..answered },
-            Whose::Nobodys | Whose::Another => return answered,
+            Whose::Unused | Whose::Another => return answered,
         }
-        let (partitions, identity) = (found.partitions.len(), Identity::of(&found.uuid));
+        let (partitions, identity) = (found.partitions.len(), Identity::new(&found.uuid));
         for parity in 0..2 {
             let half = self.half(partitions, partition, parity);
             let (commit, count) = (self.get(half), self.get(half + COUNT));
@@ -254,10 +254,10 @@ fn is_summed(word: u64, with: u64) -> bool {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Whose {
     /// A log was never made, or not to its end.
-    Nobodys,
+    Unused,
     /// This cache's.
     Ours,
-    /// Another cache's, or of this one before power failed or before it was served by somebody else.
+    /// Another cache's, or of this one before power failed or before another process served it.
     Another,
     /// Not as anybody has written it.
     Damaged,

@@ -180,7 +180,7 @@ pub(super) struct Identity(u32);
 
 impl Identity {
     /// The cache's.
-    pub(super) fn of(uuid: &[u8; 16]) -> Self {
+    pub(super) fn new(uuid: &[u8; 16]) -> Self {
         Self(crc32c::crc32c(uuid))
     }
 

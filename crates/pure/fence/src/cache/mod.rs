@@ -1,4 +1,4 @@
-//! The fast device as a persistent write-back cache of the slow one (paper 5, sections 6.1 and 6.2).
+//! The fast device as a persistent write-back cache of the slow one ([VirtualFence 2013], sections 6.1 and 6.2).
 //!
 //! Each partition stands alone: its blocks, lists, log, waiting requests and memory are its own, and what it queues is
 //! paid for by the disk concerned. Rules that keep the crash contract:
@@ -10,7 +10,7 @@
 //!   slow device has the same.
 //! - It is retired after it is stable on the slow device, by a commit at least one later than that which may
 //!   retire what it replaced: so no older version can come back to life.
-//! - A retired block is free once its tombstone is stable and no read of it is under way.
+//! - A retired block is free once its tombstone is stable and no read of it is in flight.
 //! - A write is answered once its entry is in the [`MemoryLog`], if there is one: it survives the process, flushed or not.
 
 mod block_op;
@@ -108,7 +108,7 @@ impl Partition {
         let first_scratch = id * cache.scratch_blocks;
         Self {
             id,
-            identity: Identity::of(&cache.uuid),
+            identity: Identity::new(&cache.uuid),
             layout,
             disk_offsets: config.disks.iter().map(|disk| disk.offset_bytes).collect(),
             free_target: cache.free_target,
@@ -212,7 +212,7 @@ impl Partition {
         !self.settling && available > self.low_watermark && available >= needs && self.has_room(needs)
     }
 
-    /// Every write under way, and so many blocks more, can store their entries.
+    /// Every write in flight, and so many blocks more, can store their entries.
     fn has_room(&self, blocks: u32) -> bool {
         let room = |memory: &Writer| memory.room(self.commit.next()) as usize;
         self.memory.as_ref().is_none_or(|memory| room(memory) >= self.ops.len() + blocks as usize)

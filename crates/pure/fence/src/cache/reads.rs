@@ -2,7 +2,7 @@
 //!
 //! A guest may change its memory at any time, so nothing that was in it may become what the cache takes for the disk. A
 //! block to be filled is read into scratch, and goes from there to the guest and to the fast device alike: one copy, as
-//! many as from the guest's memory. Without scratch it goes straight to the guest and is not filled, so that nobody waits.
+//! many as from the guest's memory. Without scratch it goes straight to the guest and is not filled, so that no request waits.
 
 use super::Partition;
 use super::block_op::{BlockOp, Run, Step, WHOLE};
@@ -67,7 +67,7 @@ impl Partition {
     }
 
     /// The read of a run is dispatched: its fills get scratch, as long as there is some for fills. They have it no longer
-    /// than devices take, so that nobody who waits for a turn keeps it from others. Returns the steps taken.
+    /// than devices take, so that no request that waits for a turn keeps it from others. Returns the steps taken.
     pub(crate) fn prepare(&mut self, run: u32) -> u64 {
         let Some(Step::Miss) = self.ops.get(run).map(|op| op.step) else { return 0 };
         let (mut next, mut steps) = (self.ops.get(run).map_or(NONE, |op| op.next), 0);
@@ -184,7 +184,7 @@ impl Partition {
         self.give_fill_scratch(now, op.scratch, ports);
     }
 
-    /// Nothing has come into a block that was to be filled or stored: whoever waits for it goes on without.
+    /// Nothing has come into a block that was to be filled or stored: what waits for it goes on without.
     pub(super) fn cancel_fill(&mut self, now: Time, block: u32, ports: &mut Ports) {
         self.table.unindex(block);
         let waited = self.table.has(block, WAITED);

@@ -133,8 +133,8 @@ fn check(
     }
     for (disk, &dirty_blocks) in dirty.iter().enumerate() {
         if dirty_blocks > 0 && wanted.disks.get(disk) != Some(&found.disks[disk]) {
-            let (expected, there) = (found.disks[disk].0, wanted.disks.get(disk).map(|disk| disk.0));
-            return Err(RecoveryError::DirtyDisk { disk, expected, found: there, dirty_blocks });
+            let (expected, found_disk) = (found.disks[disk].0, wanted.disks.get(disk).map(|disk| disk.0));
+            return Err(RecoveryError::DirtyDisk { disk, expected, found: found_disk, dirty_blocks });
         }
     }
     if dirty.iter().any(|&blocks| blocks > 0) {
@@ -173,7 +173,7 @@ impl Log {
         memory: Option<&MemoryLog>,
         faults: &mut Faults,
     ) -> Self {
-        let mut end = End::find(Identity::of(&found.uuid), bytes);
+        let mut end = End::find(Identity::new(&found.uuid), bytes);
         let mut table = Table::without_free(blocks);
         let mut newest = vec![Newest { kind: None, stable: false }; blocks as usize];
         let mut next_generation = 1;
@@ -183,7 +183,7 @@ impl Log {
         };
         for (log_block, &complete) in bytes.chunks_exact(4096).zip(&end.whole) {
             for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
-                let Some(entry) = Entry::decode(Identity::of(&found.uuid), entry) else { continue };
+                let Some(entry) = Entry::decode(Identity::new(&found.uuid), entry) else { continue };
                 if !fits(&entry) {
                     let (disk, at_bytes) = (table::disk_of(entry.key), table::block_of(entry.key) * 4096);
                     faults.add(Fault::Stray { partition: index, block: entry.block, disk, at_bytes });

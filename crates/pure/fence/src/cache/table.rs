@@ -39,7 +39,7 @@ pub(super) const PENDING: u32 = 1 << 10;
 pub(super) const ON_LOG: u32 = 1 << 11;
 /// It is on the write list.
 pub(super) const WRITING: u32 = 1 << 12;
-/// Nothing but the reads under way keeps it from being free.
+/// Nothing but the reads in flight keeps it from being free.
 pub(super) const FREE_ON_UNPIN: u32 = 1 << 13;
 const PIN: u32 = 1 << 16;
 

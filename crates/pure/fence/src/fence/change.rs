@@ -1,4 +1,4 @@
-//! Changes of a fence at work: a disk grows, the scheduler goes by other numbers. Requests under way go on.
+//! Changes of a fence at work: a disk grows, the scheduler goes by other numbers. Requests in flight go on.
 
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ pub enum ChangeError {
     /// There is no such disk.
     #[error("there is no disk {0}")]
     NoDisk(usize),
-    /// What is under way or in the cache may lie behind the new end, which could soon be a neighbour's.
+    /// What is in flight or in the cache may lie behind the new end, which could soon be a neighbour's.
     #[error("disk {disk} has {was} bytes: at work it can only grow")]
     Shrinks {
         /// The disk that would shrink.
@@ -30,7 +30,7 @@ pub enum ChangeError {
 }
 
 impl Fence {
-    /// Gives a disk more room where it is: requests that come after this may use it. Whoever calls has made sure that the
+    /// Gives a disk more room where it is: requests that come after this may use it. The caller has made sure that the
     /// room is on the device and holds nothing of others'.
     ///
     /// # Errors

@@ -88,8 +88,8 @@ impl World {
         let buffer = BufferId(id.0);
         self.fence.submit(now, Request { id, disk: DiskId(disk), op, offset_bytes, len_bytes, buffer });
         self.effects();
-        let beyond = op != Op::Flush && end > self.sizes[usize::from(disk)];
-        assert_eq!(self.refused > before, beyond, "{op:?} up to {end}");
+        let past_end = op != Op::Flush && end > self.sizes[usize::from(disk)];
+        assert_eq!(self.refused > before, past_end, "{op:?} up to {end}");
     }
 
     fn effects(&mut self) {

@@ -40,7 +40,7 @@ pub enum Class {
 pub enum Due {
     /// So many nanoseconds after the virtual device has finished it: the virtual clock.
     AfterFinish(u64),
-    /// So many nanoseconds after the virtual device has begun it: a constant delay for whoever keeps to its share.
+    /// So many nanoseconds after the virtual device has begun it: a constant delay for a disk that keeps to its share.
     AfterStart(u64),
 }
 

@@ -9,8 +9,8 @@
 //! late.
 //!
 //! Networks know this as rate-controlled service with jitter control (Verma, Zhang and Ferrari 1991; Zhang and Ferrari,
-//! *Rate-controlled static-priority queueing*, 1993), with packet lengths in place of predictions. Against slots (paper
-//! 5, section 6.3) a disk waits for no turn; the price is that finished answers are held, and that a batch of one disk's
+//! *Rate-controlled static-priority queueing*, 1993), with packet lengths in place of predictions. Against slots (
+//! [VirtualFence 2013], section 6.3) a disk waits for no turn; the price is that finished answers are held, and that a batch of one disk's
 //! accesses is interrupted for another's that is due.
 
 mod clock;

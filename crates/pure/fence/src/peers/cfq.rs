@@ -1,7 +1,7 @@
-//! Completely fair queueing, Linux's scheduler of disks until 5.0, as Linux 2.6.32 has it: the host's scheduler in paper 5
+//! Completely fair queueing, Linux's scheduler of disks until 5.0, as Linux 2.6.32 has it: the host's scheduler in [VirtualFence 2013]
 //! (section 4.4). Facts from the kernel's `block/cfq-iosched.c` and `Documentation/block/cfq-iosched.txt`.
 //!
-//! Each process has a queue for what it waits for, and all of them share one for what nobody waits for. A queue is served
+//! Each process has a queue for what it waits for, and all of them share one for asynchronous I/O. A queue is served
 //! alone for a slice of time that begins when its first I/O completes: 100 ms, or 40 ms for the shared one, a fifth more or
 //! less for each level of priority. Queues take turns by a key, the time at which they were put back less what was left
 //! of their slice. Within a queue I/Os go upwards by address, with short ways back at twice their length, and once a
@@ -266,7 +266,7 @@ impl DeviceQueues {
     fn may_dispatch(&self, place: usize) -> bool {
         let queue = &self.queues[place];
         if queue.waited_for {
-            // What nobody waits for is through before the device is kept for somebody.
+            // Asynchronous I/O is finished before the device idles for a process.
             if queue.idles && self.seeks && self.in_flight(false) {
                 return false;
             }

@@ -100,7 +100,7 @@ pub struct CfqConfig {
     pub processes: Vec<u16>,
     /// Priority of each process, 0 to 7; one that is not named has 4.
     pub priorities: Vec<u8>,
-    /// Whether nobody waits for writes: they come from the host's page cache, which writes all of them back in one queue.
+    /// Whether writes are asynchronous: they come from the host's page cache, which writes all of them back in one queue.
     pub buffered_writes: bool,
     /// Whether each device seeks. One that does not, and takes several commands at a time, is never kept idle.
     pub seeks: [bool; 2],

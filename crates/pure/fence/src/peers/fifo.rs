@@ -1,4 +1,4 @@
-//! First in, first out: what a device does when nobody cares (Linux' `noop`).
+//! First in, first out: no scheduling at all (Linux' `noop`).
 
 use std::collections::VecDeque;
 

@@ -1,7 +1,7 @@
 //! mClock: reservation, limit and weight for each disk by three tags (Gulati, Merchant and Varman, OSDI 2010, section 3).
 //!
-//! With reservation equal to limit each disk gets its rate, no less and no more: the setting that paper 5, section 3,
-//! says could give predictability, and that nobody had tried.
+//! With reservation equal to limit each disk gets its rate, no less and no more: the setting that [VirtualFence 2013], section 3,
+//! says could give predictability, and that was untried.
 
 use std::collections::VecDeque;
 

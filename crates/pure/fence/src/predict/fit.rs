@@ -1,4 +1,4 @@
-//! From measured batches to coefficients (paper 5, section 6.3), and how far they miss on batches not fitted to.
+//! From measured batches to coefficients ([VirtualFence 2013], section 6.3), and how far they miss on batches not fitted to.
 
 use thiserror::Error;
 

@@ -1,4 +1,4 @@
-//! How long a batch will take (paper 5, section 6.3): seek distance decides on the slow device, number on the fast one.
+//! How long a batch will take ([VirtualFence 2013], section 6.3): seek distance decides on the slow device, number on the fast one.
 //!
 //! Coefficients are injected; [`fit_slow`] and [`fit_fast`] find them from measured batches.
 

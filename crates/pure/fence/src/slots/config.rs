@@ -24,7 +24,7 @@ pub struct SlotsConfig {
 /// Who may use a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotOwner {
-    /// Nobody yet: it passes unused.
+    /// No disk yet: it passes unused.
     Unassigned,
     /// One disk alone.
     Disk(DiskId),

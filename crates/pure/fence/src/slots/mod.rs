@@ -1,4 +1,4 @@
-//! Time slots that are not work-conserving (paper 5, section 6.3).
+//! Time slots that are not work-conserving ([VirtualFence 2013], section 6.3).
 //!
 //! Slots take turns. In its slot a disk may dispatch, one batch at a time on each device, the largest that is predicted
 //! to fit into what remains; an unassigned or idle slot passes unused. A slot that ends before its time is credited the

@@ -1,12 +1,12 @@
 //! A simulated disk with a volatile cache.
 //!
-//! **The crash contract.** Power may fail at any instant. Of the writes that no completed flush covers, those under way
+//! **The crash contract.** Power may fail at any instant. Of the writes that no completed flush covers, those in flight
 //! included, any subset may have reached the medium, in any order, torn at 512 bytes. A flush covers the writes that had
 //! completed when it was dispatched. What is on the medium stays. The core must answer: what a guest flushed is never
 //! lost, and never mixed with another disk's.
 //!
 //! **The kill contract.** The process that carries out the core's effects may be killed at any instant, and the machine
-//! lives. What has completed stays, though no flush covers it; of each write under way any sectors take effect. The core
+//! lives. What has completed stays, though no flush covers it; of each write in flight any sectors take effect. The core
 //! must answer: what was answered is there, flushed or not, if it was given a log in memory.
 //!
 //! **The error contract.** Any I/O may fail. A failed read has filled its memory with anything, of a failed write any
@@ -63,7 +63,7 @@ impl Disk {
         }
     }
 
-    /// Nobody waits for what is under way any more: of its sectors those take effect that `stored` names.
+    /// Nobody waits for what is in flight any more: of its sectors those take effect that `stored` names.
     pub fn kill(&mut self, mut stored: impl FnMut() -> bool) {
         let under_way = self.unflushed.iter().filter(|write| !write.completed);
         for id in under_way.map(|write| write.id).collect::<Vec<_>>() {

@@ -190,7 +190,7 @@ impl World {
         self.effects();
     }
 
-    /// Nothing is under way: goes on to the deadline. False if there is none.
+    /// Nothing is in flight: goes on to the deadline. False if there is none.
     pub fn wait(&mut self) -> bool {
         let Some(deadline) = self.fence.next_deadline() else { return false };
         self.now = self.now.max(deadline.ns());
@@ -338,7 +338,7 @@ impl World {
         self.recover(true);
     }
 
-    /// The process is killed; `stored` says of each sector under way whether it takes effect. The next one recovers the
+    /// The process is killed; `stored` says of each sector in flight whether it takes effect. The next one recovers the
     /// cache, and with `twice` is killed itself before it has written anything.
     pub fn kill(&mut self, twice: bool, mut stored: impl FnMut() -> bool) {
         self.disks.iter_mut().for_each(|disk| disk.kill(&mut stored));

@@ -24,7 +24,7 @@ impl Metric {
     /// The figure of one repetition. Only its ratio to another of the same point has a meaning that
     /// does not depend on the unit.
     #[must_use]
-    pub fn of(self, figures: &Figures) -> Option<f64> {
+    pub fn value(self, figures: &Figures) -> Option<f64> {
         match self {
             Self::Rate => Some(figures.bytes_per_second),
             Self::Efficiency => figures.iops_per_cpu_percent(),
@@ -34,6 +34,6 @@ impl Metric {
 
     /// The figure of every repetition that has it.
     pub(super) fn by_repetition(self, cell: &Cell) -> BTreeMap<u32, f64> {
-        cell.figures.iter().filter_map(|(number, figures)| Some((*number, self.of(figures)?))).collect()
+        cell.figures.iter().filter_map(|(number, figures)| Some((*number, self.value(figures)?))).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Configurations compared in pairs, point by point (paper 2: two adapters under the same load).
+//! Configurations compared in pairs, point by point ([ESX Adapters 2006]: two adapters under the same load).
 //!
 //! Both sides of a pair are measured at the same point, so they move blocks of one size: the ratio of
 //! their throughput is the ratio of their I/O rates, and the ratio of KB/s per %CPU is that of I/O per
@@ -33,7 +33,7 @@ pub struct PairPoint {
 impl PairPoint {
     /// The verdict on one quantity.
     #[must_use]
-    pub fn of(&self, metric: Metric) -> Option<&Judged> {
+    pub fn judged(&self, metric: Metric) -> Option<&Judged> {
         self.judged[metric as usize].as_ref()
     }
 }
@@ -105,7 +105,7 @@ impl Pair {
     #[must_use]
     pub fn tally(&self, metric: Metric) -> Tally {
         let mut tally = Tally::default();
-        self.points.iter().filter_map(|point| point.of(metric)).for_each(|judged| tally.count(judged));
+        self.points.iter().filter_map(|point| point.judged(metric)).for_each(|judged| tally.count(judged));
         tally
     }
 }

@@ -36,7 +36,7 @@ fn of(rows: &[ResultRow]) -> Analysis {
 }
 
 fn finding(rows: &[ResultRow], metric: Metric) -> Finding {
-    of(rows).pairs[0].points[0].of(metric).unwrap().finding
+    of(rows).pairs[0].points[0].judged(metric).unwrap().finding
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn a_response_time_falls_as_the_rate_rises() {
 #[test]
 fn without_repetitions_the_value_alone_is_judged_and_marked() {
     let analysis = of(&[row("a", 4096, 0, 0, 1040.0), row("b", 4096, 0, 0, 1000.0)]);
-    let judged = analysis.pairs[0].points[0].of(Metric::Rate).unwrap();
+    let judged = analysis.pairs[0].points[0].judged(Metric::Rate).unwrap();
     assert_eq!((judged.finding, judged.has_spread()), (Finding::Equivalent, false));
     let tally = analysis.tally(Metric::Rate);
     assert_eq!((tally.equivalent, tally.without_spread, tally.points()), (1, 1, 1));

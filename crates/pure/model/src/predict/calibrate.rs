@@ -1,4 +1,4 @@
-//! The think time with which a model load does as many operations as the application (paper 1, 5.2).
+//! The think time with which a model load does as many operations as the application ([ESX Disk 2003], 5.2).
 //!
 //! The search runs nothing itself:
 //!

@@ -186,9 +186,9 @@ fn by_queueing(
         compute: compute(inputs),
         processors: inputs.subject_processors.map_or(reference.processors, f64::from),
     };
-    let here = fitted.reference();
-    let there = fitted.on(&subject, 1.0);
-    let ratio = there.per_second / here.per_second;
+    let on_reference = fitted.reference();
+    let on_subject = fitted.on(&subject, 1.0);
+    let ratio = on_subject.per_second / on_reference.per_second;
     let samples = if customers <= FEW_CUSTOMERS { 200 } else { 40 };
     let drawn = interval(samples, inputs.seed, |sample| {
         let (disk_ratio, most) = projection.sampled(sample);
@@ -201,7 +201,7 @@ fn by_queueing(
     });
     let drawn = drawn.map(|span| Span { low: span.low.min(ratio), high: span.high.max(ratio) });
     let mut prediction = started(inputs, PredictionMethod::Queueing, why, ratio, drawn);
-    of_queueing(&mut prediction, &fitted, &subject, &here, &there);
+    of_queueing(&mut prediction, &fitted, &subject, &on_reference, &on_subject);
     Ok(prediction)
 }
 

@@ -1,4 +1,4 @@
-//! The latency model (paper 1, section 5): T = C + S + L.
+//! The latency model ([ESX Disk 2003], section 5): T = C + S + L.
 //!
 //! Every worker computes for C, issues one operation, and waits for it; S is what is left of its cycle,
 //! the system code of the operation and waiting for a processor:
@@ -22,7 +22,7 @@ pub enum Rounding {
     /// Never.
     #[default]
     Exact,
-    /// As paper 1 prints them: times to a tenth of a millisecond, the ratio to two digits.
+    /// As [ESX Disk 2003] prints them: times to a tenth of a millisecond, the ratio to two digits.
     AsPublished,
 }
 

@@ -1,4 +1,4 @@
-//! How an application will do elsewhere, from what it does here (paper 1, sections 4 and 5).
+//! How an application will do elsewhere, from what it does here ([ESX Disk 2003], sections 4 and 5).
 //!
 //! Four methods, each asking for more than the one before:
 //!
@@ -43,11 +43,11 @@ pub use matching::Beyond;
 /// Which of the four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PredictionMethod {
-    /// Paper 1, section 4.
+    /// [ESX Disk 2003], section 4.
     Ratio,
-    /// Paper 1, section 5.
+    /// [ESX Disk 2003], section 5.
     Latency,
-    /// Paper 1, section 5, with the parts of computing told apart.
+    /// [ESX Disk 2003], section 5, with the parts of computing told apart.
     Scaling,
     /// A closed queueing network.
     Queueing,
@@ -118,7 +118,7 @@ pub struct Inputs<'a> {
     pub seed: u64,
 }
 
-/// A part of the time of one operation (paper 1, Figure 9).
+/// A part of the time of one operation ([ESX Disk 2003], Figure 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// C: computing between operations, user code and system code not told apart.

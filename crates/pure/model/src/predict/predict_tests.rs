@@ -15,7 +15,7 @@ use crate::surface::{ComparedPoint, Side};
 const THAR: &str = include_str!("../../../../../docs/data/paper1-thar-vm.toml");
 const ATACAMA: &str = include_str!("../../../../../docs/data/paper1-atacama-vm.toml");
 const FILESERVER: &str = include_str!("../../../../../docs/data/paper1-fileserver.csv");
-/// Paper 1, Table 3.
+/// [ESX Disk 2003], Table 3.
 const CAPACITY: f64 = 7122.0;
 
 fn runs(text: &str) -> ModelRuns {
@@ -226,13 +226,13 @@ fn simulated(customers: u32, think_s: f64, cpu_s: f64, service_s: f64, k: f64, r
             Station { demand_s: service_s, servers: k },
         ],
     };
-    let (here, there) = (solve(&network(service_s)), solve(&network(service_s / ratio)));
-    let mut profile = profile(here.per_second, &[(4096.0, 100.0)]);
+    let (on_reference, on_subject) = (solve(&network(service_s)), solve(&network(service_s / ratio)));
+    let mut profile = profile(on_reference.per_second, &[(4096.0, 100.0)]);
     profile.workers = Figure::known(customers, Source::User);
-    profile.latency_ns = Figure::known(here.residence_s[1] * 1e9, Source::User);
-    profile.cpu_user_percent = Figure::known(here.per_second * cpu_s * 100.0, Source::User);
+    profile.latency_ns = Figure::known(on_reference.residence_s[1] * 1e9, Source::User);
+    profile.cpu_user_percent = Figure::known(on_reference.per_second * cpu_s * 100.0, Source::User);
     profile.processors = Figure::known(2, Source::User);
-    (profile, there.per_second / here.per_second)
+    (profile, on_subject.per_second / on_reference.per_second)
 }
 
 #[test]
@@ -273,7 +273,7 @@ fn what_the_block_layer_saw_leaves_more_open_and_the_truth_within() {
         let seen = profile.latency_ns.value().unwrap() / 2.0;
         profile.latency_ns = Figure::known(seen, Source::Tracefs);
         let vague = asked(&profile);
-        let there = solve(&Network {
+        let on_subject = solve(&Network {
             customers,
             think_s,
             stations: vec![
@@ -281,7 +281,7 @@ fn what_the_block_layer_saw_leaves_more_open_and_the_truth_within() {
                 Station { demand_s: 0.001 / ratio * longer, servers: 4.0 * longer },
             ],
         });
-        let truth = there.per_second / profile.rate();
+        let truth = on_subject.per_second / profile.rate();
         let span = vague.interval.unwrap();
         assert!(span.contains(truth), "{customers}: {truth} {span:?}");
         assert!(span.high - span.low >= exact.interval.map_or(0.0, |exact| exact.high - exact.low));

@@ -1,4 +1,4 @@
-//! The application as customers of a closed network (paper 1's model breaks where this begins, section
+//! The application as customers of a closed network ([ESX Disk 2003]'s model breaks where this begins, section
 //! 5.3: "if the I/Os were asynchronous ... the latencies would be more difficult to reason about").
 //!
 //! Customers are workers, or the operations that a worker keeps outstanding. Each waits elsewhere (Z),
@@ -171,17 +171,17 @@ impl Fitted {
         // What nobody could tell from computing is taken for computing, as the paper does (its think time).
         let elsewhere_s =
             if computed { self.elsewhere_s } else { cost(self.elsewhere_s, compute.user_overhead) };
-        let there = Reference {
+        let on_subject = Reference {
             user_s: cost(self.reference.user_s, compute.user_overhead),
             system_s: cost(self.reference.system_s, compute.system_overhead),
             processors,
             customers,
             ..self.reference
         };
-        let added = (there.user_s + there.system_s)
+        let added = (on_subject.user_s + on_subject.system_s)
             - (self.reference.user_s + self.reference.system_s) * compute.time_factor;
-        let solved = solve(&network(&there, disk, elsewhere_s));
-        Outcome::new(&there, &solved, elsewhere_s, added)
+        let solved = solve(&network(&on_subject, disk, elsewhere_s));
+        Outcome::new(&on_subject, &solved, elsewhere_s, added)
     }
 }
 

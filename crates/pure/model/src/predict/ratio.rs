@@ -1,4 +1,4 @@
-//! The ratio method (paper 1, section 4): an application that waits for its disk alone loses what a
+//! The ratio method ([ESX Disk 2003], section 4): an application that waits for its disk alone loses what a
 //! load of the same kind loses.
 
 use virtbench_record::Profile;

@@ -1,6 +1,6 @@
 //! The latency model with its parts told apart: T_V = U F_U + S F_S + B F_B + W F_W.
 //!
-//! Paper 1 (section 5.3) adds what virtualization costs to computing and takes system code and I/O from
+//! [ESX Disk 2003] (section 5.3) adds what virtualization costs to computing and takes system code and I/O from
 //! a model load. Where an application works through the page cache it has no I/O of its own that a load
 //! could stand for: it spends user time (U), time in kernel code (S), time in which the kernel copies bytes
 //! for it (B), and waits (W) until something is stable. While it waits the kernel's own threads compute for it
@@ -119,7 +119,7 @@ pub(super) struct Scaling {
 }
 
 /// An application's times on the subject.
-struct There {
+struct OnSubject {
     busy_s: f64,
     /// With what the kernel's threads compute meanwhile.
     all_busy_s: f64,
@@ -245,12 +245,13 @@ impl Scaling {
 
     /// The subject's rate as a share of the reference's: what the network does there over what it does
     /// here, and no more than the processors allow with the kernel's own threads counted in.
-    fn ratio(&self, factors: &Factors) -> (f64, There) {
-        let here = self.solve(self.busy([1.0; 3]), self.wait_s + self.held_s, self.processors[0]).per_second;
+    fn ratio(&self, factors: &Factors) -> (f64, OnSubject) {
+        let on_reference =
+            self.solve(self.busy([1.0; 3]), self.wait_s + self.held_s, self.processors[0]).per_second;
         let at = |slower: f64| {
-            let there = self.there(factors, slower);
-            let solved = self.solve(there.busy_s, there.wait_s, self.processors[1]).per_second;
-            ((solved / here).min(self.processors[1] / there.all_busy_s.max(1e-12)), there)
+            let on_subject = self.on_subject(factors, slower);
+            let solved = self.solve(on_subject.busy_s, on_subject.wait_s, self.processors[1]).per_second;
+            ((solved / on_reference).min(self.processors[1] / on_subject.all_busy_s.max(1e-12)), on_subject)
         };
         let mut found = at(1.0);
         // How busy the subject is decides how fast it is, and the other way round.
@@ -262,19 +263,19 @@ impl Scaling {
 
     /// What is added to factors where so many of the subject's processors are busy, over what the reference's times hold.
     fn slower(&self, busy: f64) -> f64 {
-        let here = self.busy([1.0; 3]) + self.threads_s - self.awaited_s;
+        let on_reference = self.busy([1.0; 3]) + self.threads_s - self.awaited_s;
         crowded(self.crowding[1], busy, self.processors[1])
-            / crowded(self.crowding[0], here, self.processors[0])
+            / crowded(self.crowding[0], on_reference, self.processors[0])
     }
 
     /// The application's times on the subject.
-    fn there(&self, factors: &Factors, slower: f64) -> There {
+    fn on_subject(&self, factors: &Factors, slower: f64) -> OnSubject {
         let Factors { user, system, copy, wait } = *factors;
         let busy_s = self.busy([user, system, copy]) * slower;
         let rest_s = (self.threads_s - self.awaited_s) * system * slower;
         let disk_s = self.wait_s * wait;
         let held = (busy_s + disk_s) / (self.busy([1.0; 3]) + self.wait_s).max(1e-12);
-        There { busy_s, all_busy_s: busy_s + rest_s, wait_s: disk_s + self.held_s * held }
+        OnSubject { busy_s, all_busy_s: busy_s + rest_s, wait_s: disk_s + self.held_s * held }
     }
 
     pub(super) fn predict(&self, seed: u64) -> Scaled {
@@ -301,11 +302,11 @@ impl Scaling {
             ])
         };
         let added = (computing - plain[0] - plain[1]).max(0.0);
-        let there = [plain[0], plain[1], times.wait_s];
+        let on_subject = [plain[0], plain[1], times.wait_s];
         Scaled {
             ratio,
             draws,
-            breakdown: [of(plain, 0.0, 0.0), of(there, added, queue)],
+            breakdown: [of(plain, 0.0, 0.0), of(on_subject, added, queue)],
             busy: (ratio * times.all_busy_s / self.processors[1]).min(1.0),
             factors,
             kernel_spread: self.factors[1].deviation.exp(),

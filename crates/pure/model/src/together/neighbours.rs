@@ -1,4 +1,4 @@
-//! The same workload in one VM, in two, in three, ...: who gets what (paper 4).
+//! The same workload in one VM, in two, in three, ...: who gets what ([Multi-VM 2010]).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::interval::Estimate;
 use crate::kind::FigureKind;
 use crate::ratio::{Ratio, paired_ratio};
 
-/// Virtual processors against the host's (paper 4: "less than, equal to, or greater than").
+/// Virtual processors against the host's ([Multi-VM 2010]: "less than, equal to, or greater than").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
     /// Fewer virtual processors than the host has.
@@ -25,7 +25,7 @@ pub enum Region {
 impl Region {
     /// Where so many virtual processors are on a host of so many.
     #[must_use]
-    pub fn of(virtual_processors: u64, processors: u32) -> Self {
+    pub fn new(virtual_processors: u64, processors: u32) -> Self {
         match virtual_processors.cmp(&u64::from(processors)) {
             std::cmp::Ordering::Less => Self::Fewer,
             std::cmp::Ordering::Equal => Self::Equal,
@@ -88,7 +88,7 @@ pub struct VmShare {
     /// Mean of the repetitions' means; runs of one repetition share their guest's boot, so that they are no
     /// samples of their own.
     pub mean: Estimate,
-    /// Standard deviation of the runs' samples (paper 4, Figures 6 and 8).
+    /// Standard deviation of the runs' samples ([Multi-VM 2010], Figures 6 and 8).
     pub stddev: Option<f64>,
 }
 
@@ -101,7 +101,7 @@ pub struct Shared {
     pub vms: Vec<VmShare>,
     /// Mean over the machines, with the interval of repetitions.
     pub mean: Estimate,
-    /// Standard deviation of the machines' means (paper 4, Table 1).
+    /// Standard deviation of the machines' means ([Multi-VM 2010], Table 1).
     pub stddev: Option<f64>,
     /// Sum over the machines; only where more is better.
     pub accumulated: Option<Estimate>,
@@ -334,7 +334,7 @@ fn about(
     NeighbourSet {
         name: set.name.clone(),
         vms,
-        region: Region::of(vms as u64 * u64::from(plan.vcpus), processors),
+        region: Region::new(vms as u64 * u64::from(plan.vcpus), processors),
         host_cpu_percent,
         host_steal_percent: average(hosts().map(|host| host.steal_percent).collect()),
         guest_steal_percent: average(steal.collect()).filter(|_| !is_emulated(provenance)),

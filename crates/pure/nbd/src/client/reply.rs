@@ -25,7 +25,7 @@ pub enum Event<'a> {
     },
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     cookie: u64,
@@ -42,7 +42,7 @@ struct Payload {
 }
 
 /// Cuts a server's bytes into replies. Pure; each byte is looked at once, and only replies to requests
-/// under way are accepted.
+/// in flight are accepted.
 #[derive(Debug)]
 pub struct ReplyStream {
     expected: Vec<Option<Expected>>,
@@ -80,13 +80,13 @@ impl ReplyStream {
         cookie
     }
 
-    /// How many requests are under way.
+    /// How many requests are in flight.
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.under_way
     }
 
-    /// Gives up everything under way: the slots, which the server may still know.
+    /// Gives up everything in flight: the slots, which the server may still know.
     pub fn abandon(&mut self) -> impl Iterator<Item = u32> + '_ {
         self.under_way = 0;
         self.payload = None;
@@ -114,7 +114,7 @@ impl ReplyStream {
     /// Takes bytes as they came, and says what they mean.
     ///
     /// # Errors
-    /// The bytes are no reply to any request under way. The stream cannot be used further.
+    /// The bytes are no reply to any request in flight. The stream cannot be used further.
     pub fn feed(
         &mut self,
         mut bytes: &[u8],

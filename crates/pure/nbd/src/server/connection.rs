@@ -54,7 +54,7 @@ impl Connection {
     /// something must first be sent ([`Connection::is_full`]): what is left of `input` is then to be given again.
     ///
     /// # Errors
-    /// The connection must be closed. What is under way must still be awaited, its buffers are the driver's.
+    /// The connection must be closed. What is in flight must still be awaited, its buffers are the driver's.
     pub fn take<'b>(
         &mut self,
         now_ns: u64,

@@ -32,7 +32,7 @@ impl Export {
 /// Bounds of one connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests under way, or whose reply has not left.
+    /// Requests in flight, or whose reply has not left.
     pub max_requests: u32,
     /// Payload of those, in bytes; at least `max_payload_bytes`.
     pub max_bytes: u64,

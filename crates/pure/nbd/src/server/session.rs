@@ -1,4 +1,4 @@
-//! The transmission phase: cuts a client's bytes into requests, and keeps account of those under way.
+//! The transmission phase: cuts a client's bytes into requests, and keeps account of those in flight.
 
 use std::collections::VecDeque;
 

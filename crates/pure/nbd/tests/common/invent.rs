@@ -40,7 +40,7 @@ impl Source<'_> {
     }
 }
 
-/// Plays a client to its end or the end of the bytes. With `hello`, the handshake is already well under way.
+/// Plays a client to its end or the end of the bytes. With `hello`, the handshake is already in progress.
 pub fn play(bytes: &[u8]) {
     let mut source = Source(bytes.iter());
     let tls = [Tls::Off, Tls::Offered, Tls::Required, Tls::Off][usize::from(source.byte() % 4)];
@@ -59,7 +59,7 @@ pub fn play(bytes: &[u8]) {
             .sum();
         assert!(unsent < (64 << 10) + 16384 + 4096, "{unsent} bytes wait to be sent");
     }
-    // Whatever happened, what is under way can be finished.
+    // Whatever happened, what is in flight can be finished.
     while !server.under_way.is_empty() {
         server.complete(0, Ok(()));
     }

@@ -152,7 +152,7 @@ impl MemoryServer {
         self.log.push(request);
     }
 
-    /// Carries out the request at this place among those under way.
+    /// Carries out the request at this place among those in flight.
     pub fn complete(&mut self, place: usize, result: Result<(), ErrorCode>) {
         let request = self.under_way.remove(place);
         let disk = &mut self.disks[self.export];

@@ -114,7 +114,7 @@ fn row(analysis: &Analysis, pair: &Pair, point: &PairPoint) -> Markup {
             td.number data-sort=(point.key.block_bytes) { (format_bytes(point.key.block_bytes)) }
             td { (virtbench_model::pairwise::Kind::from(point.key)) }
             @for metric in Metric::ALL {
-                @match point.of(metric) {
+                @match point.judged(metric) {
                     Some(judged) => {
                         (Cell {
                             text: ratio(judged.ratio.value),

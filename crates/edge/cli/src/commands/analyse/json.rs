@@ -127,7 +127,7 @@ struct Verdicts {
 
 impl From<&PairPoint> for Verdicts {
     fn from(point: &PairPoint) -> Self {
-        let of = |metric| point.of(metric).map(VerdictReport::from);
+        let of = |metric| point.judged(metric).map(VerdictReport::from);
         Self {
             point: point.key,
             throughput: of(Metric::Rate),

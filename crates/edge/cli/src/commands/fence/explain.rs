@@ -103,9 +103,9 @@ pub fn changes(settings: &Settings, bar: &Bar) -> Vec<Change> {
         changes.push(change(format!("hard disk at {rpm:.0} rpm"), Settings { hdd, ..fewer }));
     }
     if fast {
-        let spec = SsdModel::of(SsdProfile::Spec);
+        let spec = SsdModel::new(SsdProfile::Spec);
         let (name, ssd) = if settings.ssd == spec {
-            ("SSD as its batches were measured (paper-fit)", SsdModel::of(SsdProfile::PaperFit))
+            ("SSD as its batches were measured (paper-fit)", SsdModel::new(SsdProfile::PaperFit))
         } else {
             ("SSD of the data sheet (spec)", spec)
         };

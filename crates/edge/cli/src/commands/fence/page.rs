@@ -31,7 +31,7 @@ fn details(settings: &Settings) -> Vec<String> {
         Saturating::All => "all machines at once",
     };
     vec![
-        "Paper 5 (VirtualFence) evaluated again on modelled disks in virtual time: each value is the mean of \
+        "The evaluation of [VirtualFence 2013] again, on modelled disks in virtual time: each value is the mean of \
          independent runs, with its 95 % interval, beside what the paper's text says of it."
             .to_owned(),
         format!(

@@ -50,7 +50,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
         &CATALOGUE,
         threads(args.world.jobs),
         || progress.inc(1),
-        |variant| replays.measure(&System::of(variant), settings, &calibration.predictors).map_err(wrong),
+        |variant| replays.measure(&System::listed(variant), settings, &calibration.predictors).map_err(wrong),
     );
     progress.finish_and_clear();
     let names: Vec<String> = args.trace.iter().map(|path| path.display().to_string()).collect();

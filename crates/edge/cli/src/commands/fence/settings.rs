@@ -30,7 +30,7 @@ pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
         settings.hdd.seek = SeekCurve { settle_ms, root_ms, linear_ms };
     }
     if let Some(profile) = args.ssd {
-        settings.ssd = SsdModel::of(profile);
+        settings.ssd = SsdModel::new(profile);
     }
     if let Some(ns) = args.duration {
         settings.measure_s = ns as f64 / 1e9;

@@ -21,7 +21,7 @@ use crate::guests::Lab;
 use crate::say::tell;
 use crate::{interrupt, progress};
 
-/// What is compared when nothing is named: three paravirtual or modern ones, and paper 2's LSI Logic.
+/// What is compared when nothing is named: three paravirtual or modern ones, and [ESX Adapters 2006]'s LSI Logic.
 const DEFAULT_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsas1068"];
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &AdaptersArgs) -> Outcome {

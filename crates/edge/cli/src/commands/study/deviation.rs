@@ -39,7 +39,7 @@ fn one(name: String, role: SetRole, member: MemberPlan) -> SetPlan {
     SetPlan { name, role, members: vec![member] }
 }
 
-/// Saturation, each VM alone at its share, all together (paper 5, section 4.3).
+/// Saturation, each VM alone at its share, all together ([VirtualFence 2013], section 4.3).
 fn pattern(args: &DeviationArgs) -> Result<Vec<SetPlan>, Failure> {
     let [job] = args.workload.as_slice() else {
         return Err(Failure::message(

@@ -105,7 +105,7 @@ fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Ite
         [(Metric::Rate, "rate"), (Metric::Efficiency, "efficiency"), (Metric::ResponseTime, "response_time")];
     pair.points.iter().flat_map(move |point| {
         quantities.into_iter().filter_map(move |(metric, quantity)| {
-            let judged = point.of(metric)?;
+            let judged = point.judged(metric)?;
             Some(PairNumbers {
                 first: analysis.name(pair.first).to_owned(),
                 second: analysis.name(pair.second).to_owned(),

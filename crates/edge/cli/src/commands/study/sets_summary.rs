@@ -65,7 +65,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// A table as paper 5's first figure.
+/// A table as [VirtualFence 2013]'s first figure.
 fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<()> {
     let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
     for set in &analysis.sets {
@@ -94,7 +94,7 @@ fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<(
     Ok(())
 }
 
-/// Tables as paper 4's first: of what stands for the whole, of the others on the page.
+/// Tables as [Multi-VM 2010]'s first: of what stands for the whole, of the others on the page.
 fn neighbours(out: &mut impl Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
     let lead: Option<&NeighbourMetric> = analysis.metrics.first();
     for metric in lead.iter() {

@@ -1,6 +1,6 @@
-//! Memory for payload: a share kept for each export, the rest for whoever asks first.
+//! Memory for payload: a share kept for each export, the rest first come, first served.
 //!
-//! Whoever asks for more than there is waits, and is served in the order of asking. What one export's clients hold and do
+//! A client that asks for more than is free waits, and is served in order of arrival. What one export's clients hold and do
 //! not give back keeps others of that export waiting, and leaves other exports their shares.
 
 use std::collections::VecDeque;
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use crate::frontend::Host;
 use crate::memory::{Buffer, Pool};
 
-/// Somebody who was refused, by the name that they ask under.
+/// A client that was refused, by the name that it asks under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Waiter {
     who: u64,

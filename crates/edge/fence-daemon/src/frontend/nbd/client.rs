@@ -56,7 +56,7 @@ struct Roomless {
 /// Whether requests are taken from a client that has chosen its export.
 #[derive(Debug, PartialEq, Eq)]
 enum Admission {
-    /// Nobody has looked yet.
+    /// Not looked at yet.
     Asked,
     /// When these connections are over, and all that they asked for is done.
     After(Vec<u64>),

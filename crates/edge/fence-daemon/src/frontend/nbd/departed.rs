@@ -32,7 +32,7 @@ impl Departed {
     }
 
     /// Those of an export.
-    pub(super) fn of(&self, export: usize) -> impl Iterator<Item = u64> {
+    pub(super) fn on_export(&self, export: usize) -> impl Iterator<Item = u64> {
         self.0.iter().filter(move |(_, left)| left.export == export).map(|(name, _)| *name)
     }
 
@@ -52,9 +52,9 @@ mod tests {
         departed.add(1, 0, 2);
         departed.add(2, 1, 1);
         departed.add(3, 0, 0);
-        assert_eq!(departed.of(0).collect::<Vec<_>>(), [1]);
+        assert_eq!(departed.on_export(0).collect::<Vec<_>>(), [1]);
         assert_eq!((departed.done(1), departed.has(1)), (Some(0), true));
         assert_eq!((departed.done(1), departed.has(1), departed.done(1)), (Some(0), false, None));
-        assert_eq!(departed.of(1).collect::<Vec<_>>(), [2]);
+        assert_eq!(departed.on_export(1).collect::<Vec<_>>(), [2]);
     }
 }

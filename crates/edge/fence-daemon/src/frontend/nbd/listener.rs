@@ -43,14 +43,14 @@ impl std::fmt::Display for Listen {
     }
 }
 
-/// Why nobody can be listened for.
+/// Why the server cannot listen.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what each field is")]
 pub enum NbdListenError {
     /// A unix socket cannot be had.
     #[error(transparent)]
     Unix(#[from] listen::ListenError),
-    /// Somebody else has the port.
+    /// Another server has the port.
     #[error("tcp:{0} is in use: end the server that listens there, or choose another port")]
     InUse(SocketAddr),
     /// The operating system refuses.
@@ -71,7 +71,7 @@ impl Listener {
     /// Listens.
     ///
     /// # Errors
-    /// Somebody else listens there, something else is there, or the operating system refuses.
+    /// Another server listens there, something else is there, or the operating system refuses.
     pub fn open(at: &Listen) -> Result<Self, NbdListenError> {
         let address = match at {
             Listen::Unix(path) => return Ok(Self::Unix(listen::Listener::bind(path)?)),
@@ -111,7 +111,7 @@ impl Listener {
                 stream.set_nodelay(true)?;
                 Ok(Some(stream.into()))
             }
-            // Nobody, or nobody any more.
+            // No client, or one that is gone already.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionAborted) =>
             {

@@ -63,13 +63,13 @@ pub struct NbdParts {
     /// Connections at once at most.
     pub max_connections: usize,
     /// Payload of all connections together at most, in bytes, and room for two requests of the longest kind in any case.
-    /// Beyond, requests are not taken from whoever has them. Half of it is kept for the disks, the same for each.
+    /// Above it, no requests are taken from clients. Half of it is kept for the disks, the same for each.
     pub max_memory_bytes: u64,
 }
 
 /// A place for a client, used again.
 #[derive(Default)]
-struct Place {
+struct ClientSlot {
     client: Option<Client>,
     /// Told apart from earlier clients at the same place.
     serial: u32,
@@ -79,7 +79,7 @@ struct Place {
 pub struct NbdFrontEnd {
     shared: Shared,
     listeners: Vec<(Listener, Option<WatchId>)>,
-    places: Vec<Place>,
+    slots: Vec<ClientSlot>,
     /// Places of clients with something to send, to hand in or to look at.
     touched: Vec<usize>,
     /// Places of clients that may have said more than their sockets tell.
@@ -104,7 +104,7 @@ impl NbdFrontEnd {
         Self {
             shared: Shared { exports, disks, server, tls, memory, departed, staging },
             listeners: listeners.into_iter().map(|listener| (listener, None)).collect(),
-            places: (0..max_connections.clamp(1, 0xffff)).map(|_| Place::default()).collect(),
+            slots: (0..max_connections.clamp(1, 0xffff)).map(|_| ClientSlot::default()).collect(),
             touched: Vec::new(),
             hungry: Vec::new(),
             has_ended: false,
@@ -122,12 +122,12 @@ impl NbdFrontEnd {
                 Err(_) => return self.rest(host),
             };
             // Without a place the client finds the connection closed, rather than wait for ever.
-            let Some(place) = self.places.iter().position(|place| place.client.is_none()) else { continue };
-            let serial = self.places[place].serial.wrapping_add(1);
-            self.places[place].serial = serial;
+            let Some(place) = self.slots.iter().position(|place| place.client.is_none()) else { continue };
+            let serial = self.slots[place].serial.wrapping_add(1);
+            self.slots[place].serial = serial;
             let watch = host.watch(socket.as_fd(), Interest::READ, place as u64);
             let client = Client::new(Stream::plain(socket), watch, &self.shared.server, host.now());
-            self.places[place].client = Some(client);
+            self.slots[place].client = Some(client);
             self.touched.push(place);
             tracing::debug!(place, "an NBD client has connected");
         }
@@ -144,7 +144,7 @@ impl NbdFrontEnd {
     /// Lets a client's requests in once nothing of those who left before it came is in flight.
     fn admit(&mut self, place: usize, host: &mut Host<'_>) {
         let waiting = |client: &mut Client| !client.is_admitted();
-        let client = self.places.get_mut(place).and_then(|place| place.client.take_if(waiting));
+        let client = self.slots.get_mut(place).and_then(|place| place.client.take_if(waiting));
         let Some(mut client) = client else { return };
         if let Some(export) = client.asks_for() {
             client.admit_after(self.leaving(export, host));
@@ -152,19 +152,19 @@ impl NbdFrontEnd {
         let departed = &self.shared.departed;
         let is_there = |name: u64| {
             let (serial, number, _) = untag(name);
-            let place = self.places.get(number);
+            let place = self.slots.get(number);
             let is_open = place.is_some_and(|place| place.client.is_some() && place.serial == serial);
             is_open || departed.has(name)
         };
         client.wait_for(is_there);
-        self.places[place].client = Some(client);
+        self.slots[place].client = Some(client);
     }
 
     /// Connections of an export that are over, or will be as soon as what was said on them is done.
     fn leaving(&mut self, export: usize, host: &mut Host<'_>) -> Vec<u64> {
-        let mut names: Vec<u64> = self.shared.departed.of(export).collect();
-        for number in 0..self.places.len() {
-            let Place { client, serial } = &self.places[number];
+        let mut names: Vec<u64> = self.shared.departed.on_export(export).collect();
+        for number in 0..self.slots.len() {
+            let ClientSlot { client, serial } = &self.slots[number];
             match client {
                 Some(other) if !other.has_hung_up(export) => {}
                 Some(other) if other.is_admitted() => names.push(tag(*serial, number, 0)),
@@ -177,7 +177,7 @@ impl NbdFrontEnd {
     }
 
     fn close(&mut self, number: usize, host: &mut Host<'_>) {
-        let Place { client, serial } = &mut self.places[number];
+        let ClientSlot { client, serial } = &mut self.slots[number];
         if let Some(client) = client.take() {
             tracing::info!(place = number, "an NBD client has gone");
             client.close(tag(*serial, number, 0), &mut self.shared, host);
@@ -192,7 +192,7 @@ impl NbdFrontEnd {
         host: &mut Host<'_>,
         act: impl FnOnce(&mut Client, u64, &mut Shared, &mut Host<'_>) -> Result<(), client::Gone>,
     ) {
-        let Some(Place { client: Some(client), serial }) = self.places.get_mut(place) else { return };
+        let Some(ClientSlot { client: Some(client), serial }) = self.slots.get_mut(place) else { return };
         let base = tag(*serial, place, 0);
         match act(client, base, &mut self.shared, host) {
             Ok(()) => self.touched.push(place),
@@ -221,7 +221,7 @@ impl FrontEnd for NbdFrontEnd {
 
     fn completed(&mut self, done: Done, host: &mut Host<'_>) {
         let (serial, place, slot) = untag(done.tag);
-        if self.places.get(place).is_none_or(|place| place.client.is_none() || place.serial != serial) {
+        if self.slots.get(place).is_none_or(|place| place.client.is_none() || place.serial != serial) {
             // The client has left; its request was finished all the same.
             if let Some(export) = self.shared.departed.done(name(done.tag))
                 && let Some(buffer) = done.buffer
@@ -251,10 +251,10 @@ impl FrontEnd for NbdFrontEnd {
             self.admit(*place, host);
             self.with(*place, host, Client::settle);
         }
-        // Whoever waits for others is looked at again in the next turn.
+        // A client that waits for others is looked at again in the next turn.
         self.touched.clear();
         for place in touched {
-            match &self.places[place].client {
+            match &self.slots[place].client {
                 Some(client) if client.is_waiting() => self.touched.push(place),
                 Some(client) if client.has_more() => self.hungry.push(place),
                 _ => {}
@@ -276,7 +276,7 @@ impl FrontEnd for NbdFrontEnd {
     }
 
     fn next_deadline(&self) -> Option<Time> {
-        let clients = self.places.iter().filter_map(|place| place.client.as_ref()?.next_deadline());
+        let clients = self.slots.iter().filter_map(|place| place.client.as_ref()?.next_deadline());
         clients.chain(self.resting_until).min()
     }
 
@@ -287,7 +287,7 @@ impl FrontEnd for NbdFrontEnd {
                 host.set_interest(watch, Interest::READ);
             }
         }
-        for place in 0..self.places.len() {
+        for place in 0..self.slots.len() {
             self.with(place, host, |client, _, _, host| client.on_timer(host.now()));
         }
     }
@@ -300,7 +300,7 @@ impl FrontEnd for NbdFrontEnd {
             }
             drop(listener);
         }
-        for place in &mut self.places {
+        for place in &mut self.slots {
             if let Some(client) = &mut place.client {
                 client.shut_down();
             }

@@ -13,7 +13,7 @@ const PREFERRED_BLOCK_BYTES: u32 = 4096;
 /// Why NBD cannot be served.
 #[derive(Debug, Error)]
 pub enum NbdSetupError {
-    /// Nobody can be listened for.
+    /// The server cannot listen.
     #[error("nbd.listen: {0}")]
     Listen(#[from] NbdListenError),
     /// TLS cannot be spoken.

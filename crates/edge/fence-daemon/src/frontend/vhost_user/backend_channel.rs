@@ -12,7 +12,7 @@ use virtbench_fence::Time;
 
 use super::wire::{self, WireError};
 
-/// A client that has said nothing for so long talks to nobody.
+/// A client that has said nothing for so long is gone.
 const QUIET_NS: u64 = 200_000_000;
 
 /// A socket of the client's. Nothing is read from it: no answers are asked for.

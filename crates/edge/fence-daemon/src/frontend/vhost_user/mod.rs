@@ -42,7 +42,7 @@ const MOST_HEADS: usize = 128;
 /// A client that says nothing for so long after it has connected is sent away.
 const SILENCE_NS: u64 = 10_000_000_000;
 
-/// A request of the client's that is under way.
+/// A request of the client's that is in flight.
 struct Taken {
     /// Of which connection.
     connection: u64,
@@ -69,7 +69,7 @@ pub struct VhostUserBlk {
     news: News,
     taken: Vec<Option<Taken>>,
     free: Vec<u32>,
-    /// Requests under way of connections that are over. Until they are done nobody else is let in: they could
+    /// Requests in flight of closed connections. Until they are done no other client is let in: they could
     /// overtake what comes next.
     orphans: usize,
     /// Clients were asked to tell us of new requests.
@@ -208,7 +208,7 @@ impl VhostUserBlk {
         Ok(())
     }
 
-    /// Answers a client that waits for a ring to have nothing under way.
+    /// Answers a client that waits for a ring to have nothing in flight.
     fn finish_stopping(&mut self, host: &mut Host<'_>) -> Result<(), WireError> {
         let Some(session) = &mut self.session else { return Ok(()) };
         if let Some(number) = session.stopping

@@ -10,7 +10,7 @@ use vhost::vhost_user::message::{
 use super::backend_channel::BackendChannel;
 use super::blk::Device;
 use super::inflight::Inflight;
-use super::memory::{ClientMemory, MOST_REGIONS, Place};
+use super::memory::{ClientMemory, MOST_REGIONS, RegionPlace};
 use super::vring::{Addresses, Vring, eventfd};
 use super::wire::{self, Inbox, Message, WireError};
 use crate::ring::WatchId;
@@ -39,7 +39,7 @@ pub enum After {
     Kick(u16),
     /// The client can be told of changes from now on.
     Listens,
-    /// Forget the kick of this ring, and answer when it has nothing under way.
+    /// Forget the kick of this ring, and answer when it has nothing in flight.
     Stopping(u16),
 }
 
@@ -204,7 +204,7 @@ impl Session {
         Ok(())
     }
 
-    /// The ring that was being stopped has nothing under way: answers where it ends.
+    /// The ring that was being stopped has nothing in flight: answers where it ends.
     pub fn stopped_at(&mut self, number: u16) -> Result<(), WireError> {
         self.stopping = None;
         let base = self.ring(number.into())?.stop();
@@ -311,8 +311,8 @@ fn halves(word: u32) -> [u16; 2] {
     [u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])]
 }
 
-fn place(message: &Message, at: usize) -> Result<Place, WireError> {
-    Ok(Place {
+fn place(message: &Message, at: usize) -> Result<RegionPlace, WireError> {
+    Ok(RegionPlace {
         base: message.u64(at)?,
         len: message.u64(at + 8)?,
         user: message.u64(at + 16)?,

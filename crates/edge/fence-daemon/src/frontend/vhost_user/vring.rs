@@ -239,7 +239,7 @@ impl Vring {
         self.taken = self.taken.saturating_sub(1);
         self.untold = true;
         let Some(inflight) = inflight else { return split.give(head, written) };
-        // One at a time, as what is under way says which was the last.
+        // One at a time, as what is in flight says which was the last.
         inflight.about_to_give(self.number, head);
         split.give(head, written);
         split.show();
@@ -270,7 +270,7 @@ impl Vring {
         self.split.as_ref().is_some_and(Split::listen) || !self.again.is_empty()
     }
 
-    /// Whether more may be taken from it: a ring has no more under way than it has places.
+    /// Whether more may be taken from it: a ring has no more in flight than it has places.
     pub fn has_room(&self) -> bool {
         self.taken < u32::from(self.size)
     }

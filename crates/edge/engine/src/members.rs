@@ -91,13 +91,13 @@ fn left_behind_report(belongings: Belongings, now_ns: u64, timeout_ns: u64) -> W
 
 /// Waits for all workers; one that is blocked for too long stops the others.
 pub(crate) fn gather(
-    crew: &mut [Member],
+    members: &mut [Member],
     timeout_ns: u64,
     stop: &AtomicBool,
 ) -> Result<Vec<WorkerReport>, EngineError> {
-    let mut reports: Vec<Option<WorkerReport>> = crew.iter().map(|_| None).collect();
+    let mut reports: Vec<Option<WorkerReport>> = members.iter().map(|_| None).collect();
     while let Some(first) = reports.iter().position(Option::is_none) {
-        for (index, member) in crew.iter_mut().enumerate().filter(|(index, _)| *index >= first) {
+        for (index, member) in members.iter_mut().enumerate().filter(|(index, _)| *index >= first) {
             if reports[index].is_some() {
                 continue;
             }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use thiserror::Error;
 use virtbench_fence_daemon::config::{Config, DiskTable, LoadError};
-use virtbench_fence_daemon::twin::{TwinError, world};
+use virtbench_fence_daemon::simulation::{NotModelled, world};
 use virtbench_fence_sim::client::open_client;
 use virtbench_fence_sim::{Span, World, WorldError};
 use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole};
@@ -56,7 +56,7 @@ pub enum SimulationError {
     Config(#[from] LoadError),
     /// The models.
     #[error(transparent)]
-    Twin(#[from] TwinError),
+    NotModelled(#[from] NotModelled),
     /// The world.
     #[error(transparent)]
     World(#[from] WorldError),

@@ -10,9 +10,9 @@ use virtbench_fence_sim::{Span, WorldConfig};
 
 use crate::config::{Built, Config, DeviceSpec, DeviceTable, EmulatedKind};
 
-/// A daemon that has no twin.
+/// A daemon of which there is no model.
 #[derive(Debug, Error)]
-pub enum TwinError {
+pub enum NotModelled {
     /// A device of which there is no model.
     #[error("{0} is no emulated device, so that it cannot be simulated: use hdd:PATH or ssd:PATH")]
     Real(String),
@@ -35,9 +35,9 @@ pub fn world(
     clients: Vec<Client>,
     span: Span,
     seed: u64,
-) -> Result<WorldConfig, TwinError> {
-    let home = config.home().map_err(TwinError::Device)?;
-    let (mut hdd, mut ssd, mut order) = (HddModel::default(), SsdModel::of(SsdProfile::Spec), Order::Scan);
+) -> Result<WorldConfig, NotModelled> {
+    let home = config.home().map_err(NotModelled::Device)?;
+    let (mut hdd, mut ssd, mut order) = (HddModel::default(), SsdModel::new(SsdProfile::Spec), Order::Scan);
     let used = |fast: bool| match home {
         Built::Slow => !fast,
         Built::Fast => fast,
@@ -47,7 +47,7 @@ pub fn world(
     for (index, table) in tables {
         let Some(table) = table.as_ref().filter(|_| used(index == 1)) else { continue };
         let DeviceSpec::Emulated(emulated) = &table.device else {
-            return Err(TwinError::Real(table.device.to_string()));
+            return Err(NotModelled::Real(table.device.to_string()));
         };
         match emulated.kind {
             EmulatedKind::Hdd { order: own, .. } if index == 0 => {
@@ -55,7 +55,7 @@ pub fn world(
                 order = own;
             }
             EmulatedKind::Ssd(model) if index == 1 => ssd = model,
-            _ => return Err(TwinError::Real(format!("{} in the other's place", table.device))),
+            _ => return Err(NotModelled::Real(format!("{} in the other's place", table.device))),
         }
     }
     let fence = config.fence(home, sizes, &[0; 16], [0; 16])?;

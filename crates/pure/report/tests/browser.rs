@@ -177,6 +177,8 @@ const READER: &str = r#"<script>(async () => {
     root.dataset.printed = String(all("canvas").length === 0);
     window.dispatchEvent(new Event("afterprint"));
     await until(() => all("canvas").length === 4);
+    // The table that is folded away: 18 points, three times, on both sides.
+    await until(() => all("details table.sortable tbody tr").length === 108);
     root.dataset.read = "all";
 })()</script>"#;
 

@@ -7,7 +7,8 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use support::{Finished, finish, folder, run, small_study, virtbench, wait_for};
+use support::fence::{Fence, PLAIN};
+use support::{Finished, finish, folder, run, signal, small_study, virtbench, wait_for};
 
 /// A study of one point natively and in a guest.
 fn study(folder: &Path, out: &Path, time: &str, more: &[&str]) -> std::process::Child {
@@ -76,6 +77,35 @@ fn a_failure_is_in_the_log_and_a_start_that_fails_leaves_none() {
     assert_eq!(finished.code(), 4, "{finished:?}");
     assert!(traced(&finished).iter().any(|line| line.contains(" ERROR ")), "{finished:?}");
     assert!(!out.exists(), "a start that fails leaves nothing");
+}
+
+/// Confined, as it is by default: the filter lets it write.
+#[test]
+fn a_daemon_tells_of_clients_and_not_of_requests() {
+    let fence = Fence::formatted(PLAIN);
+    let config = fence.path("fence.toml").display().to_string();
+    let daemon = virtbench().args(["fence", "serve", &config, "-v"]).spawn().unwrap();
+    wait_for("the socket", || fence.path("A").exists().then_some(()));
+    let load = fence.load("A", &["--time", "300ms", "-v"]);
+    signal(&daemon, "TERM");
+    let daemon = finish(daemon);
+    assert_eq!((load.code(), daemon.code()), (0, 0), "{load:?} {daemon:?}");
+    let told = traced(&daemon);
+    for part in [
+        "the daemon serves",
+        "a vhost-user client has connected disk=\"a\"",
+        "a vhost-user ring is agreed on",
+        "a vhost-user client has gone",
+        "the daemon has ended",
+    ] {
+        assert!(told.iter().any(|line| line.contains(part)), "{part}\n{}", daemon.stderr);
+    }
+    assert!(load.json()["total"]["operations"].as_u64().unwrap() > 100, "{load:?}");
+    assert!(told.len() < 30, "requests are no events: {}", daemon.stderr);
+    assert!(
+        traced(&load).iter().any(|line| line.contains("shaken hands with a vhost-user server")),
+        "{load:?}"
+    );
 }
 
 #[test]

@@ -70,6 +70,21 @@ const LEFT: [&str; 11] = [
     "virtbench.log",
 ];
 
+/// The folder of a finished run holds what it should, and is reported again.
+fn assert_left(out: &Path) {
+    assert_eq!(names(out), LEFT, "no disk of a VM, nothing half-made");
+    assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);
+    let provenance: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    assert_eq!(provenance["guest"]["accelerator"]["name"], "tcg");
+
+    // Written and printed again.
+    fs::remove_file(out.join("report.html")).unwrap();
+    let report = run(&["report", out.to_str().unwrap()]);
+    assert!(report.code() == 0 && report.stdout.contains("report.html"), "{report:?}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("held-out set") && page.contains("webserver"));
+}
+
 #[test]
 fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     let folder = folder();
@@ -131,17 +146,7 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     assert!(found["headline"].as_str().unwrap().contains("2 applications of the held-out set"), "{found}");
     assert!(found["mean_absolute_error_percent"].as_f64().unwrap() > 0.0);
     assert!(resumed.stderr.contains("% left") || resumed.stderr.contains(" %"), "{}", resumed.stderr);
-    assert_eq!(names(&out), LEFT, "no disk of a VM, nothing half-made");
-    assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);
-    let provenance: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
-    assert_eq!(provenance["guest"]["accelerator"]["name"], "tcg");
-
-    // Written and printed again.
-    fs::remove_file(out.join("report.html")).unwrap();
-    let report = run(&["report", out_words[1]]);
-    assert!(report.code() == 0 && report.stdout.contains("report.html"), "{report:?}");
-    let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("held-out set") && page.contains("webserver"));
+    assert_left(&out);
     let before = fs::read(out.join("results.jsonl")).unwrap();
     let predicted = finish(study(&["--again", "--json"])).json();
     assert_eq!(predicted["trials"], found["trials"]);

@@ -8,7 +8,7 @@ use virtbench_fence::{Account, Device, PacedAccount, PredictionErrors, SlotAccou
 
 use super::intervals::Steadiness;
 use super::response_times::QUANTILES;
-use super::{CacheFigures, DiskFigures, Metrics, KINDS, Stand};
+use super::{CacheFigures, DiskFigures, KINDS, Metrics, Stand};
 
 const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
 /// The last minute of work, and everything since the start.

@@ -2,7 +2,7 @@ use super::*;
 
 /// A log block of 127 entries, one for each data block.
 fn log_block(commit: u64, kind: Kind) -> Vec<u8> {
-    let identity = Identity::of(&[7; 16]);
+    let identity = Identity::new(&[7; 16]);
     let mut bytes = vec![0; ENTRY_BYTES];
     for block in 0..127 {
         let generation = commit * 200 + u64::from(block);
@@ -17,7 +17,7 @@ fn log_block(commit: u64, kind: Kind) -> Vec<u8> {
 
 #[test]
 fn a_log_block_with_a_sector_of_an_older_commit_is_not_whole() {
-    let identity = Identity::of(&[7; 16]);
+    let identity = Identity::new(&[7; 16]);
     let (older, newer) = (log_block(10, Kind::Clean), log_block(12, Kind::Tombstone));
     assert_eq!(LogHeader::open(identity, &newer).map(|header| header.commit), Some(12));
     for sector in 0..8 {
@@ -29,7 +29,7 @@ fn a_log_block_with_a_sector_of_an_older_commit_is_not_whole() {
 
 #[test]
 fn a_log_block_of_an_earlier_version_is_whole() {
-    let identity = Identity::of(&[7; 16]);
+    let identity = Identity::new(&[7; 16]);
     let mut block = log_block(12, Kind::Clean);
     let sum = crc32c::crc32c(&block[ENTRY_BYTES..]);
     block[16..20].copy_from_slice(&sum.to_le_bytes());

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What `fence status --json` prints. Counts and sums are since the daemon began, or of the last `seconds`.
+/// What `fence status` prints as JSON. Counts and sums are since the daemon began, or of the last `seconds`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FenceStatus {

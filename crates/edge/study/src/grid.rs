@@ -1,10 +1,14 @@
 //! Which points of the throughput surface are measured, and for how long.
 
+use std::path::Path;
+
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{Plan, PointKey};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, AccessSpec, LoadError, LoadSpec};
+
+use crate::folder::read_provenance;
 
 /// The most points a grid may have.
 const MAX_POINTS: usize = 10_000;
@@ -145,6 +149,21 @@ impl Grid {
         };
         grid.validate()?;
         Ok(grid)
+    }
+
+    /// The points of the run in a folder, if there is one.
+    #[must_use]
+    pub fn of_run(folder: &Path) -> Option<Self> {
+        let plan = read_provenance(folder).ok()?.plan;
+        Some(Self {
+            name: plan.grid,
+            blocks_bytes: plan.blocks_bytes,
+            read_percents: plan.read_percents,
+            random_percents: plan.random_percents,
+            repetitions: plan.repetitions,
+            ramp_ns: plan.ramp_ns,
+            time_ns: plan.time_ns,
+        })
     }
 
     /// Every point, each once, in the order of the lists.

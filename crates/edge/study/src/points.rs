@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use virtbench_lab::{Environment, LabError, MachineError};
 use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
 
-use crate::course::{Course, Event, unix_ns};
+use crate::course::{Course, unix_ns};
+use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::grid::load_of;
 use crate::machines::Machines;
@@ -26,7 +27,7 @@ pub fn measure_points(
     environments: &mut [Box<dyn Environment>],
     course: Course,
     stop: &AtomicBool,
-    on_event: &mut dyn FnMut(Event<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<(), StudyError> {
     let plan = folder.provenance().plan.clone();
     let steps = schedule(&plan);
@@ -35,7 +36,7 @@ pub fn measure_points(
         return Ok(());
     }
     let mut machines = Machines::new(environments, course);
-    machines.start_all(folder, stop, on_event)?;
+    machines.start_all(folder, stop, observer)?;
     let before = steps.len() - missing.len();
     let mut restarts_left = MAX_RESTARTS;
     for (index, step) in missing.into_iter().enumerate() {
@@ -43,12 +44,14 @@ pub fn measure_points(
             return Err(StudyError::Stopped);
         }
         let environment = plan.environments[step.environment].as_str();
-        on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
+        let what = format!("{environment}: {}", step.point);
+        observer.event(Event::Measuring { done: before + index, what: &what });
         let record = loop {
             match measure_step(&plan, &step, &mut machines, folder, stop) {
                 Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
                     restarts_left -= 1;
-                    on_event(Event::Restarting { environment, error: &error });
+                    let why = format!("{environment} hangs and is started anew: {error}");
+                    observer.event(Event::Remark(&why));
                     let note = format!("{environment} hung at {} and was started anew", step.point);
                     folder.amend(|provenance| provenance.notes.push(note))?;
                     machines.discard(step.environment);
@@ -58,7 +61,7 @@ pub fn measure_points(
         };
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
-            on_event(Event::Recorded(record));
+            observer.event(Event::Recorded(record.measured().map(|measured| &measured.host)));
         }
     }
     machines.shut_down();

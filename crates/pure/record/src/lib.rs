@@ -18,6 +18,7 @@ mod profile;
 mod provenance;
 mod setup;
 mod summary;
+mod systems;
 mod together;
 mod verification;
 mod workload;
@@ -47,9 +48,10 @@ pub use provenance::{
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio, Ranged,
-    ShareNumbers, SideNumbers, SystemFate, SystemNumbers, SystemVmNumbers, SystemsSummary,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
+    ShareNumbers, SideNumbers,
 };
+pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use together::{
     MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
 };

@@ -18,6 +18,7 @@ mod run;
 mod scene;
 mod scripts;
 mod set_rows;
+mod systems;
 mod tables;
 mod takeaway;
 mod trials;
@@ -33,6 +34,7 @@ pub use fence_figure::{FenceFigure, FenceValue};
 pub use prediction::{PredictionPage, prediction_html};
 pub use rows::{CsvError, csv};
 pub use set_rows::sets_csv;
+pub use systems::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
 pub use takeaway::{Takeaway, predictions_takeaway, sets_takeaway, takeaway};
 pub use trials::{predictions_html, trials_csv, trials_markdown};
 

@@ -12,15 +12,14 @@ mod request;
 mod served;
 mod socket_folder;
 mod systems;
-mod twin;
 mod warm;
 
+pub(crate) use configuration::sizes;
 pub use error::FenceError;
 pub use host_device::{HostDeviceError, check_host_devices};
 pub use options::{FenceOptions, Medium, Throttle};
 pub use request::FenceRequest;
 pub use systems::System;
-pub use twin::{Simulated, SimulationError, simulate};
 
 use std::fs;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,4 @@
-//! The model load of paper 1, section 5.2, on both sides: threads that think, then wait for one I/O.
+//! The model load of [ESX Disk 2003], section 5.2, on both sides: threads that think, then wait for one I/O.
 //!
 //! On the reference the think time is searched with which it does as much I/O as the application; the same load is then
 //! run in the VM. What both took is what the latency model adds up.
@@ -6,12 +6,12 @@
 use virtbench_lab::{Environment, GuestDisk, Machine, Native, TimeLimits, find_adapter, measure};
 use virtbench_model::predict::calibrate::{Calibration, ThinkSearch};
 use virtbench_record::{Compute, ModelRun, ModelRuns, Profile};
-use virtbench_study::StudyDisk;
+use virtbench_study::{Extras, Guests, StudyDisk};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use crate::args::there::ThereArgs;
 use crate::exit::{Failure, Kind};
-use crate::guests::Lab;
+use crate::guests::guests_failure;
 use crate::interrupt;
 use crate::say::tell;
 
@@ -51,9 +51,12 @@ pub fn run(profile: &Profile, compute: Compute, there: &ThereArgs, vcpus: u32) -
     native.shut_down();
     let (think_ns, reference) = found?;
     let adapter = find_adapter(&there.adapter).map_err(|error| Failure::new(Kind::Usage, error))?;
-    let lab = Lab::find(&there.guest(vcpus), &[adapter])?;
-    let mut vm = lab
-        .vm("vm", GuestDisk::new(adapter, disk.path().to_owned()), None)?
+    let options = there.guest(vcpus).options();
+    let guests = Guests::find(&options, &[adapter], Extras::default(), &mut |remark| tell!("{remark}"))
+        .map_err(guests_failure)?;
+    let mut vm = guests
+        .vm("vm", GuestDisk::new(adapter, disk.path().to_owned()), None, Vec::new())
+        .map_err(guests_failure)?
         .start()
         .map_err(|error| Failure::new(Kind::Guest, error))?;
     let subject = thinking(&mut *vm, &load, think_ns);

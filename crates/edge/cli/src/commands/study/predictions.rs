@@ -6,8 +6,8 @@ use std::path::Path;
 use virtbench_record::{Plan, PredictionsPlan, Provenance, RunKind, Trial};
 use virtbench_report::predictions_takeaway;
 use virtbench_study::{
-    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, Progress, RunFolder, missing_trials,
-    predict_again, read_provenance, run_predictions, summarise_predictions,
+    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, Observer as _, Progress, RunFolder,
+    missing_trials, new_provenance, predict_again, read_provenance, run_predictions, summarise_predictions,
 };
 
 use super::watch::Watch;
@@ -27,7 +27,9 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     let provenance = provenance(args, &out)?;
     // Before the folder is made: what is missing is said, and leaves nothing behind.
     let new_sides = if args.resume { None } else { Some(sides(args, &out)?) };
-    let mut folder: RunFolder<Trial> = common::open_folder(args.resume, &out, provenance)?;
+    let mut folder: RunFolder<Trial> =
+        if args.resume { RunFolder::resume(&out, &provenance) } else { RunFolder::create(&out, provenance) }
+            .map_err(common::folder_failure)?;
     let is_complete = missing_trials(folder.provenance(), folder.records()).is_empty();
     let measured = if is_complete {
         Ok(())
@@ -54,7 +56,8 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
         Some(path) if !folder.path().join("costs.json").exists() => Some(costs::read(path)?),
         _ => None,
     };
-    let mut watch = Watch::new(progress::bar(1, "starting"));
+    let mut watch = Watch::new();
+    watch.begin(progress::bar(1, "starting"));
     let mut on_event = |event: ApplicationEvent<'_>| match event {
         ApplicationEvent::Doing(what) => watch.doing(what.to_owned()),
         ApplicationEvent::Remark(what) => watch.say(what),
@@ -77,7 +80,8 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
     };
     let mut progress = Progress { stop: interrupt::flag(), on_event: &mut on_event };
     let measured = run_predictions(folder, sides, brought.as_ref(), &mut progress);
-    watch.finish(folder)?;
+    let notes = watch.notes();
+    folder.amend(|provenance| provenance.add_notes(notes)).map_err(common::folder_failure)?;
     measured.map_err(|error| match error {
         ApplicationsError::Stopped => {
             interrupt::failure("what was tried is kept; --resume goes on with the rest")
@@ -116,7 +120,8 @@ fn provenance(args: &PredictionsArgs, out: &Path) -> Result<Provenance, Failure>
         seed: 1,
     };
     let target_dir = args.there.target_dir.as_deref().unwrap_or(out);
-    let provenance = common::provenance_of(RunKind::Predictions, plan, target_dir);
+    let command = std::env::args().collect();
+    let provenance = new_provenance(RunKind::Predictions, plan, command, target_dir);
     Ok(Provenance { predictions: Some(predictions), ..provenance })
 }
 

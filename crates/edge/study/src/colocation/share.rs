@@ -1,4 +1,4 @@
-//! A load of x % of saturation (paper 5, section 4.3): "finding the saturation throughput for each
+//! A load of x % of saturation ([VirtualFence 2013], section 4.3): "finding the saturation throughput for each
 //! application, and adjusting the number of threads and thread I/O rate".
 
 use virtbench_record::{SetRecord, SetRole, TogetherPlan};
@@ -51,10 +51,4 @@ pub fn at_share(job: JobSpec, saturation: f64, percent: f64) -> Option<JobSpec> 
             _ => None,
         },
     }
-}
-
-/// Whether a job can be held to a rate.
-#[must_use]
-pub fn takes_a_rate(job: &JobSpec) -> bool {
-    at_share(job.clone(), 1.0, 1.0).is_some()
 }

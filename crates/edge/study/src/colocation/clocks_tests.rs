@@ -9,7 +9,9 @@ use std::time::Instant;
 use tempfile::TempDir;
 use virtbench_agent::protocol::{Reply, Request, receive, send};
 use virtbench_lab::Machine;
-use virtbench_record::{JobOutcome, LoadOutcome, MemberPlan, RunKind, TargetFacts, TargetKind};
+use virtbench_record::{
+    JobOutcome, LoadOutcome, MemberPlan, RunKind, SetRole, TargetFacts, TargetKind, TogetherPlan,
+};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
@@ -112,7 +114,7 @@ fn measured(clocks: &[Clock]) -> (SetRecord, Vec<String>, u32) {
     let boots = Boots { clocks: clocks.to_vec(), count: Arc::clone(&count) };
     let mut environments: Vec<Box<dyn Environment>> = vec![Box::new(boots)];
     let stop = AtomicBool::new(false);
-    measure_sets(&mut folder, &mut environments, &[spec.into()], &stop, &mut |_| ()).unwrap();
+    measure_sets(&mut folder, &mut environments, &[spec.into()], &stop, &mut ()).unwrap();
     let record = folder.records()[0].clone();
     (record, folder.provenance().notes.clone(), count.load(Ordering::Relaxed))
 }

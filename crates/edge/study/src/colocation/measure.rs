@@ -1,106 +1,26 @@
 //! Measures sets of machines that run at one moment (paper 4; paper 5, section 4).
 
-use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, TimeLimits};
-use virtbench_record::{
-    FORMAT, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
-};
-use virtbench_units::Random;
+use virtbench_record::{FORMAT, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord};
 use virtbench_workload::JobSpec;
 
+use super::jobs::jobs_of;
+use super::schedule::missing_sets;
 use crate::course::{Course, unix_ns};
+use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::machines::Machines;
-use crate::schedule::shuffle;
-use crate::share::{at_share, saturation};
 use crate::study_error::StudyError;
 
 /// How often a set is measured again because a clock ran wrong, or a guest fell silent before the start.
 const MAX_ATTEMPTS: u32 = 3;
 /// Guests that may be lost in one sitting: more than bad luck explains.
 const MAX_LOST: usize = 10;
-/// Between the seeds of one set and those of the next.
-const SET_SEEDS: u64 = 1_000_000;
-/// Between those and the seeds of arrivals.
-const ARRIVAL_SEEDS: u64 = 500_000;
 /// Making a workload's files takes longer than opening a disk, the more so with neighbours.
 const LIMITS: TimeLimits = TimeLimits { prepare: Duration::from_secs(600), grace: Duration::from_secs(90) };
-
-/// One repetition of one set.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetStep {
-    /// Index of the set in the plan.
-    pub set: usize,
-    /// Which repetition, from 0.
-    pub repetition: u32,
-}
-
-/// What happens, for whoever shows it.
-#[derive(Debug)]
-pub enum SetEvent<'a> {
-    /// A machine is being started.
-    Starting(&'a str),
-    /// A step begins.
-    Measuring {
-        /// Steps measured so far, of this and earlier sittings.
-        done: usize,
-        /// The set.
-        set: &'a SetPlan,
-    },
-    /// The set is measured again.
-    Again {
-        /// The set.
-        set: &'a SetPlan,
-        /// Why.
-        why: &'a str,
-    },
-    /// A machine was lost while it was measured; the others went on.
-    Lost {
-        /// Its name.
-        vm: &'a str,
-        /// How.
-        why: &'a str,
-    },
-    /// A step is in the folder.
-    Recorded(&'a SetRecord),
-}
-
-/// Every step of a plan, in order: what finds a saturation first, then each repetition with its sets in
-/// an order of its own, drawn from the seed, so that whatever drifts hits them alike.
-#[must_use]
-pub fn schedule_sets(plan: &TogetherPlan, repetitions: u32, seed: u64) -> Vec<SetStep> {
-    let of_role = |saturation: bool| -> Vec<usize> {
-        let all = plan.sets.iter().enumerate();
-        all.filter(|(_, set)| (set.role == SetRole::Saturation) == saturation)
-            .map(|(index, _)| index)
-            .collect()
-    };
-    let mut random = Random::new(seed);
-    let mut steps = Vec::new();
-    for set in of_role(true) {
-        steps.extend((0..repetitions).map(|repetition| SetStep { set, repetition }));
-    }
-    for repetition in 0..repetitions {
-        let mut order = of_role(false);
-        shuffle(&mut order, &mut random);
-        steps.extend(order.into_iter().map(|set| SetStep { set, repetition }));
-    }
-    steps
-}
-
-/// What of a folder's plan is not measured yet, in order.
-#[must_use]
-pub fn missing_sets(folder: &RunFolder<SetRecord>) -> Vec<SetStep> {
-    let provenance = folder.provenance();
-    let Some(plan) = &provenance.together else { return Vec::new() };
-    let measured: BTreeSet<(&str, u32)> =
-        folder.records().iter().map(|record| (record.set.as_str(), record.repetition)).collect();
-    let steps = schedule_sets(plan, provenance.plan.repetitions, provenance.plan.seed).into_iter();
-    steps.filter(|step| !measured.contains(&(plan.sets[step.set].name.as_str(), step.repetition))).collect()
-}
 
 /// Measures whatever of the folder's plan is missing. `environments` are the machines by the names of the
 /// plan's members, `jobs` the plan's workloads.
@@ -112,7 +32,7 @@ pub fn measure_sets(
     environments: &mut [Box<dyn Environment>],
     jobs: &[JobSpec],
     stop: &AtomicBool,
-    on_event: &mut dyn FnMut(SetEvent<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<(), StudyError> {
     let seed = folder.provenance().plan.seed;
     let Some(plan) = folder.provenance().together.clone() else { return Ok(()) };
@@ -124,61 +44,16 @@ pub fn measure_sets(
             return Err(StudyError::Stopped);
         }
         let set = &plan.sets[step.set];
-        on_event(SetEvent::Measuring { done: before + index, set });
+        observer.event(Event::Measuring { done: before + index, what: &set.name });
         let jobs = jobs_of(set, &plan, jobs, folder.records(), seed, step.repetition)?;
-        let record = sitting.measure(set, step.repetition, &jobs, folder, stop, on_event)?;
+        let record = sitting.measure(set, step.repetition, &jobs, folder, stop, observer)?;
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
-            on_event(SetEvent::Recorded(record));
+            observer.event(Event::Recorded(record.host.as_ref()));
         }
     }
     sitting.machines.shut_down();
     Ok(())
-}
-
-/// What each member of a set is to do, its rate worked out from what its saturation was found to be.
-pub(crate) fn jobs_of(
-    set: &SetPlan,
-    plan: &TogetherPlan,
-    jobs: &[JobSpec],
-    records: &[SetRecord],
-    seed: u64,
-    repetition: u32,
-) -> Result<Vec<JobSpec>, StudyError> {
-    // Each set makes accesses of its own: what an earlier one read would be found in caches by the next.
-    let place = plan.sets.iter().position(|one| one.name == set.name).unwrap_or(0) as u64;
-    let arrivals = seed.wrapping_add(u64::from(repetition));
-    let seed = arrivals.wrapping_add(place.wrapping_mul(SET_SEEDS));
-    let machines: BTreeSet<&str> =
-        plan.sets.iter().flat_map(|set| &set.members).map(|member| member.vm.as_str()).collect();
-    let members = set.members.iter().enumerate();
-    members
-        .map(|(index, member)| {
-            let job = jobs.get(member.workload).cloned().ok_or(StudyError::NoWorkload(member.workload))?;
-            // A machine's operations come at the same moments alone and beside others: chance alone would have one of
-            // some hundred arrivals differ by a tenth from another.
-            let machine = machines.iter().position(|name| *name == member.vm).unwrap_or(0) as u64;
-            let arrivals = arrivals.wrapping_add(ARRIVAL_SEEDS + 1_000 * machine);
-            // Machines that did the same at the same time would meet more often than chance has it.
-            let job = with_seed(job, seed.wrapping_add(1_000 * index as u64), arrivals);
-            let Some(percent) = member.share_percent else { return Ok(job) };
-            let workload = &plan.workloads[member.workload];
-            let most = saturation(plan, records, member.workload)
-                .map_err(|why| StudyError::NoSaturation { workload: workload.clone(), why })?;
-            at_share(job, most, percent).ok_or_else(|| StudyError::NoRate { workload: workload.clone() })
-        })
-        .collect()
-}
-
-fn with_seed(job: JobSpec, seed: u64, arrivals: u64) -> JobSpec {
-    match job {
-        JobSpec::Load(load) => {
-            JobSpec::Load(virtbench_workload::LoadSpec { seed, arrival_seed: Some(arrivals), ..load })
-        }
-        JobSpec::Workload(workload) => {
-            JobSpec::Workload(virtbench_workload::WorkloadSpec { seed, ..workload })
-        }
-    }
 }
 
 /// The machines of one sitting.
@@ -197,7 +72,7 @@ impl Sitting<'_> {
         jobs: &[JobSpec],
         folder: &mut RunFolder<SetRecord>,
         stop: &AtomicBool,
-        on_event: &mut dyn FnMut(SetEvent<'_>),
+        observer: &mut dyn Observer,
     ) -> Result<SetRecord, StudyError> {
         let indices: Vec<usize> = set
             .members
@@ -209,7 +84,7 @@ impl Sitting<'_> {
         let jobs: Vec<(usize, JobSpec)> = indices.iter().copied().zip(jobs.iter().cloned()).collect();
         let mut attempt = 1;
         loop {
-            self.machines.wake_only(&indices, folder, &mut |name| on_event(SetEvent::Starting(name)))?;
+            self.machines.wake_only(&indices, folder, &mut |name| observer.event(Event::Starting(name)))?;
             let together = match self.machines.measure_together(&jobs, LIMITS, stop) {
                 Ok(together) => together,
                 Err(LabError::Stopped) => return Err(StudyError::Stopped),
@@ -218,7 +93,7 @@ impl Sitting<'_> {
                 }
                 Err(error) if Machines::is_lost(&error) && attempt < MAX_ATTEMPTS => {
                     attempt += 1;
-                    on_event(SetEvent::Again { set, why: &error.to_string() });
+                    observer.event(Event::Remark(&format!("{} is measured again: {error}", set.name)));
                     self.discard(&error, &indices);
                     continue;
                 }
@@ -229,7 +104,8 @@ impl Sitting<'_> {
             }
             let (record, lost) = record_of(set, repetition, attempt, together);
             for (position, why) in &lost {
-                on_event(SetEvent::Lost { vm: &set.members[*position].vm, why });
+                let vm = &set.members[*position].vm;
+                observer.event(Event::Remark(&format!("lost {vm}, the others went on: {why}")));
                 self.machines.discard(indices[*position]);
             }
             self.lost += lost.len();
@@ -256,7 +132,7 @@ impl Sitting<'_> {
                 .map(|member| member.vm.as_str())
                 .collect();
             let why = format!("the clock of {} ran wrong; booted anew", names.join(", "));
-            on_event(SetEvent::Again { set, why: &why });
+            observer.event(Event::Remark(&format!("{} is measured again: {why}", set.name)));
             let note = format!("{}: {why}, and the set measured again", set.name);
             folder.amend(|provenance| provenance.notes.push(note))?;
         }
@@ -341,7 +217,7 @@ fn record_of(
 }
 
 #[cfg(test)]
-#[path = "sets_tests.rs"]
+#[path = "measure_tests.rs"]
 mod tests;
 
 #[cfg(test)]

@@ -7,34 +7,18 @@ use virtbench_fence_daemon::config::{Config, DiskTable, LoadError};
 use virtbench_fence_daemon::twin::{TwinError, world};
 use virtbench_fence_sim::client::open_client;
 use virtbench_fence_sim::{Span, World, WorldError};
-use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole};
-use virtbench_units::LatencySummary;
+use virtbench_record::{Provenance, SetPlan, SetRecord, SetRole, Simulated};
 use virtbench_workload::{JobSpec, LoadSpec};
 
-use super::Throttle;
-use super::configuration::sizes;
-use crate::Backing;
-use crate::sets::jobs_of;
+use super::jobs::{JobsError, jobs_of};
+use crate::backing::Backing;
+use crate::fence::{Throttle, sizes};
 use crate::setup::{Setup, SetupError};
-use crate::study_error::StudyError;
 
 /// Accesses of each cached block before anything counts, on average: the guests' caches were filled as often.
 const TIMES: f64 = 3.0;
 /// At so many a second of each disk, which the slowest system keeps up with while its caches are still cold.
 const FILLING_RATE: f64 = 2.0;
-
-/// Figures of one machine in one set, in virtual time.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Simulated {
-    /// The set.
-    pub set: String,
-    /// The machine.
-    pub vm: String,
-    /// Operations a second.
-    pub per_second: f64,
-    /// Response times, nanoseconds; nothing where nothing completed.
-    pub response_ns: Option<LatencySummary>,
-}
 
 /// A study that cannot be simulated.
 #[derive(Debug, Error)]
@@ -62,7 +46,7 @@ pub enum SimulationError {
     World(#[from] WorldError),
     /// Its rates.
     #[error(transparent)]
-    Study(#[from] StudyError),
+    Jobs(#[from] JobsError),
 }
 
 /// Simulates the sets in which machines run at shares of a saturation, with the rates that were measured at.

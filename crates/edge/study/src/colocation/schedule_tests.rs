@@ -1,5 +1,5 @@
 use super::*;
-use virtbench_record::MemberPlan;
+use virtbench_record::{MemberPlan, SetPlan};
 
 fn set(name: &str, role: SetRole) -> SetPlan {
     let members = vec![MemberPlan { vm: "vm1".into(), workload: 0, share_percent: None }];
@@ -32,17 +32,4 @@ fn saturation_comes_first_and_every_set_once_a_repetition() {
     }
     assert_eq!(steps, schedule_sets(&plan, 4, 1));
     assert_ne!(steps, schedule_sets(&plan, 4, 2));
-}
-
-#[test]
-fn a_set_that_cannot_start_says_whose_fault_it_is() {
-    let mut two = set("2", SetRole::Together);
-    two.members.push(MemberPlan { vm: "vm2".into(), workload: 0, share_percent: None });
-    let record = unavailable(&two, 0, 1, "vm2", "no room");
-    let why = |index: usize| match &record.members[index].status {
-        MemberStatus::Unavailable { why } => why.clone(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!((why(0).as_str(), why(1).as_str()), ("vm2 could not start: no room", "no room"));
-    assert!(!record.is_whole());
 }

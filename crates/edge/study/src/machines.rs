@@ -83,7 +83,7 @@ impl<'a> Machines<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), StudyError> {
         observer.event(Event::Idling(guests));
-        let time_ns = folder.provenance().plan.time_ns;
+        let time_ns = folder.provenance().plan.grid().map_or(0, |plan| plan.time_ns);
         let observed = self.observed(None);
         let started_unix_ns = unix_ns();
         let (host, processes) =

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_lab::{Environment, LabError, MachineError};
-use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
+use virtbench_record::{FORMAT, GridPlan, Measured, PointRecord, PointStatus};
 
 use crate::course::{Course, unix_ns};
 use crate::event::{Event, Observer};
@@ -29,7 +29,7 @@ pub fn measure_points(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(), StudyError> {
-    let plan = folder.provenance().plan.clone();
+    let Some(plan) = folder.provenance().plan.grid().cloned() else { return Ok(()) };
     let steps = schedule(&plan);
     let missing = missing_steps(folder, &steps);
     if missing.is_empty() {
@@ -70,7 +70,7 @@ pub fn measure_points(
 
 /// The steps whose points are not in the folder yet, in order.
 fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
-    let environments = &folder.provenance().plan.environments;
+    let environments = folder.provenance().plan.environments();
     let measured: BTreeSet<_> = folder
         .records()
         .iter()
@@ -86,7 +86,7 @@ fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
 }
 
 fn measure_step(
-    plan: &virtbench_record::Plan,
+    plan: &GridPlan,
     step: &Step,
     machines: &mut Machines<'_>,
     folder: &mut RunFolder,

@@ -6,10 +6,11 @@ use std::time::Instant;
 use tempfile::TempDir;
 use virtbench_agent::protocol::{Reply, Request, receive, send};
 use virtbench_lab::Machine;
+use virtbench_record::Plan;
 
 use super::*;
 use crate::fake_machine::FakeMachine;
-use crate::folder::tests::provenance;
+use crate::folder::tests::{described, plan};
 
 /// Boots guests that are lost as soon as a load starts, and counts them.
 struct Hanging(u32);
@@ -50,8 +51,7 @@ impl Observer for StartsAgain {
 #[test]
 fn a_guest_that_hangs_again_and_again_is_started_anew_three_times_a_run_and_no_more() {
     let dir = TempDir::new().unwrap();
-    let mut provenance = provenance();
-    provenance.plan.environments = vec!["vm1".into()];
+    let provenance = described(Plan::NativeVsVm(GridPlan { environments: vec!["vm1".into()], ..plan() }));
     let mut folder = RunFolder::create(&dir.path().join("run"), provenance).unwrap();
     let mut environments: Vec<Box<dyn Environment>> = vec![Box::new(Hanging(0))];
     let stop = AtomicBool::new(false);

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use virtbench_lab::host_facts;
-use virtbench_record::{FORMAT, Plan, Provenance, Record, RunKind};
+use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
 use crate::event::Observer;
 use crate::folder::{FolderError, RunFolder};
@@ -30,8 +30,8 @@ pub struct Run<'a> {
 
 impl Run<'_> {
     /// What `run.json` says at the beginning of a run whose test disks lie in `disks`.
-    pub(crate) fn provenance(&self, kind: RunKind, plan: Plan, disks: &Path) -> Provenance {
-        new_provenance(kind, plan, self.command.clone(), disks)
+    pub(crate) fn provenance(&self, plan: Plan, disks: &Path) -> Provenance {
+        new_provenance(plan, self.command.clone(), disks)
     }
 
     /// Opens the run folder, for a new run or to go on with one.
@@ -75,10 +75,9 @@ impl Run<'_> {
 
 /// What `run.json` says at the beginning of a run by `command` whose test disks lie in `disks`.
 #[must_use]
-pub fn new_provenance(kind: RunKind, plan: Plan, command: Vec<String>, disks: &Path) -> Provenance {
+pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provenance {
     Provenance {
-        format: FORMAT,
-        kind,
+        format: RUN_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command,
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
@@ -86,8 +85,6 @@ pub fn new_provenance(kind: RunKind, plan: Plan, command: Vec<String>, disks: &P
         plan,
         guest: None,
         setups: Vec::new(),
-        together: None,
-        predictions: None,
         idle: Vec::new(),
         notes: Vec::new(),
     }

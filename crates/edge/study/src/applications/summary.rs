@@ -25,7 +25,7 @@ pub fn summarise_predictions(
             absolute_error_percent: case.absolute_error_percent(),
         }
     });
-    let plan = provenance.predictions.as_ref();
+    let plan = provenance.plan.predictions();
     let planned = plan.iter().flat_map(|plan| &plan.cases).map(|case| &case.name);
     let known = |value: f64| (!trials.is_empty()).then_some(value);
     PredictionsSummary {

@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use virtbench_agent::protocol::{Reply, Request, receive, send};
 use virtbench_lab::Machine;
 use virtbench_record::{
-    JobOutcome, LoadOutcome, MemberPlan, RunKind, SetRole, TargetFacts, TargetKind, TogetherPlan,
+    ColocationPlan, JobOutcome, LoadOutcome, MemberPlan, Plan, SetRole, TargetFacts, TargetKind,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
 use super::*;
 use crate::fake_machine::FakeMachine;
-use crate::folder::tests::provenance;
+use crate::folder::tests::described;
 
 /// How the clock of a guest runs from one of its boots on.
 #[derive(Debug, Clone, Copy)]
@@ -91,19 +91,21 @@ fn outcome(spec: LoadSpec) -> LoadOutcome {
 /// it was booted.
 fn measured(clocks: &[Clock]) -> (SetRecord, Vec<String>, u32) {
     let dir = TempDir::new().unwrap();
-    let mut provenance = provenance();
-    provenance.kind = RunKind::Neighbours;
-    provenance.plan.repetitions = 1;
     let members = vec![MemberPlan { vm: "vm1".into(), workload: 0, share_percent: None }];
-    provenance.together = Some(TogetherPlan {
+    let provenance = described(Plan::Neighbours(ColocationPlan {
         workloads: vec!["load".into()],
         sets: vec![SetPlan { name: "1".into(), role: SetRole::Alone, members }],
+        repetitions: 1,
+        ramp_ns: 0,
+        time_ns: 1_000_000,
         vcpus: 1,
         memory_bytes: 1,
         pinned: false,
         disk: "virtio-blk".into(),
+        size_bytes: 1 << 20,
         filesystem: None,
-    });
+        seed: 1,
+    }));
     let mut folder: RunFolder<SetRecord> = RunFolder::create(&dir.path().join("run"), provenance).unwrap();
     let spec = LoadSpec {
         ramp_ns: 0,

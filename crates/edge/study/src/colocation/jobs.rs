@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use thiserror::Error;
-use virtbench_record::{SetPlan, SetRecord, TogetherPlan};
+use virtbench_record::{ColocationPlan, SetPlan, SetRecord};
 use virtbench_workload::JobSpec;
 
 use super::share::{at_share, saturation};
@@ -41,15 +41,14 @@ pub enum JobsError {
 /// What each member of a set is to do, its rate worked out from what its saturation was found to be.
 pub(crate) fn jobs_of(
     set: &SetPlan,
-    plan: &TogetherPlan,
+    plan: &ColocationPlan,
     jobs: &[JobSpec],
     records: &[SetRecord],
-    seed: u64,
     repetition: u32,
 ) -> Result<Vec<JobSpec>, JobsError> {
     // Each set makes accesses of its own: what an earlier one read would be found in caches by the next.
     let place = plan.sets.iter().position(|one| one.name == set.name).unwrap_or(0) as u64;
-    let arrivals = seed.wrapping_add(u64::from(repetition));
+    let arrivals = plan.seed.wrapping_add(u64::from(repetition));
     let seed = arrivals.wrapping_add(place.wrapping_mul(SET_SEEDS));
     let machines: BTreeSet<&str> =
         plan.sets.iter().flat_map(|set| &set.members).map(|member| member.vm.as_str()).collect();

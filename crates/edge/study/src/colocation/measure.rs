@@ -34,8 +34,7 @@ pub fn measure_sets(
     stop: &AtomicBool,
     observer: &mut dyn Observer,
 ) -> Result<(), StudyError> {
-    let seed = folder.provenance().plan.seed;
-    let Some(plan) = folder.provenance().together.clone() else { return Ok(()) };
+    let Some(plan) = folder.provenance().plan.colocation().cloned() else { return Ok(()) };
     let missing = missing_sets(folder);
     let before = folder.records().len();
     let mut sitting = Sitting { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
@@ -45,7 +44,7 @@ pub fn measure_sets(
         }
         let set = &plan.sets[step.set];
         observer.event(Event::Measuring { done: before + index, what: &set.name });
-        let jobs = jobs_of(set, &plan, jobs, folder.records(), seed, step.repetition)?;
+        let jobs = jobs_of(set, &plan, jobs, folder.records(), step.repetition)?;
         let record = sitting.measure(set, step.repetition, &jobs, folder, stop, observer)?;
         folder.add(record)?;
         if let Some(record) = folder.records().last() {

@@ -64,9 +64,7 @@ impl Colocation {
             environments.push(guests.vm(vm, disk.clone(), None, held_to)?);
         }
         let jobs = self.specs();
-        let plan = folder.provenance().together.as_ref();
-        let steps = plan
-            .map_or_else(Vec::new, |plan| schedule_sets(plan, self.options.repetitions, self.options.seed));
+        let steps = folder.provenance().plan.colocation().map_or_else(Vec::new, schedule_sets);
         run.observer.event(Event::Planned(&estimate(&self.sets, &jobs, &steps, vms.len())));
         measure_sets(folder, &mut environments, &jobs, run.stop, run.observer)
     }

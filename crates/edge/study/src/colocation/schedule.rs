@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use virtbench_record::{SetRecord, SetRole, TogetherPlan};
+use virtbench_record::{ColocationPlan, SetRecord, SetRole};
 use virtbench_units::Random;
 
 use crate::folder::RunFolder;
@@ -20,19 +20,19 @@ pub struct SetStep {
 /// Every step of a plan, in order: what finds a saturation first, then each repetition with its sets in
 /// an order of its own, drawn from the seed, so that whatever drifts hits them alike.
 #[must_use]
-pub fn schedule_sets(plan: &TogetherPlan, repetitions: u32, seed: u64) -> Vec<SetStep> {
+pub fn schedule_sets(plan: &ColocationPlan) -> Vec<SetStep> {
     let of_role = |saturation: bool| -> Vec<usize> {
         let all = plan.sets.iter().enumerate();
         all.filter(|(_, set)| (set.role == SetRole::Saturation) == saturation)
             .map(|(index, _)| index)
             .collect()
     };
-    let mut random = Random::new(seed);
+    let mut random = Random::new(plan.seed);
     let mut steps = Vec::new();
     for set in of_role(true) {
-        steps.extend((0..repetitions).map(|repetition| SetStep { set, repetition }));
+        steps.extend((0..plan.repetitions).map(|repetition| SetStep { set, repetition }));
     }
-    for repetition in 0..repetitions {
+    for repetition in 0..plan.repetitions {
         let mut order = of_role(false);
         shuffle(&mut order, &mut random);
         steps.extend(order.into_iter().map(|set| SetStep { set, repetition }));
@@ -44,10 +44,10 @@ pub fn schedule_sets(plan: &TogetherPlan, repetitions: u32, seed: u64) -> Vec<Se
 #[must_use]
 pub fn missing_sets(folder: &RunFolder<SetRecord>) -> Vec<SetStep> {
     let provenance = folder.provenance();
-    let Some(plan) = &provenance.together else { return Vec::new() };
+    let Some(plan) = provenance.plan.colocation() else { return Vec::new() };
     let measured: BTreeSet<(&str, u32)> =
         folder.records().iter().map(|record| (record.set.as_str(), record.repetition)).collect();
-    let steps = schedule_sets(plan, provenance.plan.repetitions, provenance.plan.seed).into_iter();
+    let steps = schedule_sets(plan).into_iter();
     steps.filter(|step| !measured.contains(&(plan.sets[step.set].name.as_str(), step.repetition))).collect()
 }
 

@@ -1,7 +1,7 @@
 //! A load of x % of saturation ([VirtualFence 2013], section 4.3): "finding the saturation throughput for each
 //! application, and adjusting the number of threads and thread I/O rate".
 
-use virtbench_record::{SetRecord, SetRole, TogetherPlan};
+use virtbench_record::{ColocationPlan, SetRecord, SetRole};
 use virtbench_workload::files::Pace;
 use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
 
@@ -10,7 +10,7 @@ use virtbench_workload::{Arrivals, JobSpec, Rate, Workload};
 ///
 /// # Errors
 /// Why nothing usable was measured.
-pub fn saturation(plan: &TogetherPlan, records: &[SetRecord], workload: usize) -> Result<f64, String> {
+pub fn saturation(plan: &ColocationPlan, records: &[SetRecord], workload: usize) -> Result<f64, String> {
     let finds = |record: &&SetRecord| {
         plan.set(&record.set).is_some_and(|set| {
             set.role == SetRole::Saturation

@@ -60,7 +60,7 @@ pub fn simulate(
     records: &[SetRecord],
     jobs: &[JobSpec],
 ) -> Result<Vec<Simulated>, SimulationError> {
-    let Some(plan) = &provenance.together else { return Ok(Vec::new()) };
+    let Some(plan) = provenance.plan.colocation() else { return Ok(Vec::new()) };
     let Backing::Fence(options) = Setup::parse(&plan.disk)?.backing else {
         return Err(SimulationError::Backing(plan.disk.clone()));
     };
@@ -68,11 +68,10 @@ pub fn simulate(
         return Err(SimulationError::Throttled);
     }
     let config = Config::load(&folder.join("fence.toml"))?;
-    let seed = provenance.plan.seed;
-    let size_bytes = provenance.plan.size_bytes;
+    let (seed, size_bytes) = (plan.seed, plan.size_bytes);
     let sizes = sizes(&options, config.disks.len(), size_bytes);
     let loads_of = |set: &SetPlan| -> Result<Vec<LoadSpec>, SimulationError> {
-        let all = jobs_of(set, plan, jobs, records, seed, 0)?;
+        let all = jobs_of(set, plan, jobs, records, 0)?;
         let load = |job| match job {
             JobSpec::Load(load) => Ok(load),
             JobSpec::Workload(_) => Err(SimulationError::Load(plan.workloads.join(", "))),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use virtbench_lab::Filesystem;
-use virtbench_record::{Plan, Provenance, RunKind, SetPlan, TogetherPlan};
+use virtbench_record::{ColocationPlan, Plan, Provenance, SetPlan};
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
 
@@ -59,7 +59,7 @@ pub struct ColocationOptions {
 /// Sets of machines, to be measured.
 #[derive(Debug, Clone)]
 pub struct Colocation {
-    pub(super) kind: RunKind,
+    pub(super) study: fn(ColocationPlan) -> Plan,
     pub(super) jobs: Vec<NamedJob>,
     pub(super) sets: Vec<SetPlan>,
     pub(super) options: ColocationOptions,
@@ -71,7 +71,7 @@ impl Colocation {
     /// # Errors
     /// The workload cannot have the times that are asked for.
     pub fn neighbours(job: NamedJob, vms: &[u32], options: ColocationOptions) -> Result<Self, StudyError> {
-        Self::new(RunKind::Neighbours, vec![job], neighbours(vms), options)
+        Self::new(Plan::Neighbours, vec![job], neighbours(vms), options)
     }
 
     /// A workload's saturation, then machines at these shares of it, in percent, each alone and all together
@@ -86,7 +86,7 @@ impl Colocation {
         options: ColocationOptions,
     ) -> Result<Self, StudyError> {
         let sets = pattern(&job.name, &job.spec, shares, saturating).map_err(StudyError::input)?;
-        Self::new(RunKind::Deviation, vec![job], sets, timed(options))
+        Self::new(Plan::Deviation, vec![job], sets, timed(options))
     }
 
     /// Each workload alone in each of two machines, then each beside each.
@@ -95,17 +95,17 @@ impl Colocation {
     /// There are too few workloads or too many, or one cannot have the times that are asked for.
     pub fn matrix(jobs: Vec<NamedJob>, options: ColocationOptions) -> Result<Self, StudyError> {
         let sets = matrix(jobs.len()).map_err(StudyError::input)?;
-        Self::new(RunKind::Deviation, jobs, sets, timed(options))
+        Self::new(Plan::Deviation, jobs, sets, timed(options))
     }
 
     fn new(
-        kind: RunKind,
+        study: fn(ColocationPlan) -> Plan,
         mut jobs: Vec<NamedJob>,
         sets: Vec<SetPlan>,
         options: ColocationOptions,
     ) -> Result<Self, StudyError> {
         jobs.iter_mut().try_for_each(|job| fit(&mut job.spec, options.time_ns, options.ramp_ns))?;
-        Ok(Self { kind, jobs, sets, options })
+        Ok(Self { study, jobs, sets, options })
     }
 
     /// What the machines are given to do, before each gets its seed and rate.
@@ -182,31 +182,21 @@ impl Colocation {
 
     pub(super) fn provenance(&self, filesystem: Option<Filesystem>, run: &Run<'_>) -> Provenance {
         let first = self.jobs.first().map(|job| &job.spec);
-        let plan = Plan {
-            grid: String::new(),
-            blocks_bytes: Vec::new(),
-            read_percents: Vec::new(),
-            random_percents: Vec::new(),
-            repetitions: self.options.repetitions,
-            outstanding: 0,
-            workers: 0,
-            ramp_ns: first.map_or(0, JobSpec::ramp_ns),
-            time_ns: first.map_or(0, JobSpec::expected_ns),
-            size_bytes: self.contents(filesystem).1,
-            environments: self.vms(),
-            seed: self.options.seed,
-        };
-        let mut provenance = run.provenance(self.kind, plan, self.disks_folder(run.out));
-        provenance.together = Some(TogetherPlan {
+        let plan = ColocationPlan {
             workloads: self.jobs.iter().map(|job| job.name.clone()).collect(),
             sets: self.sets.clone(),
+            repetitions: self.options.repetitions,
+            ramp_ns: first.map_or(0, JobSpec::ramp_ns),
+            time_ns: first.map_or(0, JobSpec::expected_ns),
             vcpus: self.options.guest.vcpus,
             memory_bytes: self.options.guest.memory_bytes,
             pinned: self.options.pinned,
             disk: self.options.setup.to_string(),
+            size_bytes: self.contents(filesystem).1,
             filesystem: filesystem.map(|filesystem| filesystem.name().to_owned()),
-        });
-        provenance
+            seed: self.options.seed,
+        };
+        run.provenance((self.study)(plan), self.disks_folder(run.out))
     }
 }
 

@@ -115,7 +115,7 @@ fn rows(
     system: System,
     study: &Colocation,
     folder: &Path,
-    loaded: &LoadedRun<SetRecord>,
+    loaded: &LoadedRun<Vec<SetRecord>>,
     run: &mut Run<'_>,
 ) -> Vec<SystemRow> {
     let LoadedRun { provenance, records, .. } = loaded;
@@ -123,7 +123,7 @@ fn rows(
         remark(run, &format!("{system}: not simulated: {error}"));
         Vec::new()
     });
-    let plan = provenance.together.as_ref();
+    let plan = provenance.plan.colocation();
     plan.map_or_else(Vec::new, |plan| system_rows(&system.to_string(), plan, records, &simulated))
 }
 

@@ -1,7 +1,7 @@
 //! The same load through different virtual adapters and over different backings ([ESX Adapters 2006]).
 
 use virtbench_lab::{Adapter, Environment, GuestDisk, available_memory_bytes};
-use virtbench_record::{Provenance, RunKind, SetupFacts};
+use virtbench_record::{Plan, Provenance, SetupFacts};
 
 use super::options::{GridOptions, announce};
 use crate::contents::Contents;
@@ -35,7 +35,7 @@ impl Adapters {
     /// the answer, and the folder holds what was measured until then.
     pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let names = self.setups.iter().map(ToString::to_string).collect();
-        let provenance = self.options.provenance(RunKind::Adapters, names, run)?;
+        let provenance = self.options.provenance(Plan::Adapters, names, run)?;
         check_tools(&self.setups)?;
         let mut adapters: Vec<&'static Adapter> = self.setups.iter().map(|setup| setup.adapter).collect();
         adapters.sort_by_key(|adapter| adapter.name);
@@ -72,7 +72,7 @@ impl Adapters {
             .into_iter()
             .map(|(disk, facts)| guests.vm(&facts.name.clone(), disk, Some(facts), Vec::new()))
             .collect::<Result<_, _>>()?;
-        announce(&folder.provenance().plan, run);
+        announce(folder, run);
         measure_points(folder, &mut environments, course, run.stop, run.observer)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use virtbench_lab::{Environment, GuestDisk, Native, find_adapter};
-use virtbench_record::RunKind;
+use virtbench_record::Plan;
 
 use super::options::{GridOptions, announce};
 use crate::course::Course;
@@ -39,7 +39,7 @@ impl NativeVsVm {
         let mut remark = |what: &str| observer.event(Event::Remark(what));
         let guests = Guests::find(&self.options.guest, &[adapter], Extras::default(), &mut remark)?;
         let environments = ENVIRONMENTS.map(str::to_owned).to_vec();
-        let provenance = self.options.provenance(RunKind::NativeVsVm, environments, run)?;
+        let provenance = self.options.provenance(Plan::NativeVsVm, environments, run)?;
         let mut folder = run.open(provenance)?;
         let measured = self.measure(&guests, &mut folder, run);
         run.end(folder, measured)
@@ -61,7 +61,7 @@ impl NativeVsVm {
             Box::new(Native::new(native, disk.path().to_owned())),
             guests.vm(vm, guest_disk, None, Vec::new())?,
         ];
-        announce(&folder.provenance().plan, run);
+        announce(folder, run);
         measure_points(folder, &mut environments, Course::SIDE_BY_SIDE, run.stop, run.observer)
     }
 }

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{Plan, Provenance, RunKind};
+use virtbench_record::{GridPlan, Plan, Provenance};
 
 use crate::estimate::Estimate;
 use crate::event::Event;
+use crate::folder::RunFolder;
 use crate::grid::{Grid, check_plan};
 use crate::guests::GuestOptions;
 use crate::run::Run;
@@ -41,12 +42,12 @@ impl GridOptions {
     /// A point is no load that can be applied.
     pub(super) fn provenance(
         &self,
-        kind: RunKind,
+        study: fn(GridPlan) -> Plan,
         environments: Vec<String>,
         run: &Run<'_>,
     ) -> Result<Provenance, StudyError> {
         let grid = self.grid.clone();
-        let plan = Plan {
+        let plan = GridPlan {
             grid: grid.name,
             blocks_bytes: grid.blocks_bytes,
             read_percents: grid.read_percents,
@@ -61,7 +62,7 @@ impl GridOptions {
             seed: self.seed,
         };
         check_plan(&plan).map_err(StudyError::input)?;
-        Ok(run.provenance(kind, plan, self.disks_folder(run.out)))
+        Ok(run.provenance(study(plan), self.disks_folder(run.out)))
     }
 
     /// The folder for the test disks.
@@ -71,7 +72,8 @@ impl GridOptions {
 }
 
 /// Says how much there is to do.
-pub(super) fn announce(plan: &Plan, run: &mut Run<'_>) {
+pub(super) fn announce(folder: &RunFolder, run: &mut Run<'_>) {
+    let Some(plan) = folder.provenance().plan.grid() else { return };
     let each_ns = plan.ramp_ns.saturating_add(plan.time_ns).saturating_add(STEP_OVERHEAD_NS);
     run.observer.event(Event::Planned(&Estimate::equal(schedule(plan).len(), each_ns)));
 }

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use virtbench_record::{
-    JobOutcome, MemberRecord, Ranged, SetRecord, SetRole, Simulated, SystemFate, SystemNumbers, SystemRow,
-    SystemVmNumbers, TogetherPlan,
+    ColocationPlan, JobOutcome, MemberRecord, Ranged, SetRecord, SetRole, Simulated, SystemFate,
+    SystemNumbers, SystemRow, SystemVmNumbers,
 };
 use virtbench_units::{LatencySummary, rounded};
 
@@ -27,7 +27,7 @@ impl From<OverExperiments> for Ranged {
 #[must_use]
 pub fn system_rows(
     system: &str,
-    plan: &TogetherPlan,
+    plan: &ColocationPlan,
     records: &[SetRecord],
     simulated: &[Simulated],
 ) -> Vec<SystemRow> {

@@ -21,7 +21,7 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
     let booted = args.booted.map(|booted| usize::try_from(booted).unwrap_or(usize::MAX));
     let study = Adapters { options, setups, booted };
     let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    let (run, files) = report::write(&out, None, None)?;
+    let report::Written { run, files, .. } = report::write(&out)?;
     for setup in &run.provenance.setups {
         for one in &setup.not_honoured {
             tell!("{}: {} was to be {} and is {}", setup.name, one.setting, one.asked, one.found);
@@ -29,7 +29,7 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
     }
     let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
     common::print(args.run.json, &conclusion, || {
-        serde_json::to_value(numbers::adapters(conclusion.clone(), &run.provenance, &run.records))
+        serde_json::to_value(numbers::adapters(conclusion.clone(), &run.provenance, run.records.points()))
     })?;
     measured
 }

@@ -14,10 +14,10 @@ pub fn execute(args: &NativeVsVmArgs) -> Outcome {
     let options = grid_options::options(&args.run, &args.guest, || grid::read(&args.grid))?;
     let study = NativeVsVm { options, adapter: args.adapter.clone() };
     let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    let (run, files) = report::write(&out, None, None)?;
+    let report::Written { run, files, .. } = report::write(&out)?;
     let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
     common::print(args.run.json, &conclusion, || {
-        serde_json::to_value(numbers::native_vs_vm(conclusion.clone(), &run.provenance, &run.records))
+        serde_json::to_value(numbers::native_vs_vm(conclusion.clone(), &run.provenance, run.records.points()))
     })?;
     measured
 }

@@ -29,8 +29,8 @@ pub fn native_vs_vm(
     records: &[PointRecord],
 ) -> NativeVsVmSummary {
     let [reference, subject] =
-        [0, 1].map(|index| provenance.plan.environments.get(index).map_or("", |name| name));
-    let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed);
+        [0, 1].map(|index| provenance.plan.environments().get(index).map_or("", |name| name));
+    let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed());
     let ratios = points.iter().map(|point| PointRatio {
         point: point.key,
         throughput: point.ratio.map(ratio),
@@ -49,7 +49,7 @@ pub fn native_vs_vm(
 
 /// Of configurations against each other.
 pub fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[PointRecord]) -> AdaptersSummary {
-    let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed);
+    let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed());
     let (points_measured, points_unavailable) = counts(records);
     AdaptersSummary {
         conclusion,
@@ -61,7 +61,7 @@ pub fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[Poin
 }
 
 fn measurements(provenance: &Provenance, records: &[PointRecord]) -> Measurements {
-    Measurements::from_records(records, &provenance.plan.environments, provenance.plan.seed)
+    Measurements::from_records(records, provenance.plan.environments(), provenance.plan.seed())
 }
 
 fn counts(records: &[PointRecord]) -> (usize, usize) {
@@ -158,7 +158,7 @@ pub fn neighbours(
 /// Of VMs alone and beside others.
 pub fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> DeviationSummary {
     let DeviationAnalysis { saturation, sets } = analyse_deviation(provenance, records);
-    let workloads = provenance.together.as_ref().map_or(&[][..], |plan| &plan.workloads);
+    let workloads = provenance.plan.colocation().map_or(&[][..], |plan| &plan.workloads);
     DeviationSummary {
         conclusion,
         sets_measured: records.len(),

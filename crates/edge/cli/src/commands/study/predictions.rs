@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use virtbench_record::{Plan, PredictionsPlan, Provenance, RunKind, Trial};
-use virtbench_report::predictions_takeaway;
+use virtbench_record::{Plan, PredictionsPlan, Provenance, Records, Trial};
+use virtbench_report::takeaway;
 use virtbench_study::{
     ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, Observer as _, Progress, RunFolder,
     missing_trials, new_provenance, predict_again, read_provenance, run_predictions, summarise_predictions,
@@ -38,10 +38,10 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         sides.and_then(|mut sides| measure(args, &mut sides, &mut folder))
     };
     let measured = common::keep_or_abandon(folder, measured)?;
-    let (run, files) = report::write_predictions(&out, None, None)?;
+    let report::Written { run, files, .. } = report::write(&out)?;
     show(args.json, &out, &files, &run.provenance, &run.records)?;
     measured?;
-    complete(&run.provenance, &run.records)
+    complete(&run.provenance, run.records.trials())
 }
 
 /// Both sides, looked over before anything is measured.
@@ -96,33 +96,19 @@ fn provenance(args: &PredictionsArgs, out: &Path) -> Result<Provenance, Failure>
     let predictions = PredictionsPlan {
         set,
         cases,
+        trials: args.trials,
         runs: args.runs,
         method: args.method.method().map(|method| method.name().to_owned()),
         vcpus: args.vcpus,
         memory_bytes: args.there.memory,
         adapter: args.there.adapter.clone(),
+        size_bytes: args.there.size,
         filesystem: args.there.filesystem.clone(),
         accelerator: args.there.guest(args.vcpus).options().accelerator.name().to_owned(),
         limit_ns: args.there.limit,
     };
-    let plan = Plan {
-        grid: String::new(),
-        blocks_bytes: Vec::new(),
-        read_percents: Vec::new(),
-        random_percents: Vec::new(),
-        repetitions: args.trials,
-        outstanding: 0,
-        workers: 0,
-        ramp_ns: 0,
-        time_ns: 0,
-        size_bytes: args.there.size,
-        environments: ["native", "vm"].map(str::to_owned).to_vec(),
-        seed: 1,
-    };
     let target_dir = args.there.target_dir.as_deref().unwrap_or(out);
-    let command = std::env::args().collect();
-    let provenance = new_provenance(RunKind::Predictions, plan, command, target_dir);
-    Ok(Provenance { predictions: Some(predictions), ..provenance })
+    Ok(new_provenance(Plan::Predictions(predictions), std::env::args().collect(), target_dir))
 }
 
 /// The applications of the file; of a run that is resumed its own, as the file may have changed or be gone.
@@ -133,7 +119,7 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
     };
     if let Some(begun) = begun {
         let other = || FolderError::OtherPlan { path: out.to_owned(), field: "the study" };
-        let plan = begun.predictions.ok_or_else(other).map_err(common::folder_failure)?;
+        let plan = begun.plan.predictions().cloned().ok_or_else(other).map_err(common::folder_failure)?;
         return Ok(Cases { set: plan.set, cases: plan.cases });
     }
     let path = args.cases.clone().unwrap_or_default();
@@ -147,7 +133,7 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
 fn again(args: &PredictionsArgs, out: &Path) -> Outcome {
     let run = predict_again(out, args.method.method()).map_err(applications_failure)?;
     let files = ["report.html", "results.csv"].map(|name| out.join(name));
-    show(args.json, out, &files, &run.provenance, &run.records)
+    show(args.json, out, &files, &run.provenance, &Records::Trials(run.records))
 }
 
 fn show(
@@ -155,17 +141,18 @@ fn show(
     out: &Path,
     files: &[std::path::PathBuf; 2],
     provenance: &Provenance,
-    trials: &[Trial],
+    records: &Records,
 ) -> Outcome {
-    let conclusion = numbers::conclusion(out, files, &predictions_takeaway(provenance, trials));
+    let conclusion = numbers::conclusion(out, files, &takeaway(provenance, records));
     common::print(json, &conclusion, || {
-        serde_json::to_value(summarise_predictions(conclusion.clone(), provenance, trials))
+        serde_json::to_value(summarise_predictions(conclusion.clone(), provenance, records.trials()))
     })
 }
 
 /// Fails where an application has no trial at all.
 fn complete(provenance: &Provenance, trials: &[Trial]) -> Outcome {
-    let planned = provenance.predictions.iter().flat_map(|plan| &plan.cases).map(|case| case.name.as_str());
+    let planned =
+        provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases).map(|case| case.name.as_str());
     let missing: Vec<&str> = planned.filter(|name| !trials.iter().any(|trial| trial.case == *name)).collect();
     if missing.is_empty() {
         return Ok(());

@@ -46,7 +46,7 @@ fn save(folder: &Path, tried: &[TriedSystem]) -> Result<(), Failure> {
     if let Some(last) = tried.last() {
         let own = folder.join(last.system.folder());
         if read_provenance(&own).is_ok() {
-            report::write_sets(&own, None, None)?;
+            report::write(&own)?;
         }
     }
     let compared: Vec<SystemNumbers> = tried.iter().map(TriedSystem::numbers).collect();

@@ -1,77 +1,13 @@
-//! Machines that were measured together: who ran beside whom, and what came of each (paper 4; paper
-//! 5, section 4).
+//! Machines that ran at one moment, and what came of each ([Multi-VM 2010]; [VirtualFence 2013],
+//! section 4).
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::{HostUse, ProcessUse};
+use crate::plan::Plan;
 use crate::point::{ClockCheck, Record};
 use crate::workload::JobOutcome;
-
-/// What a set of machines is measured for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum SetRole {
-    /// One machine as fast as it can, to find what a share of that is (paper 5, section 4.3).
-    Saturation,
-    /// One machine with nobody beside it.
-    Alone,
-    /// Several machines, started at one moment.
-    Together,
-}
-
-/// A machine of a set and what it does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MemberPlan {
-    /// The machine's name.
-    pub vm: String,
-    /// Index of its workload in [`TogetherPlan::workloads`].
-    pub workload: usize,
-    /// Its rate, in percent of the workload's saturation; as fast as it can where there is none.
-    pub share_percent: Option<f64>,
-}
-
-/// Machines that run together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SetPlan {
-    /// Its name, unique in the run.
-    pub name: String,
-    /// What it is measured for.
-    pub role: SetRole,
-    /// Its machines, at least one.
-    pub members: Vec<MemberPlan>,
-}
-
-/// What a run of sets of machines set out to measure.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TogetherPlan {
-    /// The workloads, as the command line has them.
-    pub workloads: Vec<String>,
-    /// Every set, those that find a saturation first.
-    pub sets: Vec<SetPlan>,
-    /// Virtual processors of each machine.
-    pub vcpus: u32,
-    /// Memory of each machine, in bytes.
-    pub memory_bytes: u64,
-    /// Whether each machine was held to processors of its own.
-    pub pinned: bool,
-    /// The configuration of the machines' disks, such as `virtio-blk@qcow2`.
-    pub disk: String,
-    /// The file system on them, if there is one.
-    pub filesystem: Option<String>,
-}
-
-impl TogetherPlan {
-    /// The set of this name.
-    #[must_use]
-    pub fn set(&self, name: &str) -> Option<&SetPlan> {
-        self.sets.iter().find(|set| set.name == name)
-    }
-}
 
 /// What one machine of a set did.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -189,6 +125,10 @@ impl SetRecord {
 }
 
 impl Record for SetRecord {
+    fn follows(plan: &Plan) -> bool {
+        plan.colocation().is_some()
+    }
+
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         let tags: Vec<String> = self.members.iter().map(|member| self.histogram_tag(&member.vm)).collect();
         let started_unix_ns = self.started_unix_ns;

@@ -232,8 +232,11 @@ fn damage_is_reported_with_its_place() {
     assert!(error.contains("results.jsonl") && error.contains("line 1"), "{error}");
 }
 
+/// Whether records are of a kind.
+type Follows = fn(&Records) -> bool;
+
 /// `run.json` of each study as version 0.1 recorded it, and whether its records are points, sets or trials.
-const FORMAT_1: [(&str, fn(&Records) -> bool); 5] = [
+const FORMAT_1: [(&str, Follows); 5] = [
     (include_str!("../../../pure/record/tests/format-1/native-vs-vm.json"), |records| {
         matches!(records, Records::Points(_))
     }),

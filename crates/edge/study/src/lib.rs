@@ -89,7 +89,7 @@ pub use applications::{
     ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
     Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
     missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
-    read_workload, renew_references, run_predictions, summarise_predictions, verify,
+    read_workload, renew_references, run_predictions, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;

@@ -6,7 +6,6 @@ mod deviation;
 mod grid_options;
 mod native_vs_vm;
 mod neighbours;
-mod numbers;
 mod predictions;
 mod sets_summary;
 mod systems;

@@ -1,11 +1,10 @@
 //! `virtbench study adapters`
 
-use virtbench_report::takeaway;
 use virtbench_study::{Adapters, Grid, Setup, setups};
 
-use super::{common, grid_options, numbers};
+use super::{common, grid_options};
 use crate::args::AdaptersArgs;
-use crate::commands::{grid, report};
+use crate::commands::grid;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::tell;
 
@@ -21,16 +20,12 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
     let booted = args.booted.map(|booted| usize::try_from(booted).unwrap_or(usize::MAX));
     let study = Adapters { options, setups, booted };
     let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    let report::Written { run, files, .. } = report::write(&out)?;
+    let run = common::show(&out, args.run.json)?;
     for setup in &run.provenance.setups {
         for one in &setup.not_honoured {
             tell!("{}: {} was to be {} and is {}", setup.name, one.setting, one.asked, one.found);
         }
     }
-    let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
-    common::print(args.run.json, &conclusion, || {
-        serde_json::to_value(numbers::adapters(conclusion.clone(), &run.provenance, run.records.points()))
-    })?;
     measured
 }
 

@@ -4,11 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
-use virtbench_record::{Conclusion, Record};
-use virtbench_study::{FolderError, JobsError, Observer, Run, RunEnd, RunFolder, StudyError};
+use virtbench_model::summarise;
+use virtbench_record::{Conclusion, Record, Records};
+use virtbench_report::{Takeaway, takeaway};
+use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, RunFolder, StudyError};
 
 use super::watch::Watch;
+use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 
@@ -75,22 +77,39 @@ pub fn study_failure(error: StudyError) -> Failure {
     Failure::new(kind, error)
 }
 
-/// Prints the conclusion and where the rest is: `summary` as one JSON object, or sentences.
+/// What a run comes to, and its files.
+pub fn conclusion(folder: &Path, [report, csv]: &[PathBuf; 2], takeaway: &Takeaway) -> Conclusion {
+    let path = |path: &Path| path.display().to_string();
+    let Takeaway { headline, details, cautions } = takeaway.clone();
+    Conclusion { folder: path(folder), report: path(report), csv: path(csv), headline, details, cautions }
+}
+
+/// Prints what a run comes to and where the rest is: as one JSON object, or in sentences after what `before` writes.
 pub fn print(
     json: bool,
     conclusion: &Conclusion,
-    summary: impl FnOnce() -> serde_json::Result<Value>,
+    run: &LoadedRun<Records>,
+    before: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        crate::json::write(&mut out, &summary()?)?;
+        crate::json::write(&mut out, &summarise(conclusion.clone(), &run.provenance, &run.records))?;
         writeln!(out)?;
         return Ok(());
     }
+    before(&mut out)?;
     let Conclusion { headline, details, cautions, report, .. } = conclusion;
     for sentence in std::iter::once(headline).chain(details).chain(cautions) {
         writeln!(out, "{sentence}")?;
     }
     writeln!(out, "\nreport: {report}")?;
     Ok(())
+}
+
+/// Writes the report of a folder and prints what it comes to.
+pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
+    let report::Written { run, files, .. } = report::write(out)?;
+    let conclusion = conclusion(out, &files, &takeaway(&run.provenance, &run.records));
+    print(json, &conclusion, &run, |_| Ok(()))?;
+    Ok(run)
 }

@@ -1,11 +1,10 @@
 //! `virtbench study native-vs-vm`
 
-use virtbench_report::takeaway;
 use virtbench_study::NativeVsVm;
 
-use super::{common, grid_options, numbers};
+use super::{common, grid_options};
 use crate::args::NativeVsVmArgs;
-use crate::commands::{grid, report};
+use crate::commands::grid;
 use crate::exit::Outcome;
 
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
@@ -14,10 +13,6 @@ pub fn execute(args: &NativeVsVmArgs) -> Outcome {
     let options = grid_options::options(&args.run, &args.guest, || grid::read(&args.grid))?;
     let study = NativeVsVm { options, adapter: args.adapter.clone() };
     let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    let report::Written { run, files, .. } = report::write(&out)?;
-    let conclusion = numbers::conclusion(&out, &files, &takeaway(&run.provenance, &run.records));
-    common::print(args.run.json, &conclusion, || {
-        serde_json::to_value(numbers::native_vs_vm(conclusion.clone(), &run.provenance, run.records.points()))
-    })?;
+    common::show(&out, args.run.json)?;
     measured
 }

@@ -6,15 +6,15 @@ use std::path::Path;
 use virtbench_record::{Plan, PredictionsPlan, Provenance, Records, Trial};
 use virtbench_report::takeaway;
 use virtbench_study::{
-    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, Observer as _, Progress, RunFolder,
-    missing_trials, new_provenance, predict_again, read_provenance, run_predictions, summarise_predictions,
+    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, LoadedRun, Observer as _, Progress,
+    RunFolder, missing_trials, new_provenance, predict_again, read_provenance, run_predictions,
 };
 
+use super::common;
 use super::watch::Watch;
-use super::{common, numbers};
 use crate::applications::{applications_failure, with_progress};
 use crate::args::predictions::PredictionsArgs;
-use crate::commands::{costs, report};
+use crate::commands::costs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{interrupt, progress};
 
@@ -38,8 +38,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         sides.and_then(|mut sides| measure(args, &mut sides, &mut folder))
     };
     let measured = common::keep_or_abandon(folder, measured)?;
-    let report::Written { run, files, .. } = report::write(&out)?;
-    show(args.json, &out, &files, &run.provenance, &run.records)?;
+    let run = common::show(&out, args.json)?;
     measured?;
     complete(&run.provenance, run.records.trials())
 }
@@ -133,20 +132,10 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
 fn again(args: &PredictionsArgs, out: &Path) -> Outcome {
     let run = predict_again(out, args.method.method()).map_err(applications_failure)?;
     let files = ["report.html", "results.csv"].map(|name| out.join(name));
-    show(args.json, out, &files, &run.provenance, &Records::Trials(run.records))
-}
-
-fn show(
-    json: bool,
-    out: &Path,
-    files: &[std::path::PathBuf; 2],
-    provenance: &Provenance,
-    records: &Records,
-) -> Outcome {
-    let conclusion = numbers::conclusion(out, files, &takeaway(provenance, records));
-    common::print(json, &conclusion, || {
-        serde_json::to_value(summarise_predictions(conclusion.clone(), provenance, records.trials()))
-    })
+    let LoadedRun { provenance, records, histograms } = run;
+    let run = LoadedRun { provenance, records: Records::Trials(records), histograms };
+    let conclusion = common::conclusion(out, &files, &takeaway(&run.provenance, &run.records));
+    common::print(args.json, &conclusion, &run, |_| Ok(()))
 }
 
 /// Fails where an application has no trial at all.

@@ -7,10 +7,10 @@ use virtbench_model::Estimate;
 use virtbench_model::together::{
     Deviated, DeviationAnalysis, NeighbourAnalysis, NeighbourMetric, analyse_deviation, analyse_neighbours,
 };
-use virtbench_record::{Conclusion, Plan};
+use virtbench_record::Plan;
 use virtbench_report::takeaway;
 
-use super::numbers;
+use super::common;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -19,34 +19,17 @@ use crate::exit::{Failure, Kind, Outcome};
 pub fn show(dir: &Path, json: bool) -> Outcome {
     let report::Written { run, files, .. } = report::write(dir)?;
     let (provenance, records) = (&run.provenance, run.records.sets());
-    let conclusion = numbers::conclusion(dir, &files, &takeaway(provenance, &run.records));
-    let Conclusion { headline, details, cautions, report, .. } = &conclusion;
-    let mut out = io::stdout().lock();
-    if json {
-        let conclusion = conclusion.clone();
-        match &provenance.plan {
-            Plan::Neighbours(_) => {
-                crate::json::write(&mut out, &numbers::neighbours(conclusion, provenance, records))?;
-            }
-            _ => crate::json::write(&mut out, &numbers::deviation(conclusion, provenance, records))?,
-        }
-        writeln!(out)?;
-    } else {
-        if matches!(provenance.plan, Plan::Neighbours(_)) {
-            neighbours(&mut out, &analyse_neighbours(provenance, records))?;
-        } else {
-            let plan = provenance.plan.colocation();
-            let workloads = plan.map_or(&[][..], |plan| &plan.workloads);
-            for (number, workload) in (1..).zip(workloads).filter(|_| workloads.len() > 1) {
+    let conclusion = common::conclusion(dir, &files, &takeaway(provenance, &run.records));
+    common::print(json, &conclusion, &run, |out| match &provenance.plan {
+        Plan::Neighbours(_) => neighbours(out, &analyse_neighbours(provenance, records)),
+        Plan::Deviation(plan) => {
+            for (number, workload) in (1..).zip(&plan.workloads).filter(|_| plan.workloads.len() > 1) {
                 writeln!(out, "workload{number}: {workload}")?;
             }
-            deviation(&mut out, &analyse_deviation(provenance, records))?;
+            deviation(out, &analyse_deviation(provenance, records))
         }
-        for sentence in std::iter::once(headline).chain(details).chain(cautions) {
-            writeln!(out, "{sentence}")?;
-        }
-        writeln!(out, "\nreport: {report}")?;
-    }
+        Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Predictions(_) => Ok(()),
+    })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();
     if failed > 0 {
@@ -61,7 +44,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 }
 
 /// A table as the first figure of [VirtualFence 2013].
-fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<()> {
+fn deviation(out: &mut dyn Write, analysis: &DeviationAnalysis) -> io::Result<()> {
     let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
     for set in &analysis.sets {
         writeln!(out, "{}{}", set.name, if set.overload.is_some() { " *" } else { "" })?;
@@ -90,7 +73,7 @@ fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<(
 }
 
 /// Tables as the first of [Multi-VM 2010]: of what stands for the whole, of the others on the page.
-fn neighbours(out: &mut impl Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
+fn neighbours(out: &mut dyn Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
     let lead: Option<&NeighbourMetric> = analysis.metrics.first();
     for metric in lead.iter() {
         let (scale, unit) = match metric.unit.as_str() {

@@ -1,29 +1,58 @@
-//! The numbers of a study for `--json`.
+//! What `--json` prints of a run, by its study: its conclusion with the numbers behind it.
 
-use std::path::{Path, PathBuf};
+use serde::Serialize;
+use virtbench_record::{
+    AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey, PointNumbers,
+    PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
+    ShareNumbers, SideNumbers, Trial,
+};
 
-use virtbench_model::pairwise::{Metric, Pair};
-use virtbench_model::together::{
+use crate::interval::Estimate;
+use crate::pairwise::{Analysis, Cell, Margin, Measurements, Metric, Pair, analyse};
+use crate::predict::trials::{
+    by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
+};
+use crate::ratio::Ratio;
+use crate::together::{
     Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
     analyse_neighbours,
 };
-use virtbench_model::{Analysis, Comparison, Estimate, Margin, Measurements, Ratio, analyse, compare};
-use virtbench_record::{
-    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointKey, PointNumbers, PointRatio,
-    PointRecord, PointStatus, Provenance, SetRecord, ShareNumbers, SideNumbers,
-};
-use virtbench_report::Takeaway;
+use crate::{Comparison, compare};
 
-/// Conclusion and files.
-pub fn conclusion(folder: &Path, [report, csv]: &[PathBuf; 2], takeaway: &Takeaway) -> Conclusion {
-    let path = |path: &Path| path.display().to_string();
-    let Takeaway { headline, details, cautions } = takeaway.clone();
-    Conclusion { folder: path(folder), report: path(report), csv: path(csv), headline, details, cautions }
+/// The numbers of a run. Each study's have a schema.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum StudySummary {
+    /// `schema/study-native-vs-vm.schema.json`
+    NativeVsVm(NativeVsVmSummary),
+    /// `schema/study-adapters.schema.json`
+    Adapters(AdaptersSummary),
+    /// `schema/study-neighbours.schema.json`
+    Neighbours(NeighboursSummary),
+    /// `schema/study-deviation.schema.json`
+    Deviation(DeviationSummary),
+    /// `schema/study-predictions.schema.json`
+    Predictions(PredictionsSummary),
+}
+
+/// The numbers of a run that comes to this conclusion.
+#[must_use]
+pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Records) -> StudySummary {
+    let (points, sets) = (records.points(), records.sets());
+    match &provenance.plan {
+        Plan::NativeVsVm(_) => StudySummary::NativeVsVm(native_vs_vm(conclusion, provenance, points)),
+        Plan::Adapters(_) => StudySummary::Adapters(adapters(conclusion, provenance, points)),
+        Plan::Neighbours(_) => StudySummary::Neighbours(neighbours(conclusion, provenance, sets)),
+        Plan::Deviation(_) => StudySummary::Deviation(deviation(conclusion, provenance, sets)),
+        Plan::Predictions(_) => {
+            StudySummary::Predictions(predictions(conclusion, provenance, records.trials()))
+        }
+    }
 }
 
 /// Of native against VM.
-pub fn native_vs_vm(
+fn native_vs_vm(
     conclusion: Conclusion,
     provenance: &Provenance,
     records: &[PointRecord],
@@ -48,7 +77,7 @@ pub fn native_vs_vm(
 }
 
 /// Of configurations against each other.
-pub fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[PointRecord]) -> AdaptersSummary {
+fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[PointRecord]) -> AdaptersSummary {
     let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed());
     let (points_measured, points_unavailable) = counts(records);
     AdaptersSummary {
@@ -70,7 +99,7 @@ fn counts(records: &[PointRecord]) -> (usize, usize) {
 }
 
 fn point_numbers(measurements: &Measurements, records: &[PointRecord]) -> Vec<PointNumbers> {
-    let of_point = |(point, cells): (&PointKey, &Vec<virtbench_model::pairwise::Cell>)| {
+    let of_point = |(point, cells): (&PointKey, &Vec<Cell>)| {
         let sides = measurements.configurations.iter().zip(cells).map(|(environment, cell)| {
             let side = &cell.side;
             SideNumbers {
@@ -119,11 +148,7 @@ fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Ite
 }
 
 /// Of one VM, two, three.
-pub fn neighbours(
-    conclusion: Conclusion,
-    provenance: &Provenance,
-    records: &[SetRecord],
-) -> NeighboursSummary {
+fn neighbours(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> NeighboursSummary {
     let NeighbourAnalysis { sets, metrics } = analyse_neighbours(provenance, records);
     let figures = metrics.iter().flat_map(|metric| {
         metric.sets.iter().map(|shared| {
@@ -156,7 +181,7 @@ pub fn neighbours(
 }
 
 /// Of VMs alone and beside others.
-pub fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> DeviationSummary {
+fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> DeviationSummary {
     let DeviationAnalysis { saturation, sets } = analyse_deviation(provenance, records);
     let workloads = provenance.plan.colocation().map_or(&[][..], |plan| &plan.workloads);
     DeviationSummary {
@@ -205,4 +230,40 @@ fn estimated(estimate: Estimate) -> Estimated {
 fn ratio(ratio: Ratio) -> Estimated {
     let span = ratio.interval;
     Estimated { value: ratio.value, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+}
+
+/// Everything that `study predictions --json` prints.
+fn predictions(conclusion: Conclusion, provenance: &Provenance, trials: &[Trial]) -> PredictionsSummary {
+    let cases = by_case(trials).into_iter().map(|case| {
+        let [native, predicted, measured] = case.capacities();
+        PredictedCase {
+            case: case.name().to_owned(),
+            unit: case.trials.first().map_or_else(String::new, |trial| trial.capacity_name.clone()),
+            trials: case.trials.len(),
+            native,
+            predicted,
+            measured,
+            error_percent: case.error_percent(),
+            absolute_error_percent: case.absolute_error_percent(),
+        }
+    });
+    let plan = provenance.plan.predictions();
+    let planned = plan.iter().flat_map(|plan| &plan.cases).map(|case| &case.name);
+    let known = |value: f64| (!trials.is_empty()).then_some(value);
+    PredictionsSummary {
+        conclusion,
+        set: plan.and_then(|plan| plan.set),
+        mean_absolute_error_percent: known(mean_absolute_error_percent(trials)),
+        mean_error_of_averages_percent: known(mean_error_of_averages_percent(trials)),
+        coverage: coverage(trials)
+            .into_iter()
+            .map(|(confidence, held)| Coverage { confidence, held: known(held) })
+            .collect(),
+        cases: cases.collect(),
+        cases_without_trials: planned
+            .filter(|name| !trials.iter().any(|trial| trial.case == **name))
+            .cloned()
+            .collect(),
+        trials: trials.to_vec(),
+    }
 }

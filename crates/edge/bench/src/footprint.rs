@@ -108,7 +108,7 @@ fn boot_together(vm: &Vm) -> Result<f64> {
     Ok(seconds)
 }
 
-/// Peak resident memory of virtbench itself over paper 1's grid, with short points, in bytes.
+/// Peak resident memory of virtbench itself over [ESX Disk 2003]'s grid, with short points, in bytes.
 fn grid_memory(folder: &Path) -> Result<f64> {
     let mut command = Command::new(virtbench());
     command.args(["study", "native-vs-vm", "--grid", "paper", "--size", "64MiB"]);

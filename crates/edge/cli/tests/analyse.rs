@@ -1,4 +1,4 @@
-//! `virtbench analyse` on paper 2's own tables: what the paper says in words, held against its figures.
+//! `virtbench analyse` on [ESX Adapters 2006]'s own tables: what the paper says in words, held against its figures.
 
 #![allow(clippy::unwrap_used)]
 

@@ -22,9 +22,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fence-daemon", &["fence", "fence-sim", "nbd", "units", "workload"]),
     ("counters", &["record"]),
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
-    ("files", &["engine", "units", "workload"]),
-    ("classics", &["counters", "engine", "files", "record", "units", "workload"]),
-    ("agent", &["classics", "engine", "record", "workload"]),
+    ("workloads", &["counters", "engine", "record", "units", "workload"]),
+    ("agent", &["engine", "record", "workload", "workloads"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     (
@@ -47,7 +46,6 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "classics",
             "engine",
             "fence-daemon",
             "fence-sim",
@@ -60,6 +58,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "record",
             "units",
             "workload",
+            "workloads",
         ],
     ),
 ];

@@ -1,4 +1,4 @@
-//! The host's CPU use, summed over all its processors as in paper 2.
+//! The host's CPU use, summed over all its processors as in [ESX Adapters 2006].
 
 use procfs::{CpuTime, CurrentSI, KernelStats};
 use virtbench_agent::now_ns;

@@ -1,6 +1,6 @@
 //! How well some points of a surface predict the others, on a real target.
 //!
-//! Measures paper 1's hundred points several times, each pass in an order drawn by lot: the first two are
+//! Measures [ESX Disk 2003]'s hundred points several times, each pass in an order drawn by lot: the first two are
 //! what a search may see (the second where it measures a point again). One measurement is too uncertain
 //! to be a truth, so the truth is the geometric mean of all later passes, which the search never sees.
 //! Then replays the search, and beside it as many points drawn by lot.

@@ -1,4 +1,4 @@
-//! Where a configuration's blocks are kept (paper 5, section 4.2: files and partitions; here more).
+//! Where a configuration's blocks are kept ([VirtualFence 2013], section 4.2: files and partitions; here more).
 
 use std::fmt;
 

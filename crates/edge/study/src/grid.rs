@@ -56,7 +56,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Paper 1's grid (section 3.1): 1, 4, 8, 16 KiB x 0, 25, 50, 75, 100 % read x as many shares
+    /// [ESX Disk 2003]'s grid (section 3.1): 1, 4, 8, 16 KiB x 0, 25, 50, 75, 100 % read x as many shares
     /// random, three minutes each. The paper measured each point once; so does this.
     #[must_use]
     pub fn paper() -> Self {
@@ -86,7 +86,7 @@ impl Grid {
         }
     }
 
-    /// Paper 2's matrix (Table 1): 4 to 64 KiB x read or write x sequential or random, 60 s of ramp-up
+    /// [ESX Adapters 2006]'s matrix (Table 1): 4 to 64 KiB x read or write x sequential or random, 60 s of ramp-up
     /// and three minutes each. The paper measured each point once; so does this.
     #[must_use]
     pub fn adapters_paper() -> Self {

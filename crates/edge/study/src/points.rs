@@ -1,4 +1,4 @@
-//! Measures the points of a plan, environment by environment in turn (paper 1, section 3; paper 2).
+//! Measures the points of a plan, environment by environment in turn ([ESX Disk 2003], section 3; [ESX Adapters 2006]).
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};

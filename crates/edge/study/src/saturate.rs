@@ -1,4 +1,4 @@
-//! How much a target can do: the runs behind [`SaturationSearch`] (paper 5, section 4.3).
+//! How much a target can do: the runs behind [`SaturationSearch`] ([VirtualFence 2013], section 4.3).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

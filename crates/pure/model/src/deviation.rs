@@ -1,4 +1,4 @@
-//! Performance deviation (paper 5, section 4.1), for simulated and for measured machines alike.
+//! Performance deviation ([VirtualFence 2013], section 4.1), for simulated and for measured machines alike.
 //!
 //! `delta = |P_I - P_D| / P_I x 100 %`: performance alone against performance in company, without its sign. The paper
 //! shows the mean over experiments with the least and the greatest of them; of several machines an experiment counts with

@@ -3,8 +3,8 @@
 //! [`interval`] says how well a few samples know their mean, [`kind`] keeps that within what a figure
 //! can be, [`ratio`] compares two sides measured
 //! in turn, [`surface`] applies both to a run: native against VM at every point of the throughput
-//! surface (paper 1, section 3), and [`pairwise`] compares many configurations with each other
-//! (paper 2), [`mod@predict`] says how an application will do elsewhere (paper 1, sections 4 and 5). Everything is a pure function of its arguments; where
+//! surface ([ESX Disk 2003], section 3), and [`pairwise`] compares many configurations with each other
+//! ([ESX Adapters 2006]), [`mod@predict`] says how an application will do elsewhere ([ESX Disk 2003], sections 4 and 5). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
 pub mod busy;

@@ -22,7 +22,7 @@ pub struct Side {
     /// 99th percentile of the latencies, in nanoseconds: the median of the repetitions', where a mean of
     /// percentiles would be nobody's.
     pub p99_ns: Option<f64>,
-    /// Host CPU use, in percent of one processor, summed over all of them (paper 2).
+    /// Host CPU use, in percent of one processor, summed over all of them ([ESX Adapters 2006]).
     pub cpu_percent: Option<Estimate>,
     /// Why repetitions could not be measured, each reason once.
     pub unavailable: Vec<String>,
@@ -35,14 +35,14 @@ pub struct Side {
 }
 
 impl Side {
-    /// Operations per second for each percent of host CPU (paper 2). `None` where nothing was
+    /// Operations per second for each percent of host CPU ([ESX Adapters 2006]). `None` where nothing was
     /// measured or the CPU use is zero, which would make it infinite.
     #[must_use]
     pub fn iops_per_cpu_percent(&self) -> Option<f64> {
         self.per_cpu_percent(self.iops)
     }
 
-    /// Bytes per second for each percent of host CPU (paper 2), under the same conditions.
+    /// Bytes per second for each percent of host CPU ([ESX Adapters 2006]), under the same conditions.
     #[must_use]
     pub fn bytes_per_second_per_cpu_percent(&self) -> Option<f64> {
         self.per_cpu_percent(self.throughput)

@@ -1,4 +1,4 @@
-//! Two environments over the throughput surface (paper 1, sections 3.3 and 3.5).
+//! Two environments over the throughput surface ([ESX Disk 2003], sections 3.3 and 3.5).
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub struct ComparedPoint {
     pub cpu_per_io: Option<Ratio>,
 }
 
-/// A point of the sorted ratio curve (paper 1, Figure 8).
+/// A point of the sorted ratio curve ([ESX Disk 2003], Figure 8).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint {
     /// Which point.
@@ -42,7 +42,7 @@ pub struct RatioSummary {
     pub min: CurvePoint,
     /// The highest ratio.
     pub max: CurvePoint,
-    /// Geometric mean over points (paper 1 takes the arithmetic one, with which half and double come to
+    /// Geometric mean over points ([ESX Disk 2003] takes the arithmetic one, with which half and double come to
     /// 1.25). Its interval says how much the mean depends on which points were chosen; points are no
     /// random sample of all loads, so it is no promise for a load that lies outside the grid. None from
     /// fewer than [`LEAST_SAMPLES`].

@@ -4,7 +4,7 @@ use crate::host_use::HostUse;
 use crate::outcome::LoadOutcome;
 use crate::point::{Measured, PointKey};
 
-/// The figures of one repetition of one point (paper 2, "Metrics").
+/// The figures of one repetition of one point ([ESX Adapters 2006], "Metrics").
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
     /// I/O rate, in operations per second.
@@ -18,7 +18,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Operations per second for each percent of host CPU (paper 2); nothing where no use is known.
+    /// Operations per second for each percent of host CPU ([ESX Adapters 2006]); nothing where no use is known.
     #[must_use]
     pub fn iops_per_cpu_percent(&self) -> Option<f64> {
         self.cpu_percent.filter(|percent| *percent > 0.0).map(|percent| self.iops / percent)
@@ -50,7 +50,7 @@ pub struct ResultRow {
     pub figures: Figures,
 }
 
-/// Results that somebody published or collected, such as paper 2's Tables 2 to 5.
+/// Results that somebody published or collected, such as [ESX Adapters 2006]'s Tables 2 to 5.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultTable {
     /// What is said of all rows, by name and in order: title, source, host, ...

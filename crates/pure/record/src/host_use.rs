@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// CPU use of the host while a point was measured, as paper 2 defines it: the sum over all physical
+/// CPU use of the host while a point was measured, as [ESX Adapters 2006] defines it: the sum over all physical
 /// processors, so that a machine of n processors can reach n x 100 %.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -25,7 +25,7 @@ pub struct HostUse {
 }
 
 impl HostUse {
-    /// A rate for each percent of CPU use, as in paper 2; nothing where no use could be seen.
+    /// A rate for each percent of CPU use, as in [ESX Adapters 2006]; nothing where no use could be seen.
     #[must_use]
     pub fn per_cpu_percent(&self, rate: f64) -> Option<f64> {
         (self.cpu_percent > 0.0).then(|| rate / self.cpu_percent)

@@ -1,9 +1,9 @@
-//! What a model load did on two machines (paper 1, Tables 4 and 5): the evidence of the latency model.
+//! What a model load did on two machines ([ESX Disk 2003], Tables 4 and 5): the evidence of the latency model.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The model load on one machine: threads that each think, then wait for one I/O (paper 1, 5.3).
+/// The model load on one machine: threads that each think, then wait for one I/O ([ESX Disk 2003], 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,7 @@ use crate::host_use::{HostUse, ProcessUse};
 use crate::outcome::LoadOutcome;
 use crate::plan::Plan;
 
-/// A point of the throughput surface (paper 1, section 3.1).
+/// A point of the throughput surface ([ESX Disk 2003], section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointKey {

@@ -196,7 +196,7 @@ pub struct DeviatedNumbers {
     pub alone: Estimated,
     /// Beside the others.
     pub beside: Estimated,
-    /// The deviation of paper 5, section 4.1, in percent.
+    /// The deviation of [VirtualFence 2013], section 4.1, in percent.
     pub deviation_percent: Estimated,
 }
 

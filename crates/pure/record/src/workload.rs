@@ -142,7 +142,7 @@ impl WorkloadOutcome {
         self.metrics.iter().find(|metric| metric.name == name)
     }
 
-    /// Share of the time in which a thread had no processor, in percent of all threads' time (paper 4,
+    /// Share of the time in which a thread had no processor, in percent of all threads' time ([Multi-VM 2010],
     /// Figure 2, less the machine's other processes).
     #[must_use]
     pub fn idle_percent(&self) -> f64 {

@@ -141,10 +141,14 @@ fn pages_of_the_papers_grids_are_hardly_larger_than_the_script_that_draws() {
     let mut adapters = adapters_plan(3);
     adapters.blocks_bytes = vec![512, 4096, 16384, 65536, 262_144];
     let page = html(&adapters_provenance(adapters.clone()), &adapters_records(&adapters), &BTreeMap::new());
-    assert!(page.len() < 2_000_000, "paper 2's twenty points of four configurations: {} bytes", page.len());
+    assert!(
+        page.len() < 2_000_000,
+        "[ESX Adapters 2006]'s twenty points of four configurations: {} bytes",
+        page.len()
+    );
     let fifths = [0, 25, 50, 75, 100];
     let mut paper = synthetic::plan(&[1024, 4096, 8192, 16384], &fifths, &fifths, 3);
     paper.environments = small_plan().environments;
     let page = html(&provenance(paper.clone()), &records(&paper), &BTreeMap::new());
-    assert!(page.len() < 2_200_000, "paper 1's hundred points, three times: {} bytes", page.len());
+    assert!(page.len() < 2_200_000, "[ESX Disk 2003]'s hundred points, three times: {} bytes", page.len());
 }

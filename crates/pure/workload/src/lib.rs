@@ -1,4 +1,4 @@
-//! What load to apply, in Iometer's terms (paper 1, section 3.1; paper 2, "Load Generation"), and which
+//! What load to apply, in Iometer's terms ([ESX Disk 2003], section 3.1; [ESX Adapters 2006], "Load Generation"), and which
 //! classic workload to run ([`WorkloadSpec`]).
 //!
 //! An [`AccessSpec`] says what mix of operations is wanted, a [`LoadSpec`] how hard and how long,

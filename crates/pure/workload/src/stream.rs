@@ -77,7 +77,7 @@ struct Line {
 
 /// The operations of one worker, in Iometer's way: reads and writes are interspersed on one
 /// stream, and an operation that does not seek goes on from where the last one ended, whatever
-/// that was (paper 1, section 3.4).
+/// that was ([ESX Disk 2003], section 3.4).
 ///
 /// A line of the mix is drawn for each burst. When a burst is used up and a slot is free, the
 /// line's delay passes before the next burst begins; with one outstanding I/O the delay therefore

@@ -39,7 +39,7 @@ pub struct DeviationArgs {
     /// What the VMs run; with --matrix two at least
     #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required = true)]
     pub workload: Vec<NamedJob>,
-    /// A VM for each share of saturation, in percent (paper 5: 8,24,24,24 and 5,5,5,5), or a file of them
+    /// A VM for each share of saturation, in percent ([VirtualFence 2013]: 8,24,24,24 and 5,5,5,5), or a file of them
     #[arg(long, value_name = "SHARE,...|FILE", default_value = "8,24,24,24", value_parser = read_pattern)]
     pub pattern: Pattern,
     /// Who disturbs whom, each workload against each
@@ -57,7 +57,7 @@ pub struct DeviationArgs {
     /// Virtual processors of each VM
     #[arg(long, value_name = "N", default_value = "1")]
     pub vcpus: u32,
-    /// Memory of each VM (paper 5: 512 MiB)
+    /// Memory of each VM ([VirtualFence 2013]: 512 MiB)
     #[arg(long, value_name = "SIZE", default_value = "512MiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// How they run, and where results go

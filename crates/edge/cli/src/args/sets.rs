@@ -45,7 +45,7 @@ pub struct NeighboursArgs {
 /// Whether VMs are held to processors of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PinArg {
-    /// Each to as many as it has virtual ones, taking turns (paper 5 pinned its VMs)
+    /// Each to as many as it has virtual ones, taking turns ([VirtualFence 2013] pinned its VMs)
     Auto,
     /// The host's scheduler decides
     None,

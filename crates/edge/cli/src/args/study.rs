@@ -50,7 +50,7 @@ What a guest found its disk to be (queues, depth, scheduler, write cache) is in 
 setting that was not honoured.
 
 Adapters: virtio-blk, virtio-scsi, nvme, pvscsi, lsi53c895a, mptsas1068, megasas, ahci, ide, vhost-user-blk
-  (QEMU emulates no BusLogic; the LSI Logic side of paper 2 is lsi53c895a and mptsas1068)
+  (QEMU emulates no BusLogic; the LSI Logic side of [ESX Adapters 2006] is lsi53c895a and mptsas1068)
 Settings: queues=N, depth=N, iothread=on|off, cache=none|writeback|writethrough|directsync,
   aio=io_uring|native|threads, packed=on|off
 Backings: raw; qcow2[,cluster=SIZE][,prealloc=off|metadata|falloc|full]; loop (a block device);
@@ -75,7 +75,7 @@ pub struct AdaptersArgs {
     #[arg(long, value_name = "SETUP")]
     pub setup: Vec<String>,
     /// Points to measure: quick (12 points, 3 repetitions, about four minutes with four configurations),
-    /// paper (paper 2's 20 points, four minutes each in every configuration), or a TOML file
+    /// paper ([ESX Adapters 2006]'s 20 points, four minutes each in every configuration), or a TOML file
     #[arg(long, value_name = "quick|paper|FILE", default_value = "quick")]
     pub grid: String,
     /// How points are measured, and where they go
@@ -104,7 +104,7 @@ pub struct RunArgs {
     /// Size of the test disk
     #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
     pub size: u64,
-    /// I/Os that each worker keeps outstanding (paper 1: 28, 47 and 64; paper 2: 16)
+    /// I/Os that each worker keeps outstanding ([ESX Disk 2003]: 28, 47 and 64; [ESX Adapters 2006]: 16)
     #[arg(long, value_name = "N", default_value = "16")]
     pub outstanding: u32,
     /// Workers

@@ -6,7 +6,7 @@ use virtbench_study::Grid;
 
 use crate::exit::{Failure, Kind};
 
-/// Paper 1's grid of this name, or the one in the file of this name.
+/// [ESX Disk 2003]'s grid of this name, or the one in the file of this name.
 pub fn read(name: &str) -> Result<Grid, Failure> {
     read_named(name, Grid::quick, Grid::paper)
 }

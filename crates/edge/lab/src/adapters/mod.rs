@@ -92,7 +92,7 @@ fn names() -> Vec<&'static str> {
     ADAPTERS.iter().map(|adapter| adapter.name).collect()
 }
 
-/// What paper 2 measured and cannot be had.
+/// What [ESX Adapters 2006] measured and cannot be had.
 fn why_not(name: &str) -> &'static str {
     if name.eq_ignore_ascii_case("buslogic") {
         " (QEMU emulates no BusLogic; lsi53c895a and mptsas1068 are the LSI Logic side of that comparison)"

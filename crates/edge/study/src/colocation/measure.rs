@@ -1,4 +1,4 @@
-//! Measures sets of machines that run at one moment (paper 4; paper 5, section 4).
+//! Measures sets of machines that run at one moment ([Multi-VM 2010]; [VirtualFence 2013], section 4).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

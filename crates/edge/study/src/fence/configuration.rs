@@ -60,7 +60,7 @@ impl Places {
         self.devices.iter().flatten().next().map_or(&self.sockets, |place| &place.path)
     }
 
-    /// The hard disk that is emulated: its file is the part that paper 5's virtual disks had of theirs, 60 GB of 160.
+    /// The hard disk that is emulated: its file is the part that [VirtualFence 2013]'s virtual disks had of theirs, 60 GB of 160.
     fn hdd(&self) -> HddModel {
         let size_bytes = self.devices[0].as_ref().map(|place| place.size_bytes);
         let plain = HddModel::default();

@@ -21,7 +21,7 @@ pub struct System {
 }
 
 impl System {
-    /// All, the unfenced one first, then the peers, then paper 5's Table 1, then our own.
+    /// All, the unfenced one first, then the peers, then [VirtualFence 2013]'s Table 1, then our own.
     pub const ALL: [Self; 15] = [
         Self::new(
             "none",

@@ -15,7 +15,7 @@ use super::metric::Metric;
 use super::verdict::{Finding, Judged, LEVEL, Margin};
 use crate::ratio::paired_ratio_at;
 
-/// The largest block that is called small, in bytes: paper 2 sets 4, 8 and 16 KiB apart, as those of
+/// The largest block that is called small, in bytes: [ESX Adapters 2006] sets 4, 8 and 16 KiB apart, as those of
 /// databases and mail servers.
 pub const SMALL_MOST_BYTES: u64 = 16 << 10;
 

@@ -1,4 +1,4 @@
-//! Configurations compared in pairs, point by point (paper 2: two adapters under the same load).
+//! Configurations compared in pairs, point by point ([ESX Adapters 2006]: two adapters under the same load).
 //!
 //! Both sides of a pair are measured at the same point, so they move blocks of one size: the ratio of
 //! their throughput is the ratio of their I/O rates, and the ratio of KB/s per %CPU is that of I/O per

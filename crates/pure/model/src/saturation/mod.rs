@@ -1,6 +1,6 @@
 //! How much a target can do, and what it costs to come near.
 //!
-//! Paper 5 (section 4.3) produces "a load of x % of saturation by finding the saturation throughput"
+//! [VirtualFence 2013] (section 4.3) produces "a load of x % of saturation by finding the saturation throughput"
 //! first. Here that is a search in three stages, none of which runs anything itself:
 //!
 //! 1. **closed loop**: as much as the target does when it is never left idle;

@@ -9,7 +9,7 @@ fn shares(point: PointKey) -> (f64, f64, f64) {
     (point.block_bytes as f64, f64::from(point.read_percent) / 100.0, f64::from(point.random_percent) / 100.0)
 }
 
-/// A single disk, as paper 1's Mojave: a seek costs milliseconds, sequential streams peak at pure
+/// A single disk, as [ESX Disk 2003]'s Mojave: a seek costs milliseconds, sequential streams peak at pure
 /// reads and pure writes and lose most of it when mixed.
 fn disk(point: PointKey) -> f64 {
     let (bytes, read, random) = shares(point);
@@ -57,7 +57,7 @@ fn merging(point: PointKey) -> f64 {
 const TRUTHS: [(&str, Truth); 5] =
     [("disk", disk), ("san", san), ("array", array), ("flash", flash), ("merging", merging)];
 
-/// Paper 1's grid (section 3.1).
+/// [ESX Disk 2003]'s grid (section 3.1).
 fn paper_grid() -> Vec<PointKey> {
     let mut grid = Vec::new();
     for block_bytes in [1 << 10, 4 << 10, 8 << 10, 16 << 10] {

@@ -6,7 +6,7 @@
 //! all points at once, which is what makes a few of them enough.
 //!
 //! Surfaces are smooth inside and jump at their rims: purely sequential access, and within it pure
-//! reads and pure writes, stand apart (paper 1, section 3.4). A smooth kernel would draw the
+//! reads and pure writes, stand apart ([ESX Disk 2003], section 3.4). A smooth kernel would draw the
 //! neighbours up with the peak; so each of these rims has a term of its own, shared only by points
 //! on the same rim.
 

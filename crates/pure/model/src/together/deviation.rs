@@ -1,4 +1,4 @@
-//! How far VMs disturb each other: the deviation of paper 5, section 4.1.
+//! How far VMs disturb each other: the deviation of [VirtualFence 2013], section 4.1.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Deviated {
     pub beside: Estimate,
     /// The deviation, in percent: each repetition's against the same repetition alone.
     pub delta: Estimate,
-    /// The least and the greatest repetition's, in percent (paper 5's range markers).
+    /// The least and the greatest repetition's, in percent ([VirtualFence 2013]'s range markers).
     pub range: (f64, f64),
 }
 

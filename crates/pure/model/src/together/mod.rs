@@ -1,5 +1,5 @@
-//! Several machines at once: do they share evenly (paper 4), and how far do they disturb each other
-//! (paper 5, sections 4 and 5)?
+//! Several machines at once: do they share evenly ([Multi-VM 2010]), and how far do they disturb each other
+//! ([VirtualFence 2013], sections 4 and 5)?
 
 mod deviation;
 mod fairness;

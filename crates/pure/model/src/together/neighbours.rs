@@ -1,4 +1,4 @@
-//! The same workload in one VM, in two, in three, ...: who gets what (paper 4).
+//! The same workload in one VM, in two, in three, ...: who gets what ([Multi-VM 2010]).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::interval::Estimate;
 use crate::kind::FigureKind;
 use crate::ratio::{Ratio, paired_ratio};
 
-/// Virtual processors against the host's (paper 4: "less than, equal to, or greater than").
+/// Virtual processors against the host's ([Multi-VM 2010]: "less than, equal to, or greater than").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Region {
     /// Fewer virtual processors than the host has.
@@ -88,7 +88,7 @@ pub struct VmShare {
     /// Mean of the repetitions' means; runs of one repetition share their guest's boot, so that they are no
     /// samples of their own.
     pub mean: Estimate,
-    /// Standard deviation of the runs' samples (paper 4, Figures 6 and 8).
+    /// Standard deviation of the runs' samples ([Multi-VM 2010], Figures 6 and 8).
     pub stddev: Option<f64>,
 }
 
@@ -101,7 +101,7 @@ pub struct Shared {
     pub vms: Vec<VmShare>,
     /// Mean over the machines, with the interval of repetitions.
     pub mean: Estimate,
-    /// Standard deviation of the machines' means (paper 4, Table 1).
+    /// Standard deviation of the machines' means ([Multi-VM 2010], Table 1).
     pub stddev: Option<f64>,
     /// Sum over the machines; only where more is better.
     pub accumulated: Option<Estimate>,

@@ -37,7 +37,7 @@ fn scores(row: &Row) -> Vec<f64> {
     scores
 }
 
-/// Paper 4's Table 1 comes to its own accumulated scores, and to "the standard deviations remain below
+/// [Multi-VM 2010]'s Table 1 comes to its own accumulated scores, and to "the standard deviations remain below
 /// 1.2 %" (section 3.3) as far as the table itself bears it out: 6 and 7 VMs have 1.13 and 1.24 %.
 #[test]
 fn paper_4_s_table_1_comes_to_its_own_sums_and_spreads() {

@@ -92,7 +92,7 @@ mod tests {
             .collect()
     }
 
-    /// Paper 4, section 5.3: "although the bandwidth is distributed evenly on average, it is not
+    /// [Multi-VM 2010], section 5.3: "although the bandwidth is distributed evenly on average, it is not
     /// distributed evenly during each run".
     #[test]
     fn even_means_over_uneven_intervals_are_seen() {

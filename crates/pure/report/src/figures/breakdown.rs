@@ -1,4 +1,4 @@
-//! Where the time of one operation goes, on both sides (paper 1, Figure 9).
+//! Where the time of one operation goes, on both sides ([ESX Disk 2003], Figure 9).
 
 use plotly::common::Orientation;
 use plotly::layout::{AxisType, BarMode, CategoryOrder, RangeMode};
@@ -71,7 +71,7 @@ pub(crate) fn breakdown(names: [&str; 2], sides: &[Breakdown; 2], measured_ms: O
     Figure {
         title: "Where the time of one operation goes".into(),
         caption: "C is computing between operations, V what virtualization adds to it, S the system code of the \
-                  operation and waiting for a processor, L the operation itself (paper 1, Figure 9)."
+                  operation and waiting for a processor, L the operation itself ([ESX Disk 2003], Figure 9)."
             .into(),
         key: Vec::new(),
         drawings: vec![Drawing {

@@ -1,4 +1,4 @@
-//! Configurations over block sizes, a drawing for each kind of I/O (paper 2, Figures 2 to 9).
+//! Configurations over block sizes, a drawing for each kind of I/O ([ESX Adapters 2006], Figures 2 to 9).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What an I/O costs the host's processors (paper 2): native against VM at every point.
+//! What an I/O costs the host's processors ([ESX Adapters 2006]): native against VM at every point.
 
 use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, CategoryOrder, Margin, RangeMode};
@@ -12,7 +12,7 @@ use super::{Choice, Drawing, Figure, Variant};
 use crate::format::{KILOBYTE, significant};
 use crate::run::{Run, Which};
 
-/// One of the three ways in which paper 2 looks at CPU cost.
+/// One of the three ways in which [ESX Adapters 2006] looks at CPU cost.
 struct Metric {
     name: &'static str,
     unit: &'static str,

@@ -1,4 +1,4 @@
-//! How far VMs disturb each other: bars (paper 5, Figure 1), and who disturbs whom.
+//! How far VMs disturb each other: bars ([VirtualFence 2013], Figure 1), and who disturbs whom.
 
 use plotly::common::{ColorBar, ColorScale, ColorScaleElement, Marker, Title};
 use plotly::layout::{Annotation, AxisType, BarMode, RangeMode};

@@ -1,4 +1,4 @@
-//! The sorted curve of VM/native ratios (paper 1, Figure 8).
+//! The sorted curve of VM/native ratios ([ESX Disk 2003], Figure 8).
 
 use plotly::common::{Anchor, DashType, Marker, Mode};
 use plotly::layout::{Annotation, RangeMode, Shape, ShapeLine, ShapeType};

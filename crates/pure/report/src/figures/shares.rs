@@ -1,4 +1,4 @@
-//! How machines share: bars with their spread, sums, fairness over time (paper 4, Figures 1 to 9).
+//! How machines share: bars with their spread, sums, fairness over time ([Multi-VM 2010], Figures 1 to 9).
 
 use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
@@ -56,7 +56,7 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     }
 }
 
-/// The same below a bar, with the region of overcommitment (paper 4's question).
+/// The same below a bar, with the region of overcommitment ([Multi-VM 2010]'s question).
 fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     let set = &analysis.sets[shared.set];
     format!("{}{}<br>{}", name_of(analysis, shared), mark(set), set.region.name())

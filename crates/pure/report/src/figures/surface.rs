@@ -1,4 +1,4 @@
-//! Throughput surfaces (paper 1, Figures 2 to 7): native beside VM, a pair for each block size.
+//! Throughput surfaces ([ESX Disk 2003], Figures 2 to 7): native beside VM, a pair for each block size.
 
 use std::collections::BTreeSet;
 

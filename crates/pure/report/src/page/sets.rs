@@ -1,4 +1,4 @@
-//! The pages of machines that ran together: neighbours (paper 4) and deviation (paper 5).
+//! The pages of machines that ran together: neighbours ([Multi-VM 2010]) and deviation ([VirtualFence 2013]).
 
 use maud::{Markup, html};
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};

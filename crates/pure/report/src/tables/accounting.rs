@@ -1,4 +1,4 @@
-//! Whose the host's CPU use was (paper 2: all physical processors, summed; here also by process).
+//! Whose the host's CPU use was ([ESX Adapters 2006]: all physical processors, summed; here also by process).
 
 use maud::{Markup, html};
 use virtbench_record::{

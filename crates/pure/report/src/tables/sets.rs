@@ -10,7 +10,7 @@ use crate::figures::vm_name;
 use crate::format::{MILLISECOND_NS, scaled};
 use crate::matrix::Matrix;
 
-/// A table for each figure: means, spread, sums, fairness (paper 4, Table 1).
+/// A table for each figure: means, spread, sums, fairness ([Multi-VM 2010], Table 1).
 pub(crate) fn neighbours(analysis: &NeighbourAnalysis) -> Markup {
     html! {
         @for metric in analysis.metrics.iter().filter(|metric| !metric.sets.is_empty()) {

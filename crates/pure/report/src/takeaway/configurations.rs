@@ -1,4 +1,4 @@
-//! What a reader takes away from configurations compared with each other (paper 2).
+//! What a reader takes away from configurations compared with each other ([ESX Adapters 2006]).
 
 use std::collections::BTreeSet;
 

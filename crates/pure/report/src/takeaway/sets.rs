@@ -87,7 +87,7 @@ fn best_sum(
     ))
 }
 
-/// Even means over uneven moments (paper 4, section 5.3).
+/// Even means over uneven moments ([Multi-VM 2010], section 5.3).
 fn uneven_moments(analysis: &NeighbourAnalysis, shared: &Shared) -> Option<String> {
     let set = &analysis.sets[shared.set];
     let (overall, moments) = (shared.jain?.mean, set.interval_fairness?.mean);

@@ -9,7 +9,7 @@ use super::{described, measured_mut, plan, record};
 
 pub const NAMES: [&str; 4] = ["virtio-blk", "nvme", "lsi53c895a", "virtio-blk@qcow2"];
 
-/// Three block sizes of paper 2's four kinds of I/O.
+/// Three block sizes of [ESX Adapters 2006]'s four kinds of I/O.
 pub fn adapters_plan(repetitions: u32) -> GridPlan {
     GridPlan {
         environments: NAMES.map(String::from).to_vec(),

@@ -1,4 +1,4 @@
-//! A suite of computations, one for each kind of SPECjvm2008's (paper 4, section 3).
+//! A suite of computations, one for each kind of SPECjvm2008's ([Multi-VM 2010], section 3).
 
 use serde::{Deserialize, Serialize};
 use virtbench_units::format_duration_ns;

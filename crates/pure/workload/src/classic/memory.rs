@@ -1,4 +1,4 @@
-//! Memory throughput, as RAMSMP and STREAM measure it (paper 4, section 4.1).
+//! Memory throughput, as RAMSMP and STREAM measure it ([Multi-VM 2010], section 4.1).
 
 use serde::{Deserialize, Serialize};
 use virtbench_units::{format_bytes, format_duration_ns};

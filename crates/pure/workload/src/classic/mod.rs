@@ -1,4 +1,4 @@
-//! Classic workloads (paper 4; paper 5, section 4.3; paper 1, section 4): what is run, how often, and
+//! Classic workloads ([Multi-VM 2010]; [VirtualFence 2013], section 4.3; [ESX Disk 2003], section 4): what is run, how often, and
 //! under which circumstances.
 //!
 //! A [`WorkloadSpec`] is what every workload has in common, its [`Workload`] what only one has. Both
@@ -36,13 +36,13 @@ const MAX_TIME_NS: u64 = 7 * 24 * 3_600_000_000_000;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Workload {
-    /// Memory throughput: COPY, SCALE, ADD and TRIAD (paper 4, section 4).
+    /// Memory throughput: COPY, SCALE, ADD and TRIAD ([Multi-VM 2010], section 4).
     Memory(MemorySpec),
-    /// A suite of computations (paper 4, section 3).
+    /// A suite of computations ([Multi-VM 2010], section 3).
     Cpu(CpuSpec),
-    /// Files in a folder (paper 4, section 5; paper 5, section 4.3; paper 1, section 4).
+    /// Files in a folder ([Multi-VM 2010], section 5; [VirtualFence 2013], section 4.3; [ESX Disk 2003], section 4).
     Files(FileSpec),
-    /// What the kernel does for applications, piece by piece (paper 1, section 5.3: V of system code).
+    /// What the kernel does for applications, piece by piece ([ESX Disk 2003], section 5.3: V of system code).
     System(SystemSpec),
     /// Somebody else's program. It has no notation: a command line says it.
     Command(CommandSpec),
@@ -100,7 +100,7 @@ impl Workload {
 pub struct WorkloadSpec {
     /// What is run.
     pub workload: Workload,
-    /// How often it is run, one sample of every figure each (paper 4: five).
+    /// How often it is run, one sample of every figure each ([Multi-VM 2010]: five).
     pub runs: u32,
     /// Instead of `runs`: it is run again and again until this time has passed, in nanoseconds, so
     /// that it disturbs others for as long as they are measured. A run that is cut gives no sample of

@@ -1,4 +1,4 @@
-//! Bonnie++'s tests (R. Coker; paper 4, section 5).
+//! Bonnie++'s tests (R. Coker; [Multi-VM 2010], section 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::{FileLoadError, range};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CharacterIo {
-    /// Through a buffer, as `putc` and `getc` do and Bonnie++ did when paper 4 was written.
+    /// Through a buffer, as `putc` and `getc` do and Bonnie++ did when [Multi-VM 2010] was written.
     #[default]
     Buffered,
     /// A system call each, as Bonnie++ does from version 2.00 on.

@@ -1,4 +1,4 @@
-//! dbench: clients that replay what a file server was asked by one (paper 1, section 4).
+//! dbench: clients that replay what a file server was asked by one ([ESX Disk 2003], section 4).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Iozone's tests (W. Norcott, D. Capps; paper 4, section 5).
+//! Iozone's tests (W. Norcott, D. Capps; [Multi-VM 2010], section 5).
 
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ pub struct IozoneSpec {
 }
 
 impl IozoneSpec {
-    /// Paper 4's: records of 64 and 128 KiB, all tests, a stride of 17 records as Iozone has it.
+    /// [Multi-VM 2010]'s: records of 64 and 128 KiB, all tests, a stride of 17 records as Iozone has it.
     #[must_use]
     pub fn new(file_bytes: u64) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Loads on a file system: what is done to files in a directory (paper 4, section 5; paper 5,
-//! section 4.3; paper 1, section 4).
+//! Loads on a file system: what is done to files in a directory ([Multi-VM 2010], section 5; [VirtualFence 2013],
+//! section 4.3; [ESX Disk 2003], section 4).
 //!
 //! A [`FileLoad`] is a value; who performs it is given a directory. Four kinds: Bonnie++'s tests,
 //! Iozone's tests, a Filebench model (the three personalities are such models), a dbench loadfile.

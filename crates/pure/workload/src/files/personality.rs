@@ -1,4 +1,4 @@
-//! The personalities of paper 5, section 4.3, with the parameters that Filebench publishes for
+//! The personalities of [VirtualFence 2013], section 4.3, with the parameters that Filebench publishes for
 //! version 1.5 (file-server and mail-server 3.0, web-server 3.1).
 
 use super::draw::Draw;

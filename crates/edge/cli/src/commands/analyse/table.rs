@@ -10,7 +10,7 @@ use virtbench_units::format_bytes;
 /// The least width of a column.
 const WIDTH: usize = 12;
 
-/// Writes the tables of paper 2 (its Figures 6 to 9 as numbers), then what every pair comes to.
+/// Writes the tables of [ESX Adapters 2006] (its Figures 6 to 9 as numbers), then what every pair comes to.
 pub fn write(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
     kinds(out, analysis)?;
     figures(out, analysis, "I/O per second for each percent of host CPU", Side::iops_per_cpu_percent)?;

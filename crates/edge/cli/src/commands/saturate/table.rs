@@ -7,7 +7,7 @@ use virtbench_model::{Saturation, SaturationRules};
 
 use crate::chart::log_chart;
 
-/// Shares of saturation at which other experiments run, in percent (paper 5, section 4.3).
+/// Shares of saturation at which other experiments run, in percent ([VirtualFence 2013], section 4.3).
 const QUOTED_PERCENT: [f64; 4] = [25.0, 50.0, 75.0, 90.0];
 
 /// A time in nanoseconds, for people.

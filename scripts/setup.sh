@@ -10,7 +10,7 @@ packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86
 case $purpose in
   study | lint) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl systemd) ;;
-  predictions) packages+=(bc binutils coreutils dbench gcc git openssl postgresql python3 redis-server redis-tools sqlite3 util-linux xz-utils zstd) ;;
+  predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test, lint, bench or predictions" >&2; exit 2 ;;
 esac

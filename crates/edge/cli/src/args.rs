@@ -4,6 +4,7 @@ pub mod analyse;
 pub mod costs;
 mod deviation;
 pub mod fence;
+mod groups;
 mod job;
 mod load_args;
 mod percent;
@@ -27,6 +28,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
+pub use groups::command;
 pub use load_args::ApplyArgs;
 pub use read_workload::read_workload;
 pub use sets::NeighboursArgs;
@@ -37,8 +39,19 @@ pub use trace::TraceArgs;
 
 /// Measures, predicts and fences the performance of virtual machines.
 #[derive(Debug, Parser)]
-#[command(name = "virtbench", version, max_term_width = 100)]
+#[command(
+    name = "virtbench",
+    version,
+    max_term_width = 100,
+    after_help = "\
+VIRTBENCH_LOG says the same as --verbose in more detail: error, warn, info, debug or trace, for all of virtbench or for a \
+part of it, such as info,virtbench_lab=trace. A study also writes virtbench.log into its run folder."
+)]
 pub struct Arguments {
+    /// Say what happens meanwhile, on stderr: guests and processes that start and end, connections, the daemon. Twice says
+    /// more
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -89,7 +89,9 @@ pub fn report(outcome: Outcome) -> ExitCode {
         // Whoever reads our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
-            tell!("virtbench: {}", sentence(&error));
+            let sentence = sentence(&error);
+            tracing::error!(code = kind as u8, "{sentence}");
+            tell!("virtbench: {sentence}");
             ExitCode::from(kind as u8)
         }
     }

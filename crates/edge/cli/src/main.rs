@@ -11,8 +11,8 @@ mod company;
 mod exit;
 mod guests;
 mod interrupt;
-mod json;
 mod live;
+mod log;
 mod progress;
 mod resume;
 mod say;
@@ -21,10 +21,13 @@ mod watched;
 use std::process::ExitCode;
 
 use args::{Arguments, Command};
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
 fn main() -> ExitCode {
-    let matches = Arguments::command().get_matches();
+    let matches = args::command().get_matches();
+    if let Err(failure) = log::install(matches.get_count("verbose")) {
+        return exit::report(Err(failure));
+    }
     let arguments = match resume::restored(&matches) {
         Ok(Some(restored)) => restored,
         Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),

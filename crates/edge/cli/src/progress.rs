@@ -4,20 +4,30 @@ use std::time::Duration;
 
 use virtbench_workload::AccessSpec;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::log;
 
 /// A bar over `length` units. Drawn on stderr, and only if that is a terminal.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}  [{wide_bar}] {percent:>3} %  {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .progress_chars("=> ");
-    ProgressBar::new(length).with_style(style).with_message(what.to_owned())
+    shown(ProgressBar::new(length)).with_style(style).with_message(what.to_owned())
+}
+
+/// A bar and lines of what happens would write over each other.
+fn shown(bar: ProgressBar) -> ProgressBar {
+    if log::is_shown() {
+        bar.set_draw_target(ProgressDrawTarget::hidden());
+    }
+    bar
 }
 
 /// A bar that follows the clock for `length_ns`; one without a length where nobody knows it.
 pub fn timer(length_ns: Option<u64>, what: &str) -> ProgressBar {
     let Some(length_ns) = length_ns else {
-        return ProgressBar::new_spinner().with_message(what.to_owned());
+        return shown(ProgressBar::new_spinner()).with_message(what.to_owned());
     };
     let bar = bar(length_ns / 1_000_000, what);
     bar.set_style(

@@ -122,6 +122,14 @@ fn recorded_machines_are_replayed_on_every_way_of_storing() {
         let mut rows = rows.filter(|row| row["system"] == system && row["trace"] == light.as_str());
         rows.next().unwrap()["response_deviation"]["mean"].as_f64().unwrap()
     };
+    for row in report["rows"].as_array().unwrap() {
+        for at in 0..2 {
+            let [mean, p99] =
+                ["response_ms", "p99_ms"].map(|figure| row[figure][at]["mean"].as_f64().unwrap());
+            // A fast device's requests may all take the same time; those of a hard disk do not.
+            assert!(p99 >= mean && (p99 > 1.1 * mean || row["system"] != "HDD"), "{row}");
+        }
+    }
     assert!(deviation("HDD") > 2.0 * deviation("SSD+NWC"), "{report}");
     assert!(std::fs::read_to_string(&page).unwrap().contains("heavy.csv"));
 
@@ -131,6 +139,10 @@ fn recorded_machines_are_replayed_on_every_way_of_storing() {
     let output = simulate(&["--trace", shuffled.to_str().unwrap(), "--replications", "1"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && said.contains("line 3 is earlier"), "{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let head = printed.lines().find(|line| line.trim_start().starts_with("system")).unwrap_or_default();
+    let heads: Vec<&str> = head.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert!(heads.ends_with(&["alone", "together", "p99 alone", "p99 together"]), "{printed}");
     std::fs::write(&shuffled, "time_us,offset,size,operation\n9,0,4096,juggle\n").unwrap();
     for (arguments, named) in [
         (vec!["--trace", shuffled.to_str().unwrap()], "line 2"),

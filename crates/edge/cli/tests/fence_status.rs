@@ -57,6 +57,13 @@ fn a_disk_under_load_shows_slots_credit_predictions_hits_and_steadiness() {
     {
         assert!(number(a, pointer) > 0.0, "{pointer} of {a:#}");
     }
+    for kind in ["read", "write"] {
+        let [p50, p99] = ["p50", "p99"].map(|quantile| number(a, &format!("/{kind}_{quantile}_ms")));
+        let mean = number(a, &format!("/{kind}_ms"));
+        assert!(p50 > 0.0 && p99 >= p50 && p99 > mean / 2.0, "{kind}: {p50} {mean} {p99}");
+    }
+    assert_eq!((&a["quantiles_over"], &status["disks"][1]["read_p99_ms"]), (&"all".into(), &Value::Null));
+    assert_eq!(looks[1]["disks"][0]["quantiles_over"], "minute");
     ratio("/hit_ratio");
     let [slots, used] = ["/slots/slots", "/slots/used"].map(|pointer| number(a, pointer));
     assert!(used > 0.0 && used <= slots, "{a:#}");
@@ -74,11 +81,12 @@ fn a_disk_under_load_shows_slots_credit_predictions_hits_and_steadiness() {
     }
 
     let table = fence.command("status", &[]);
-    for head in ["read ms", "hits", "credit ms", "missed by ms", "deviation from alone"] {
+    for head in ["read ms", "p99", "hits", "credit ms", "missed by ms", "deviation from alone"] {
         assert!(table.stdout.contains(head), "{table:?}");
     }
     let raw = fence.command("status", &["--raw"]);
     assert!(raw.stdout.contains("virtbench_fence_slots_used_total{disk=\"a\"}"), "{raw:?}");
+    assert!(raw.stdout.contains("kind=\"write\",over=\"minute\",quantile=\"0.99\"}"), "{raw:?}");
     assert!(raw.stdout.ends_with("# EOF\n"));
     assert_eq!(daemon.stop().code(), 0);
 }

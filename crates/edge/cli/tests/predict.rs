@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::{Finished, folder, run, small_study};
+use support::{Finished, folder, long_figures, run, small_study};
 
 fn data(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/data").join(name).display().to_string()
@@ -28,7 +28,9 @@ fn the_paper_s_mail_server_is_predicted_as_published() {
     {
         let model = data(model);
         let arguments = ["--profile", &profile, "--model", &model, "--as-published", "--json"];
-        let found = predict(&arguments).json();
+        let printed = predict(&arguments);
+        assert_eq!(long_figures(&printed.stdout), Vec::<String>::new());
+        let found = printed.json();
         assert_eq!(found["method"], "latency");
         assert_eq!(found["capacity"].as_f64().unwrap().round(), capacity);
         assert_eq!(found["actual_capacity"], actual);

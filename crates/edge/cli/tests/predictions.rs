@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use support::{finish, folder, run, signal, virtbench, wait_for};
+use support::{finish, folder, long_figures, run, signal, virtbench, wait_for};
 
 /// Costs of this host without references, so that none has to be run.
 fn costs(folder: &Path, wait_ns: [f64; 2]) -> PathBuf {
@@ -102,9 +102,16 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
     let resumed = finish(study(&["--resume", "--json"]));
     assert_eq!(resumed.code(), 0, "{resumed:?}");
     assert_eq!(fs::read(out.join("profiles/dd-1.json")).unwrap(), profile, "profiled once");
+    assert_eq!(long_figures(&resumed.stdout), Vec::<String>::new());
     let found = resumed.json();
     let tried: Vec<&str> =
         found["trials"].as_array().unwrap().iter().map(|trial| trial["case"].as_str().unwrap()).collect();
+    for trial in found["trials"].as_array().unwrap() {
+        for side in ["reference_host", "machine_host"] {
+            let used = trial[side]["others_percent"].as_f64();
+            assert!(used.is_some_and(|used| used >= 0.0), "what other programs used beside {side}: {trial}");
+        }
+    }
     assert_eq!((tried, &found["set"]), (vec!["dd", "webserver"], &json!("held-out")));
     assert!(found["headline"].as_str().unwrap().contains("2 applications of the held-out set"), "{found}");
     assert!(found["mean_absolute_error_percent"].as_f64().unwrap() > 0.0);
@@ -120,6 +127,7 @@ fn predictions_go_on_after_a_kill_with_the_folder_alone() {
         "results.jsonl",
         "results.md",
         "run.json",
+        "virtbench.log",
     ];
     assert_eq!(names(&out), left, "no disk of a VM, nothing half-made");
     assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);

@@ -118,6 +118,62 @@ fn no_file_holds_two_ideas() {
     }
 }
 
+/// Calls in `source` that write JSON with all the digits of a number, less those in tests.
+fn exact_json(source: &str) -> usize {
+    let of_use = source.split("#[cfg(test)]").next().unwrap_or_default();
+    ["to_writer", "to_writer_pretty", "to_string", "to_string_pretty", "to_vec", "to_vec_pretty"]
+        .iter()
+        .map(|call| of_use.matches(&format!("serde_json::{call}(")).count())
+        .sum()
+}
+
+#[test]
+fn the_command_writes_json_by_the_function_that_rounds() {
+    let mut sources = Vec::new();
+    files(&root().join("crates/edge/cli/src"), ".rs", &mut sources);
+    files(&root().join("crates/pure/formats/src/results"), ".rs", &mut sources);
+    let of = |path: &PathBuf| exact_json(&fs::read_to_string(path).unwrap());
+    let exact: Vec<&PathBuf> = sources.iter().filter(|path| of(path) > 0).collect();
+    assert!(exact.is_empty(), "virtbench_formats::json writes figures: {exact:?}");
+    let call = "serde_json::to_writer(&mut out, &costs)?;";
+    assert_eq!((exact_json(call), exact_json(&format!("#[cfg(test)] {call}"))), (1, 0));
+    assert!(sources.len() > 80, "the sources are not found");
+}
+
+/// Where events of the program's course may stand: what starts and ends things, and shakes hands.
+const TRACED: [&str; 8] = [
+    "edge/cli/src",
+    "edge/lab/src",
+    "edge/study/src",
+    "edge/engine/src/nbd/connection.rs",
+    "edge/engine/src/vhost_user/device.rs",
+    "edge/fence-daemon/src/serve.rs",
+    "edge/fence-daemon/src/frontend/nbd",
+    "edge/fence-daemon/src/frontend/vhost_user/mod.rs",
+];
+
+#[test]
+fn no_measured_path_is_traced() {
+    let crates = root().join("crates");
+    let mut sources = Vec::new();
+    files(&crates, ".rs", &mut sources);
+    let is_traced = |path: &&PathBuf| fs::read_to_string(path).unwrap().contains("tracing::");
+    let (mut known, mut others) = (0, Vec::new());
+    for path in sources.iter().filter(is_traced).filter(|path| !path.ends_with("tests/tidy.rs")) {
+        let path = path.strip_prefix(&crates).unwrap();
+        if TRACED.iter().any(|place| path.starts_with(place)) {
+            known += 1;
+        } else {
+            others.push(path.to_owned());
+        }
+    }
+    assert!(others.is_empty(), "{others:?}");
+    assert!(known > 5, "the events are not found");
+    // The agent, which measures, is built without.
+    let manifest = fs::read_to_string(crates.join("edge/engine/Cargo.toml")).unwrap();
+    assert!(manifest.contains("tracing = { workspace = true, optional = true }"), "{manifest}");
+}
+
 #[test]
 fn every_crate_is_described_in_the_architecture() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();

@@ -80,6 +80,7 @@ impl Daemon {
             let address = metrics::serve(address, figures).map_err(|source| system("metrics", source))?;
             served.push(format!("figures at http://{address}/metrics"));
         }
+        tracing::info!(?served, "the daemon has what it needs");
         let runtime = Runtime::new(parts, stopper).map_err(|source| system("io_uring", source))?;
         Ok(Self { runtime, memory, served })
     }
@@ -89,7 +90,10 @@ impl Daemon {
     /// # Errors
     /// The ring fails.
     pub fn run(self) -> Result<(), ServeError> {
-        self.runtime.run().map_err(|source| system("io_uring", source))?;
+        tracing::info!("the daemon serves");
+        let served = self.runtime.run();
+        tracing::info!(?served, "the daemon has ended");
+        served.map_err(|source| system("io_uring", source))?;
         self.memory.into_iter().for_each(Mapped::close);
         Ok(())
     }

@@ -163,6 +163,12 @@ impl Guest {
         command.args(&arguments);
 
         let mut process = AgentProcess::spawn(command, inherited, "QEMU")?;
+        tracing::info!(
+            process = process.id(),
+            vcpus = config.vcpus,
+            memory_bytes = config.memory_bytes,
+            "QEMU started"
+        );
         pin(process.id(), &config.processors).map_err(failed)?;
         let limited = config.disks.iter().filter_map(|disk| Some((disk, disk.limits?)));
         let limits = limited.map(|(disk, limits)| IoGroup::limit(process.id(), &disk.path, limits));
@@ -176,6 +182,11 @@ impl Guest {
                 return Err(error);
             }
         };
+        tracing::info!(
+            boot_ms = started.elapsed().as_millis(),
+            kernel = greeting.kernel,
+            "the guest's agent answers"
+        );
         let command_line =
             std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
         let boot = started.elapsed();
@@ -276,6 +287,7 @@ impl Guest {
     /// its disks in good order (what QMP's `quit` does), and at last is killed.
     pub fn shut_down(mut self) {
         let told = self.connection.shut_down().is_ok();
+        tracing::info!(process = self.process.id(), told, "the guest powers off");
         self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
     }
 }

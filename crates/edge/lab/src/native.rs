@@ -65,6 +65,7 @@ impl NativeMachine {
         command.args(["--fd", &agent_end.as_raw_fd().to_string()]);
         let mut process = AgentProcess::spawn(command, vec![agent_end, program_fd], "the native agent")?;
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
+        tracing::info!(name, process = process.id(), target = %target.display(), "the native agent answers");
         Ok(Self { name: name.to_owned(), target, process, connection, greeting })
     }
 }
@@ -108,6 +109,7 @@ impl Machine for NativeMachine {
 
     fn shut_down(mut self: Box<Self>) {
         let told = self.connection.shut_down().is_ok();
+        tracing::info!(name = self.name, process = self.process.id(), told, "the native agent ends");
         self.process.end_within(if told { LIMIT } else { Duration::ZERO });
     }
 }

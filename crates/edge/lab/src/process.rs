@@ -92,7 +92,9 @@ impl AgentProcess {
         let start = || -> io::Result<Self> {
             let (reader, writer) = io::pipe()?;
             command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+            let words = format!("{command:?}");
             let child = BoundChild::spawn(command, inherited)?;
+            tracing::debug!(process = child.id(), %words, "{what} started");
             Ok(Self { child, console: Console::collect(reader)?, what })
         };
         start().map_err(|source| MachineError::Start { program, source })
@@ -127,6 +129,7 @@ impl AgentProcess {
             self.console.settle(END_LIMIT);
         }
         let console = self.console.tail();
+        tracing::warn!(process = self.child.id(), %error, end = ?end, "the conversation with {} broke", self.what);
         match end {
             _ if self.console.contains("Kernel panic") => MachineError::Panicked { console },
             Some(status) => MachineError::Ended { what: self.what, how: describe_end(status), console },
@@ -136,9 +139,11 @@ impl AgentProcess {
 
     /// Waits for its end, then asks for it by SIGTERM, then kills it.
     pub(crate) fn end_within(mut self, limit: Duration) {
-        if matches!(self.child.wait_within(limit), Ok(Some(_))) {
-            return;
+        let what = self.what;
+        if let Ok(Some(status)) = self.child.wait_within(limit) {
+            return tracing::debug!(process = self.child.id(), "{what} {}", describe_end(status));
         }
+        tracing::warn!(process = self.child.id(), ?limit, "{what} did not end by itself and is told to");
         self.child.terminate();
         let _ = self.child.wait_within(END_LIMIT);
     }

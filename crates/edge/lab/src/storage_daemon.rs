@@ -82,6 +82,7 @@ impl StorageDaemon {
         let mut command = Command::new(&program);
         command.args(&arguments);
         let process = AgentProcess::spawn(command, vec![listener], "qemu-storage-daemon")?;
+        tracing::info!(process = process.id(), disk = %disk.path.display(), "a server of a guest's disk started");
         let command_line = std::iter::once(program.to_string_lossy().into_owned()).chain(arguments).collect();
         Ok((Self { process, command_line }, client))
     }

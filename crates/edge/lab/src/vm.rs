@@ -79,6 +79,8 @@ impl Environment for Vm {
     }
 
     fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
+        let _guest =
+            tracing::info_span!("guest", name = self.name, adapter = self.disk.adapter.name).entered();
         let mut booted = self.boot();
         // A QEMU built without io_uring, or a host that forbids it: said, and done without.
         if let Err(MachineError::Ended { console, .. }) = &booted {
@@ -94,7 +96,7 @@ impl Environment for Vm {
             }
         }
         let failed = |source| LabError::Machine { machine: self.name.clone(), source };
-        let mut guest = booted.map_err(failed)?;
+        let mut guest = booted.inspect_err(|error| tracing::warn!(%error, "no guest")).map_err(failed)?;
         let setup = match &self.setup {
             Some(asked) => Some(self.found(asked, &mut guest).map_err(failed)?),
             None => None,

@@ -56,6 +56,7 @@ fn started(seen: &Seen, why: &str) -> Profile {
         profile_format: PROFILE_FORMAT,
         name: seen.name.clone(),
         host: None,
+        host_use: None,
         elapsed_ns: u64::try_from(seen.elapsed.as_nanos()).ok(),
         devices: Vec::new(),
         capacity: None,

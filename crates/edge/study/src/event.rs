@@ -1,5 +1,7 @@
 //! What happens in a study, for whoever shows it.
 
+use std::path::Path;
+
 use virtbench_record::{GuestsState, HostUse};
 
 use crate::estimate::Estimate;
@@ -9,6 +11,8 @@ use crate::estimate::Estimate;
 pub enum Event<'a> {
     /// What a user should know.
     Remark(&'a str),
+    /// The run folder is open, and this process writes into it.
+    Opened(&'a Path),
     /// Files or devices are being made.
     Making {
         /// What is being made.

@@ -21,6 +21,8 @@ const RESULTS: &str = "results.jsonl";
 const HISTOGRAMS: &str = "histograms.hlog";
 /// The configuration that a study on the fence's disks leaves for its reader.
 const FENCE: &str = "fence.toml";
+/// What happened while the run was measured, for whoever looks for the cause of a failure.
+pub const LOG: &str = "virtbench.log";
 
 /// A run folder that cannot be used.
 #[derive(Debug, Error)]
@@ -133,7 +135,7 @@ impl<R: Record> RunFolder<R> {
         let abandons =
             self.began != Began::Nothing && self.records.is_empty() && !keeps_more::<R>(&self.path);
         if abandons {
-            for name in [RESULTS, HISTOGRAMS, FENCE, PROVENANCE] {
+            for name in [RESULTS, HISTOGRAMS, FENCE, LOG, PROVENANCE] {
                 let _ = fs::remove_file(self.path.join(name));
             }
             if self.began == Began::Folder {
@@ -277,7 +279,7 @@ fn refuse_foreign(path: &Path) -> Result<(), FolderError> {
     let foreign = fs::read_dir(path)
         .map_err(io_error("list", path))?
         .flatten()
-        .any(|entry| ![RESULTS, HISTOGRAMS, HALF_WRITTEN].iter().any(|name| entry.file_name() == *name));
+        .any(|entry| ![RESULTS, HISTOGRAMS, LOG, HALF_WRITTEN].iter().any(|name| entry.file_name() == *name));
     if foreign { Err(FolderError::Foreign(path.to_owned())) } else { Ok(()) }
 }
 

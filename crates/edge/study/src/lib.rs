@@ -89,7 +89,7 @@ pub use applications::{
     ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
     Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
     missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
-    read_workload, renew_references, run_predictions, verify,
+    read_workload, renew_references, run_model_load, run_predictions, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;
@@ -108,7 +108,7 @@ pub use fence::{
     FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, System, Throttle,
     check_host_devices,
 };
-pub use folder::{FolderError, LoadedRun, RunFolder, load_any_run, load_run, read_provenance};
+pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
 pub use grid_study::{Adapters, GridOptions, NativeVsVm};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};

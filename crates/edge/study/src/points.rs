@@ -50,6 +50,7 @@ pub fn measure_points(
             match measure_step(&plan, &step, &mut machines, folder, stop) {
                 Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
                     restarts_left -= 1;
+                    tracing::warn!(environment, point = %step.point, %error, "hangs and is started anew");
                     let why = format!("{environment} hangs and is started anew: {error}");
                     observer.event(Event::Remark(&why));
                     let note = format!("{environment} hung at {} and was started anew", step.point);
@@ -59,6 +60,7 @@ pub fn measure_points(
                 measured => break measured?,
             }
         };
+        tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
             observer.event(Event::Recorded(record.measured().map(|measured| &measured.host)));

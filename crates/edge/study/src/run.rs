@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use virtbench_lab::host_facts;
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
-use crate::event::Observer;
+use crate::event::{Event, Observer};
 use crate::folder::{FolderError, RunFolder};
 use crate::study_error::StudyError;
 
@@ -38,12 +38,14 @@ impl Run<'_> {
     ///
     /// # Errors
     /// As [`RunFolder::create`] and [`RunFolder::resume`].
-    pub(crate) fn open<R: Record>(&self, provenance: Provenance) -> Result<RunFolder<R>, FolderError> {
-        if self.resume {
+    pub(crate) fn open<R: Record>(&mut self, provenance: Provenance) -> Result<RunFolder<R>, FolderError> {
+        let folder = if self.resume {
             RunFolder::resume(self.out, &provenance)
         } else {
             RunFolder::create(self.out, provenance)
-        }
+        }?;
+        self.observer.event(Event::Opened(folder.path()));
+        Ok(folder)
     }
 
     /// The name of the run, for its test disks.

@@ -5,6 +5,7 @@
 //!   refused unless the caller is lenient.
 //! - [`write_fio`], [`write_icf`] and [`write_json`] say a load in those formats.
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
+//! - [`json`] writes figures with the digits that they have.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
 //! - [`read_table`] reads tables of results, a paper's or a user's; [`read_profile`] what an application does,
 //!   [`read_model_runs`] what a model of it did on two machines.
@@ -15,6 +16,7 @@
 
 mod filebench;
 mod import;
+pub mod json;
 mod loadfile;
 mod profile;
 pub mod results;

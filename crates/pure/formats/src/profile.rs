@@ -139,6 +139,7 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
         profile_format: PROFILE_FORMAT,
         name: user.name,
         host: None,
+        host_use: None,
         elapsed_ns: None,
         devices: Vec::new(),
         capacity: user

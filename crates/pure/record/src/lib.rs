@@ -9,6 +9,7 @@ mod colocation;
 mod colocation_plan;
 mod costs;
 mod earlier;
+mod fence_status;
 mod figures;
 mod footprint;
 mod histogram;
@@ -31,6 +32,10 @@ mod workload;
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
+pub use fence_status::{
+    DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
+    TokenStatus,
+};
 pub use figures::{Figures, ResultRow, ResultTable};
 pub use footprint::Footprint;
 pub use histogram::TakenHistogram;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::TakenHistogram;
+use crate::host_use::HostUse;
 use crate::plan::Plan;
 use crate::point::Record;
 use crate::predictions_plan::CaseSet;
@@ -36,11 +37,22 @@ pub struct Trial {
     /// The application's CPU use on the reference, user and system code, in percent of one processor.
     #[serde(default)]
     pub reference_percent: Option<[f64; 2]>,
+    /// What the host did while the application ran on the reference, where that was seen.
+    #[serde(default)]
+    pub reference_host: Option<HostUse>,
+    /// What the host did while it ran on the subject.
+    #[serde(default)]
+    pub machine_host: Option<HostUse>,
 }
 
 impl Trial {
     /// Confidences at which intervals are held against the truth, as shares.
     pub const CONFIDENCES: [f64; 6] = [0.5, 0.6, 0.7, 0.8, 0.9, 0.95];
+
+    /// What the host did beside each of the two measurements, where that was seen.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostUse> {
+        self.reference_host.iter().chain(&self.machine_host)
+    }
 
     /// How far the prediction was off, in percent of the truth; above zero where too much was predicted.
     #[must_use]

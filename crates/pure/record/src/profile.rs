@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::footprint::Footprint;
+use crate::host_use::HostUse;
 use crate::provenance::HostFacts;
 
 /// Version of the profile's format.
@@ -173,6 +174,9 @@ pub struct Profile {
     pub name: String,
     /// The machine it ran on, where virtbench saw it.
     pub host: Option<HostFacts>,
+    /// What that machine did meanwhile, where virtbench ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_use: Option<HostUse>,
     /// Time that was looked at, in nanoseconds.
     pub elapsed_ns: Option<u64>,
     /// Block devices it used, by name.

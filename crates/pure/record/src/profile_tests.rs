@@ -12,6 +12,7 @@ fn mail_server() -> Profile {
         profile_format: PROFILE_FORMAT,
         name: "mail server".into(),
         host: None,
+        host_use: None,
         elapsed_ns: None,
         devices: Vec::new(),
         capacity: Some(Capacity { name: "capacity metric".into(), value: 7122.0 }),

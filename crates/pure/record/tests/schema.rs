@@ -9,8 +9,8 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
-    AdaptersSummary, DeviationSummary, LoadOutcome, NativeVsVmSummary, NeighboursSummary, PointRecord,
-    PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
+    AdaptersSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
+    PointRecord, PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -38,4 +38,5 @@ fn published_schemas_are_current() {
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");
+    check::<FenceStatus>("fence-status.schema.json");
 }

@@ -2,25 +2,7 @@
 "use strict";
 (async () => {
   const root = document.documentElement;
-  // The text of an element, which stands there deflated, each four bytes as five digits of base 85 from
-  // "#" on, with "x" in place of "<". What fills up the last four is cut off: streams refuse it.
-  const unpack = async (id) => {
-    const packed = document.getElementById(id);
-    const text = packed.textContent;
-    const bytes = new DataView(new ArrayBuffer((text.length / 5) * 4));
-    for (let five = 0; five < text.length / 5; five++) {
-      let value = 0;
-      for (let digit = 5 * five; digit < 5 * five + 5; digit++) {
-        const code = text.charCodeAt(digit);
-        value = 85 * value + (code === 120 ? 60 : code) - 35;
-      }
-      bytes.setUint32(4 * five, value);
-    }
-    packed.remove();
-    const filled = new Blob([bytes.buffer.slice(0, bytes.byteLength - Number(packed.dataset.filled))]);
-    return new Response(filled.stream().pipeThrough(new DecompressionStream("deflate"))).text();
-  };
-  const drawings = JSON.parse(await unpack("drawings"));
+  const drawings = JSON.parse(await unpack(document.getElementById("drawings")));
   const config = { displaylogo: false, displayModeBar: false, responsive: true, scrollZoom: false };
   const drawn = new Set();
   // Browsers keep some 16 WebGL contexts, fewer on small devices; each 3-D plot takes one.
@@ -30,7 +12,7 @@
 
   const loadPlotly = async () => {
     const script = document.createElement("script");
-    script.textContent = await unpack("plotly");
+    script.textContent = await unpack(document.getElementById("plotly"));
     document.head.append(script);
     script.remove();
   };

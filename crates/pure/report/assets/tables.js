@@ -30,7 +30,14 @@
     table.tBodies[0].append(...rows.map((entry) => entry.row));
   };
 
-  for (const button of document.querySelectorAll("table.sortable th button")) {
-    button.addEventListener("click", () => sort(button.closest("th")));
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("table.sortable th button");
+    if (button) sort(button.closest("th"));
+  });
+
+  // Long tables that are folded away stand there packed.
+  for (const packed of document.querySelectorAll("details script[data-filled]")) {
+    const place = packed.parentElement;
+    unpack(packed).then((rows) => place.insertAdjacentHTML("beforeend", rows));
   }
 })();

@@ -1,7 +1,7 @@
 //! What the page carries to draw its figures: plotly.js, its own scripts, and the data.
 //!
 //! plotly.js is 4.7 MB. It is carried deflated, with five characters for four bytes, which makes 1.8 MB,
-//! as is the data, and unpacked by the browser's own `DecompressionStream` (all browsers since 2023), which
+//! as are the data and long tables that are folded away, and unpacked by the browser's own `DecompressionStream` (all browsers since 2023), which
 //! asks nothing of the network. A smaller bundle would have to be built and kept here: of those that are
 //! published, none has both surfaces and heat maps.
 
@@ -18,6 +18,8 @@ const LEVEL: u8 = 9;
 
 /// Counts errors; it must run before every other script.
 const ERRORS_JS: &str = include_str!("../assets/errors.js");
+/// What both of the next need.
+const UNPACK_JS: &str = include_str!("../assets/unpack.js");
 const FIGURES_JS: &str = include_str!("../assets/figures.js");
 const TABLES_JS: &str = include_str!("../assets/tables.js");
 
@@ -53,14 +55,20 @@ pub(crate) fn head() -> Markup {
 /// The scripts at the end of the page, and the figures they draw.
 pub(crate) fn tail(drawings: &Value) -> Markup {
     html! {
-        (Packed::new(&drawings.to_string()).element("drawings"))
+        (Packed::new(&drawings.to_string()).element(Some("drawings")))
         @if let Some((licence, plotly)) = packed_plotly() {
             script { (PreEscaped(licence)) }
-            (plotly.element("plotly"))
+            (plotly.element(Some("plotly")))
         }
+        script { (PreEscaped(UNPACK_JS)) }
         script { (PreEscaped(FIGURES_JS)) }
         script { (PreEscaped(TABLES_JS)) }
     }
+}
+
+/// Markup that the page's script puts where this stands; within a `details` element, so that nothing that is seen moves.
+pub(crate) fn packed(markup: Markup) -> Markup {
+    Packed::new(&markup.into_string()).element(None)
 }
 
 /// A text deflated (zlib), each four bytes as five digits of base 85, which as characters are `#` to `w`
@@ -90,8 +98,8 @@ impl Packed {
     }
 
     /// The element from which the page's script unpacks it.
-    fn element(&self, id: &str) -> Markup {
-        html! { script type="text/plain" id=(id) data-filled=(self.filled) { (PreEscaped(&self.digits)) } }
+    fn element(&self, id: Option<&str>) -> Markup {
+        html! { script type="text/plain" id=[id] data-filled=(self.filled) { (PreEscaped(&self.digits)) } }
     }
 }
 

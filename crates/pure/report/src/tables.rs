@@ -21,6 +21,7 @@ use virtbench_units::format_bytes;
 
 use crate::format::{MEGABYTE, MILLISECOND_NS, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
+use crate::scripts::packed;
 
 /// A cell: what it shows and by what it sorts; cells without a number sort last.
 struct Cell {
@@ -180,27 +181,34 @@ pub(crate) fn repetitions(records: &[PointRecord]) -> Markup {
         details {
             summary { "All " (records.len()) " recorded repetitions" }
             p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
-            div.scroll tabindex="0" role="region" aria-label="All repetitions" {
-                table.sortable.numbers {
-                    thead { tr {
-                        (header("environment", "", None))
-                        (header("block", "", None))
-                        (header("read", "%", None))
-                        (header("random", "%", None))
-                        (header("repetition", "", None))
-                        (header("throughput", "MB/s", None))
-                        (header("I/O rate", "IOPS", None))
-                        (header("mean", "ms", None))
-                        (header("p50", "ms", None))
-                        (header("p99", "ms", None))
-                        (header("p99.9", "ms", None))
-                        (header("max", "ms", None))
-                        (header("errors", "", None))
-                        (header("host CPU", "%", None))
-                        (header("clock drift", "ppm", None))
-                    } }
-                    tbody { @for record in records { (repetition_row(record)) } }
-                }
+            noscript { p { "The table needs JavaScript; results.csv beside this page holds the same numbers." } }
+            (packed(all_repetitions(records)))
+        }
+    }
+}
+
+fn all_repetitions(records: &[PointRecord]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="All repetitions" {
+            table.sortable.numbers {
+                thead { tr {
+                    (header("environment", "", None))
+                    (header("block", "", None))
+                    (header("read", "%", None))
+                    (header("random", "%", None))
+                    (header("repetition", "", None))
+                    (header("throughput", "MB/s", None))
+                    (header("I/O rate", "IOPS", None))
+                    (header("mean", "ms", None))
+                    (header("p50", "ms", None))
+                    (header("p99", "ms", None))
+                    (header("p99.9", "ms", None))
+                    (header("max", "ms", None))
+                    (header("errors", "", None))
+                    (header("host CPU", "%", None))
+                    (header("clock drift", "ppm", None))
+                } }
+                tbody { @for record in records { (repetition_row(record)) } }
             }
         }
     }

@@ -6,10 +6,11 @@ use maud::{Markup, html};
 use virtbench_model::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
-use virtbench_record::{Provenance, Trial};
+use virtbench_record::{HostUse, Provenance, Trial};
 
 use crate::format::significant;
 use crate::page::{document, opening};
+use crate::rows::figure;
 use crate::takeaway::predictions_takeaway;
 
 /// Sides of a drawing and of its margin.
@@ -133,6 +134,7 @@ fn table(trials: &[Trial]) -> Markup {
             thead { tr {
                 th { "application" } th { "unit" } th.number { "native" } th.number { "predicted" } th.number { "measured" }
                 th.number { "error, %" } th.number { "in the 95 % interval" }
+                th.number { "other programs, % of the host: native" } th.number { "in the VM" }
             } }
             tbody { @for case in by_case(trials) {
                 @let [reference, predicted, truth] = case.capacities();
@@ -142,10 +144,26 @@ fn table(trials: &[Trial]) -> Markup {
                     td.number { (significant(reference)) } td.number { (significant(predicted)) } td.number { (significant(truth)) }
                     td.number { (format!("{:+.0}", case.error_percent())) }
                     td.number { (held) " of " (case.trials.len()) }
+                    @for of in [reference_host, machine_host] { td.number { (most_of_others(&case.trials, of)) } }
                 }
             } }
         }
     }
+}
+
+fn reference_host(trial: &Trial) -> Option<&HostUse> {
+    trial.reference_host.as_ref()
+}
+
+fn machine_host(trial: &Trial) -> Option<&HostUse> {
+    trial.machine_host.as_ref()
+}
+
+/// What other programs used of all processors, in percent, beside the trial that they disturbed most.
+fn most_of_others(trials: &[&Trial], of: fn(&Trial) -> Option<&HostUse>) -> String {
+    let of_host = |host: &HostUse| Some(host.others_percent? / f64::from(host.processors.max(1)));
+    let known = trials.iter().filter_map(|trial| of_host(of(trial)?));
+    known.reduce(f64::max).map_or_else(|| "not seen".to_owned(), |most| format!("{most:.0}"))
 }
 
 /// A line for each trial.
@@ -153,24 +171,33 @@ fn table(trials: &[Trial]) -> Markup {
 pub fn trials_csv(trials: &[Trial]) -> String {
     let mut text = String::from(
         "case,trial,unit,native,predicted,low95,high95,measured,error_percent,native_user_percent,\
-         native_system_percent,vm_user_percent,vm_system_percent\n",
+         native_system_percent,vm_user_percent,vm_system_percent,native_others_percent,vm_others_percent\n",
     );
     let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
-    let pair = |pair: Option<[f64; 2]>| pair.map_or_else(|| ",".into(), |[a, b]| format!("{a:.1},{b:.1}"));
+    let known = |value: Option<f64>| value.map_or_else(String::new, figure);
     for trial in trials {
-        let [low, high] = trial.intervals.last().copied().unwrap_or([f64::NAN; 2]);
+        let interval = trial.intervals.last();
+        let figures = [
+            Some(trial.reference),
+            Some(trial.predicted),
+            interval.map(|interval| interval[0]),
+            interval.map(|interval| interval[1]),
+            Some(trial.truth),
+            Some(trial.error_percent()),
+            trial.reference_percent.map(|percent| percent[0]),
+            trial.reference_percent.map(|percent| percent[1]),
+            trial.machine_percent.map(|percent| percent[0]),
+            trial.machine_percent.map(|percent| percent[1]),
+            reference_host(trial).and_then(|host| host.others_percent),
+            machine_host(trial).and_then(|host| host.others_percent),
+        ];
         let _ = writeln!(
             text,
-            "{},{},{},{:.3},{:.3},{low:.3},{high:.3},{:.3},{:.1},{},{}",
+            "{},{},{},{}",
             quoted(&trial.case),
             trial.trial,
             quoted(&trial.capacity_name),
-            trial.reference,
-            trial.predicted,
-            trial.truth,
-            trial.error_percent(),
-            pair(trial.reference_percent),
-            pair(trial.machine_percent)
+            figures.map(known).join(",")
         );
     }
     text
@@ -222,9 +249,8 @@ pub fn trials_markdown(trials: &[Trial]) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_document_s_table_has_means_over_trials_and_what_intervals_held() {
-        let trial = |trial: u32, predicted: f64| Trial {
+    fn trial(trial: u32, predicted: f64) -> Trial {
+        Trial {
             format: virtbench_record::FORMAT,
             case: "db".into(),
             trial,
@@ -236,7 +262,28 @@ mod tests {
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,
-        };
+            reference_host: None,
+            machine_host: None,
+        }
+    }
+
+    #[test]
+    fn trials_in_a_table_have_seven_digits() {
+        let mut of_small = trial(1, 1.0 / 3.0);
+        of_small.reference = 123_456.789_012;
+        of_small.intervals = Vec::new();
+        of_small.machine_percent = Some([200.0 / 3.0, 5.0]);
+        let text = trials_csv(&[of_small]);
+        let row = text.lines().nth(1);
+        assert_eq!(row, Some("\"db\",1,\"tps\",123456.8,0.3333333,,,100,-99.66667,,,66.66667,5,,"), "{text}");
+        assert_eq!(
+            text.lines().next().map(|line| line.split(',').count()),
+            row.map(|row| row.split(',').count())
+        );
+    }
+
+    #[test]
+    fn the_document_s_table_has_means_over_trials_and_what_intervals_held() {
         let text = trials_markdown(&[trial(1, 120.0), trial(2, 90.0)]);
         assert!(
             text.contains("| db, tps | 2 | 1,000 | 105 | 90.0 to 120 | 100 | 100 to 100 | +5 % | 15 % |"),

@@ -15,6 +15,7 @@ fn profile() -> Profile {
         profile_format: PROFILE_FORMAT,
         name: HOSTILE.into(),
         host: None,
+        host_use: None,
         elapsed_ns: None,
         devices: Vec::new(),
         capacity: None,

@@ -5,7 +5,8 @@
 mod synthetic;
 
 use synthetic::{described, predictions_html, predictions_takeaway};
-use virtbench_record::{Case, CaseSet, FORMAT, Plan, PredictionsPlan, Provenance, Trial};
+use virtbench_record::{Case, CaseSet, FORMAT, HostUse, Plan, PredictionsPlan, Provenance, Trial};
+use virtbench_report::trials_csv;
 
 fn of_set(set: Option<CaseSet>) -> Provenance {
     let case = |name: &str| Case {
@@ -45,6 +46,8 @@ fn trial(case: &str, trial: u32, predicted: f64) -> Trial {
         bottleneck: String::new(),
         machine_percent: None,
         reference_percent: None,
+        reference_host: None,
+        machine_host: None,
     }
 }
 
@@ -61,6 +64,44 @@ fn the_headline_is_the_mean_absolute_error_of_single_trials_of_the_set_that_is_n
     assert!(tuned.headline.contains("of the tuning set") && tuned.cautions[0].contains("larger errors"));
     let unnamed = predictions_takeaway(&of_set(None), &trials);
     assert!(!unnamed.headline.contains("set"), "{unnamed:?}");
+}
+
+#[test]
+fn trials_beside_other_programs_are_said_and_quiet_ones_are_not() {
+    let host = |others_percent: f64| HostUse {
+        cpu_percent: 190.0,
+        user_percent: 100.0,
+        system_percent: 90.0,
+        steal_percent: 0.0,
+        others_percent: Some(others_percent),
+        processors: 2,
+    };
+    let beside = |native: f64, vm: f64| Trial {
+        reference_host: Some(host(native)),
+        machine_host: Some(host(vm)),
+        ..trial("git", 1, 120.0)
+    };
+    let provenance = of_set(None);
+    let quiet = [beside(1.0, 2.0), trial("xz <b>", 1, 90.0)];
+    assert!(
+        !predictions_takeaway(&provenance, &quiet)
+            .cautions
+            .iter()
+            .any(|caution| caution.contains("programs"))
+    );
+    // The first second was quiet, and so was every native side.
+    let busy = [beside(1.0, 2.0), Trial { trial: 2, ..beside(2.0, 150.0) }];
+    let said = predictions_takeaway(&provenance, &busy).cautions;
+    let told =
+        said.iter().find(|caution| caution.contains("Other programs used 0.4 of the host's 2 processors"));
+    assert!(told.is_some_and(|told| told.contains("beside 1 of 4 measurements")), "{said:?}");
+    let page = predictions_html(&provenance, &busy);
+    assert!(
+        page.contains("Other programs used 0.4") && page.contains("<td class=\"number\">75</td>"),
+        "{page}"
+    );
+    let table = trials_csv(&busy);
+    assert!(table.lines().nth(2).is_some_and(|row| row.ends_with(",2,150")), "{table}");
 }
 
 #[test]

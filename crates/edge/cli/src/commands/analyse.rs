@@ -45,7 +45,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let takeaway = analysed.takeaway();
     let mut out = io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
+        virtbench_formats::json::write(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
         writeln!(out)?;
         return Ok(());
     }

@@ -24,7 +24,7 @@ pub fn execute(args: &CostsArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &costs)?;
+        virtbench_formats::json::write(&mut out, &costs)?;
         writeln!(out)?;
     } else {
         table(&mut out, &costs)?;
@@ -37,7 +37,7 @@ fn write(path: &Path, costs: &Costs) -> Outcome {
     let written = || -> anyhow::Result<()> {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-        serde_json::to_writer_pretty(&mut file, costs)?;
+        virtbench_formats::json::write_pretty(&mut file, costs)?;
         file.write_all(b"\n")?;
         file.as_file().sync_all()?;
         file.persist(path)?;

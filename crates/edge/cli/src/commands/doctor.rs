@@ -26,7 +26,7 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
     let missing = checks.iter().filter(|check| matches!(check.status, Status::Missing { .. })).count();
     let mut out = std::io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &Report { ready: missing == 0, checks: &checks })?;
+        virtbench_formats::json::write(&mut out, &Report { ready: missing == 0, checks: &checks })?;
         writeln!(out)?;
     } else {
         for check in &checks {

@@ -1,7 +1,6 @@
 //! `virtbench predict`
 
 mod json;
-mod model_load;
 mod text;
 
 use std::fs;
@@ -11,10 +10,12 @@ use std::path::Path;
 use anyhow::Context;
 use virtbench_formats::{MAX_PROFILE_BYTES, read_model_runs};
 use virtbench_model::predict::{ComputeCost, Inputs, PredictError, Rounding, Surface, WhatIf, predict};
-use virtbench_model::{Prediction, compare};
+use virtbench_model::{Prediction, busy_host, compare};
 use virtbench_record::{Compute, Costs, ModelRuns, Profile};
 use virtbench_report::{PredictionPage, prediction_html};
-use virtbench_study::{Sides, SidesError, SidesRequest, VerifyInputs, host_difference, verify};
+use virtbench_study::{
+    Sides, SidesError, SidesRequest, VerifyInputs, host_difference, run_model_load, verify,
+};
 
 use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
@@ -54,6 +55,8 @@ pub fn execute(args: &PredictArgs) -> Outcome {
                 "While it ran the VM spent {user:.0} % of one processor in user code and {system:.0} % in its kernel."
             ));
         }
+        let hosts = profile.host_use.iter().chain(&verified.host);
+        prediction.cautions.extend(busy_host(hosts).map(|busy| busy.words()));
         Some(verified)
     } else {
         None
@@ -72,7 +75,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        serde_json::to_writer(&mut out, &json::Report::new(&page))?;
+        virtbench_formats::json::write(&mut out, &json::Report::new(&page))?;
         writeln!(out)?;
     } else {
         text::write(&mut out, &page)?;
@@ -123,7 +126,8 @@ fn run_model(args: &PredictArgs, profile: &Profile, costs: Option<&Costs>) -> Re
         time_factor: args.time_factor,
     };
     let vcpus = args.vcpus.or(costs.map(|costs| costs.vcpus)).unwrap_or(1);
-    let runs = model_load::run(profile, compute, &args.there, vcpus)?;
+    let options = args.there.options(vcpus, args.there.folder()?)?;
+    let runs = with_progress(|progress| run_model_load(profile, compute, &options, progress))?;
     if let Some(path) = &args.model_out {
         let text =
             toml::to_string(&runs).map_err(|error| Failure::message(Kind::Other, error.to_string()))?;

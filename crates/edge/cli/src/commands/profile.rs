@@ -37,12 +37,12 @@ pub fn execute(args: &ProfileArgs) -> Outcome {
         profile.check().map_err(|error| Failure::new(Kind::Usage, error))?;
     }
     if let Some(path) = &args.out {
-        let text = crate::json::pretty_text(&profile)? + "\n";
+        let text = virtbench_formats::json::pretty_text(&profile)? + "\n";
         fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let mut out = io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &profile)?;
+        virtbench_formats::json::write(&mut out, &profile)?;
         writeln!(out)?;
     } else {
         write_table(&mut out, &profile)?;

@@ -56,7 +56,7 @@ pub fn execute(args: &SaturateArgs) -> Outcome {
         saturate(&mut Searched(&target), &spec, rules, interrupt::flag(), &mut announce).map_err(failure)?;
     let mut out = std::io::stdout().lock();
     if args.load.json {
-        crate::json::write(&mut out, &Report::new(&found, &rules, &spec, &target))?;
+        virtbench_formats::json::write(&mut out, &Report::new(&found, &rules, &spec, &target))?;
         writeln!(out)?;
     } else {
         table::write(&mut out, &found, &rules)?;

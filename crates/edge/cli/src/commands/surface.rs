@@ -66,7 +66,7 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &Report::new(fitted, &found, &plan, target.facts()))?;
+        virtbench_formats::json::write(&mut out, &Report::new(fitted, &found, &plan, target.facts()))?;
         writeln!(out)?;
     } else {
         write_tables(&mut out, &grid, fitted)?;

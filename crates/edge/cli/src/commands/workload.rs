@@ -37,7 +37,7 @@ pub fn execute(args: &WorkloadArgs) -> Outcome {
     let mut out = io::stdout().lock();
     if args.json {
         let report = Report { idle_percent: outcome.idle_percent(), outcome: &outcome, host_cpu: &host };
-        crate::json::write_pretty(&mut out, &report)?;
+        virtbench_formats::json::write_pretty(&mut out, &report)?;
         writeln!(out)?;
     } else {
         table(&mut out, &outcome, &host)?;

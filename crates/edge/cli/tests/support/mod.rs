@@ -125,3 +125,28 @@ pub fn small_study(folder: &Path, out: &Path, time: &str, repetitions: u32) -> V
     arguments.extend(["--repetitions".to_owned(), repetitions.to_string()]);
     arguments
 }
+
+/// Figures in `json` with more than seven significant digits that are no whole numbers.
+pub fn long_figures(json: &str) -> Vec<String> {
+    let value: serde_json::Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {json}"));
+    let mut found = Vec::new();
+    let mut rest = vec![&value];
+    while let Some(value) = rest.pop() {
+        match value {
+            serde_json::Value::Array(list) => rest.extend(list),
+            serde_json::Value::Object(fields) => rest.extend(fields.values()),
+            serde_json::Value::Number(number) => {
+                let text = number.to_string();
+                let mantissa = text.split('e').next().unwrap_or_default();
+                let is_fraction = number.as_f64().is_some_and(|value| value.fract() != 0.0);
+                let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+                if is_fraction && digits.trim_start_matches('0').len() > 7 {
+                    found.push(text);
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}

@@ -45,6 +45,7 @@ impl Connection {
             Server::Unix(path) => connect_unix(path).map_err(named)?,
         };
         let export = shake_hands(socket.as_fd(), &address.export)?;
+        tracing::info!(server = %address.server, name = address.export, ?export, "shaken hands with an NBD server");
         set_socket_timeout(&socket, Timeout::Recv, Some(HEARTBEAT)).map_err(io::Error::from)?;
         Ok(Self { socket, export })
     }

@@ -29,6 +29,7 @@ pub(super) fn connect(socket: &Path, read_only: bool) -> Result<Blkio, VhostUser
         blkio.set_str("path", &path.to_string_lossy())?;
         blkio.set_bool("read-only", read_only)?;
         blkio.connect()?;
+        tracing::info!(socket = %path.display(), "connected to a vhost-user server");
         Ok(blkio)
     })
 }
@@ -45,6 +46,7 @@ impl Device {
             blkio.set_i32("num-queues", queues)?;
             blkio.set_i32("queue-size", queue_size)?;
             let queues = blkio.start()?.queues;
+            tracing::info!(queues = queues.len(), "shaken hands with a vhost-user server");
             Ok(Self { blkio: Mutex::new(blkio), queues: Mutex::new(queues) })
         })
     }

@@ -137,6 +137,9 @@ fn figures_are_served_as_they_are_counted() {
             "requests_total{disk=\"web\",kind=\"read\"} 1",
             "bytes_total{disk=\"web\",kind=\"write\"} 0",
             "response_seconds_total{disk=\"web\",kind=\"read\"} 0.001500000",
+            "response_quantile_seconds{disk=\"web\",kind=\"read\",over=\"minute\",quantile=\"0.99\"} 0.001490944",
+            "response_quantile_seconds{disk=\"web\",kind=\"read\",over=\"all\",quantile=\"0.5\"} 0.001490944",
+            "response_quantile_seconds{disk=\"web\",kind=\"write\",over=\"all\",quantile=\"0.99\"} 0.000001000",
             "errors_total{disk=\"web\"} 1",
             "under_way{disk=\"web\"} 3",
             "slots_total{disk=\"web\"} 12",
@@ -163,6 +166,7 @@ fn figures_are_served_as_they_are_counted() {
         ],
     );
     assert!(!text.contains("cache_hit_ratio{partition=\"1\"}"), "nothing was read there");
+    assert!(!text.contains("response_quantile_seconds{disk=\"db\""), "nothing was answered there");
     assert!(!text.contains("deviation_ratio{disk=\"web\",of=\"throughput\""), "nothing is known alone");
 }
 

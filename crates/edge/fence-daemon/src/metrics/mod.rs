@@ -1,43 +1,29 @@
 //! Figures of a running daemon: counted by its thread, read by others, served as OpenMetrics on loopback.
 
+mod count;
 mod http;
 mod intervals;
 mod publish;
+mod response_times;
 mod text;
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use virtbench_fence::Account;
 use virtbench_fence::cache::CacheCounts;
 
 use crate::frontend::Action;
+use count::Count;
 pub use http::{fetch, serve};
 pub use intervals::Alone;
 use intervals::SoFar;
 pub(crate) use publish::Publisher;
+use response_times::ResponseTimes;
 
 /// Kinds of requests, in the order in which they are counted.
 const KINDS: [&str; 4] = ["read", "write", "flush", "discard"];
-
-/// One writer, any number of readers: a sum needs no locked instruction.
-#[derive(Debug, Default)]
-struct Count(AtomicU64);
-
-impl Count {
-    #[inline]
-    fn add(&self, more: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
-    }
-
-    fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+/// The first of them have the response times of each request.
+const TIMED: usize = 2;
 
 #[derive(Debug, Default)]
 struct DiskFigures {
@@ -46,6 +32,7 @@ struct DiskFigures {
     bytes: [Count; 4],
     errors: Count,
     response_ns: [Count; 4],
+    response_times: [ResponseTimes; TIMED],
     under_way: Count,
     alone: Alone,
     stand: Mutex<Stand>,
@@ -110,6 +97,9 @@ impl Figures {
         let kind = kind(action);
         figures.requests[kind].add(1);
         figures.response_ns[kind].add(response_ns);
+        if let Some(times) = figures.response_times.get(kind) {
+            times.record(response_ns);
+        }
         if well {
             figures.bytes[kind].add(bytes);
         } else {

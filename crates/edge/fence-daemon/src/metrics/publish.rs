@@ -6,28 +6,31 @@ use virtbench_fence::{DiskId, Fence, Time};
 
 use super::Figures;
 use super::intervals::{Intervals, Seen};
+use super::response_times::Parts;
 
 /// What only the loop's thread has to know.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     figures: Arc<Figures>,
-    intervals: Vec<Intervals>,
+    intervals: Vec<(Intervals, Parts)>,
 }
 
 impl Publisher {
     pub(crate) fn new(figures: Arc<Figures>) -> Self {
-        let intervals = figures.disks.iter().map(|disk| Intervals::new(disk.alone)).collect();
+        let of = |disk: &super::DiskFigures| (Intervals::new(disk.alone), Parts::default());
+        let intervals = figures.disks.iter().map(of).collect();
         Self { figures, intervals }
     }
 
     /// How everything stands; `under_way` are the requests of each disk.
     pub(crate) fn publish(&mut self, now: Time, under_way: impl Iterator<Item = usize>, fence: &Fence) {
         let disks = self.figures.disks.iter().zip(&mut self.intervals);
-        for (id, ((disk, intervals), under_way)) in (0..).zip(disks.zip(under_way)) {
+        for (id, ((disk, (intervals, parts)), under_way)) in (0..).zip(disks.zip(under_way)) {
             let under_way = under_way as u64;
             disk.under_way.set(under_way);
             let sum = |counts: &[super::Count]| counts.iter().map(super::Count::get).sum();
             let seen = Seen { requests: sum(&disk.requests), response_ns: sum(&disk.response_ns), under_way };
+            parts.look(now, seen.requests, &disk.response_times);
             let so_far = intervals.look(now, seen).then(|| intervals.so_far());
             if let Ok(mut stand) = disk.stand.try_lock() {
                 stand.account = fence.account(now, DiskId(id));

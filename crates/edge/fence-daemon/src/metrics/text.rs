@@ -7,9 +7,12 @@ use std::sync::PoisonError;
 use virtbench_fence::{Account, Device, PacedAccount, PredictionErrors, SlotAccount};
 
 use super::intervals::Steadiness;
+use super::response_times::QUANTILES;
 use super::{CacheFigures, DiskFigures, Figures, KINDS, Stand};
 
 const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
+/// The last minute of work, and everything since the start.
+const OVER: [&str; 2] = ["minute", "all"];
 const DEVICES: [(Device, &str); 2] = [(Device::Slow, "slow"), (Device::Fast, "fast")];
 
 /// Labels and a value.
@@ -102,7 +105,7 @@ impl Disks<'_> {
     fn by_steadiness<V: Display>(&self, pick: impl Fn(&Steadiness) -> Option<V>) -> Vec<Sample> {
         let mut samples = Vec::new();
         for (disk, stand) in &self.0 {
-            for (windows, over) in stand.so_far.iter().zip(["minute", "all"]) {
+            for (windows, over) in stand.so_far.iter().zip(OVER) {
                 for (steadiness, of) in windows.iter().zip(["throughput", "response"]) {
                     if let Some(value) = pick(steadiness) {
                         let labels = format!("disk=\"{}\",of=\"{of}\",over=\"{over}\"", disk.name);
@@ -113,6 +116,24 @@ impl Disks<'_> {
         }
         samples
     }
+}
+
+/// Response times that so many of a disk's requests of a kind did not exceed.
+fn quantiles(disks: &Disks<'_>) -> Vec<Sample> {
+    let mut samples = Vec::new();
+    for (disk, _) in &disks.0 {
+        for (times, kind) in disk.response_times.iter().zip(KINDS) {
+            for (found, over) in times.so_far().into_iter().zip(OVER) {
+                for (ns, quantile) in found.into_iter().flatten().zip(QUANTILES) {
+                    let name = &disk.name;
+                    let labels =
+                        format!("disk=\"{name}\",kind=\"{kind}\",over=\"{over}\",quantile=\"{quantile}\"");
+                    samples.push((labels, format!("{:.9}", ns / 1e9)));
+                }
+            }
+        }
+    }
+    samples
 }
 
 const fn slots(account: &Account) -> Option<SlotAccount> {
@@ -130,6 +151,8 @@ fn requests(text: &mut Text, disks: &Disks<'_>) {
     text.counter("bytes", "Bytes of requests answered well.", &bytes);
     let response = disks.by_kind(|disk, kind| seconds(disk.response_ns[kind].get()));
     text.counter("response_seconds", "Response times, summed.", &response);
+    let help = "Response times that this share of the requests did not exceed, to 1.6 %.";
+    text.gauge("response_quantile_seconds", help, &quantiles(disks));
     text.counter("errors", "Requests that failed.", &disks.by_disk(|disk| disk.errors.get()));
     text.gauge("under_way", "Requests under way.", &disks.by_disk(|disk| disk.under_way.get()));
 }

@@ -93,7 +93,7 @@ fn suites(machine: &mut WorkloadMachine, progress: &Progress<'_>) -> Result<Suit
     for _ in 0..ROUNDS {
         for (outcomes, text) in all.iter_mut().zip(SUITES) {
             let spec = parse_workload(text).map_err(|error| ApplicationsError::Input(error.into()))?;
-            outcomes.push(machine.run(spec, progress)?);
+            outcomes.push(machine.run(spec, progress)?.0);
         }
     }
     Ok(all)
@@ -112,7 +112,7 @@ fn crowd(
 ) -> Result<WorkloadOutcome, ApplicationsError> {
     let text = format!("cpu:threads={threads},kernel={CROWDED},runs=1");
     let spec: WorkloadSpec = parse_workload(&text).map_err(|error| ApplicationsError::Input(error.into()))?;
-    machine.run(spec, progress)
+    Ok(machine.run(spec, progress)?.0)
 }
 
 /// Times of the computations, those of one thread of so many.

@@ -8,7 +8,7 @@ use virtbench_lab::{
     Adapter, CarriedFile, Environment, Filesystem, GuestDisk, Machine, Native, TimeLimits, fill_holes,
     find_adapter, make_filesystem_with, measure,
 };
-use virtbench_record::{GuestFacts, WorkloadOutcome};
+use virtbench_record::{GuestFacts, HostUse, WorkloadOutcome};
 use virtbench_workload::WorkloadSpec;
 
 use super::disk_from::check_disk_from;
@@ -67,16 +67,16 @@ impl WorkloadMachine {
         self.machine.guest()
     }
 
-    /// Runs it once. What was cut short by a stop is no outcome.
+    /// Runs it once, and says what the host did meanwhile. What was cut short by a stop is no outcome.
     pub(super) fn run(
         &mut self,
         spec: WorkloadSpec,
         progress: &Progress<'_>,
-    ) -> Result<WorkloadOutcome, ApplicationsError> {
+    ) -> Result<(WorkloadOutcome, HostUse), ApplicationsError> {
         let measured = measure(&mut *self.machine, spec, LIMITS, progress.stop);
         progress.check()?;
         let (_, measured) = measured?;
-        Ok(measured.outcome)
+        Ok((measured.outcome, measured.host))
     }
 
     /// Ends it, and takes its disk away.

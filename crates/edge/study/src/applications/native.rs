@@ -32,7 +32,9 @@ pub(super) fn profile_natively(
         // A kernel thread that ends meanwhile takes its time along.
         let threads_s = (kernel_threads_s() - before_s).max(0.0);
         machine.end();
-        return own_profile(case, measured?, threads_s);
+        let (outcome, host) = measured?;
+        let profile = own_profile(case, outcome, threads_s)?;
+        return Ok(Profile { host_use: Some(host), ..profile });
     }
     let inputs = CommandProfile {
         command: &case.command,
@@ -72,6 +74,7 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         profile_format: PROFILE_FORMAT,
         name: case.command.join(" "),
         host: None,
+        host_use: None,
         elapsed_ns: Some(elapsed_ns),
         devices: Vec::new(),
         capacity: Some(Capacity { name: "operations/s".into(), value }),

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use virtbench_lab::host_facts;
+use virtbench_lab::{CpuSample, host_facts};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, profile};
 use virtbench_record::Profile;
 
@@ -44,7 +44,9 @@ pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result
     let (reader, writer) = io::pipe().map_err(failed)?;
     let listener = thread::spawn(move || listen(reader, echo));
     let start = move || Application::start(command, folder, Some(Stdio::from(writer)));
+    let before = CpuSample::take()?;
     let profiled = profile(start, limits, stop);
+    let host_use = before.until(&CpuSample::take()?);
     // Everything that could still write has been ended.
     let output = listener.join().unwrap_or_default();
     let mut profile = profiled.map_err(profiler_failure)?;
@@ -55,6 +57,7 @@ pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result
         profile.metric = Some(text.to_owned());
         profile.check().map_err(|error| ApplicationsError::Target(error.into()))?;
     }
+    profile.host_use = Some(host_use);
     profile.host = Some(host_facts(folder.unwrap_or(Path::new("."))));
     Ok(profile)
 }

@@ -234,7 +234,7 @@ fn run(
             source: MachineError::Refused { message, .. },
             ..
         })) => return Ok(Err(message)),
-        outcome => outcome?,
+        outcome => outcome?.0,
     };
     Ok(reference_run(&outcome).ok_or_else(|| {
         let said = outcome.command.as_ref().map_or("", |end| end.output.as_str());

@@ -199,6 +199,8 @@ impl Sitting<'_> {
             reference_percent: percent(&profile.cpu_user_percent)
                 .zip(percent(&profile.cpu_system_percent))
                 .map(|(user, system)| [user, system]),
+            reference_host: profile.host_use.clone(),
+            machine_host: verified.host,
             ..trial(&case.name, self.number, &prediction, verified.capacity)
         })
     }
@@ -296,6 +298,8 @@ pub fn predict_again(
         *one = Trial {
             machine_percent: one.machine_percent,
             reference_percent: one.reference_percent,
+            reference_host: one.reference_host.take(),
+            machine_host: one.machine_host.take(),
             ..trial(&one.case, one.trial, &again, one.truth)
         };
     }

@@ -10,7 +10,7 @@ use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
 use virtbench_formats::read_profile;
 use virtbench_record::{
-    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, LeftOut, Plan, PredictionsPlan,
+    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, HostUse, LeftOut, Plan, PredictionsPlan,
 };
 
 use super::super::verify::Verified;
@@ -68,7 +68,7 @@ impl TrialSides for Fake {
         }
         let toml = "name = 'app'\nio_per_second = 500\ncpu_user_percent = 60\ncpu_system_percent = 30\n\
                     workers = 1\nprocessors = 2\n";
-        Ok(read_profile(toml.as_bytes()).unwrap())
+        Ok(Profile { host_use: Some(host(3.0)), ..read_profile(toml.as_bytes()).unwrap() })
     }
 
     fn verify(
@@ -84,7 +84,19 @@ impl TrialSides for Fake {
         if self.fails[1] == Some(case.name.as_str()) {
             return Err(ApplicationsError::Measured("it crashed".into()));
         }
-        Ok(Verified { capacity: 100.0, machine_percent: None, guest: None })
+        Ok(Verified { capacity: 100.0, machine_percent: None, host: Some(host(150.0)), guest: None })
+    }
+}
+
+/// A host of which other programs used so much.
+fn host(others_percent: f64) -> HostUse {
+    HostUse {
+        cpu_percent: 180.0,
+        user_percent: 100.0,
+        system_percent: 80.0,
+        steal_percent: 0.0,
+        others_percent: Some(others_percent),
+        processors: 2,
     }
 }
 
@@ -187,6 +199,10 @@ fn a_run_of_predictions_tries_everything_once_with_the_native_side_first() {
     let expected: Vec<&str> = ["costs"].into_iter().chain(trial).chain(trial).collect();
     assert_eq!(fake.calls, expected);
     assert_eq!(done(folder.records()), all());
+    for trial in folder.records() {
+        let hosts = [&trial.reference_host, &trial.machine_host].map(Option::as_ref);
+        assert_eq!(hosts, [Some(&host(3.0)), Some(&host(150.0))], "what the host did beside each side");
+    }
     let last = events.iter().rfind(|event| event.starts_with("Done")).unwrap();
     assert_eq!(last, "Done { done: 132, total: 132 }");
     assert!(missing_trials(folder.provenance(), folder.records()).is_empty());

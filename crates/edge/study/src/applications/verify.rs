@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use virtbench_lab::pack;
-use virtbench_record::{Capacity, GuestFacts, JobOutcome, Profile, WorkloadOutcome};
+use virtbench_record::{Capacity, GuestFacts, HostUse, JobOutcome, Profile, WorkloadOutcome};
 use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 
 use super::error::ApplicationsError;
@@ -20,6 +20,8 @@ pub struct Verified {
     pub capacity: f64,
     /// The VM's processors while it ran, user and system code, in percent of one, where they were seen.
     pub machine_percent: Option<[f64; 2]>,
+    /// What the host did meanwhile, where that was seen.
+    pub host: Option<HostUse>,
     /// The VM.
     pub guest: Option<GuestFacts>,
 }
@@ -73,7 +75,11 @@ pub fn verify(
     let mut machine = WorkloadMachine::boot(options, &carried, inputs.disk_from, progress)?;
     let guest = machine.guest();
     let all: Result<Vec<Verified>, ApplicationsError> = (0..inputs.runs.max(1))
-        .map(|_| verified(machine.run(spec.clone(), progress)?, is_command.then_some(&metric)))
+        .map(|_| {
+            let (outcome, host) = machine.run(spec.clone(), progress)?;
+            let verified = verified(outcome, is_command.then_some(&metric))?;
+            Ok(Verified { host: Some(host), ..verified })
+        })
         .collect();
     machine.end();
     let counts = middle(all?, |run| run.capacity);
@@ -104,7 +110,7 @@ fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verifie
             .throughput()
             .ok_or_else(|| ApplicationsError::Measured("the workload had no throughput in the VM".into()))?,
     };
-    Ok(Verified { capacity, machine_percent, guest: None })
+    Ok(Verified { capacity, machine_percent, host: None, guest: None })
 }
 
 /// The workload of a command line of virtbench's own, which the agent runs without a second program.

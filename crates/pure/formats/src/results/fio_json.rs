@@ -35,7 +35,7 @@ pub fn fio_json(version: &str, jobs: &[JobResult<'_>]) -> Result<String, ExportE
         "jobs": list,
         "disk_util": [],
     });
-    let mut text = serde_json::to_string_pretty(&whole)?;
+    let mut text = crate::json::pretty_text(&whole)?;
     text.push('\n');
     Ok(text)
 }

@@ -6,6 +6,7 @@
 use std::fmt::Write as _;
 
 use hdrhistogram::iterators::IterationValue;
+use virtbench_units::rounded;
 
 use super::{ExportError, JobResult, histogram};
 
@@ -64,7 +65,7 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     head(&mut out, "virtbench_iops", "gauge", "", "Operations per second.");
     for (job, labels) in all() {
         for (name, stats) in sides(job) {
-            line(&mut out, "virtbench_iops", labels, name, &stats.iops);
+            line(&mut out, "virtbench_iops", labels, name, &rounded(stats.iops));
         }
     }
     head(&mut out, "virtbench_errors", "counter", "", "Operations that failed, by the error's name.");
@@ -75,12 +76,17 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
     }
     head(&mut out, "virtbench_measured_seconds", "gauge", "seconds", "How long was measured.");
     for (job, labels) in all() {
-        let _ = writeln!(out, "virtbench_measured_seconds{{{labels}}} {}", seconds(job.outcome.elapsed_ns));
+        let _ = writeln!(
+            out,
+            "virtbench_measured_seconds{{{labels}}} {}",
+            rounded(seconds(job.outcome.elapsed_ns))
+        );
     }
     head(&mut out, "virtbench_host_cpu_ratio", "gauge", "ratio", "Processors of the host that were busy.");
     for (job, labels) in all() {
         if let Some(host) = job.host {
-            let _ = writeln!(out, "virtbench_host_cpu_ratio{{{labels}}} {}", host.cpu_percent / 100.0);
+            let _ =
+                writeln!(out, "virtbench_host_cpu_ratio{{{labels}}} {}", rounded(host.cpu_percent / 100.0));
         }
     }
     head(&mut out, "virtbench_latency_seconds", "histogram", "seconds", "Latency of each operation.");
@@ -100,7 +106,7 @@ pub fn openmetrics(jobs: &[JobResult<'_>]) -> Result<String, ExportError> {
             bucket(&mut out, labels, name, "+Inf", histogram.len());
             line(&mut out, "virtbench_latency_seconds_count", labels, name, &histogram.len());
             let sum_s = stats.latency_ns.map_or(0.0, |latency| latency.mean * histogram.len() as f64 / 1e9);
-            line(&mut out, "virtbench_latency_seconds_sum", labels, name, &sum_s);
+            line(&mut out, "virtbench_latency_seconds_sum", labels, name, &rounded(sum_s));
         }
     }
     out.push_str("# EOF\n");

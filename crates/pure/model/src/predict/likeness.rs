@@ -7,7 +7,10 @@
 //! leaving out each reference and predicting it from the others, and what that misses them by is the interval. Nothing else
 //! is fitted.
 //!
-//! User code is like too where the kernel's work is: whoever starts processes has code that is cold, and faults while it runs.
+//! How much longer user code takes depends on what it is mixed with: who starts processes has code that is cold, who computes
+//! has code that is translated once. So its distance is that of the shares of all processor time, of which user code is one
+//! kind and the kernel's kinds are the rest: a program that computes is not compared with one that starts processes because
+//! the little that either asks of the kernel is the same.
 
 use virtbench_record::{Costs, Footprint, Reference, ReferenceRun};
 
@@ -23,8 +26,16 @@ const LEAST_WEIGHT: f64 = 1e-3;
 /// How many of those most alike are named.
 const NAMED: usize = 3;
 
-/// Square roots of the shares of kernel time by kind of work.
-type Work = [f64; KERNEL_WORKS];
+/// Square roots of shares of processor time: user code, which has no share where kernel code is compared, and kernel code by
+/// kind of work.
+type Work = [f64; KERNEL_WORKS + 1];
+
+/// The code whose factor is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    User,
+    Kernel,
+}
 
 /// What comes of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,24 +62,24 @@ struct Known<'a> {
 
 /// `None` where nobody sampled, or where too few references have kernel code to speak of.
 pub(super) fn likened(costs: &Costs, seen: &Footprint, crowding: Crowding<'_>) -> Option<Likened> {
-    let wanted = work(seen)?;
-    let known = known(costs, 1, crowding);
+    let wanted = work(seen, Mode::Kernel)?;
+    let known = known(costs, Mode::Kernel, crowding);
     let kernel = factor(&known, &wanted)?;
     let mut nearest: Vec<_> = known.iter().map(|one| (distance(&one.work, &wanted), one.name)).collect();
     nearest.sort_by(|a, b| a.0.total_cmp(&b.0));
     Some(Likened {
         kernel,
-        user: factor(&self::known(costs, 0, crowding), &wanted),
+        user: factor(&self::known(costs, Mode::User, crowding), &work(seen, Mode::User)?),
         references: known.len(),
         nearest: nearest.iter().take(NAMED).map(|(_, name)| (*name).to_owned()).collect(),
     })
 }
 
-/// Those that have code to speak of in a mode, user or kernel.
-fn known<'a>(costs: &'a Costs, mode: usize, crowding: Crowding<'_>) -> Vec<Known<'a>> {
+/// Those that have code to speak of in a mode.
+fn known<'a>(costs: &'a Costs, mode: Mode, crowding: Crowding<'_>) -> Vec<Known<'a>> {
     let known = |one: &'a Reference| {
         let ln = factor_ln(one, mode, crowding)?;
-        Some(Known { name: &one.name, work: work(&one.reference.footprint)?, ln })
+        Some(Known { name: &one.name, work: work(&one.reference.footprint, mode)?, ln })
     };
     costs.references.iter().filter_map(known).collect()
 }
@@ -100,14 +111,24 @@ fn mean<'a, 'b: 'a>(known: impl Iterator<Item = &'a Known<'b>>, wanted: &Work, w
     of / sum
 }
 
-fn work(seen: &Footprint) -> Option<Work> {
-    shares(seen).map(|shares| shares.map(f64::sqrt))
+/// `None` where nobody sampled the kernel.
+fn work(seen: &Footprint, mode: Mode) -> Option<Work> {
+    let [user_ns, kernel_ns] = seen.cpu_ns.map(|ns| ns as f64);
+    let user = match mode {
+        Mode::User if user_ns + kernel_ns > 0.0 => user_ns / (user_ns + kernel_ns),
+        Mode::User | Mode::Kernel => 0.0,
+    };
+    let mut work = [user.sqrt(); KERNEL_WORKS + 1];
+    for (root, share) in work[1..].iter_mut().zip(shares(seen)?) {
+        *root = ((1.0 - user) * share).sqrt();
+    }
+    Some(work)
 }
 
 /// Code of an operation on the subject over that on the reference.
-fn factor_ln(one: &Reference, mode: usize, crowding: Crowding<'_>) -> Option<f64> {
+fn factor_ln(one: &Reference, mode: Mode, crowding: Crowding<'_>) -> Option<f64> {
     let alone_s = |run: &ReferenceRun, side: usize| {
-        let each_s = run.cpu_s(mode)?;
+        let each_s = run.cpu_s(usize::from(mode == Mode::Kernel))?;
         let Footprint { elapsed_ns, cpu_ns, .. } = &run.footprint;
         let busy = (cpu_ns[0] + cpu_ns[1]) as f64 / *elapsed_ns as f64;
         Some(each_s / crowding(side, busy))

@@ -48,7 +48,7 @@ fn two_kinds() -> Vec<Reference> {
 #[test]
 fn an_application_gets_the_factors_of_its_like() {
     let costs = costs(two_kinds());
-    let found = |functions| likened(&costs, &footprint([0.0, 0.4], functions), &|_, _| 1.0).unwrap();
+    let found = |functions| likened(&costs, &footprint([0.25, 0.4], functions), &|_, _| 1.0).unwrap();
     // In other functions for the same.
     let opener = found(&[("__d_lookup_rcu", 35), ("path_openat", 45), ("entry_SYSCALL_64", 20)]);
     assert!((opener.kernel.ln.exp() / 5.0 - 1.0).abs() < 0.02, "{opener:?}");
@@ -58,6 +58,27 @@ fn an_application_gets_the_factors_of_its_like() {
     assert!((waiter.kernel.ln.exp() / 20.0 - 1.0).abs() < 0.02, "{waiter:?}");
     // Each is predicted well by the others of its kind, so the interval is narrow; the mean of all would be off by 2.
     assert!(waiter.kernel.deviation < 0.1, "{waiter:?}");
+}
+
+#[test]
+fn a_program_that_computes_is_not_taken_for_one_that_starts_processes() {
+    // What either asks of the kernel is the same; the share that it makes is not.
+    let mixed = |name: &str, native_s: [f64; 2], user: f64| {
+        let subject = footprint([0.1 * native_s[0] * user, native_s[1]], &[]);
+        Reference {
+            reference: ReferenceRun { per_second: 100.0, footprint: footprint(native_s, OPENERS) },
+            subject: ReferenceRun { per_second: 10.0, footprint: subject },
+            ..reference(name, [1.0, 1.0], OPENERS)
+        }
+    };
+    let starters =
+        [48.0, 50.0, 52.0, 50.0, 49.0, 51.0, 50.0, 50.0].map(|user| mixed("starter", [0.1, 0.3], user));
+    let computers = [4.8, 5.0, 5.2, 5.0].map(|user| mixed("computer", [0.9, 0.02], user));
+    let costs = costs(starters.into_iter().chain(computers).collect());
+    for (seen_s, factor) in [([0.8, 0.02], 5.0), ([0.09, 0.25], 50.0)] {
+        let user = likened(&costs, &footprint(seen_s, OPENERS), &|_, _| 1.0).unwrap().user.unwrap();
+        assert!((user.ln.exp() / factor - 1.0).abs() < 0.02, "{seen_s:?} {user:?}");
+    }
 }
 
 #[test]

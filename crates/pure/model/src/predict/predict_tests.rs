@@ -110,6 +110,7 @@ pub(super) fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
         profile_format: PROFILE_FORMAT,
         name: "test".into(),
         host: None,
+        host_use: None,
         elapsed_ns: None,
         devices: Vec::new(),
         capacity: None,

@@ -24,6 +24,8 @@ pub fn trial(case: &str, trial: u32, prediction: &Prediction, truth: f64) -> Tri
         bottleneck: prediction.bottleneck.clone(),
         machine_percent: None,
         reference_percent: None,
+        reference_host: None,
+        machine_host: None,
     }
 }
 
@@ -118,6 +120,8 @@ mod tests {
             bottleneck: String::new(),
             machine_percent: None,
             reference_percent: None,
+            reference_host: None,
+            machine_host: None,
         }
     }
 

@@ -9,9 +9,9 @@ use plotly::{Scatter, Traces};
 use virtbench_record::{PointKey, PointRecord};
 use virtbench_units::decode_histogram;
 
-use super::style::{HOVER, axis, colour, layout, logarithmic};
+use super::style::{axis, colour, layout, logarithmic};
 use super::{Choice, Drawing, Figure, Variant};
-use crate::format::{MILLISECOND_NS, significant};
+use crate::format::MILLISECOND_NS;
 use crate::run::{Run, Which};
 
 /// Curve points for each tenfold of 1/(1-p).
@@ -118,7 +118,8 @@ fn curve(
     direction: &str,
     dash: DashType,
 ) -> Box<Scatter<f64, f64>> {
-    let (mut x, mut y, mut hover) = (Vec::new(), Vec::new(), Vec::new());
+    // What hovering shows is put together from these: percentages repeat from curve to curve, sentences would not.
+    let (mut x, mut y, mut percents) = (Vec::new(), Vec::new(), Vec::new());
     for step in 0..=STEPS_PER_DECADE * DECADES_MOST {
         let inverse = 10f64.powf(f64::from(step) / f64::from(STEPS_PER_DECADE));
         // Beyond one operation in all, a percentile would only repeat the maximum.
@@ -126,13 +127,8 @@ fn curve(
         let inverse = if last { histogram.len() as f64 } else { inverse };
         let milliseconds = histogram.value_at_quantile(1.0 - 1.0 / inverse) as f64 / MILLISECOND_NS;
         x.push(inverse);
-        y.push(milliseconds);
-        hover.push(format!(
-            "{} {direction}<br>{}: <b>{} ms</b>",
-            which.name(),
-            percent_text(inverse),
-            significant(milliseconds)
-        ));
+        y.push(drawn(milliseconds));
+        percents.push(percent_text(inverse));
         if last {
             break;
         }
@@ -141,6 +137,14 @@ fn curve(
         .name(format!("{} {direction}", which.name()))
         .mode(Mode::Lines)
         .line(Line::new().color(colour(which)).width(2.0).dash(dash))
-        .hover_text_array(hover)
-        .hover_info(HOVER)
+        .text_array(percents)
+        .hover_template(format!(
+            "{} {direction}<br>%{{text}}: <b>%{{y:,.3r}} ms</b><extra></extra>",
+            which.name()
+        ))
+}
+
+/// To four digits: more than a page can show, and than a histogram knows.
+fn drawn(value: f64) -> f64 {
+    format!("{value:.3e}").parse().unwrap_or(value)
 }

@@ -1,5 +1,6 @@
 //! What a reader takes away from predictions that were held against what happened.
 
+use virtbench_model::busy_host;
 use virtbench_model::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
@@ -71,6 +72,7 @@ fn cautions(provenance: &Provenance, set: Option<CaseSet>, trials: &[Trial]) -> 
     if provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name == "tcg") {
         said.push("The VM ran under TCG, software emulation: this says nothing of virtualization.".into());
     }
+    said.extend(busy_host(trials.iter().flat_map(Trial::hosts)).map(|busy| busy.words()));
     let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
     let missing: Vec<&str> = planned
         .map(|case| case.name.as_str())

@@ -88,3 +88,30 @@ pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
         rows: rows.iter().map(cells).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn best_effort_s_neighbours_have_their_99th_percentile_without_and_with_it() {
+        let value = |mean: f64| Value { mean, low: None, high: None, least: None, greatest: None };
+        let row = GuardRow {
+            workload: Personality::Webserver,
+            guard: Guard::ALL[0],
+            response_deviation: value(1.0),
+            throughput_deviation: value(2.0),
+            low_response_ms: [value(3.0), value(4.0)],
+            low_p99_ms: [value(50.0), value(60.0)],
+            best_effort: value(7.0),
+        };
+        let table = table(&[row]).unwrap();
+        let cell = |head: &str| {
+            let at = table.header.iter().position(|one| one == head).unwrap_or_else(|| panic!("{head}"));
+            table.rows[0][at].clone()
+        };
+        assert!(cell("low p99, load off").starts_with("50"), "{:?}", table.rows);
+        assert!(cell("low p99, load on").starts_with("60"), "{:?}", table.rows);
+        assert!(cell("low, load on").starts_with('4'), "{:?}", table.rows);
+    }
+}

@@ -32,7 +32,7 @@ pub fn execute(args: &CalibrateArgs) -> Outcome {
     let out = out.unwrap_or_else(|| args.config.with_extension("predict.toml"));
     keep(&found, &out).map_err(broken)?;
     if args.json {
-        say!("{}", crate::json::pretty_text(&found)?);
+        say!("{}", virtbench_formats::json::pretty_text(&found)?);
     } else {
         print(&found);
     }

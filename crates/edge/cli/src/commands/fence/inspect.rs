@@ -12,7 +12,7 @@ use crate::say::say;
 pub fn execute(args: &InspectArgs) -> Outcome {
     let found = inspect(&load(&args.config)?, args.data).map_err(failure)?;
     if args.json {
-        say!("{}", crate::json::pretty_text(&found)?);
+        say!("{}", virtbench_formats::json::pretty_text(&found)?);
     } else {
         print(&found);
     }

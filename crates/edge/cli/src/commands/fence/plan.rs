@@ -45,7 +45,7 @@ pub fn execute(args: &PlanArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &found)?;
+        virtbench_formats::json::write(&mut out, &found)?;
         writeln!(out)?;
     } else {
         writeln!(out, "{}", found.verdict)?;

@@ -69,7 +69,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &found)?;
+        virtbench_formats::json::write(&mut out, &found)?;
         writeln!(out)?;
     } else {
         writeln!(out, "{}", found.takeaway)?;

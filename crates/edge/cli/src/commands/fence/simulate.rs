@@ -36,7 +36,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        crate::json::write(&mut out, &Report::of(&evaluated))?;
+        virtbench_formats::json::write(&mut out, &Report::of(&evaluated))?;
         writeln!(out)?;
     } else {
         table::write(&mut out, &evaluated)?;

@@ -27,7 +27,7 @@ pub fn execute(spec: &LoadSpec, target: &Target, json: bool) -> Outcome {
     let Verified { found, note } = verify(spec, target, &control).map_err(refusal)?;
     let mut out = io::stdout().lock();
     if json {
-        crate::json::write(&mut out, &Report { found: &found, note: note.as_deref() })?;
+        virtbench_formats::json::write(&mut out, &Report { found: &found, note: note.as_deref() })?;
         writeln!(out)?;
     } else {
         write(&mut out, &found)?;

@@ -73,10 +73,10 @@ fn without_histograms(outcome: &LoadOutcome) -> LoadOutcome {
 pub fn write_json(from_file: bool, plan: &Plan, done: &[Done], together: &[Together]) -> io::Result<()> {
     let mut out = io::stdout().lock();
     match done {
-        [only] if !from_file => crate::json::write(&mut out, &Report::new(only))?,
+        [only] if !from_file => virtbench_formats::json::write(&mut out, &Report::new(only))?,
         jobs => {
             let jobs = jobs.iter().map(Report::new).collect();
-            crate::json::write(
+            virtbench_formats::json::write(
                 &mut out,
                 &Reports { jobs, together, notes: &plan.notes, ignored: &plan.ignored },
             )?;

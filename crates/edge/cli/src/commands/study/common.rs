@@ -93,7 +93,10 @@ pub fn print(
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        crate::json::write(&mut out, &summarise(conclusion.clone(), &run.provenance, &run.records))?;
+        virtbench_formats::json::write(
+            &mut out,
+            &summarise(conclusion.clone(), &run.provenance, &run.records),
+        )?;
         writeln!(out)?;
         return Ok(());
     }

@@ -16,7 +16,7 @@ use crate::applications::{applications_failure, with_progress};
 use crate::args::predictions::PredictionsArgs;
 use crate::commands::costs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{interrupt, progress};
+use crate::{interrupt, log, progress};
 
 /// Tries what is missing, then writes the report, also of what an interrupted or failed run has tried.
 pub fn execute(args: &PredictionsArgs) -> Outcome {
@@ -30,6 +30,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     let mut folder: RunFolder<Trial> =
         if args.resume { RunFolder::resume(&out, &provenance) } else { RunFolder::create(&out, provenance) }
             .map_err(common::folder_failure)?;
+    log::keep_in(folder.path());
     let is_complete = missing_trials(folder.provenance(), folder.records()).is_empty();
     let measured = if is_complete {
         Ok(())
@@ -65,16 +66,19 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
             watch.bar().set_position(done);
             watch.recorded(None);
         }
-        ApplicationEvent::Tried(trial) => watch.say(&format!(
-            "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
-            trial.case,
-            trial.trial,
-            trial.reference,
-            trial.predicted,
-            trial.truth,
-            trial.capacity_name,
-            trial.error_percent()
-        )),
+        ApplicationEvent::Tried(trial) => {
+            trial.hosts().for_each(|host| watch.recorded(Some(host)));
+            watch.say(&format!(
+                "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
+                trial.case,
+                trial.trial,
+                trial.reference,
+                trial.predicted,
+                trial.truth,
+                trial.capacity_name,
+                trial.error_percent()
+            ));
+        }
         ApplicationEvent::Failed { case, trial, why } => watch.say(&format!("{case} {trial}: {why}")),
     };
     let mut progress = Progress { stop: interrupt::flag(), on_event: &mut on_event };

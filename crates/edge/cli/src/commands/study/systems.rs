@@ -50,7 +50,7 @@ fn save(folder: &Path, tried: &[TriedSystem]) -> Result<(), Failure> {
         }
     }
     let compared: Vec<SystemNumbers> = tried.iter().map(TriedSystem::numbers).collect();
-    let json = crate::json::pretty_text(&compared)? + "\n";
+    let json = virtbench_formats::json::pretty_text(&compared)? + "\n";
     let csv = systems_csv(tried.iter().flat_map(|tried| &tried.rows))?;
     fs::create_dir_all(folder)?;
     for (name, text) in
@@ -70,7 +70,7 @@ fn show(tried: &[TriedSystem], json: bool, folder: &Path) -> Outcome {
     let compared: Vec<SystemNumbers> = tried.iter().map(TriedSystem::numbers).collect();
     let mut out = std::io::stdout().lock();
     if json {
-        crate::json::write(
+        virtbench_formats::json::write(
             &mut out,
             &SystemsSummary { folder: folder.display().to_string(), systems: compared },
         )?;

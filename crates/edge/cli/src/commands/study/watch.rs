@@ -9,8 +9,8 @@ use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
 use crate::company::Company;
-use crate::progress;
 use crate::say::tell;
+use crate::{log, progress};
 
 /// Off a terminal, the longest without a line.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -86,6 +86,7 @@ impl Observer for Watch {
     fn event(&mut self, event: Event<'_>) {
         match event {
             Event::Remark(what) => self.say(what),
+            Event::Opened(folder) => log::keep_in(folder),
             Event::Making { what, done, total } => {
                 if self.bar.is_hidden() && self.company.is_none() {
                     self.bar = progress::bar(0, what);

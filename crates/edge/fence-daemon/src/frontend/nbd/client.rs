@@ -184,6 +184,10 @@ impl Client {
                     self.hand_in_waiting(base, shared, host)?;
                 }
                 Event::Attached { export } => {
+                    tracing::info!(
+                        disk = shared.exports.get(export).map(|export| export.name.as_str()),
+                        "an NBD client has shaken hands"
+                    );
                     self.export = Some(export);
                     self.admission = Admission::Asked;
                 }

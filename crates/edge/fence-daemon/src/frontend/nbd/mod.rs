@@ -129,6 +129,7 @@ impl NbdFrontEnd {
             let client = Client::new(Stream::plain(socket), watch, &self.shared.server, host.now());
             self.places[place].client = Some(client);
             self.touched.push(place);
+            tracing::debug!(place, "an NBD client has connected");
         }
     }
 
@@ -178,6 +179,7 @@ impl NbdFrontEnd {
     fn close(&mut self, number: usize, host: &mut Host<'_>) {
         let Place { client, serial } = &mut self.places[number];
         if let Some(client) = client.take() {
+            tracing::info!(place = number, "an NBD client has gone");
             client.close(tag(*serial, number, 0), &mut self.shared, host);
             self.has_ended = true;
         }

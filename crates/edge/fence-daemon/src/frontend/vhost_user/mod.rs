@@ -142,10 +142,16 @@ impl VhostUserBlk {
         let watch = host.watch(client.as_fd(), Interest::READ, CONNECTION);
         self.session = Some(Session::new(client, watch, self.device.queues));
         self.silent_until = Some(host.now().after(SILENCE_NS));
+        tracing::info!(
+            disk = self.device.id,
+            connection = self.connection,
+            "a vhost-user client has connected"
+        );
     }
 
     fn close(&mut self, host: &mut Host<'_>, why: &WireError) {
         let Some(session) = self.session.take() else { return };
+        tracing::info!(disk = self.device.id, connection = self.connection, %why, "a vhost-user client has gone");
         self.silent_until = None;
         self.news = News::default();
         host.forget(session.watch);
@@ -177,11 +183,13 @@ impl VhostUserBlk {
             let Some(message) = session.receive()? else { return Ok(()) };
             self.silent_until = None;
             self.news.heard(host.now());
+            tracing::debug!(disk = self.device.id, code = message.code, "a vhost-user message");
             match session.handle(message, &self.device)? {
                 After::Nothing => {}
                 // What it knows may be older than this daemon.
                 After::Listens => self.news.owe(host.now()),
                 After::Kick(number) => {
+                    tracing::info!(disk = self.device.id, ring = number, "a vhost-user ring is agreed on");
                     let ring = &mut session.rings[usize::from(number)];
                     if let Some((kick, watch)) = &mut ring.kick {
                         *watch = Some(host.watch(kick.as_fd(), Interest::READ, KICKS + u64::from(number)));

@@ -1,6 +1,9 @@
 //! One look at a daemon, and what has happened since the look before.
 
-use serde::Serialize;
+use virtbench_record::{
+    DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
+    TokenStatus,
+};
 
 use super::samples::Samples;
 
@@ -9,86 +12,6 @@ pub struct Disk {
     pub name: String,
     /// Of the cache, where there is one.
     pub partition: Option<usize>,
-}
-
-/// Counts and sums are since the daemon began, or of the last `seconds`.
-#[derive(Debug, Serialize)]
-pub struct Status {
-    /// Since the look before; none at the first.
-    pub seconds: Option<f64>,
-    pub disks: Vec<DiskStatus>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct DiskStatus {
-    pub disk: String,
-    pub reads: f64,
-    pub writes: f64,
-    pub flushes: f64,
-    pub discards: f64,
-    pub bytes: f64,
-    pub read_ms: Option<f64>,
-    pub write_ms: Option<f64>,
-    pub errors: f64,
-    pub under_way: f64,
-    /// Of blocks read from the disk's partition of the cache, or from the one of all.
-    pub hit_ratio: Option<f64>,
-    /// Whether the cache refuses writes because a device failed.
-    pub degraded: Option<bool>,
-    pub slots: Option<SlotStatus>,
-    pub tokens: Option<TokenStatus>,
-    pub paced: Option<PacedStatus>,
-    /// Throughput and response over the last minute of work and over all.
-    pub steadiness: Vec<SteadinessStatus>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct SlotStatus {
-    pub slots: f64,
-    pub used: f64,
-    pub credits: f64,
-    pub credit_ms: f64,
-    pub overruns: f64,
-    pub overrun_ms: f64,
-    /// What slots to come are owed now; negative what they owe.
-    pub balance_ms: f64,
-    pub slow: PredictionStatus,
-    pub fast: PredictionStatus,
-}
-
-#[derive(Debug, Serialize)]
-pub struct PredictionStatus {
-    pub batches: f64,
-    /// How much longer batches took than predicted, on average.
-    pub error_ms: Option<f64>,
-    /// How far predictions missed, on average.
-    pub absolute_error_ms: Option<f64>,
-}
-
-/// How much of the capped rates is saved up.
-#[derive(Debug, Serialize)]
-pub struct TokenStatus {
-    pub ios_ms: Option<f64>,
-    pub bytes_ms: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-pub struct PacedStatus {
-    pub ios: f64,
-    pub held_ms: f64,
-    pub late: f64,
-    pub late_ms: f64,
-}
-
-/// How much the seconds of a disk differ, as shares of their mean; and how far that is from what the disk has alone.
-#[derive(Debug, Serialize)]
-pub struct SteadinessStatus {
-    pub of: &'static str,
-    pub over: &'static str,
-    pub intervals: f64,
-    pub variation: Option<f64>,
-    pub spread: Option<f64>,
-    pub deviation: Option<f64>,
 }
 
 /// Families of one disk or partition, now and before.
@@ -125,45 +48,50 @@ fn ratio(part: f64, whole: f64) -> Option<f64> {
     (whole > 0.0).then(|| part / whole)
 }
 
-impl Status {
-    /// `before` is another look, so many seconds ago.
-    pub fn new(disks: &[Disk], now: &Samples, before: Option<(f64, &Samples)>) -> Self {
-        let samples = before.map(|(_, samples)| samples);
-        let disks = disks.iter().map(|disk| DiskStatus::new(disk, now, samples)).collect();
-        Self { seconds: before.map(|(seconds, _)| seconds), disks }
-    }
+/// `before` is another look, so many seconds ago.
+pub fn status(disks: &[Disk], now: &Samples, before: Option<(f64, &Samples)>) -> FenceStatus {
+    let samples = before.map(|(_, samples)| samples);
+    let disks = disks.iter().map(|disk| disk_status(disk, now, samples)).collect();
+    FenceStatus { seconds: before.map(|(seconds, _)| seconds), disks }
 }
 
-impl DiskStatus {
-    fn new(disk: &Disk, now: &Samples, before: Option<&Samples>) -> Self {
-        let of = Since { now, before, label: ("disk", &disk.name) };
-        let partition = disk.partition.map(|partition| partition.to_string());
-        let cache =
-            partition.as_ref().map(|partition| Since { now, before, label: ("partition", partition) });
-        let requests = |kind| of.count("requests", &[("kind", kind)]);
-        let mean_ms = |kind| ratio(of.ms("response_seconds", &[("kind", kind)]), requests(kind));
-        let hit_ratio = |cache: &Since<'_>| {
-            let [hits, misses] = ["hit", "miss"].map(|state| cache.count("cache_reads", &[("state", state)]));
-            ratio(hits, hits + misses)
-        };
-        Self {
-            disk: disk.name.clone(),
-            reads: requests("read"),
-            writes: requests("write"),
-            flushes: requests("flush"),
-            discards: requests("discard"),
-            bytes: ["read", "write"].map(|kind| of.count("bytes", &[("kind", kind)])).iter().sum(),
-            read_ms: mean_ms("read"),
-            write_ms: mean_ms("write"),
-            errors: of.count("errors", &[]),
-            under_way: of.gauge("under_way", &[]).unwrap_or(0.0),
-            hit_ratio: cache.as_ref().and_then(hit_ratio),
-            degraded: cache.and_then(|cache| Some(cache.gauge("cache_degraded", &[])? > 0.0)),
-            slots: slots(&of),
-            tokens: tokens(&of),
-            paced: paced(&of),
-            steadiness: steadiness(&of),
-        }
+fn disk_status(disk: &Disk, now: &Samples, before: Option<&Samples>) -> DiskStatus {
+    let of = Since { now, before, label: ("disk", &disk.name) };
+    let partition = disk.partition.map(|partition| partition.to_string());
+    let cache = partition.as_ref().map(|partition| Since { now, before, label: ("partition", partition) });
+    let requests = |kind| of.count("requests", &[("kind", kind)]);
+    let mean_ms = |kind| ratio(of.ms("response_seconds", &[("kind", kind)]), requests(kind));
+    let over = if before.is_some() { OfWindow::Minute } else { OfWindow::All };
+    let quantile_ms = |kind, quantile| {
+        let labels = [("kind", kind), ("quantile", quantile), ("over", over.name())];
+        of.gauge("response_quantile_seconds", &labels).map(|seconds| seconds * 1e3)
+    };
+    let hit_ratio = |cache: &Since<'_>| {
+        let [hits, misses] = ["hit", "miss"].map(|state| cache.count("cache_reads", &[("state", state)]));
+        ratio(hits, hits + misses)
+    };
+    DiskStatus {
+        disk: disk.name.clone(),
+        reads: requests("read"),
+        writes: requests("write"),
+        flushes: requests("flush"),
+        discards: requests("discard"),
+        bytes: ["read", "write"].map(|kind| of.count("bytes", &[("kind", kind)])).iter().sum(),
+        read_ms: mean_ms("read"),
+        write_ms: mean_ms("write"),
+        quantiles_over: over,
+        read_p50_ms: quantile_ms("read", "0.5"),
+        read_p99_ms: quantile_ms("read", "0.99"),
+        write_p50_ms: quantile_ms("write", "0.5"),
+        write_p99_ms: quantile_ms("write", "0.99"),
+        errors: of.count("errors", &[]),
+        under_way: of.gauge("under_way", &[]).unwrap_or(0.0),
+        hit_ratio: cache.as_ref().and_then(hit_ratio),
+        degraded: cache.and_then(|cache| Some(cache.gauge("cache_degraded", &[])? > 0.0)),
+        slots: slots(&of),
+        tokens: tokens(&of),
+        paced: paced(&of),
+        steadiness: steadiness(&of),
     }
 }
 
@@ -210,11 +138,11 @@ fn paced(of: &Since<'_>) -> Option<PacedStatus> {
 fn steadiness(of: &Since<'_>) -> Vec<SteadinessStatus> {
     let mut found = Vec::new();
     for what in ["throughput", "response"] {
-        for over in ["minute", "all"] {
-            let gauge = |name| of.gauge(name, &[("of", what), ("over", over)]);
+        for over in [OfWindow::Minute, OfWindow::All] {
+            let gauge = |name| of.gauge(name, &[("of", what), ("over", over.name())]);
             let Some(intervals) = gauge("intervals") else { continue };
             found.push(SteadinessStatus {
-                of: what,
+                of: what.to_owned(),
                 over,
                 intervals,
                 variation: gauge("variation_ratio"),

@@ -16,6 +16,9 @@ const NOW: &str = "\
 # TYPE virtbench_fence_requests counter
 virtbench_fence_requests_total{disk=\"a\",kind=\"read\"} 300
 virtbench_fence_response_seconds_total{disk=\"a\",kind=\"read\"} 1.5
+virtbench_fence_response_quantile_seconds{disk=\"a\",kind=\"read\",over=\"minute\",quantile=\"0.99\"} 0.04
+virtbench_fence_response_quantile_seconds{disk=\"a\",kind=\"read\",over=\"all\",quantile=\"0.5\"} 0.0025
+virtbench_fence_response_quantile_seconds{disk=\"a\",kind=\"read\",over=\"all\",quantile=\"0.99\"} 0.03
 virtbench_fence_slots_total{disk=\"a\"} 90
 virtbench_fence_slots_used_total{disk=\"a\"} 35
 virtbench_fence_slot_overruns_total{disk=\"a\"} 2
@@ -37,17 +40,18 @@ virtbench_fence_tokens_seconds{disk=\"b\",bucket=\"ios\"} -0.01
 # EOF
 ";
 
-fn status(seconds: Option<f64>) -> Status {
+fn look(seconds: Option<f64>) -> FenceStatus {
     let disk = |name: &str, partition| Disk { name: name.to_owned(), partition };
     let disks = [disk("a", Some(0)), disk("b", None)];
     let (now, before) = (Samples::parse(NOW), Samples::parse(BEFORE));
-    Status::new(&disks, &now, seconds.map(|seconds| (seconds, &before)))
+    status(&disks, &now, seconds.map(|seconds| (seconds, &before)))
 }
 
 #[test]
 fn a_second_look_tells_what_has_happened_since_the_first() {
-    let [a, b] = &status(Some(2.0)).disks[..] else { panic!() };
+    let [a, b] = &look(Some(2.0)).disks[..] else { panic!() };
     assert_eq!((a.reads, a.read_ms, a.write_ms), (200.0, Some(2.5), None));
+    assert_eq!((a.quantiles_over, a.read_p99_ms, a.write_p99_ms), (OfWindow::Minute, Some(40.0), None));
     assert_eq!((a.hit_ratio, a.degraded), (Some(0.9), Some(true)));
     let slots = a.slots.as_ref().unwrap();
     assert_eq!((slots.slots, slots.used, slots.overruns), (50.0, 25.0, 2.0));
@@ -63,13 +67,17 @@ fn a_second_look_tells_what_has_happened_since_the_first() {
 
 #[test]
 fn the_first_look_tells_all_and_the_table_has_what_there_is() {
-    let all = status(None);
+    let all = look(None);
     assert_eq!((all.disks[0].reads, all.disks[0].slots.as_ref().unwrap().slots), (300.0, 90.0));
+    assert_eq!((all.disks[0].read_p50_ms, all.disks[0].read_p99_ms), (Some(2.5), Some(30.0)));
     let text = table::text(&all);
+    let row = text.lines().skip_while(|line| !line.starts_with("response times")).nth(1).unwrap();
+    let cells: Vec<&str> = row.split_whitespace().collect();
+    assert_eq!(cells, ["a", "5.000", "2.500", "30.000", "-", "-", "-", "all"], "{text}");
     for part in ["reads ", "70.0%", "degraded", "38.9%", "-2.000", "12.5%", "50.0%", "-10.000"] {
         assert!(text.contains(part), "{part}\n{text}");
     }
     assert!(!text.contains("late"), "nothing is paced\n{text}");
-    let rates = table::text(&status(Some(2.0)));
+    let rates = table::text(&look(Some(2.0)));
     assert!(rates.contains("reads/s") && rates.contains(" 100.0 "), "{rates}");
 }

@@ -15,7 +15,7 @@ use virtbench_fence_daemon::metrics;
 use crate::args::fence::StatusArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
-use look::{Disk, Status};
+use look::Disk;
 use samples::Samples;
 
 /// How often `--watch` asks.
@@ -44,13 +44,13 @@ pub fn execute(args: &StatusArgs) -> Outcome {
         let (at, text) = (Instant::now(), fetch()?);
         let samples = Samples::parse(&text);
         let since = before.as_ref().map(|(then, samples)| (at.duration_since(*then).as_secs_f64(), samples));
-        let status = Status::new(&disks, &samples, since);
+        let status = look::status(&disks, &samples, since);
         let shown = if args.raw {
             text
         } else if args.json && args.watch {
-            format!("{}\n", crate::json::text(&status)?)
+            format!("{}\n", virtbench_formats::json::text(&status)?)
         } else if args.json {
-            format!("{}\n", crate::json::pretty_text(&status)?)
+            format!("{}\n", virtbench_formats::json::pretty_text(&status)?)
         } else {
             table::text(&status)
         };

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::look::{DiskStatus, PredictionStatus, Status, SteadinessStatus};
+use virtbench_record::{DiskStatus, FenceStatus, OfWindow, PredictionStatus, SteadinessStatus};
 
 /// Column heads and rows; the first column is to the left.
 struct Table {
@@ -47,9 +47,16 @@ fn percent(value: Option<f64>) -> String {
 }
 
 /// All of it.
-pub fn text(status: &Status) -> String {
+pub fn text(status: &FenceStatus) -> String {
     let mut text = String::new();
-    for table in [requests(status), slots(status), predictions(status), tokens(status), paced(status)] {
+    for table in [
+        requests(status),
+        response_times(status),
+        slots(status),
+        predictions(status),
+        tokens(status),
+        paced(status),
+    ] {
         table.write(&mut text);
     }
     steadiness(status).write(&mut text);
@@ -61,13 +68,11 @@ pub fn text(status: &Status) -> String {
     text
 }
 
-fn requests(status: &Status) -> Table {
+fn requests(status: &FenceStatus) -> Table {
     let per = if status.seconds.is_some() { "/s" } else { "" };
     let heads = ["reads", "writes", "flushes", "MB"].map(|head| format!("{head}{per}"));
     let [reads, writes, flushes, mb] = heads.each_ref().map(String::as_str);
-    let mut table = Table::new([
-        "disk", reads, writes, flushes, mb, "read ms", "write ms", "errors", "waiting", "hits", "cache",
-    ]);
+    let mut table = Table::new(["disk", reads, writes, flushes, mb, "errors", "waiting", "hits", "cache"]);
     let rate = |count: f64| match status.seconds {
         Some(seconds) if seconds > 0.0 => format!("{:.1}", count / seconds),
         _ => format!("{count}"),
@@ -84,8 +89,6 @@ fn requests(status: &Status) -> Table {
             rate(disk.writes),
             rate(disk.flushes),
             format!("{:.1}", disk.bytes / 1e6 / status.seconds.unwrap_or(1.0).max(1e-9)),
-            some(disk.read_ms, 3),
-            some(disk.write_ms, 3),
             disk.errors.to_string(),
             disk.under_way.to_string(),
             percent(disk.hit_ratio),
@@ -95,7 +98,25 @@ fn requests(status: &Status) -> Table {
     table
 }
 
-fn slots(status: &Status) -> Table {
+/// Means hide what few requests wait for.
+fn response_times(status: &FenceStatus) -> Table {
+    let mut table =
+        Table::new(["response times", "read ms", "p50", "p99", "write ms", "p50", "p99", "percentiles of"]);
+    for disk in &status.disks {
+        let figures = [disk.read_ms, disk.read_p50_ms, disk.read_p99_ms];
+        let figures = figures.into_iter().chain([disk.write_ms, disk.write_p50_ms, disk.write_p99_ms]);
+        let mut row = vec![disk.disk.clone()];
+        row.extend(figures.map(|ms| some(ms, 3)));
+        row.push(match disk.quantiles_over {
+            OfWindow::All => "all".to_owned(),
+            OfWindow::Minute => "the last minute".to_owned(),
+        });
+        table.rows.push(row);
+    }
+    table
+}
+
+fn slots(status: &FenceStatus) -> Table {
     let mut table = Table::new([
         "slots",
         "begun",
@@ -121,7 +142,7 @@ fn slots(status: &Status) -> Table {
     table
 }
 
-fn predictions(status: &Status) -> Table {
+fn predictions(status: &FenceStatus) -> Table {
     let mut table = Table::new([
         "predictions",
         "slow batches",
@@ -141,7 +162,7 @@ fn predictions(status: &Status) -> Table {
     table
 }
 
-fn tokens(status: &Status) -> Table {
+fn tokens(status: &FenceStatus) -> Table {
     let mut table = Table::new(["tokens", "I/Os ms", "bytes ms"]);
     for (disk, tokens) in each(status, |disk| disk.tokens.as_ref()) {
         table.rows.push(vec![disk.disk.clone(), some(tokens.ios_ms, 3), some(tokens.bytes_ms, 3)]);
@@ -149,7 +170,7 @@ fn tokens(status: &Status) -> Table {
     table
 }
 
-fn paced(status: &Status) -> Table {
+fn paced(status: &FenceStatus) -> Table {
     let mut table = Table::new(["paced", "I/Os", "held ms", "late", "late ms"]);
     for (disk, paced) in each(status, |disk| disk.paced.as_ref()) {
         table.rows.push(vec![
@@ -163,15 +184,15 @@ fn paced(status: &Status) -> Table {
     table
 }
 
-fn steadiness(status: &Status) -> Table {
+fn steadiness(status: &FenceStatus) -> Table {
     let mut table =
         Table::new(["steadiness", "of", "over", "seconds", "variation", "spread", "deviation from alone"]);
     for disk in &status.disks {
         for SteadinessStatus { of, over, intervals, variation, spread, deviation } in &disk.steadiness {
             table.rows.push(vec![
                 disk.disk.clone(),
-                (*of).to_owned(),
-                (*over).to_owned(),
+                of.clone(),
+                over.name().to_owned(),
                 intervals.to_string(),
                 percent(*variation),
                 percent(*spread),
@@ -183,7 +204,7 @@ fn steadiness(status: &Status) -> Table {
 }
 
 fn each<'a, T: 'a>(
-    status: &'a Status,
+    status: &'a FenceStatus,
     pick: impl Fn(&'a DiskStatus) -> Option<&'a T> + 'a,
 ) -> impl Iterator<Item = (&'a DiskStatus, &'a T)> {
     status.disks.iter().filter_map(move |disk| Some((disk, pick(disk)?)))

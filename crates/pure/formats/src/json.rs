@@ -1,4 +1,5 @@
-//! What `--json` prints: figures as they are known, without digits that say nothing.
+//! Figures as JSON, as far as they are known: seven significant digits. Everything that is printed or exported for other
+//! programs is written here; records of a run folder stay exact.
 
 use std::io::{self, Write};
 
@@ -7,16 +8,25 @@ use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use virtbench_units::rounded;
 
 /// Writes a value in one line, without its end.
+///
+/// # Errors
+/// `out` fails, or a key is not a string.
 pub fn write(out: &mut impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Rounded(CompactFormatter)))
 }
 
 /// Writes a value in indented lines, without the last one's end.
+///
+/// # Errors
+/// `out` fails, or a key is not a string.
 pub fn write_pretty(out: &mut impl Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Rounded(PrettyFormatter::new())))
 }
 
 /// The value in one line.
+///
+/// # Errors
+/// A key is not a string.
 pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
     let mut text = Vec::new();
     write(&mut text, value)?;
@@ -24,6 +34,9 @@ pub fn text(value: &impl Serialize) -> serde_json::Result<String> {
 }
 
 /// The value in indented lines.
+///
+/// # Errors
+/// A key is not a string.
 pub fn pretty_text(value: &impl Serialize) -> serde_json::Result<String> {
     let mut text = Vec::new();
     write_pretty(&mut text, value)?;

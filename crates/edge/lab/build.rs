@@ -12,13 +12,12 @@ use std::process::{Command, ExitCode};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 /// What the agent is made of, from the workspace's root.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 8] = [
     "Cargo.toml",
     "Cargo.lock",
     "crates/edge/agent",
-    "crates/edge/classics",
     "crates/edge/engine",
-    "crates/edge/files",
+    "crates/edge/workloads",
     "crates/pure/record",
     "crates/pure/units",
     "crates/pure/workload",

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use virtbench_classics::{ClassicError, Place, prepare};
 use virtbench_engine::{Control, EngineError, Target, TargetRequest, run};
 use virtbench_record::{JobOutcome, TargetFacts};
 use virtbench_workload::{JobSpec, LoadSpec};
+use virtbench_workloads::{RunError, Storage, prepare};
 
 use crate::block_device::{node, wait_for_disk};
 use crate::protocol::{FailureKind, Job, TargetRef};
@@ -18,7 +18,7 @@ pub(crate) enum Prepared {
     /// A load and its open target.
     Load { spec: Box<LoadSpec>, target: Target },
     /// A workload with its memory and data.
-    Workload(Box<virtbench_classics::Prepared>),
+    Workload(Box<virtbench_workloads::Prepared>),
 }
 
 impl Prepared {
@@ -83,19 +83,19 @@ fn load_failure(error: &EngineError) -> Failure {
     (kind, error.to_string())
 }
 
-fn workload_failure(error: &ClassicError) -> Failure {
+fn workload_failure(error: &RunError) -> Failure {
     let kind = match error {
-        ClassicError::Workload(_) => FailureKind::Request,
-        ClassicError::Storage(_) => FailureKind::Target,
-        ClassicError::Misfit(_) | ClassicError::Resource { .. } => FailureKind::Engine,
+        RunError::Workload(_) => FailureKind::Request,
+        RunError::Storage(_) => FailureKind::Target,
+        RunError::Misfit(_) | RunError::Resource { .. } => FailureKind::Engine,
     };
     (kind, error.to_string())
 }
 
-fn place(target: &TargetRef) -> Result<Place, String> {
+fn place(target: &TargetRef) -> Result<Storage, String> {
     Ok(match target {
-        TargetRef::Path(path) => Place::Path(PathBuf::from(path)),
-        TargetRef::Disk { name_prefix } => Place::Disk(node(&wait_for_disk(name_prefix)?)),
+        TargetRef::Path(path) => Storage::Path(PathBuf::from(path)),
+        TargetRef::Disk { name_prefix } => Storage::Disk(node(&wait_for_disk(name_prefix)?)),
     })
 }
 

@@ -29,10 +29,9 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use groups::command;
-pub use job::NamedJob;
 pub use load_args::ApplyArgs;
 pub use read_workload::read_workload;
-pub use sets::{NeighboursArgs, PinArg, SetsArgs};
+pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
 pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};

@@ -73,7 +73,7 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
     assert!(images(&out).is_empty() && loops(folder.path()) == 0);
 
     let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
-    assert_eq!(run["kind"], "adapters");
+    assert_eq!(run["plan"]["study"], "adapters");
     let drivers: Vec<&Value> =
         run["setups"].as_array().unwrap().iter().map(|setup| &setup["found"]["driver"]).collect();
     assert_eq!(drivers, ["virtio_blk", "nvme", "vmw_pvscsi", "virtio_blk"]);

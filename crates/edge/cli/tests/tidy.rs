@@ -23,9 +23,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("fence-daemon", &["fence", "fence-sim", "model", "nbd", "units", "workload"]),
     ("counters", &["record"]),
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
-    ("files", &["engine", "units", "workload"]),
-    ("classics", &["counters", "engine", "files", "record", "units", "workload"]),
-    ("agent", &["classics", "engine", "record", "workload"]),
+    ("workloads", &["counters", "engine", "record", "units", "workload"]),
+    ("agent", &["engine", "record", "workload", "workloads"]),
     ("lab", &["agent", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     (
@@ -49,7 +48,6 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "classics",
             "engine",
             "fence",
             "fence-daemon",
@@ -64,6 +62,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "record",
             "units",
             "workload",
+            "workloads",
         ],
     ),
 ];

@@ -1,40 +1,6 @@
-//! How a study goes: what is kept running meanwhile, and what happens when.
+//! How machines are kept while others are measured.
 
 use std::time::{SystemTime, UNIX_EPOCH};
-
-use virtbench_record::{GuestsState, PointRecord};
-
-use crate::schedule::Step;
-use crate::study_error::StudyError;
-
-/// What happens in a study, for whoever shows it.
-#[derive(Debug)]
-pub enum Event<'a> {
-    /// The machines of these environments are being started.
-    Starting(&'a str),
-    /// A step begins.
-    Measuring {
-        /// Steps measured so far, of this and earlier sittings.
-        done: usize,
-        /// Steps in all.
-        total: usize,
-        /// The step.
-        step: &'a Step,
-        /// The name of its environment.
-        environment: &'a str,
-    },
-    /// A machine hung and is started anew; its point is measured again.
-    Restarting {
-        /// The name of its environment.
-        environment: &'a str,
-        /// What happened, with its console's last lines.
-        error: &'a StudyError,
-    },
-    /// What guests without a load cost is being measured.
-    Idling(GuestsState),
-    /// A step is in the folder.
-    Recorded(&'a PointRecord),
-}
 
 /// How machines are kept while others are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use thiserror::Error;
-use virtbench_record::{PointRecord, Provenance, Record, RecordError, parse_provenance, parse_records};
+use virtbench_record::{
+    PointRecord, Provenance, Record, RecordError, Records, parse_provenance, parse_records,
+};
 
 use crate::histogram_log;
 
@@ -46,6 +48,14 @@ pub enum FolderError {
         path: PathBuf,
         /// The first field that differs.
         field: &'static str,
+    },
+    /// The run in it is of another study.
+    #[error("{path} holds a run of `study {study}`: it has no such records", path = path.display())]
+    OtherStudy {
+        /// The folder.
+        path: PathBuf,
+        /// Which study.
+        study: &'static str,
     },
     /// A file in it cannot be understood.
     #[error("{path}: {source}", path = path.display())]
@@ -103,6 +113,7 @@ impl<R: Record> RunFolder<R> {
     /// # Errors
     /// The folder holds a run or anything else, is in use, or cannot be written.
     pub fn create(path: &Path, provenance: Provenance) -> Result<Self, FolderError> {
+        check_study::<R>(path, &provenance)?;
         let began = if path.exists() { Began::Run } else { Began::Folder };
         fs::create_dir_all(path).map_err(io_error("make", path))?;
         let lock = lock(path)?;
@@ -147,7 +158,8 @@ impl<R: Record> RunFolder<R> {
         if let Some(field) = first_difference(&stored, provenance) {
             return Err(FolderError::OtherPlan { path: path.to_owned(), field });
         }
-        let (records, whole) = read_records(path)?;
+        check_study::<R>(path, &stored)?;
+        let (records, whole) = read_results(path, parse_records)?;
         Self::open(path, stored, records, whole as u64, Began::Nothing, lock)
     }
 
@@ -220,11 +232,11 @@ impl<R: Record> RunFolder<R> {
 
 /// A run as a reader sees it.
 #[derive(Debug)]
-pub struct LoadedRun<R = PointRecord> {
+pub struct LoadedRun<R = Vec<PointRecord>> {
     /// What it is about.
     pub provenance: Provenance,
     /// What was measured.
-    pub records: Vec<R>,
+    pub records: R,
     /// Encoded latency histograms by the record's tag and direction, as in
     /// `native/.../0/read`.
     pub histograms: BTreeMap<String, String>,
@@ -234,11 +246,32 @@ pub struct LoadedRun<R = PointRecord> {
 ///
 /// # Errors
 /// There is no run in it, or a file is damaged or of a later version.
-pub fn load_run<R: Record>(path: &Path) -> Result<LoadedRun<R>, FolderError> {
+pub fn load_run<R: Record>(path: &Path) -> Result<LoadedRun<Vec<R>>, FolderError> {
     let provenance = read_provenance(path)?;
-    let (records, _) = read_records(path)?;
-    let log = fs::read(path.join(HISTOGRAMS)).unwrap_or_default();
-    Ok(LoadedRun { provenance, records, histograms: histogram_log::parse(&log) })
+    check_study::<R>(path, &provenance)?;
+    let (records, _) = read_results(path, parse_records)?;
+    Ok(LoadedRun { provenance, records, histograms: read_histograms(path) })
+}
+
+/// The same of whatever study.
+///
+/// # Errors
+/// As [`load_run`].
+pub fn load_any_run(path: &Path) -> Result<LoadedRun<Records>, FolderError> {
+    let provenance = read_provenance(path)?;
+    let (records, _) = read_results(path, |text| Records::parse(&provenance.plan, text))?;
+    Ok(LoadedRun { provenance, records, histograms: read_histograms(path) })
+}
+
+fn check_study<R: Record>(path: &Path, provenance: &Provenance) -> Result<(), FolderError> {
+    if R::follows(&provenance.plan) {
+        return Ok(());
+    }
+    Err(FolderError::OtherStudy { path: path.to_owned(), study: provenance.plan.study() })
+}
+
+fn read_histograms(path: &Path) -> BTreeMap<String, String> {
+    histogram_log::parse(&fs::read(path.join(HISTOGRAMS)).unwrap_or_default())
 }
 
 /// Refuses a folder that holds anything but what a torn start may have left.
@@ -276,14 +309,18 @@ pub fn read_provenance(path: &Path) -> Result<Provenance, FolderError> {
     parse_provenance(&text).map_err(|source| FolderError::Damaged { path: name, source })
 }
 
-fn read_records<R: Record>(path: &Path) -> Result<(Vec<R>, usize), FolderError> {
+/// Reads the results with `parse`, and how many bytes of them are whole lines.
+fn read_results<R>(
+    path: &Path,
+    parse: impl FnOnce(&str) -> Result<(R, usize), RecordError>,
+) -> Result<(R, usize), FolderError> {
     let name = path.join(RESULTS);
-    match fs::read(&name) {
-        Ok(bytes) => parse_records(&String::from_utf8_lossy(&bytes))
-            .map_err(|source| FolderError::Damaged { path: name, source }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
-        Err(error) => Err(io_error("read", &name)(error)),
-    }
+    let text = match fs::read(&name) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(io_error("read", &name)(error)),
+    };
+    parse(&text).map_err(|source| FolderError::Damaged { path: name, source })
 }
 
 /// Writes a value as JSON beside the file and renames, so that the file is whole at any moment.
@@ -300,29 +337,10 @@ pub(crate) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), Fo
     write().map_err(io_error("write", path))
 }
 
-/// The first part of a run's plan that another one does not share.
+/// The first part of a run that another one does not share.
 fn first_difference(stored: &Provenance, wanted: &Provenance) -> Option<&'static str> {
-    let (a, b) = (&stored.plan, &wanted.plan);
-    [
-        ("the study", stored.kind == wanted.kind),
-        ("--grid", a.grid == b.grid),
-        ("who runs beside whom", stored.together == wanted.together),
-        ("the applications or the VM", stored.predictions == wanted.predictions),
-        ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
-        ("the grid's shares of reads", a.read_percents == b.read_percents),
-        ("the grid's shares of random seeks", a.random_percents == b.random_percents),
-        ("--repetitions", a.repetitions == b.repetitions),
-        ("--outstanding", a.outstanding == b.outstanding),
-        ("--workers", a.workers == b.workers),
-        ("--ramp", a.ramp_ns == b.ramp_ns),
-        ("--time", a.time_ns == b.time_ns),
-        ("--size", a.size_bytes == b.size_bytes),
-        ("the environments", a.environments == b.environments),
-        ("--seed", a.seed == b.seed),
-        ("the host", stored.host == wanted.host),
-    ]
-    .into_iter()
-    .find_map(|(field, same)| (!same).then_some(field))
+    let differs = (stored.host != wanted.host).then_some("the host");
+    stored.plan.first_difference(&wanted.plan).or(differs)
 }
 
 /// A kill may have left a line without its end: the next one must not continue it.

@@ -1,34 +1,42 @@
 use super::*;
 use tempfile::TempDir;
 use virtbench_record::{
-    DiskFacts, FORMAT, HostFacts, HostUse, LoadOutcome, Measured, Plan, PointKey, PointStatus, RunKind,
-    TargetFacts, TargetKind,
+    DiskFacts, FORMAT, GridPlan, HostFacts, HostUse, LoadOutcome, Measured, Plan, PointKey, PointStatus,
+    RUN_FORMAT, SetRecord, TargetFacts, TargetKind,
 };
 use virtbench_units::{LatencyRecorder, decode_histogram};
 
 use crate::grid::load_of;
 
 pub(crate) fn provenance() -> Provenance {
+    described(Plan::NativeVsVm(plan()))
+}
+
+pub(crate) fn plan() -> GridPlan {
+    GridPlan {
+        grid: "test".into(),
+        blocks_bytes: vec![4096],
+        read_percents: vec![50],
+        random_percents: vec![100],
+        repetitions: 2,
+        outstanding: 4,
+        workers: 1,
+        ramp_ns: 0,
+        time_ns: 1_000_000,
+        size_bytes: 1 << 20,
+        environments: vec!["native".into(), "vm".into()],
+        seed: 1,
+    }
+}
+
+/// A run with this plan on a made-up host.
+pub(crate) fn described(plan: Plan) -> Provenance {
     Provenance {
-        format: FORMAT,
-        kind: RunKind::NativeVsVm,
+        format: RUN_FORMAT,
         version: "0".into(),
         command: vec![],
         started_unix_s: 0,
-        plan: Plan {
-            grid: "test".into(),
-            blocks_bytes: vec![4096],
-            read_percents: vec![50],
-            random_percents: vec![100],
-            repetitions: 2,
-            outstanding: 4,
-            workers: 1,
-            ramp_ns: 0,
-            time_ns: 1_000_000,
-            size_bytes: 1 << 20,
-            environments: vec!["native".into(), "vm".into()],
-            seed: 1,
-        },
+        plan,
         host: HostFacts {
             kernel: "k".into(),
             distribution: "d".into(),
@@ -40,8 +48,6 @@ pub(crate) fn provenance() -> Provenance {
         },
         guest: None,
         setups: Vec::new(),
-        together: None,
-        predictions: None,
         idle: Vec::new(),
         notes: vec![],
     }
@@ -75,7 +81,7 @@ fn record(repetition: u32) -> PointRecord {
             direct: false,
             alignment_bytes: 1,
         },
-        spec: load_of(&provenance().plan, point, repetition),
+        spec: load_of(&plan(), point, repetition),
         seed: 1,
         notes: vec![],
     };
@@ -211,8 +217,7 @@ fn folders_that_hold_something_are_refused() {
 #[test]
 fn another_plan_is_named() {
     let temp = folder_with_two_points();
-    let mut other = provenance();
-    other.plan.outstanding = 99;
+    let other = described(Plan::NativeVsVm(GridPlan { outstanding: 99, ..plan() }));
     let error = RunFolder::<PointRecord>::resume(temp.path(), &other).unwrap_err();
     assert!(error.to_string().contains("--outstanding"), "{error}");
 }
@@ -225,4 +230,55 @@ fn damage_is_reported_with_its_place() {
     fs::write(&path, format!("{{nonsense\n{text}")).unwrap();
     let error = load_run::<PointRecord>(temp.path()).unwrap_err().to_string();
     assert!(error.contains("results.jsonl") && error.contains("line 1"), "{error}");
+}
+
+/// Whether records are of a kind.
+type Follows = fn(&Records) -> bool;
+
+/// `run.json` of each study as version 0.1 recorded it, and whether its records are points, sets or trials.
+const FORMAT_1: [(&str, Follows); 5] = [
+    (include_str!("../../../pure/record/tests/format-1/native-vs-vm.json"), |records| {
+        matches!(records, Records::Points(_))
+    }),
+    (include_str!("../../../pure/record/tests/format-1/adapters.json"), |records| {
+        matches!(records, Records::Points(_))
+    }),
+    (include_str!("../../../pure/record/tests/format-1/neighbours.json"), |records| {
+        matches!(records, Records::Sets(_))
+    }),
+    (include_str!("../../../pure/record/tests/format-1/deviation.json"), |records| {
+        matches!(records, Records::Sets(_))
+    }),
+    (include_str!("../../../pure/record/tests/format-1/predictions.json"), |records| {
+        matches!(records, Records::Trials(_))
+    }),
+];
+
+#[test]
+fn folders_of_an_earlier_version_are_loaded_and_gone_on_with() {
+    for (text, follows) in FORMAT_1 {
+        let temp = TempDir::new().unwrap();
+        fs::write(temp.path().join(PROVENANCE), text).unwrap();
+        let run = load_any_run(temp.path()).unwrap_or_else(|error| panic!("{error}"));
+        assert!(follows(&run.records), "{:?}", run.provenance.plan);
+        if let Records::Sets(_) = run.records {
+            let mut folder = RunFolder::<SetRecord>::resume(temp.path(), &run.provenance).unwrap();
+            folder.amend(|provenance| provenance.notes.clear()).unwrap();
+            assert_eq!(load_any_run(temp.path()).unwrap().provenance.plan, run.provenance.plan);
+        }
+    }
+}
+
+#[test]
+fn records_of_another_study_are_refused_by_its_name() {
+    let temp = TempDir::new().unwrap();
+    fs::write(temp.path().join(PROVENANCE), FORMAT_1[3].0).unwrap();
+    let refused = |error: FolderError| {
+        let words = error.to_string();
+        assert!(words.contains("`study deviation`"), "{words}");
+    };
+    refused(load_run::<PointRecord>(temp.path()).unwrap_err());
+    let provenance = read_provenance(temp.path()).unwrap();
+    refused(RunFolder::<PointRecord>::resume(temp.path(), &provenance).unwrap_err());
+    refused(RunFolder::<PointRecord>::create(&temp.path().join("new"), provenance).unwrap_err());
 }

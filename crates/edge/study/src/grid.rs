@@ -1,10 +1,14 @@
 //! Which points of the throughput surface are measured, and for how long.
 
+use std::path::Path;
+
 use serde::Deserialize;
 use thiserror::Error;
-use virtbench_record::{Plan, PointKey};
+use virtbench_record::{GridPlan, PointKey};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessLine, AccessSpec, LoadError, LoadSpec};
+
+use crate::folder::read_provenance;
 
 /// The most points a grid may have.
 const MAX_POINTS: usize = 10_000;
@@ -147,6 +151,22 @@ impl Grid {
         Ok(grid)
     }
 
+    /// The points of the run in a folder, if there is one.
+    #[must_use]
+    pub fn of_run(folder: &Path) -> Option<Self> {
+        let provenance = read_provenance(folder).ok()?;
+        let plan = provenance.plan.grid()?.clone();
+        Some(Self {
+            name: plan.grid,
+            blocks_bytes: plan.blocks_bytes,
+            read_percents: plan.read_percents,
+            random_percents: plan.random_percents,
+            repetitions: plan.repetitions,
+            ramp_ns: plan.ramp_ns,
+            time_ns: plan.time_ns,
+        })
+    }
+
     /// Every point, each once, in the order of the lists.
     #[must_use]
     pub fn points(&self) -> Vec<PointKey> {
@@ -181,7 +201,7 @@ impl Grid {
 }
 
 /// Every point of a plan, each once, in the order of the plan's lists.
-pub(crate) fn points(plan: &Plan) -> Vec<PointKey> {
+pub(crate) fn points(plan: &GridPlan) -> Vec<PointKey> {
     cross(&plan.blocks_bytes, &plan.read_percents, &plan.random_percents)
 }
 
@@ -204,13 +224,13 @@ fn cross(blocks_bytes: &[u64], read_percents: &[u8], random_percents: &[u8]) -> 
 ///
 /// # Errors
 /// The first point's load that cannot, naming the flag to change.
-pub fn check_plan(plan: &Plan) -> Result<(), LoadError> {
+pub fn check_plan(plan: &GridPlan) -> Result<(), LoadError> {
     points(plan).into_iter().try_for_each(|point| load_of(plan, point, 0).validate())
 }
 
 /// The load of one point of a plan. Both environments get the same, seed included.
 #[must_use]
-pub(crate) fn load_of(plan: &Plan, point: PointKey, repetition: u32) -> LoadSpec {
+pub(crate) fn load_of(plan: &GridPlan, point: PointKey, repetition: u32) -> LoadSpec {
     LoadSpec {
         outstanding: plan.outstanding,
         workers: plan.workers,

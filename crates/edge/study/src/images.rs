@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use thiserror::Error;
+use virtbench_engine::TargetError;
 use virtbench_lab::{
     GuestDisk, ImageFormat, ImageMakingError, LoopCache, LoopDevice, LoopError, Preallocation, Qcow2,
 };
@@ -42,6 +43,25 @@ pub enum ImagesError {
         /// What is needed.
         needed_bytes: u64,
     },
+}
+
+impl ImagesError {
+    /// Whether it was asked to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        matches!(
+            self,
+            Self::Disk(DiskError::Target(TargetError::Interrupted(_)))
+                | Self::Image(ImageMakingError::Stopped { .. })
+                | Self::Fence(FenceError::Target(TargetError::Interrupted(_)))
+        )
+    }
+
+    /// Whether this host lacks what is needed.
+    #[must_use]
+    pub fn lacks_something(&self) -> bool {
+        matches!(self, Self::Loop(_) | Self::Fence(FenceError::HostDevice(_)))
+    }
 }
 
 /// The disk of each configuration. Dropping it removes all files; only a kill leaves them, and the

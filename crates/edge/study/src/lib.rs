@@ -1,27 +1,86 @@
 //! The experiments: what is measured in which order, and the folder it goes into.
+//!
+//! A study is run from Rust as the command runs it. Here a grid of two points, natively, on a file of 1 MiB:
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//! use virtbench_lab::{Environment, Native};
+//! use virtbench_record::{GridPlan, Plan};
+//! use virtbench_study::{Course, RunFolder, StudyDisk, load_any_run, measure_points, new_provenance};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let temp = tempfile::tempdir()?;
+//! let out = temp.path().join("run");
+//! let plan = Plan::NativeVsVm(GridPlan {
+//!     grid: "mine".into(), blocks_bytes: vec![4096], read_percents: vec![0, 100], random_percents: vec![100],
+//!     repetitions: 1, outstanding: 4, workers: 1, ramp_ns: 0, time_ns: 20_000_000, size_bytes: 1 << 20,
+//!     environments: vec!["native".into()], seed: 1,
+//! });
+//! let mut folder = RunFolder::create(&out, new_provenance(plan, Vec::new(), &out))?;
+//! let disk = StudyDisk::prepare(&out, "example", 1 << 20, |_, _| true)?;
+//! let native: Box<dyn Environment> = Box::new(Native::new("native", disk.path().to_owned()));
+//! measure_points(&mut folder, &mut [native], Course::SIDE_BY_SIDE, &AtomicBool::new(false), &mut ())?;
+//! let run = load_any_run(&out)?;
+//! for record in run.records.points() {
+//!     let iops = record.measured().map(|measured| measured.outcome.total.iops);
+//!     println!("{}: {iops:?} operations a second", record.point);
+//! }
+//! # assert!(run.records.points().iter().all(|record| record.measured().is_some()));
+//! # assert_eq!(run.records.points().len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Guests are found and booted by the studies themselves: the same load in one VM and in two, told to nobody.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use std::sync::atomic::AtomicBool;
+//! use virtbench_study::{Colocation, ColocationOptions, GuestOptions, NamedJob, Run, Setup, WantedAccelerator};
+//! use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let load = LoadSpec::new(AccessSpec::single(AccessLine::new(4096, 70.0, 100.0)), 64 << 20);
+//! let job = NamedJob { name: "mine".into(), spec: load.into() };
+//! let (vcpus, memory_bytes, accelerator) = (1, 256 << 20, WantedAccelerator::Auto);
+//! let options = ColocationOptions {
+//!     guest: GuestOptions { vcpus, memory_bytes, kernel: None, accelerator },
+//!     setup: Setup::parse("virtio-blk@raw")?, size_bytes: 64 << 20, filesystem: "ext4".into(), target_dir: None,
+//!     pinned: false, repetitions: 3, time_ns: Some(2_000_000_000), ramp_ns: None, seed: 1,
+//! };
+//! let (stop, out) = (AtomicBool::new(false), Path::new("neighbours"));
+//! let run = &mut Run { out, resume: false, command: Vec::new(), stop: &stop, observer: &mut () };
+//! Colocation::neighbours(job, &[1, 2], options)?.run(run)??;
+//! # Ok(())
+//! # }
+//! ```
 
 mod applications;
 mod apply;
 mod backing;
 mod backing_error;
+mod colocation;
 mod contents;
 mod course;
 mod disk;
+mod estimate;
+mod event;
 #[cfg(test)]
 mod fake_machine;
 mod fence;
 mod folder;
 mod grid;
+mod grid_study;
 mod guests;
 mod histogram_log;
 mod images;
 mod machines;
 mod points;
+mod prerequisites;
+mod run;
 mod saturate;
 mod schedule;
-mod sets;
 mod setup;
-mod share;
 mod sides;
 mod study_error;
 mod surface;
@@ -30,28 +89,35 @@ pub use applications::{
     ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
     Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
     missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
-    read_workload, renew_references, run_model_load, run_predictions, summarise_predictions, verify,
+    read_workload, renew_references, run_model_load, run_predictions, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;
 pub use backing_error::BackingError;
-pub use contents::Contents;
-pub use course::{Course, Event};
-pub use disk::{DiskError, StudyDisk};
-pub use fence::{
-    FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, Simulated, SimulationError,
-    System, Throttle, check_host_devices, simulate,
+pub use colocation::{
+    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, SetStep,
+    SimulationError, TriedSystem, compare_systems, measure_sets, missing_sets, schedule_sets, simulate,
+    takes_a_rate,
 };
-pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_run, read_provenance};
+pub use contents::Contents;
+pub use course::Course;
+pub use disk::{DiskError, StudyDisk};
+pub use estimate::Estimate;
+pub use event::{Event, Observer};
+pub use fence::{
+    FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, System, Throttle,
+    check_host_devices,
+};
+pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
+pub use grid_study::{Adapters, GridOptions, NativeVsVm};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};
 pub use points::measure_points;
+pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{Step, schedule};
-pub use sets::{SetEvent, SetStep, measure_sets, missing_sets, schedule_sets};
 pub use setup::{Setup, SetupError, setups};
-pub use share::{at_share, saturation, takes_a_rate};
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};

@@ -11,7 +11,8 @@ use virtbench_lab::{
 use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance, Record};
 use virtbench_workload::{JobSpec, LoadSpec};
 
-use crate::course::{Course, Event, unix_ns};
+use crate::course::{Course, unix_ns};
+use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::study_error::StudyError;
 
@@ -38,20 +39,20 @@ impl<'a> Machines<'a> {
         &mut self,
         folder: &mut RunFolder,
         stop: &AtomicBool,
-        on_event: &mut dyn FnMut(Event<'_>),
+        observer: &mut dyn Observer,
     ) -> Result<(), StudyError> {
         let count = self.environments.len().min(self.course.booted.max(1));
         for index in 0..count {
             if stop.load(Ordering::Relaxed) {
                 return Err(StudyError::Stopped);
             }
-            on_event(Event::Starting(self.environments[index].name()));
+            observer.event(Event::Starting(self.environments[index].name()));
             self.start(index, folder)?;
         }
         if self.course.quiesce {
-            self.idle(GuestsState::Running, folder, stop, on_event)?;
+            self.idle(GuestsState::Running, folder, stop, observer)?;
             (0..count).try_for_each(|index| self.quiesce(index))?;
-            self.idle(GuestsState::Stopped, folder, stop, on_event)?;
+            self.idle(GuestsState::Stopped, folder, stop, observer)?;
         }
         Ok(())
     }
@@ -79,10 +80,10 @@ impl<'a> Machines<'a> {
         guests: GuestsState,
         folder: &mut RunFolder,
         stop: &AtomicBool,
-        on_event: &mut dyn FnMut(Event<'_>),
+        observer: &mut dyn Observer,
     ) -> Result<(), StudyError> {
-        on_event(Event::Idling(guests));
-        let time_ns = folder.provenance().plan.time_ns;
+        observer.event(Event::Idling(guests));
+        let time_ns = folder.provenance().plan.grid().map_or(0, |plan| plan.time_ns);
         let observed = self.observed(None);
         let started_unix_ns = unix_ns();
         let (host, processes) =

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use virtbench_lab::{Environment, LabError, MachineError};
-use virtbench_record::{FORMAT, Measured, PointRecord, PointStatus};
+use virtbench_record::{FORMAT, GridPlan, Measured, PointRecord, PointStatus};
 
-use crate::course::{Course, Event, unix_ns};
+use crate::course::{Course, unix_ns};
+use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::grid::load_of;
 use crate::machines::Machines;
@@ -26,16 +27,16 @@ pub fn measure_points(
     environments: &mut [Box<dyn Environment>],
     course: Course,
     stop: &AtomicBool,
-    on_event: &mut dyn FnMut(Event<'_>),
+    observer: &mut dyn Observer,
 ) -> Result<(), StudyError> {
-    let plan = folder.provenance().plan.clone();
+    let Some(plan) = folder.provenance().plan.grid().cloned() else { return Ok(()) };
     let steps = schedule(&plan);
     let missing = missing_steps(folder, &steps);
     if missing.is_empty() {
         return Ok(());
     }
     let mut machines = Machines::new(environments, course);
-    machines.start_all(folder, stop, on_event)?;
+    machines.start_all(folder, stop, observer)?;
     let before = steps.len() - missing.len();
     let mut restarts_left = MAX_RESTARTS;
     for (index, step) in missing.into_iter().enumerate() {
@@ -43,13 +44,15 @@ pub fn measure_points(
             return Err(StudyError::Stopped);
         }
         let environment = plan.environments[step.environment].as_str();
-        on_event(Event::Measuring { done: before + index, total: steps.len(), step: &step, environment });
+        let what = format!("{environment}: {}", step.point);
+        observer.event(Event::Measuring { done: before + index, what: &what });
         let record = loop {
             match measure_step(&plan, &step, &mut machines, folder, stop) {
                 Err(error) if restarts_left > 0 && machines.hangs(step.environment, &error) => {
                     restarts_left -= 1;
                     tracing::warn!(environment, point = %step.point, %error, "hangs and is started anew");
-                    on_event(Event::Restarting { environment, error: &error });
+                    let why = format!("{environment} hangs and is started anew: {error}");
+                    observer.event(Event::Remark(&why));
                     let note = format!("{environment} hung at {} and was started anew", step.point);
                     folder.amend(|provenance| provenance.notes.push(note))?;
                     machines.discard(step.environment);
@@ -60,7 +63,7 @@ pub fn measure_points(
         tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
-            on_event(Event::Recorded(record));
+            observer.event(Event::Recorded(record.measured().map(|measured| &measured.host)));
         }
     }
     machines.shut_down();
@@ -69,7 +72,7 @@ pub fn measure_points(
 
 /// The steps whose points are not in the folder yet, in order.
 fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
-    let environments = &folder.provenance().plan.environments;
+    let environments = folder.provenance().plan.environments();
     let measured: BTreeSet<_> = folder
         .records()
         .iter()
@@ -85,7 +88,7 @@ fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
 }
 
 fn measure_step(
-    plan: &virtbench_record::Plan,
+    plan: &GridPlan,
     step: &Step,
     machines: &mut Machines<'_>,
     folder: &mut RunFolder,

@@ -6,10 +6,11 @@ use std::time::Instant;
 use tempfile::TempDir;
 use virtbench_agent::protocol::{Reply, Request, receive, send};
 use virtbench_lab::Machine;
+use virtbench_record::Plan;
 
 use super::*;
 use crate::fake_machine::FakeMachine;
-use crate::folder::tests::provenance;
+use crate::folder::tests::{described, plan};
 
 /// Boots guests that are lost as soon as a load starts, and counts them.
 struct Hanging(u32);
@@ -38,20 +39,26 @@ fn play(mut stream: UnixStream) {
     }
 }
 
+/// Counts the guests that are said to be started again.
+struct StartsAgain(u32);
+
+impl Observer for StartsAgain {
+    fn event(&mut self, event: Event<'_>) {
+        self.0 += u32::from(matches!(event, Event::Remark(what) if what.contains("is started anew")));
+    }
+}
+
 #[test]
 fn a_guest_that_hangs_again_and_again_is_started_anew_three_times_a_run_and_no_more() {
     let dir = TempDir::new().unwrap();
-    let mut provenance = provenance();
-    provenance.plan.environments = vec!["vm1".into()];
+    let provenance = described(Plan::NativeVsVm(GridPlan { environments: vec!["vm1".into()], ..plan() }));
     let mut folder = RunFolder::create(&dir.path().join("run"), provenance).unwrap();
     let mut environments: Vec<Box<dyn Environment>> = vec![Box::new(Hanging(0))];
-    let mut starts_again = 0;
     let stop = AtomicBool::new(false);
-    let ended = measure_points(&mut folder, &mut environments, Course::SIDE_BY_SIDE, &stop, &mut |event| {
-        starts_again += u32::from(matches!(event, Event::Restarting { .. }));
-    });
+    let mut heard = StartsAgain(0);
+    let ended = measure_points(&mut folder, &mut environments, Course::SIDE_BY_SIDE, &stop, &mut heard);
     assert!(matches!(ended, Err(StudyError::Lab(LabError::Machine { .. }))), "{ended:?}");
-    assert_eq!(starts_again, 3);
+    assert_eq!(heard.0, 3);
     assert_eq!(folder.provenance().notes.len(), 3, "{:?}", folder.provenance().notes);
     assert!(folder.records().is_empty());
 }

@@ -1,6 +1,6 @@
 //! The order in which a plan's points are measured.
 
-use virtbench_record::{Plan, PointKey};
+use virtbench_record::{GridPlan, PointKey};
 use virtbench_units::Random;
 
 use crate::grid::points;
@@ -23,7 +23,7 @@ pub struct Step {
 /// a warmer device. Each repetition passes through the points in an order of its own, drawn from
 /// the plan's seed, so that no point always follows the same other one.
 #[must_use]
-pub fn schedule(plan: &Plan) -> Vec<Step> {
+pub fn schedule(plan: &GridPlan) -> Vec<Step> {
     let mut random = Random::new(plan.seed);
     let mut steps = Vec::new();
     for repetition in 0..plan.repetitions {
@@ -53,8 +53,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn plan() -> Plan {
-        Plan {
+    fn plan() -> GridPlan {
+        GridPlan {
             grid: "test".into(),
             blocks_bytes: vec![4096, 16384],
             read_percents: vec![0, 100],
@@ -93,6 +93,6 @@ mod tests {
     #[test]
     fn a_seed_reproduces_the_order_and_another_changes_it() {
         assert_eq!(schedule(&plan()), schedule(&plan()));
-        assert_ne!(schedule(&plan()), schedule(&Plan { seed: 4, ..plan() }));
+        assert_ne!(schedule(&plan()), schedule(&GridPlan { seed: 4, ..plan() }));
     }
 }

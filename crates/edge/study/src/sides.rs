@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use virtbench_record::{HostFacts, PointRecord, Profile, Provenance, RunKind};
+use virtbench_record::{GridPlan, HostFacts, Plan, PointRecord, Profile, Provenance};
 
 use crate::folder::{FolderError, LoadedRun, load_run};
 
@@ -88,11 +88,11 @@ impl Sides {
             cautions.push("The two sides were measured in different runs, not in turn.".into());
         }
         check_devices(profile, &reference.provenance, &mut cautions);
-        let plan = &reference.provenance.plan;
+        let parallel = |plan: &GridPlan| plan.outstanding.saturating_mul(plan.workers);
         let others = others(&runs, &[&from, &to]);
         Ok(Self {
             records,
-            outstanding: plan.outstanding.saturating_mul(plan.workers),
+            outstanding: reference.provenance.plan.grid().map_or(0, parallel),
             vcpus: subject.provenance.guest.as_ref().map(|guest| guest.vcpus),
             cautions,
             others,
@@ -121,8 +121,9 @@ fn of(run: &LoadedRun, environment: &str, name: &str) -> Vec<PointRecord> {
 }
 
 fn others(runs: &[LoadedRun], taken: &[&str]) -> Vec<(String, Vec<PointRecord>)> {
-    let adapters = runs.iter().filter(|run| run.provenance.kind == RunKind::Adapters);
-    let named = adapters.flat_map(|run| run.provenance.plan.environments.iter().map(move |name| (run, name)));
+    let adapters = runs.iter().filter(|run| matches!(run.provenance.plan, Plan::Adapters(_)));
+    let named =
+        adapters.flat_map(|run| run.provenance.plan.environments().iter().map(move |name| (run, name)));
     named
         .filter(|(_, name)| !taken.contains(&name.as_str()))
         .map(|(run, name)| (name.clone(), of(run, name, Sides::SUBJECT)))
@@ -138,17 +139,17 @@ fn find<'r>(
 ) -> Result<(String, &'r LoadedRun), SidesError> {
     let wanted = side.strip_prefix("vm:");
     for run in runs {
-        let Provenance { kind, plan, guest, .. } = &run.provenance;
-        let names = &plan.environments;
-        let found = match (kind, wanted) {
-            (RunKind::NativeVsVm, None) => names.iter().find(|name| *name == side),
-            (RunKind::NativeVsVm, Some(setup)) => {
+        let Provenance { plan, guest, .. } = &run.provenance;
+        let names = plan.environments();
+        let found = match (plan, wanted) {
+            (Plan::NativeVsVm(_), None) => names.iter().find(|name| *name == side),
+            (Plan::NativeVsVm(_), Some(setup)) => {
                 names.get(1).filter(|_| guest.as_ref().is_some_and(|guest| guest.adapter == setup))
             }
-            (RunKind::Adapters, None) => names.first().filter(|_| side == "vm" && names.len() == 1),
-            (RunKind::Adapters, Some(setup)) => names.iter().find(|name| *name == setup),
+            (Plan::Adapters(_), None) => names.first().filter(|_| side == "vm" && names.len() == 1),
+            (Plan::Adapters(_), Some(setup)) => names.iter().find(|name| *name == setup),
             // VMs side by side, and applications, have no surface.
-            (RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions, _) => None,
+            (Plan::Neighbours(_) | Plan::Deviation(_) | Plan::Predictions(_), _) => None,
         };
         if let Some(name) = found {
             return Ok((name.clone(), run));
@@ -163,7 +164,7 @@ fn find<'r>(
     }
     let there: Vec<String> = runs
         .iter()
-        .flat_map(|run| run.provenance.plan.environments.iter().map(move |name| described(run, name)))
+        .flat_map(|run| run.provenance.plan.environments().iter().map(move |name| described(run, name)))
         .collect();
     let hint = if wanted.is_some() { "; --allow-other takes another adapter's in its place" } else { "" };
     Err(SidesError::Surface(format!("no surface is that of {side}: there are {}{hint}", there.join(", "))))
@@ -171,21 +172,21 @@ fn find<'r>(
 
 /// The VM of a native-against-VM run.
 fn vm_of(run: &LoadedRun) -> Option<&str> {
-    let names = &run.provenance.plan.environments;
-    match run.provenance.kind {
-        RunKind::NativeVsVm => names.get(1).map(String::as_str),
-        RunKind::Adapters => names.first().map(String::as_str),
-        RunKind::Neighbours | RunKind::Deviation | RunKind::Predictions => None,
+    let names = run.provenance.plan.environments();
+    match run.provenance.plan {
+        Plan::NativeVsVm(_) => names.get(1).map(String::as_str),
+        Plan::Adapters(_) => names.first().map(String::as_str),
+        Plan::Neighbours(_) | Plan::Deviation(_) | Plan::Predictions(_) => None,
     }
 }
 
 fn described(run: &LoadedRun, name: &str) -> String {
-    match (run.provenance.kind, &run.provenance.guest) {
-        (RunKind::NativeVsVm, Some(guest)) if name != "native" => format!("{name} (vm:{})", guest.adapter),
-        (RunKind::NativeVsVm, _) => name.to_owned(),
-        (RunKind::Adapters, _) => format!("vm:{name}"),
-        (RunKind::Neighbours | RunKind::Deviation, _) => format!("{name} (VMs side by side)"),
-        (RunKind::Predictions, _) => format!("{name} (applications)"),
+    match (&run.provenance.plan, &run.provenance.guest) {
+        (Plan::NativeVsVm(_), Some(guest)) if name != "native" => format!("{name} (vm:{})", guest.adapter),
+        (Plan::NativeVsVm(_), _) => name.to_owned(),
+        (Plan::Adapters(_), _) => format!("vm:{name}"),
+        (Plan::Neighbours(_) | Plan::Deviation(_), _) => format!("{name} (VMs side by side)"),
+        (Plan::Predictions(_), _) => format!("{name} (applications)"),
     }
 }
 

@@ -3,7 +3,14 @@
 use thiserror::Error;
 use virtbench_lab::LabError;
 
+use crate::colocation::JobsError;
+use crate::disk::DiskError;
 use crate::folder::FolderError;
+use crate::guests::GuestsError;
+use crate::images::ImagesError;
+
+/// A cause that is told in words.
+type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 /// A study that ended before its time. What was measured is in its folder.
 #[derive(Debug, Error)]
@@ -25,30 +32,59 @@ pub enum StudyError {
     /// A set has a machine that there is not: a defect.
     #[error("the plan names {0}, which there is not: a defect of virtbench")]
     NoMachine(String),
-    /// A set has a workload that there is not: a defect.
-    #[error("the plan names workload {0}, which there is not: a defect of virtbench")]
-    NoWorkload(usize),
-    /// A share is asked for of a saturation that was not found.
-    #[error("the saturation of {workload} was not found, so that a share of it means nothing: {why}")]
-    NoSaturation {
-        /// The workload.
-        workload: String,
-        /// What became of the first machine that was to find it.
-        why: String,
-    },
-    /// A share is asked for of a workload that cannot be held to a rate.
-    #[error(
-        "{workload} cannot run at a share of its saturation: --pattern needs a load, fileserver, mailserver, \
-         webserver, a model or dbench"
-    )]
-    NoRate {
-        /// The workload.
-        workload: String,
-    },
+    /// A machine of a set has nothing to do.
+    #[error(transparent)]
+    Jobs(#[from] JobsError),
+    /// What was asked for is impossible.
+    #[error("{0}")]
+    Input(Cause),
+    /// The host lacks something.
+    #[error("{0}")]
+    Environment(Cause),
+    /// What guests need is missing.
+    #[error(transparent)]
+    Guests(#[from] GuestsError),
+    /// The test disks cannot be made.
+    #[error(transparent)]
+    Images(#[from] ImagesError),
     /// Guests were lost again and again.
     #[error("{0} guests were lost: this host does not keep them up; results until here are kept")]
     TooManyLost(usize),
     /// It was asked to stop.
     #[error("stopped; --resume goes on with the missing points")]
     Stopped,
+}
+
+impl StudyError {
+    /// Something impossible that was asked for.
+    pub(crate) fn input(why: impl Into<Cause>) -> Self {
+        Self::Input(why.into())
+    }
+
+    /// Whether it was asked to stop.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        match self {
+            Self::Stopped => true,
+            Self::Images(error) => error.is_stopped(),
+            _ => false,
+        }
+    }
+
+    /// Whether this host lacks what is needed, which no other run on it would have either.
+    #[must_use]
+    pub fn lacks_something(&self) -> bool {
+        match self {
+            Self::Environment(_) => true,
+            Self::Guests(error) => !matches!(error, GuestsError::NoImage(_)),
+            Self::Images(error) => error.lacks_something(),
+            _ => false,
+        }
+    }
+}
+
+impl From<DiskError> for StudyError {
+    fn from(error: DiskError) -> Self {
+        Self::Images(error.into())
+    }
 }

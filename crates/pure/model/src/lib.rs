@@ -19,6 +19,7 @@ pub mod saturation;
 mod side;
 pub mod slo;
 pub mod steady;
+mod summary;
 pub mod surface;
 pub mod surface_fit;
 #[cfg(test)]
@@ -38,5 +39,6 @@ pub use saturation::{
 };
 pub use slo::{LatencyFigure, Slo, SloError, parse_slo};
 pub use steady::{Steadiness, SteadyDetector, SteadyError, SteadyRule, is_steady, parse_steady};
+pub use summary::{StudySummary, summarise};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};
 pub use surface_fit::{FittedPoint, FittedSurface, MAX_GRID_POINTS, SurfaceFit};

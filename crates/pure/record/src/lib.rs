@@ -1,11 +1,14 @@
 //! What was measured, and where: the formats that outlive a run.
 //!
 //! A run is a folder. [`Provenance`] is its `run.json`: everything needed to judge or repeat the
-//! run. [`PointRecord`] is a line of its `results.jsonl`, written when the point is measured. Both
-//! carry [`FORMAT`]; a reader refuses a newer one. The crate holds values only; reading and writing
+//! run. [`Plan`] in it says which study it is, and what [`Records`] its `results.jsonl` has, a line
+//! written when it is measured. Both carry their format; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod colocation;
+mod colocation_plan;
 mod costs;
+mod earlier;
 mod fence_status;
 mod figures;
 mod footprint;
@@ -13,16 +16,21 @@ mod histogram;
 mod host_use;
 mod model_load;
 mod outcome;
+mod plan;
 mod point;
 mod predictions;
+mod predictions_plan;
 mod profile;
 mod provenance;
+mod records;
 mod setup;
 mod summary;
-mod together;
+mod systems;
 mod verification;
 mod workload;
 
+pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
+pub use colocation_plan::{ColocationPlan, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
@@ -38,28 +46,28 @@ pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };
+pub use plan::{GridPlan, Plan};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,
 };
-pub use predictions::{Case, CaseSet, Coverage, PredictedCase, PredictionsPlan, PredictionsSummary, Trial};
+pub use predictions::{Coverage, PredictedCase, PredictionsSummary, Trial};
+pub use predictions_plan::{Case, CaseSet, PredictionsPlan};
 pub use profile::{
     Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
 };
 pub use provenance::{
-    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, Plan, Provenance, RunKind,
-    parse_provenance,
+    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, Provenance, RUN_FORMAT, parse_provenance,
 };
+pub use records::Records;
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio, Ranged,
-    ShareNumbers, SideNumbers, SystemFate, SystemNumbers, SystemVmNumbers, SystemsSummary,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
+    ShareNumbers, SideNumbers,
 };
-pub use together::{
-    MemberMeasured, MemberPlan, MemberRecord, MemberStatus, SetPlan, SetRecord, SetRole, TogetherPlan,
-};
+pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 
-/// Version of the run folder's formats. Raised when a field changes its meaning or goes away.
+/// Version of the formats of records. Raised when a field changes its meaning or goes away.
 pub const FORMAT: u32 = 1;

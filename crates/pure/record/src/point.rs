@@ -9,6 +9,7 @@ use crate::FORMAT;
 use crate::histogram::TakenHistogram;
 use crate::host_use::{HostUse, ProcessUse};
 use crate::outcome::LoadOutcome;
+use crate::plan::Plan;
 
 /// A point of the throughput surface ([ESX Disk 2003], section 3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -137,11 +138,18 @@ pub trait Record: Serialize + DeserializeOwned {
     /// with one of them is no run that may make way for another.
     const BESIDE: &'static [&'static str] = &[];
 
+    /// Whether a run with this plan has such lines.
+    fn follows(plan: &Plan) -> bool;
+
     /// Takes the latency histograms out, to be kept beside the results.
     fn take_histograms(&mut self) -> Vec<TakenHistogram>;
 }
 
 impl Record for PointRecord {
+    fn follows(plan: &Plan) -> bool {
+        plan.grid().is_some()
+    }
+
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         let (tag, started_unix_ns) = (self.histogram_tag(), self.started_unix_ns);
         let PointStatus::Measured(measured) = &mut self.status else { return Vec::new() };
@@ -161,10 +169,12 @@ pub enum RecordError {
         why: String,
     },
     /// A line was written by a later version.
-    #[error("written in format {found}, this version reads up to {FORMAT}: update virtbench")]
+    #[error("written in format {found}, this version reads up to {newest}: update virtbench")]
     TooNew {
         /// The format found.
         found: u64,
+        /// The newest that this version reads.
+        newest: u32,
     },
 }
 
@@ -192,14 +202,14 @@ pub fn parse_records<R: Record>(text: &str) -> Result<(Vec<R>, usize), RecordErr
 fn parse_line<R: Record>(line: &str, number: usize) -> Result<R, RecordError> {
     let damaged = |error: serde_json::Error| RecordError::Damaged { line: number, why: error.to_string() };
     let value: serde_json::Value = serde_json::from_str(line).map_err(damaged)?;
-    check_format(&value)?;
+    check_format(&value, FORMAT)?;
     serde_json::from_value(value).map_err(damaged)
 }
 
 /// Refuses what a later version wrote.
-pub(crate) fn check_format(value: &serde_json::Value) -> Result<(), RecordError> {
+pub(crate) fn check_format(value: &serde_json::Value, newest: u32) -> Result<(), RecordError> {
     match value.get("format").and_then(serde_json::Value::as_u64) {
-        Some(found) if found > u64::from(FORMAT) => Err(RecordError::TooNew { found }),
+        Some(found) if found > u64::from(newest) => Err(RecordError::TooNew { found, newest }),
         _ => Ok(()),
     }
 }
@@ -249,7 +259,7 @@ mod tests {
     #[test]
     fn a_newer_format_is_refused() {
         let text = line("a").replace("\"format\":1", "\"format\":99");
-        assert!(matches!(parse_records::<PointRecord>(&text), Err(RecordError::TooNew { found: 99 })));
+        assert!(matches!(parse_records::<PointRecord>(&text), Err(RecordError::TooNew { found: 99, .. })));
     }
 
     #[test]

@@ -1,83 +1,13 @@
-//! Applications whose throughput in a VM is predicted and then measured: the plan of such a run, its trials, its summary.
+//! Applications whose throughput in a VM was predicted and then measured: trials, and their summary.
 
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::plan::Plan;
 use crate::point::Record;
+use crate::predictions_plan::CaseSet;
 use crate::summary::Conclusion;
-
-/// Which set of applications a file of cases holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum CaseSet {
-    /// Ideas for the model were compared on these: their errors are smaller than those of others.
-    Tuning,
-    /// Written down before the first of them was predicted: their errors are what to expect.
-    HeldOut,
-}
-
-impl CaseSet {
-    /// Its name within a sentence.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Tuning => "tuning",
-            Self::HeldOut => "held-out",
-        }
-    }
-}
-
-/// An application, and how it is run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Case {
-    /// Its name, also of files: letters, digits, `-`, `_` and `.`.
-    pub name: String,
-    /// What is run, in a folder of its own.
-    pub command: Vec<String>,
-    /// What its throughput is read from; a workload of virtbench's own needs none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metric: Option<String>,
-    /// Threads or processes that work at once.
-    pub workers: u32,
-    /// Files and folders that it needs in the VM besides its libraries.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub with: Vec<String>,
-    /// A shell script that makes what it begins with, in an empty folder.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prepare: Option<String>,
-}
-
-/// What a run of predictions set out to try. How often each case is tried says
-/// [`Plan::repetitions`](crate::Plan::repetitions).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PredictionsPlan {
-    /// Which set the cases are, where their file says so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub set: Option<CaseSet>,
-    /// The applications.
-    pub cases: Vec<Case>,
-    /// Runs in a trial on either side, of which the one in the middle counts.
-    pub runs: u32,
-    /// The method of prediction; the one that fits where there is none.
-    pub method: Option<String>,
-    /// Virtual processors of the VM.
-    pub vcpus: u32,
-    /// Its memory, in bytes.
-    pub memory_bytes: u64,
-    /// Adapter of its disk.
-    pub adapter: String,
-    /// File system on its disk.
-    pub filesystem: String,
-    /// What was to execute its instructions: `auto`, `kvm` or `tcg`.
-    pub accelerator: String,
-    /// How long one run may take there, in nanoseconds.
-    pub limit_ns: u64,
-}
 
 /// One prediction and what happened: a line of `results.jsonl` in a run of predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -138,6 +68,10 @@ impl Trial {
 }
 
 impl Record for Trial {
+    fn follows(plan: &Plan) -> bool {
+        plan.predictions().is_some()
+    }
+
     const BESIDE: &'static [&'static str] = &["costs.json", "profiles", "prepared"];
 
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {

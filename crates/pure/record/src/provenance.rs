@@ -2,31 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::earlier::from_format_1;
 use crate::host_use::IdleBaseline;
+use crate::plan::Plan;
 use crate::point::{RecordError, check_format};
-use crate::predictions::PredictionsPlan;
 use crate::setup::SetupFacts;
-use crate::together::TogetherPlan;
 
 /// Ends the note of a measurement whose storage is a file system in memory.
 pub const IN_MEMORY: &str = "this is memory, not a disk";
-
-/// Which study a run folder belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum RunKind {
-    /// The same load natively and in a VM ([ESX Disk 2003], section 3).
-    NativeVsVm,
-    /// The same load through different virtual adapters and over different backings ([ESX Adapters 2006]).
-    Adapters,
-    /// The same workload in one VM, in two, in three, ... at once ([Multi-VM 2010]).
-    Neighbours,
-    /// VMs with others beside them against the same VMs alone ([VirtualFence 2013], sections 4 and 5).
-    Deviation,
-    /// Applications that are profiled, predicted, and then run in a VM ([ESX Disk 2003], sections 4 and 5).
-    Predictions,
-}
 
 /// The storage under the target.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,44 +79,15 @@ pub struct GuestFacts {
     pub boot_ns: u64,
 }
 
-/// What a run set out to measure. A resumed run must have the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Plan {
-    /// Name of the grid, such as `quick` or `paper`.
-    pub grid: String,
-    /// Block sizes, in bytes.
-    pub blocks_bytes: Vec<u64>,
-    /// Shares of reads, in percent.
-    pub read_percents: Vec<u8>,
-    /// Shares of random seeks, in percent.
-    pub random_percents: Vec<u8>,
-    /// Repetitions of each point in each environment.
-    pub repetitions: u32,
-    /// Outstanding I/Os a worker.
-    pub outstanding: u32,
-    /// Workers.
-    pub workers: u32,
-    /// Ramp-up before each point, in nanoseconds.
-    pub ramp_ns: u64,
-    /// Measuring time of each point, in nanoseconds.
-    pub time_ns: u64,
-    /// Size of the disk that is loaded, in bytes.
-    pub size_bytes: u64,
-    /// Names of the environments, the reference first.
-    pub environments: Vec<String>,
-    /// Seed of every random choice.
-    pub seed: u64,
-}
+/// Version of `run.json`. Raised when a field changes its meaning or goes away; earlier ones are still read.
+pub const RUN_FORMAT: u32 = 2;
 
 /// A run's `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Provenance {
-    /// Version of the format, [`crate::FORMAT`].
+    /// Version of the format, [`RUN_FORMAT`].
     pub format: u32,
-    /// Which study.
-    pub kind: RunKind,
     /// Version of virtbench.
     pub version: String,
     /// The command line.
@@ -142,12 +96,6 @@ pub struct Provenance {
     pub started_unix_s: u64,
     /// What it set out to measure.
     pub plan: Plan,
-    /// Who was to run beside whom, in a study of several VMs at once. The plan's grid is empty then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<TogetherPlan>,
-    /// Which applications were to be predicted, in a study of predictions. The plan's grid is empty then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub predictions: Option<PredictionsPlan>,
     /// The host.
     pub host: HostFacts,
     /// The guest, once it has booted.
@@ -173,7 +121,7 @@ impl Provenance {
     }
 }
 
-/// Reads a `run.json`.
+/// Reads a `run.json`, also one of an earlier version.
 ///
 /// # Errors
 /// The text is not such a file, or a later version wrote it.
@@ -181,7 +129,9 @@ pub fn parse_provenance(text: &str) -> Result<Provenance, RecordError> {
     let damaged =
         |error: serde_json::Error| RecordError::Damaged { line: error.line(), why: error.to_string() };
     let value: serde_json::Value = serde_json::from_str(text).map_err(damaged)?;
-    check_format(&value)?;
+    check_format(&value, RUN_FORMAT)?;
+    let is_first = value.get("format").and_then(serde_json::Value::as_u64).is_some_and(|format| format < 2);
+    let value = if is_first { from_format_1(value) } else { value };
     serde_json::from_value(value).map_err(damaged)
 }
 
@@ -200,8 +150,8 @@ mod tests {
     #[test]
     fn run_folders_from_before_configurations_are_read() {
         let old = parse_provenance(OLD).unwrap();
-        assert_eq!(old.kind, RunKind::NativeVsVm);
-        assert!(old.setups.is_empty() && old.idle.is_empty() && old.together.is_none());
-        assert!(old.predictions.is_none());
+        assert!(matches!(&old.plan, Plan::NativeVsVm(plan) if plan.environments == ["native", "vm"]));
+        assert!(old.setups.is_empty() && old.idle.is_empty());
+        assert_eq!(old.format, RUN_FORMAT);
     }
 }

@@ -26,7 +26,7 @@ fn main() {
     };
     let records = synthetic::records(&plan);
     let provenance = synthetic::provenance(plan);
-    let html = virtbench_report::native_vs_vm_html(&provenance, &records, &BTreeMap::new());
+    let html = synthetic::html(&provenance, &records, &BTreeMap::new());
     std::fs::write(&path, html).unwrap();
     println!("{path}");
 }
@@ -35,7 +35,7 @@ fn adapters(path: &str) {
     use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
     let plan = adapters_plan(4);
     let records = adapters_records(&plan);
-    let html = virtbench_report::html(&adapters_provenance(plan), &records, &BTreeMap::new());
+    let html = synthetic::html(&adapters_provenance(plan), &records, &BTreeMap::new());
     std::fs::write(path, html).unwrap();
     println!("{path}");
 }

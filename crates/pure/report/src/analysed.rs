@@ -30,8 +30,8 @@ impl<'a> Analysed<'a> {
     /// The environments of a run.
     #[must_use]
     pub fn run(provenance: &'a Provenance, records: &'a [PointRecord], margin: Margin) -> Self {
-        let seed = provenance.plan.seed;
-        let measurements = Measurements::from_records(records, &provenance.plan.environments, seed);
+        let seed = provenance.plan.seed();
+        let measurements = Measurements::from_records(records, provenance.plan.environments(), seed);
         Self { source: Source::Run { provenance, records }, analysis: analyse(measurements, margin, seed) }
     }
 

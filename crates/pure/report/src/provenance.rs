@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
 use virtbench_record::{
-    CaseSet, DiskFacts, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord, Provenance, SetRecord,
-    TogetherPlan,
+    CaseSet, ColocationPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord,
+    PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -26,12 +26,12 @@ pub(crate) fn started(provenance: &Provenance) -> String {
 /// The end of the year 9999, in seconds since 1970: dates have four digits.
 const LAST_YEAR_S: u64 = 253_402_300_800;
 
-/// The section's lists.
-pub(crate) fn section(provenance: &Provenance, records: &[PointRecord]) -> Markup {
-    lists(provenance, &plan(&provenance.plan), &notes(provenance, records))
+/// The notes of a run of points, then those of its measurements, each once.
+pub(crate) fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Markup {
+    section(provenance, &notes(provenance, records))
 }
 
-/// The same of a run of sets.
+/// The same of a run of sets of machines.
 pub(crate) fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Markup {
     let mut notes = provenance.notes.clone();
     for member in records.iter().flat_map(|record| &record.members) {
@@ -45,58 +45,56 @@ pub(crate) fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Markup 
             }
         }
     }
-    let plan = provenance.together.as_ref().map_or_else(|| html! {}, |plan| together(plan, &provenance.plan));
-    lists(provenance, &plan, &notes)
+    section(provenance, &notes)
 }
 
-/// The same of a run of predictions.
-pub(crate) fn of_predictions(provenance: &Provenance) -> Markup {
-    let plan = provenance.predictions.as_ref().map_or_else(
-        || html! {},
-        |facts| {
-            let names: Vec<&str> = facts.cases.iter().map(|case| case.name.as_str()).collect();
-            html! {
-                dl.facts {
-                    (fact("Applications", &names.join(", ")))
-                    (fact("Set", facts.set.map_or("not said", CaseSet::name)))
-                    (fact("Trials of each", &provenance.plan.repetitions.to_string()))
-                    (fact("Runs in a trial, on either side", &facts.runs.to_string()))
-                    (fact("Method", facts.method.as_deref().unwrap_or("the one that fits")))
-                    (fact("Disk of the VM", &format!(
-                        "{}, {}, {}", facts.adapter, format_bytes(provenance.plan.size_bytes), facts.filesystem
-                    )))
-                }
-            }
-        },
-    );
-    lists(provenance, &plan, &provenance.notes)
-}
-
-fn together(facts: &TogetherPlan, plan: &Plan) -> Markup {
-    let sets: Vec<String> = facts.sets.iter().map(|set| set.name.clone()).collect();
+fn predictions(plan: &PredictionsPlan) -> Markup {
+    let names: Vec<&str> = plan.cases.iter().map(|case| case.name.as_str()).collect();
     html! {
         dl.facts {
-            (fact("Workloads", &facts.workloads.join("; ")))
-            (fact("Sets of VMs", &sets.join(", ")))
-            (fact("Repetitions", &plan.repetitions.to_string()))
-            (fact("Each VM", &format!(
-                "{}, {}", count(facts.vcpus as usize, "virtual processor"), format_bytes(facts.memory_bytes)
-            )))
-            (fact("Held to processors", if facts.pinned { "yes, in turns" } else { "no" }))
-            (fact("Disk of each", &format!(
-                "{}, {}{}", facts.disk, format_bytes(plan.size_bytes),
-                facts.filesystem.as_ref().map_or_else(String::new, |name| format!(", {name}"))
+            (fact("Applications", &names.join(", ")))
+            (fact("Set", plan.set.map_or("not said", CaseSet::name)))
+            (fact("Trials of each", &plan.trials.to_string()))
+            (fact("Runs in a trial, on either side", &plan.runs.to_string()))
+            (fact("Method", plan.method.as_deref().unwrap_or("the one that fits")))
+            (fact("Disk of the VM", &format!(
+                "{}, {}, {}", plan.adapter, format_bytes(plan.size_bytes), plan.filesystem
             )))
         }
     }
 }
 
-fn lists(provenance: &Provenance, plan: &Markup, notes: &[String]) -> Markup {
+fn colocation(plan: &ColocationPlan) -> Markup {
+    let sets: Vec<String> = plan.sets.iter().map(|set| set.name.clone()).collect();
+    html! {
+        dl.facts {
+            (fact("Workloads", &plan.workloads.join("; ")))
+            (fact("Sets of VMs", &sets.join(", ")))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Each VM", &format!(
+                "{}, {}", count(plan.vcpus as usize, "virtual processor"), format_bytes(plan.memory_bytes)
+            )))
+            (fact("Held to processors", if plan.pinned { "yes, in turns" } else { "no" }))
+            (fact("Disk of each", &format!(
+                "{}, {}{}", plan.disk, format_bytes(plan.size_bytes),
+                plan.filesystem.as_ref().map_or_else(String::new, |name| format!(", {name}"))
+            )))
+        }
+    }
+}
+
+/// The section's lists, with these notes.
+pub(crate) fn section(provenance: &Provenance, notes: &[String]) -> Markup {
+    let plan = match &provenance.plan {
+        Plan::NativeVsVm(plan) | Plan::Adapters(plan) => grid(plan),
+        Plan::Neighbours(plan) | Plan::Deviation(plan) => colocation(plan),
+        Plan::Predictions(plan) => predictions(plan),
+    };
     html! {
         dl.facts {
             (fact("Started", &started(provenance)))
             (fact("virtbench", &provenance.version))
-            (fact("Seed", &provenance.plan.seed.to_string()))
+            (fact("Seed", &provenance.plan.seed().to_string()))
             dt { "Command" } dd { pre tabindex="0" { code { (shell_line(&provenance.command)) } } }
         }
         h3 { "Host" }
@@ -169,7 +167,7 @@ fn guest(facts: &GuestFacts) -> Markup {
     }
 }
 
-fn plan(plan: &Plan) -> Markup {
+fn grid(plan: &GridPlan) -> Markup {
     let percents = |values: &[u8]| values.iter().map(u8::to_string).collect::<Vec<_>>().join(", ");
     let blocks: Vec<String> = plan.blocks_bytes.iter().map(|bytes| format_bytes(*bytes)).collect();
     html! {

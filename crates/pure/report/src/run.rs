@@ -56,7 +56,7 @@ impl<'a> Run<'a> {
             records,
             run.environment(Which::Native),
             run.environment(Which::Vm),
-            provenance.plan.seed,
+            provenance.plan.seed(),
         );
         run
     }
@@ -67,7 +67,7 @@ impl<'a> Run<'a> {
             Which::Native => (0, "native"),
             Which::Vm => (1, "vm"),
         };
-        self.provenance.plan.environments.get(index).map_or(usual, String::as_str)
+        self.provenance.plan.environments().get(index).map_or(usual, String::as_str)
     }
 
     /// Which side a record belongs to, if either.

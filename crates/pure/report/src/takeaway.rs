@@ -7,16 +7,13 @@ mod predictions;
 mod sets;
 mod words;
 
-use virtbench_model::{Comparison, Margin, RatioSummary};
-use virtbench_record::{PointRecord, Provenance, RunKind};
+use virtbench_model::{Comparison, RatioSummary};
 
-use crate::analysed::Analysed;
 use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 use crate::scene::Scene;
 
-pub use predictions::predictions_takeaway;
-pub use sets::sets_takeaway;
+pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use words::group_name;
 
@@ -29,17 +26,6 @@ pub struct Takeaway {
     pub details: Vec<String>,
     /// What keeps a careful reader from taking it for more than it is.
     pub cautions: Vec<String>,
-}
-
-/// What a reader takes away from a run of points.
-#[must_use]
-pub fn takeaway(provenance: &Provenance, records: &[PointRecord]) -> Takeaway {
-    match provenance.kind {
-        RunKind::NativeVsVm => of_run(&Run::new(provenance, records)),
-        RunKind::Neighbours | RunKind::Deviation => sets_takeaway(provenance, &[]),
-        RunKind::Adapters => Analysed::run(provenance, records, Margin::default()).takeaway(),
-        RunKind::Predictions => predictions_takeaway(provenance, &[]),
-    }
 }
 
 pub(crate) fn of_run(run: &Run<'_>) -> Takeaway {

@@ -18,10 +18,9 @@ const SIDE: f64 = 320.0;
 const MARGIN: f64 = 44.0;
 
 /// The report of a run of predictions as one HTML file.
-#[must_use]
-pub fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
+pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
     let title = "Predicted, then run";
-    let set = provenance.predictions.as_ref().and_then(|plan| plan.set);
+    let set = provenance.plan.predictions().and_then(|plan| plan.set);
     let table_title =
         set.map_or_else(|| "Case by case".to_owned(), |set| format!("Case by case: the {} set", set.name()));
     let content = html! {
@@ -41,7 +40,7 @@ pub fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
         section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Where these figures come from" }
-            (crate::provenance::of_predictions(provenance))
+            (crate::provenance::section(provenance, &provenance.notes))
         }
     };
     document(title, &provenance.version, &content, std::iter::empty())
@@ -51,7 +50,7 @@ pub fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
 fn place(provenance: &Provenance) -> String {
     let host = &provenance.host;
     let natively = format!("{}, {} processors, {}", host.cpu, host.processors, host.kernel);
-    match (&provenance.guest, &provenance.predictions) {
+    match (&provenance.guest, provenance.plan.predictions()) {
         (Some(guest), _) => {
             format!("{natively}; VM: {} vCPUs, {}, {}", guest.vcpus, guest.accelerator.name, guest.adapter)
         }

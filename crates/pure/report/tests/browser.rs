@@ -14,11 +14,9 @@ use std::time::{Duration, Instant};
 
 use synthetic::configurations::{adapters_plan, adapters_provenance, adapters_records};
 use synthetic::sets::{deviation, matrix, neighbours};
-use synthetic::{plan, provenance, records, small_plan, unavailable};
-use virtbench_record::{Plan, PointRecord};
-use virtbench_report::{
-    FenceFigure, FencePage, FenceTable, FenceValue, fence_html, html, native_vs_vm_html, sets_html,
-};
+use synthetic::{html, plan, provenance, records, sets_html, small_plan, unavailable};
+use virtbench_record::{GridPlan, PointRecord};
+use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 /// Software WebGL: the machines that test have no graphics card.
 const WITH_WEBGL: &[&str] = &["--enable-unsafe-swiftshader", "--use-angle=swiftshader"];
@@ -69,8 +67,8 @@ fn without_scripts(dom: &str) -> String {
     parts.fold(before, |kept, part| kept + part.split_once("</script>").map_or(part, |(_, after)| after))
 }
 
-fn open(plan: Plan, records: &[PointRecord], flags: &[&str]) -> Opened {
-    open_page(&native_vs_vm_html(&provenance(plan), records, &BTreeMap::new()), flags)
+fn open(plan: GridPlan, records: &[PointRecord], flags: &[&str]) -> Opened {
+    open_page(&html(&provenance(plan), records, &BTreeMap::new()), flags)
 }
 
 fn open_page(html: &str, flags: &[&str]) -> Opened {
@@ -186,7 +184,7 @@ const READER: &str = r#"<script>(async () => {
 fn a_reader_can_turn_flatten_select_sort_and_print() {
     let plan = small_plan();
     let records = records(&plan);
-    let html = native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new());
+    let html = html(&provenance(plan), &records, &BTreeMap::new());
     let opened = open_page(&html.replace("</body>", &format!("{READER}</body>")), WITH_WEBGL);
     opened.assert_sound(FIGURES);
     for (attribute, value) in [("data-read", "all"), ("data-sorted", "true"), ("data-printed", "true")] {
@@ -229,7 +227,7 @@ fn no_page_is_wider_than_a_sheet_of_paper_or_a_small_window() {
     let adapters = adapters_plan(3);
     let (records, adapters_records) = (records(&plan), adapters_records(&adapters));
     let pages = [
-        ("native-vs-vm", native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new())),
+        ("native-vs-vm", html(&provenance(plan), &records, &BTreeMap::new())),
         ("adapters", html(&adapters_provenance(adapters), &adapters_records, &BTreeMap::new())),
         ("neighbours", sets_html(&neighbours().0, &neighbours().1)),
         ("deviation", sets_html(&deviation().0, &deviation().1)),

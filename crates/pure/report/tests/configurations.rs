@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use synthetic::configurations::{NAMES, adapters_plan, adapters_provenance, adapters_records};
-use synthetic::{measured_mut, unavailable};
+use synthetic::{html, measured_mut, takeaway, unavailable};
 use virtbench_model::Margin;
-use virtbench_record::{Figures, PointKey, PointRecord, Provenance, ResultRow, ResultTable};
-use virtbench_report::{Analysed, html, takeaway};
+use virtbench_record::{Figures, Plan, PointKey, PointRecord, Provenance, ResultRow, ResultTable};
+use virtbench_report::Analysed;
 use virtbench_units::Random;
 
 fn sentences(provenance: &Provenance, records: &[PointRecord]) -> String {
@@ -160,7 +160,8 @@ const HOSTILE: &str = "</script><script>alert(1)</script>\"'&";
 #[test]
 fn whatever_names_contain_is_only_text() {
     let (mut provenance, mut records) = small(2);
-    provenance.plan.environments[1] = HOSTILE.into();
+    let Plan::Adapters(plan) = &mut provenance.plan else { panic!("{provenance:?}") };
+    plan.environments[1] = HOSTILE.into();
     for setup in &mut provenance.setups {
         setup.name = HOSTILE.into();
         setup.settings.insert(HOSTILE.into(), HOSTILE.into());

@@ -7,9 +7,9 @@ mod synthetic;
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use synthetic::{measured_mut, provenance, records, small_plan, unavailable};
+use synthetic::{html, measured_mut, provenance, records, sets_html, small_plan, takeaway, unavailable};
 use virtbench_record::PointRecord;
-use virtbench_report::{csv, html, native_vs_vm_html, sets_html, takeaway};
+use virtbench_report::csv;
 use virtbench_units::Random;
 
 const HOSTILE: &str = "</script><script>alert(1)</script>\"'&";
@@ -59,7 +59,7 @@ fn no_number_of_a_page_has_more_digits_than_a_reader_can_use() {
     let small = small_plan();
     let adapters = adapters_plan(3);
     let mut pages = vec![
-        native_vs_vm_html(&provenance(small.clone()), &records(&small), &BTreeMap::new()),
+        html(&provenance(small.clone()), &records(&small), &BTreeMap::new()),
         html(&adapters_provenance(adapters.clone()), &adapters_records(&adapters), &BTreeMap::new()),
     ];
     pages.extend([deviation(), matrix(), neighbours()].map(|(facts, records)| sets_html(&facts, &records)));
@@ -90,7 +90,7 @@ fn whatever_names_contain_is_only_text() {
     guest.adapter = HOSTILE.into();
     guest.command_line.push(HOSTILE.into());
     guest.accelerator.why = HOSTILE.into();
-    let html = native_vs_vm_html(&provenance, &records, &BTreeMap::new());
+    let html = html(&provenance, &records, &BTreeMap::new());
     assert!(!html.contains("<script>alert"));
     assert!(html.contains("&lt;script&gt;alert(1)"));
 }
@@ -99,7 +99,7 @@ fn whatever_names_contain_is_only_text() {
 fn nothing_comes_from_elsewhere() {
     let plan = small_plan();
     let records = records(&plan);
-    let html = own_part(&native_vs_vm_html(&provenance(plan), &records, &BTreeMap::new()));
+    let html = own_part(&html(&provenance(plan), &records, &BTreeMap::new()));
     for forbidden in [" src=", " href=", "url(", "@import", "http://", "https://", "fetch(", "XMLHttpRequest"]
     {
         assert!(!html.contains(forbidden), "{forbidden}");
@@ -142,7 +142,7 @@ proptest! {
     #[test]
     fn no_records_panic_it(records in any_records()) {
         let provenance = provenance(small_plan());
-        let html = native_vs_vm_html(&provenance, &records, &BTreeMap::new());
+        let html = html(&provenance, &records, &BTreeMap::new());
         prop_assert!(html.ends_with("</html>"));
         csv(&records).unwrap();
         let takeaway = takeaway(&provenance, &records);
@@ -166,7 +166,7 @@ fn pages_of_the_papers_grids_are_hardly_larger_than_the_script_that_draws() {
     let fifths = [0, 25, 50, 75, 100];
     let mut paper = synthetic::plan(&[1024, 4096, 8192, 16384], &fifths, &fifths, 3);
     paper.environments = small_plan().environments;
-    let page = native_vs_vm_html(&provenance(paper.clone()), &records(&paper), &BTreeMap::new());
+    let page = html(&provenance(paper.clone()), &records(&paper), &BTreeMap::new());
     assert!(page.len() < 2_000_000, "[ESX Disk 2003]'s hundred points, three times: {} bytes", page.len());
     // Nothing is left out for that: every repetition, a latency curve of every point, two surfaces of every block size.
     let whole = unfolded(&page);

@@ -4,9 +4,9 @@
 
 mod synthetic;
 
-use synthetic::{plan, provenance};
-use virtbench_record::{Case, CaseSet, FORMAT, HostUse, PredictionsPlan, Provenance, RunKind, Trial};
-use virtbench_report::{predictions_html, predictions_takeaway, trials_csv};
+use synthetic::{described, predictions_html, predictions_takeaway};
+use virtbench_record::{Case, CaseSet, FORMAT, HostUse, Plan, PredictionsPlan, Provenance, Trial};
+use virtbench_report::trials_csv;
 
 fn of_set(set: Option<CaseSet>) -> Provenance {
     let case = |name: &str| Case {
@@ -17,20 +17,20 @@ fn of_set(set: Option<CaseSet>) -> Provenance {
         with: Vec::new(),
         prepare: None,
     };
-    let predictions = PredictionsPlan {
+    described(Plan::Predictions(PredictionsPlan {
         set,
         cases: vec![case("git"), case("xz <b>")],
+        trials: 3,
         runs: 3,
         method: None,
         vcpus: 2,
         memory_bytes: 1 << 30,
         adapter: "virtio-blk".into(),
+        size_bytes: 1 << 30,
         filesystem: "ext4".into(),
         accelerator: "auto".into(),
         limit_ns: 1,
-    };
-    let facts = provenance(plan(&[], &[], &[], 3));
-    Provenance { kind: RunKind::Predictions, predictions: Some(predictions), ..facts }
+    }))
 }
 
 fn trial(case: &str, trial: u32, predicted: f64) -> Trial {

@@ -5,9 +5,8 @@
 mod synthetic;
 
 use insta::assert_snapshot;
-use synthetic::{measured_mut, plan, provenance, records, small_plan, unavailable};
+use synthetic::{measured_mut, plan, provenance, records, small_plan, takeaway, unavailable};
 use virtbench_record::{ClockCheck, PointRecord, Provenance};
-use virtbench_report::takeaway;
 
 /// Headline, details and cautions, a line each.
 fn sentences(provenance: &Provenance, records: &[PointRecord]) -> String {

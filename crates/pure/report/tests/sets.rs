@@ -5,8 +5,9 @@
 mod synthetic;
 
 use synthetic::sets::{deviation, matrix, neighbours};
-use virtbench_record::{MemberStatus, RunKind};
-use virtbench_report::{sets_csv, sets_html, sets_takeaway};
+use synthetic::{sets_html, sets_takeaway};
+use virtbench_record::{MemberStatus, Plan};
+use virtbench_report::sets_csv;
 
 #[test]
 fn even_means_over_uneven_moments_are_said() {
@@ -87,9 +88,10 @@ fn failed_vms_and_missing_measurements_are_said_and_have_rows() {
 
 #[test]
 fn a_run_that_measured_nothing_says_so() {
-    for kind in [RunKind::Neighbours, RunKind::Deviation] {
+    for study in [Plan::Neighbours, Plan::Deviation] {
         let (mut facts, _) = neighbours();
-        facts.kind = kind;
+        let Plan::Neighbours(plan) = facts.plan else { panic!("{facts:?}") };
+        facts.plan = study(plan);
         let taken = sets_takeaway(&facts, &[]);
         assert!(taken.headline.contains("No") || taken.headline.contains("nothing"), "{taken:?}");
         assert!(sets_html(&facts, &[]).contains("</html>"));

@@ -3,10 +3,10 @@
 use std::fs;
 
 use clap::{Args, ValueEnum};
-use virtbench_study::System;
+use virtbench_study::{NamedJob, System};
 use virtbench_units::parse_bytes;
 
-use super::job::{NamedJob, read_job};
+use super::job::read_job;
 use super::sets::SetsArgs;
 
 /// `virtbench study deviation`

@@ -1,18 +1,10 @@
 //! What a VM does in a study of several: a workload, or a load.
 
+use virtbench_study::NamedJob;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_workload::{AccessSpec, JobSpec, LoadSpec, parse_mix_line};
 
 use super::read_workload;
-
-/// A job with the words it was asked for in.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NamedJob {
-    /// As on the command line.
-    pub name: String,
-    /// What it is.
-    pub spec: JobSpec,
-}
 
 /// Whose region is the whole disk: the study puts its size in.
 const WHOLE_DISK: u64 = 1 << 50;

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use virtbench_study::{ColocationOptions, NamedJob, Setup};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::job::{NamedJob, read_job};
+use super::job::read_job;
 use super::{AcceleratorArg, GuestArgs};
+use crate::exit::{Failure, Kind};
 
 /// `virtbench study neighbours`
 #[derive(Debug, Args)]
@@ -101,8 +103,24 @@ pub struct SetsArgs {
 }
 
 impl SetsArgs {
-    /// What each guest is made of.
-    pub fn guest(&self, vcpus: u32, memory: u64) -> GuestArgs {
-        GuestArgs { vcpus, memory, kernel: self.kernel.clone(), accelerator: self.accelerator }
+    /// The same as a study takes it, its machines with so many processors and so much memory.
+    ///
+    /// # Errors
+    /// There is no such adapter or backing.
+    pub fn options(&self, vcpus: u32, memory: u64) -> Result<ColocationOptions, Failure> {
+        let guest = GuestArgs { vcpus, memory, kernel: self.kernel.clone(), accelerator: self.accelerator };
+        Ok(ColocationOptions {
+            guest: guest.options(),
+            setup: Setup::parse(&format!("{}@{}", self.adapter, self.backing))
+                .map_err(|error| Failure::new(Kind::Usage, error))?,
+            size_bytes: self.size,
+            filesystem: self.filesystem.clone(),
+            target_dir: self.target_dir.clone(),
+            pinned: self.pin == PinArg::Auto,
+            repetitions: self.repetitions,
+            time_ns: self.time,
+            ramp_ns: self.ramp,
+            seed: self.seed,
+        })
     }
 }

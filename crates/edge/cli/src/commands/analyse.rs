@@ -10,16 +10,16 @@ use std::path::Path;
 use anyhow::Context;
 use virtbench_formats::{MAX_TABLE_BYTES, read_table};
 use virtbench_model::Margin;
-use virtbench_record::ResultTable;
+use virtbench_record::{Plan, Records, ResultTable};
 use virtbench_report::Analysed;
-use virtbench_study::{LoadedRun, load_run, read_provenance};
+use virtbench_study::{LoadedRun, load_any_run};
 
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// What was found at the path given.
 enum Source {
-    Run(Box<LoadedRun>),
+    Run(Box<LoadedRun<Records>>),
     Table(ResultTable),
 }
 
@@ -30,7 +30,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     })?;
     let source = open(&args.source)?;
     let analysed = match &source {
-        Source::Run(run) => Analysed::run(&run.provenance, &run.records, margin),
+        Source::Run(run) => Analysed::run(&run.provenance, run.records.points(), margin),
         Source::Table(table) => Analysed::table(table, margin),
     };
     let save = |path: &Path, text: &str| {
@@ -58,15 +58,14 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
 
 fn open(path: &Path) -> Result<Source, Failure> {
     if path.is_dir() {
-        let about = read_provenance(path).map_err(|error| Failure::new(Kind::Folder, error))?;
-        if about.together.is_some() {
-            return Err(Failure::message(
-                Kind::Usage,
-                format!("{0} is a run of VMs side by side: `virtbench report {0}` shows it", path.display()),
-            ));
-        }
-        let run = load_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
-        return Ok(Source::Run(Box::new(run)));
+        let run = load_any_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
+        let what = match run.provenance.plan {
+            Plan::NativeVsVm(_) | Plan::Adapters(_) => return Ok(Source::Run(Box::new(run))),
+            Plan::Neighbours(_) | Plan::Deviation(_) => "VMs side by side",
+            Plan::Predictions(_) => "predictions",
+        };
+        let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
+        return Err(Failure::message(Kind::Usage, message));
     }
     let refused = |error: &dyn std::fmt::Display| {
         Failure::message(Kind::Usage, format!("cannot read {}: {error}", path.display()))

@@ -3,15 +3,12 @@
 mod adapters;
 mod common;
 mod deviation;
+mod grid_options;
 mod native_vs_vm;
 mod neighbours;
-mod numbers;
 mod predictions;
-mod sets;
-mod sets_course;
 mod sets_summary;
 mod systems;
-mod systems_table;
 mod watch;
 
 use crate::args::StudyCommand;

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde::Serialize;
-use virtbench_classics::{ClassicError, Place, prepare};
 use virtbench_engine::Control;
 use virtbench_record::{Better, HostUse, Metric, WorkloadOutcome};
+use virtbench_workloads::{RunError, Storage, prepare};
 
 use crate::args::workload::WorkloadArgs;
 use crate::exit::{Failure, Kind, Outcome};
@@ -24,7 +24,7 @@ struct Report<'a> {
 
 pub fn execute(args: &WorkloadArgs) -> Outcome {
     let spec = &args.workload;
-    let place = args.place.clone().map(Place::Path);
+    let place = args.place.clone().map(Storage::Path);
     let mut prepared = prepare(spec, place.as_ref()).map_err(refusal)?;
     let run = |control: &Control, on_measuring: OnMeasuring<'_>| prepared.run(control, 0, on_measuring);
     let bar = progress::timer(Some(spec.ramp_ns + spec.expected_ns()), spec.workload.name());
@@ -45,11 +45,11 @@ pub fn execute(args: &WorkloadArgs) -> Outcome {
     verdict(&outcome)
 }
 
-fn refusal(error: ClassicError) -> Failure {
+fn refusal(error: RunError) -> Failure {
     let kind = match error {
-        ClassicError::Workload(_) | ClassicError::Misfit(_) => Kind::Usage,
-        ClassicError::Storage(_) => Kind::Target,
-        ClassicError::Resource { .. } => Kind::Environment,
+        RunError::Workload(_) | RunError::Misfit(_) => Kind::Usage,
+        RunError::Storage(_) => Kind::Target,
+        RunError::Resource { .. } => Kind::Environment,
     };
     Failure::new(kind, error)
 }

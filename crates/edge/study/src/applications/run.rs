@@ -5,7 +5,7 @@ use std::path::Path;
 use virtbench_model::Prediction;
 use virtbench_model::predict::trials::trial;
 use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
-use virtbench_record::{Case, Costs, Figure, PredictionsPlan, Profile, Provenance, Trial};
+use virtbench_record::{Case, Costs, Figure, Plan, PredictionsPlan, Profile, Provenance, Trial};
 
 use super::error::ApplicationsError;
 use super::kept::Kept;
@@ -20,12 +20,12 @@ const PARTS: [u64; 4] = [60, 12, 3, 9];
 /// What of a folder's plan has not been tried yet, trial by trial, from 1.
 #[must_use]
 pub fn missing_trials(provenance: &Provenance, trials: &[Trial]) -> Vec<(u32, Vec<Case>)> {
-    let Some(plan) = &provenance.predictions else { return Vec::new() };
+    let Some(plan) = provenance.plan.predictions() else { return Vec::new() };
     let missing = |number: u32| -> Vec<Case> {
         let is_done = |case: &&Case| !trials.iter().any(|one| one.case == case.name && one.trial == number);
         plan.cases.iter().filter(is_done).cloned().collect()
     };
-    let all = (1..=provenance.plan.repetitions).map(|number| (number, missing(number)));
+    let all = (1..=plan.trials).map(|number| (number, missing(number)));
     all.filter(|(_, cases)| !cases.is_empty()).collect()
 }
 
@@ -40,14 +40,14 @@ pub fn run_predictions(
     brought: Option<&Costs>,
     progress: &mut Progress<'_>,
 ) -> Result<(), ApplicationsError> {
-    let Some(plan) = folder.provenance().predictions.clone() else { return Ok(()) };
+    let Some(plan) = folder.provenance().plan.predictions().cloned() else { return Ok(()) };
     let kept = Kept::new(folder.path());
     kept.sweep();
     let missing = missing_trials(folder.provenance(), folder.records());
     if missing.is_empty() {
         return Ok(());
     }
-    let mut course = Course::new(folder.provenance(), &missing);
+    let mut course = Course::new(&plan, &missing);
     course.tell(progress);
     let costs = costs(&kept, sides, brought, progress)?;
     course.go_on(PARTS[0], progress);
@@ -76,9 +76,9 @@ struct Course {
 }
 
 impl Course {
-    fn new(provenance: &Provenance, missing: &[(u32, Vec<Case>)]) -> Self {
-        let trials = u64::from(provenance.plan.repetitions);
-        let cases = provenance.predictions.as_ref().map_or(0, |plan| plan.cases.len() as u64);
+    fn new(plan: &PredictionsPlan, missing: &[(u32, Vec<Case>)]) -> Self {
+        let trials = u64::from(plan.trials);
+        let cases = plan.cases.len() as u64;
         let of = |trials: u64, cases: u64| PARTS[0] + trials * PARTS[1] + cases * (PARTS[2] + PARTS[3]);
         let total = of(trials, trials * cases);
         let left = missing.iter().map(|(_, cases)| cases.len() as u64).sum();
@@ -277,11 +277,11 @@ fn predicted(
 pub fn predict_again(
     path: &Path,
     method: Option<PredictionMethod>,
-) -> Result<LoadedRun<Trial>, ApplicationsError> {
-    let mut run: LoadedRun<Trial> = load_run(path)?;
+) -> Result<LoadedRun<Vec<Trial>>, ApplicationsError> {
+    let mut run: LoadedRun<Vec<Trial>> = load_run(path)?;
     let kept = Kept::new(path);
     let no_run = || ApplicationsError::Folder(FolderError::NoRun(path.to_owned()));
-    let mut plan = run.provenance.predictions.clone().ok_or_else(no_run)?;
+    let mut plan = run.provenance.plan.predictions().cloned().ok_or_else(no_run)?;
     plan.method = method.map(|method| method.name().to_owned()).or(plan.method);
     for one in &mut run.records {
         let lost = |what: &str| {
@@ -303,7 +303,7 @@ pub fn predict_again(
             ..trial(&one.case, one.trial, &again, one.truth)
         };
     }
-    run.provenance.predictions = Some(plan);
+    run.provenance.plan = Plan::Predictions(plan);
     Ok(run)
 }
 

@@ -10,12 +10,12 @@ use rustix::process::{Signal, getpid, kill_process};
 use tempfile::TempDir;
 use virtbench_formats::read_profile;
 use virtbench_record::{
-    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, HostUse, LeftOut, PredictionsPlan, RunKind,
+    COSTS_FORMAT, CaseSet, Cost, CostPart, DiskFacts, HostFacts, HostUse, LeftOut, Plan, PredictionsPlan,
 };
 
 use super::super::verify::Verified;
 use super::*;
-use crate::folder::tests::provenance as grid_provenance;
+use crate::folder::tests::described;
 
 /// What the child of [`a_kill_anywhere_loses_and_repeats_nothing`] is told: the folder and where it dies.
 const CHILD: &str = "VIRTBENCH_TEST_RUN_OF_PREDICTIONS";
@@ -141,20 +141,18 @@ fn provenance(prepare: &str) -> Provenance {
     let plan = PredictionsPlan {
         set: Some(CaseSet::Tuning),
         cases: vec![case("git"), case("xz")],
+        trials: TRIALS,
         runs: 1,
         method: None,
         vcpus: 2,
         memory_bytes: 1 << 30,
         adapter: "virtio-blk".into(),
+        size_bytes: 1 << 30,
         filesystem: "ext4".into(),
         accelerator: "auto".into(),
         limit_ns: 1,
     };
-    let mut provenance = grid_provenance();
-    provenance.kind = RunKind::Predictions;
-    provenance.plan.repetitions = TRIALS;
-    provenance.predictions = Some(plan);
-    provenance
+    described(Plan::Predictions(plan))
 }
 
 const PREPARE: &str = "touch begun; touch whole";

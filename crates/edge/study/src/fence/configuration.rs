@@ -72,7 +72,7 @@ impl Places {
 }
 
 /// How large the slow and the fast device are for so many disks, in bytes.
-pub(super) fn sizes(options: &FenceOptions, disks: usize, size_bytes: u64) -> [u64; 2] {
+pub(crate) fn sizes(options: &FenceOptions, disks: usize, size_bytes: u64) -> [u64; 2] {
     let all = MIB + size_bytes.next_multiple_of(MIB) * disks as u64;
     let cache = cache_bytes(options, size_bytes) * disks as u64;
     // The log and the superblocks take a few percent.

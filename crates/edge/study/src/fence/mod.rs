@@ -10,16 +10,15 @@ mod host_device;
 mod options;
 mod request;
 mod served;
-mod simulation;
 mod socket_folder;
 mod systems;
 mod warm;
 
+pub(crate) use configuration::sizes;
 pub use error::FenceError;
 pub use host_device::{HostDeviceError, check_host_devices};
 pub use options::{FenceOptions, Medium, Throttle};
 pub use request::FenceRequest;
-pub use simulation::{Simulated, SimulationError, simulate};
 pub use systems::System;
 
 use std::fs;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{JobOutcome, Provenance, SetPlan, SetRecord, SetRole, TogetherPlan};
+use virtbench_record::{ColocationPlan, JobOutcome, Provenance, SetPlan, SetRecord, SetRole};
 
 use super::overload::{Overload, overload};
 use crate::deviation::{OverExperiments, deviation_percent, over_experiments};
@@ -72,8 +72,8 @@ type ByRepetition = BTreeMap<u32, f64>;
 /// What the records of a run of deviation come to.
 #[must_use]
 pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> DeviationAnalysis {
-    let Some(plan) = &provenance.together else { return DeviationAnalysis::default() };
-    let seed = provenance.plan.seed;
+    let Some(plan) = provenance.plan.colocation() else { return DeviationAnalysis::default() };
+    let seed = provenance.plan.seed();
     let saturation = (0..plan.workloads.len())
         .map(|workload| {
             let set = plan.sets.iter().find(|set| {
@@ -153,7 +153,7 @@ fn summed(records: &[SetRecord], set: &str, members: usize) -> ByRepetition {
 
 /// A member's figures where it ran alone: the same VM, workload and share.
 fn alone_of(
-    plan: &TogetherPlan,
+    plan: &ColocationPlan,
     records: &[SetRecord],
     member: &virtbench_record::MemberPlan,
     figure: Figure,
@@ -162,7 +162,7 @@ fn alone_of(
 }
 
 /// The set in which a member runs alone.
-fn alone_set<'a>(plan: &'a TogetherPlan, member: &virtbench_record::MemberPlan) -> Option<&'a SetPlan> {
+fn alone_set<'a>(plan: &'a ColocationPlan, member: &virtbench_record::MemberPlan) -> Option<&'a SetPlan> {
     plan.sets.iter().find(|set| set.role == SetRole::Alone && set.members.first() == Some(member))
 }
 

@@ -6,6 +6,7 @@ mod fairness;
 mod neighbours;
 mod overload;
 mod series;
+mod systems;
 #[cfg(test)]
 mod test_support;
 
@@ -16,3 +17,4 @@ pub use neighbours::{
 };
 pub use overload::{Overload, overload};
 pub use series::{IntervalShares, lay_side_by_side};
+pub use systems::{compared_system, system_rows};

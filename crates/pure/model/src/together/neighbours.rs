@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Better, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, TogetherPlan};
+use virtbench_record::{Better, ColocationPlan, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord};
 
 use super::fairness::{jain, sample_stddev, worst_to_best};
 use super::overload::{Overload, is_emulated, overload};
@@ -183,7 +183,7 @@ fn figures(measured: &MemberMeasured) -> Vec<Figure<'_>> {
 /// What the records of a run of neighbours come to.
 #[must_use]
 pub fn analyse_neighbours(provenance: &Provenance, records: &[SetRecord]) -> NeighbourAnalysis {
-    let Some(plan) = &provenance.together else { return NeighbourAnalysis::default() };
+    let Some(plan) = provenance.plan.colocation() else { return NeighbourAnalysis::default() };
     let mut plans: Vec<&SetPlan> = plan.sets.iter().collect();
     plans.sort_by_key(|set| set.members.len());
     let of = |set: &SetPlan| -> Vec<&SetRecord> {
@@ -194,7 +194,7 @@ pub fn analyse_neighbours(provenance: &Provenance, records: &[SetRecord]) -> Nei
     let metrics = names
         .into_iter()
         .map(|(name, unit, better)| {
-            let seed = provenance.plan.seed;
+            let seed = provenance.plan.seed();
             let tables: Vec<Table> = plans.iter().map(|set| Table::new(&of(set), &name)).collect();
             let alone = plans
                 .iter()
@@ -311,11 +311,11 @@ impl Table {
 
 fn about(
     set: &SetPlan,
-    plan: &TogetherPlan,
+    plan: &ColocationPlan,
     provenance: &Provenance,
     records: &[&SetRecord],
 ) -> NeighbourSet {
-    let seed = provenance.plan.seed;
+    let seed = provenance.plan.seed();
     let vms = set.members.len();
     let average = |values: Vec<f64>| (!values.is_empty()).then(|| mean(&values));
     let hosts = || records.iter().filter_map(|record| record.host.as_ref());

@@ -4,29 +4,20 @@ use virtbench_record::*;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec, MemorySpec, Workload, WorkloadSpec};
 
 pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Provenance {
-    let plan = Plan {
-        grid: String::new(),
-        blocks_bytes: Vec::new(),
-        read_percents: Vec::new(),
-        random_percents: Vec::new(),
-        repetitions: 3,
-        outstanding: 0,
-        workers: 0,
-        ramp_ns: 0,
-        time_ns: 1,
-        size_bytes: 1 << 20,
-        environments: Vec::new(),
-        seed: 1,
-    };
-    let together = TogetherPlan {
+    let plan = Plan::Neighbours(ColocationPlan {
         workloads: vec!["w".into()],
         sets,
+        repetitions: 3,
+        ramp_ns: 0,
+        time_ns: 1,
         vcpus,
         memory_bytes: 1 << 28,
         pinned: false,
         disk: "virtio-blk".into(),
+        size_bytes: 1 << 20,
         filesystem: None,
-    };
+        seed: 1,
+    });
     let accelerator = AcceleratorFacts { name: "kvm".into(), why: String::new() };
     let guest = GuestFacts {
         accelerator,
@@ -39,17 +30,14 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
         boot_ns: 1,
     };
     Provenance {
-        format: FORMAT,
-        kind: RunKind::Neighbours,
+        format: RUN_FORMAT,
         version: "0".into(),
         command: Vec::new(),
         started_unix_s: 0,
         plan,
-        together: Some(together),
         host: crate::test_support::host(processors),
         guest: Some(guest),
         setups: Vec::new(),
-        predictions: None,
         idle: Vec::new(),
         notes: Vec::new(),
     }

@@ -54,7 +54,7 @@ fn page(analysed: &Analysed<'_>) -> String {
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }
             @match &analysed.source {
-                Source::Run { provenance, records } => (provenance::section(provenance, records)),
+                Source::Run { provenance, records } => (provenance::of_points(provenance, records)),
                 Source::Table(table) => (facts(table)),
             }
         }

@@ -31,7 +31,7 @@ pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Stri
         }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }
-            (provenance::section(run.provenance, run.records))
+            (provenance::of_points(run.provenance, run.records))
         }
     };
     document(&title, &run.provenance.version, &content, figures.all())

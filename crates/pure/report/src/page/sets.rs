@@ -35,7 +35,7 @@ pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> Stri
 pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> String {
     let analysis = analyse_deviation(provenance, records);
     let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
-    let workloads = provenance.together.as_ref().map_or(&[][..], |plan| &plan.workloads);
+    let workloads = provenance.plan.colocation().map_or(&[][..], |plan| &plan.workloads);
     let matrix = Matrix::new(workloads, &analysis);
     let figures = match &matrix {
         Some(matrix) => figures::matrix(matrix),

@@ -9,9 +9,9 @@ use crate::scene::Scene;
 
 /// Every point that was planned or recorded.
 fn points(scene: &Scene<'_>) -> BTreeSet<PointKey> {
-    let plan = &scene.provenance.plan;
     let mut points: BTreeSet<PointKey> =
         scene.places.iter().flat_map(|place| place.sides.keys().copied()).collect();
+    let Some(plan) = scene.provenance.plan.grid() else { return points };
     for &block_bytes in &plan.blocks_bytes {
         for &read_percent in &plan.read_percents {
             for &random_percent in &plan.random_percents {
@@ -31,7 +31,7 @@ pub(super) fn missing(scene: &Scene<'_>) -> Option<String> {
         .map(|record| (record.point, record.environment.as_str(), record.repetition))
         .collect();
     let points = points(scene);
-    let repetitions = scene.provenance.plan.repetitions;
+    let repetitions = scene.provenance.plan.grid().map_or(0, |plan| plan.repetitions);
     let planned = points.len() * scene.places.len() * repetitions as usize;
     let done = recorded.iter().filter(|(_, _, repetition)| *repetition < repetitions).count();
     (done < planned).then(|| {

@@ -15,9 +15,8 @@ const WELL: f64 = 10.0;
 const TOLD: [f64; 3] = [0.5, 0.8, 0.95];
 
 /// What a reader takes away from a run of predictions.
-#[must_use]
-pub fn predictions_takeaway(provenance: &Provenance, trials: &[Trial]) -> Takeaway {
-    let set = provenance.predictions.as_ref().and_then(|plan| plan.set);
+pub(crate) fn predictions_takeaway(provenance: &Provenance, trials: &[Trial]) -> Takeaway {
+    let set = provenance.plan.predictions().and_then(|plan| plan.set);
     Takeaway {
         headline: headline(set, trials),
         details: details(trials),
@@ -74,7 +73,7 @@ fn cautions(provenance: &Provenance, set: Option<CaseSet>, trials: &[Trial]) -> 
         said.push("The VM ran under TCG, software emulation: this says nothing of virtualization.".into());
     }
     said.extend(busy_host(trials.iter().flat_map(Trial::hosts)).map(|busy| busy.words()));
-    let planned = provenance.predictions.iter().flat_map(|plan| &plan.cases);
+    let planned = provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases);
     let missing: Vec<&str> = planned
         .map(|case| case.name.as_str())
         .filter(|name| !trials.iter().any(|trial| trial.case == *name))

@@ -1,27 +1,14 @@
 //! What is to be taken away from machines that ran together.
 
 use virtbench_model::busy_host;
-use virtbench_model::together::{
-    DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Shared, analyse_deviation,
-    analyse_neighbours,
-};
-use virtbench_record::{Better, MemberStatus, Provenance, RunKind, SetRecord, SetRole};
+use virtbench_model::together::{DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Shared};
+use virtbench_record::{Better, MemberStatus, Provenance, SetRecord, SetRole};
 
 use super::Takeaway;
 use super::cautions::{in_memory, is_emulated};
 use crate::figures::vm_name;
 use crate::format::{count, ratio, significant};
 use crate::matrix::Matrix;
-
-/// What a reader takes away from a run of sets of VMs.
-#[must_use]
-pub fn sets_takeaway(provenance: &Provenance, records: &[SetRecord]) -> Takeaway {
-    if provenance.kind == RunKind::Neighbours {
-        of_neighbours(&analyse_neighbours(provenance, records), provenance, records)
-    } else {
-        of_deviation(&analyse_deviation(provenance, records), provenance, records)
-    }
-}
 
 pub(crate) fn of_neighbours(
     analysis: &NeighbourAnalysis,
@@ -122,7 +109,7 @@ pub(crate) fn of_deviation(
     provenance: &Provenance,
     records: &[SetRecord],
 ) -> Takeaway {
-    let workloads = provenance.together.as_ref().map_or(&[][..], |plan| &plan.workloads);
+    let workloads = provenance.plan.colocation().map_or(&[][..], |plan| &plan.workloads);
     let overloads: Vec<(&str, Overload)> =
         analysis.sets.iter().filter_map(|set| Some((set.name.as_str(), set.overload?))).collect();
     let cautions = cautions(provenance, records, &overloads, "");
@@ -143,7 +130,7 @@ pub(crate) fn of_deviation(
         }
     }
     let found = analysis.saturation.iter().flatten().next();
-    let seekers = provenance.together.iter().flat_map(|plan| &plan.sets);
+    let seekers = provenance.plan.colocation().into_iter().flat_map(|plan| &plan.sets);
     let seekers = seekers.filter(|set| set.role == SetRole::Saturation).map(|set| set.members.len()).max();
     details.extend(found.map(|rate| {
         let who = match seekers {
@@ -248,8 +235,7 @@ fn cautions(
     }
     let hosts = records.iter().filter_map(|record| record.host.as_ref());
     cautions.extend(busy_host(hosts).map(|busy| busy.words()));
-    let planned =
-        provenance.together.as_ref().map_or(0, |plan| plan.sets.len()) * provenance.plan.repetitions as usize;
+    let planned = provenance.plan.colocation().map_or(0, |plan| plan.sets.len() * plan.repetitions as usize);
     if records.len() < planned {
         cautions.push(format!("The run is not complete: {} of {planned} measurements.", records.len()));
     }

@@ -5,23 +5,23 @@
 use virtbench_record::*;
 use virtbench_units::Random;
 
-use super::{measured_mut, plan, provenance, record};
+use super::{described, measured_mut, plan, record};
 
 pub const NAMES: [&str; 4] = ["virtio-blk", "nvme", "lsi53c895a", "virtio-blk@qcow2"];
 
 /// Three block sizes of [ESX Adapters 2006]'s four kinds of I/O.
-pub fn adapters_plan(repetitions: u32) -> Plan {
-    Plan {
+pub fn adapters_plan(repetitions: u32) -> GridPlan {
+    GridPlan {
         environments: NAMES.map(String::from).to_vec(),
         ..plan(&[4096, 16384, 65536], &[0, 100], &[0, 100], repetitions)
     }
 }
 
-pub fn adapters_provenance(plan: Plan) -> Provenance {
+pub fn adapters_provenance(plan: GridPlan) -> Provenance {
     let environments = plan.environments.clone();
     let setups = environments.iter().map(|name| setup(name)).collect();
     let idle = [GuestsState::Running, GuestsState::Stopped].map(|guests| idle(guests, &environments));
-    Provenance { kind: RunKind::Adapters, setups, idle: idle.into(), ..provenance(plan) }
+    Provenance { setups, idle: idle.into(), ..described(Plan::Adapters(plan)) }
 }
 
 fn setup(name: &str) -> SetupFacts {
@@ -105,7 +105,7 @@ fn factors(name: &str, random: bool) -> (f64, f64) {
 }
 
 /// All records of the plan, configurations in turn at every point.
-pub fn adapters_records(plan: &Plan) -> Vec<PointRecord> {
+pub fn adapters_records(plan: &GridPlan) -> Vec<PointRecord> {
     let mut noise = Random::new(plan.seed);
     let mut records = Vec::new();
     for &block_bytes in &plan.blocks_bytes {

@@ -13,6 +13,7 @@ pub mod sets;
 use std::collections::BTreeMap;
 
 use virtbench_record::*;
+use virtbench_report::Takeaway;
 use virtbench_units::{LatencyRecorder, Random};
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -22,8 +23,8 @@ const OUTSTANDING: u32 = 16;
 const LATENCIES: u64 = 2_000;
 
 /// A plan over the given grid.
-pub fn plan(blocks: &[u64], reads: &[u8], randoms: &[u8], repetitions: u32) -> Plan {
-    Plan {
+pub fn plan(blocks: &[u64], reads: &[u8], randoms: &[u8], repetitions: u32) -> GridPlan {
+    GridPlan {
         grid: "synthetic".into(),
         blocks_bytes: blocks.to_vec(),
         read_percents: reads.to_vec(),
@@ -40,15 +41,50 @@ pub fn plan(blocks: &[u64], reads: &[u8], randoms: &[u8], repetitions: u32) -> P
 }
 
 /// A grid of 18 points with three repetitions.
-pub fn small_plan() -> Plan {
+pub fn small_plan() -> GridPlan {
     plan(&[4096, 65536], &[0, 50, 100], &[0, 50, 100], 3)
 }
 
-pub fn provenance(plan: Plan) -> Provenance {
+/// The page of points.
+pub fn html(facts: &Provenance, records: &[PointRecord], histograms: &BTreeMap<String, String>) -> String {
+    virtbench_report::html(facts, &Records::Points(records.to_vec()), histograms)
+}
+
+/// What a reader takes away from points.
+pub fn takeaway(facts: &Provenance, records: &[PointRecord]) -> Takeaway {
+    virtbench_report::takeaway(facts, &Records::Points(records.to_vec()))
+}
+
+/// The page of sets of machines.
+pub fn sets_html(facts: &Provenance, records: &[SetRecord]) -> String {
+    virtbench_report::html(facts, &Records::Sets(records.to_vec()), &BTreeMap::new())
+}
+
+/// What a reader takes away from sets of machines.
+pub fn sets_takeaway(facts: &Provenance, records: &[SetRecord]) -> Takeaway {
+    virtbench_report::takeaway(facts, &Records::Sets(records.to_vec()))
+}
+
+/// The page of trials.
+pub fn predictions_html(facts: &Provenance, trials: &[Trial]) -> String {
+    virtbench_report::html(facts, &Records::Trials(trials.to_vec()), &BTreeMap::new())
+}
+
+/// What a reader takes away from trials.
+pub fn predictions_takeaway(facts: &Provenance, trials: &[Trial]) -> Takeaway {
+    virtbench_report::takeaway(facts, &Records::Trials(trials.to_vec()))
+}
+
+/// A run natively and in a VM.
+pub fn provenance(plan: GridPlan) -> Provenance {
+    described(Plan::NativeVsVm(plan))
+}
+
+/// A run with this plan.
+pub fn described(plan: Plan) -> Provenance {
     let arguments = |line: &str| line.split(' ').map(String::from).collect::<Vec<_>>();
     Provenance {
-        format: FORMAT,
-        kind: RunKind::NativeVsVm,
+        format: RUN_FORMAT,
         version: "0.1.0-synthetic".into(),
         command: arguments("virtbench compare --grid synthetic --seed 42"),
         started_unix_s: 1_750_000_000,
@@ -85,15 +121,13 @@ pub fn provenance(plan: Plan) -> Provenance {
             boot_ns: 4_200_000_000,
         }),
         setups: Vec::new(),
-        together: None,
-        predictions: None,
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }
 }
 
 /// All records of a plan, with histograms inside them.
-pub fn records(plan: &Plan) -> Vec<PointRecord> {
+pub fn records(plan: &GridPlan) -> Vec<PointRecord> {
     let mut random = Random::new(plan.seed);
     let mut records = Vec::new();
     for &block_bytes in &plan.blocks_bytes {

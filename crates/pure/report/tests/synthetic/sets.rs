@@ -5,26 +5,33 @@ use virtbench_record::*;
 use virtbench_units::Random;
 use virtbench_workload::{MemorySpec, Workload, WorkloadSpec};
 
-use super::{plan, provenance};
+use super::described;
 
 const REPETITIONS: u32 = 3;
 
 /// A run of sets; `kvm` because under emulation little could be said.
-pub fn sets_provenance(kind: RunKind, workloads: &[&str], sets: Vec<SetPlan>) -> Provenance {
-    let mut facts = provenance(plan(&[], &[], &[], REPETITIONS));
-    facts.kind = kind;
-    if let Some(guest) = &mut facts.guest {
-        guest.accelerator.name = "kvm".into();
-    }
-    facts.together = Some(TogetherPlan {
+pub fn sets_provenance(
+    study: fn(ColocationPlan) -> Plan,
+    workloads: &[&str],
+    sets: Vec<SetPlan>,
+) -> Provenance {
+    let mut facts = described(study(ColocationPlan {
         workloads: workloads.iter().map(|name| (*name).to_owned()).collect(),
         sets,
+        repetitions: REPETITIONS,
+        ramp_ns: 200_000_000,
+        time_ns: 1_000_000_000,
         vcpus: 1,
         memory_bytes: 256 << 20,
         pinned: true,
         disk: "virtio-blk".into(),
+        size_bytes: 1 << 30,
         filesystem: None,
-    });
+        seed: 42,
+    }));
+    if let Some(guest) = &mut facts.guest {
+        guest.accelerator.name = "kvm".into();
+    }
     facts
 }
 
@@ -42,7 +49,7 @@ pub fn neighbours() -> (Provenance, Vec<SetRecord>) {
         let role = if vms == 1 { SetRole::Alone } else { SetRole::Together };
         set(&vms.to_string(), role, (1..=vms).map(|vm| member(vm, 0)).collect())
     });
-    let facts = sets_provenance(RunKind::Neighbours, &["memory"], sets.collect());
+    let facts = sets_provenance(Plan::Neighbours, &["memory"], sets.collect());
     let records =
         records(&facts, |set, vm, _| (8e9 - 1e8 * vm as f64) / (set.members.len().max(2) as f64 / 2.0));
     (facts, records)
@@ -54,7 +61,7 @@ pub fn deviation() -> (Provenance, Vec<SetRecord>) {
     let mut sets = vec![set("saturation", SetRole::Saturation, vec![member(1, 0)])];
     sets.extend((1..=3).map(|vm| set(&format!("vm{vm}-alone"), SetRole::Alone, vec![share(vm)])));
     sets.push(set("together", SetRole::Together, (1..=3).map(share).collect()));
-    let facts = sets_provenance(RunKind::Deviation, &["mailserver"], sets);
+    let facts = sets_provenance(Plan::Deviation, &["mailserver"], sets);
     let records = records(&facts, |set, vm, _| match set.role {
         SetRole::Saturation => 1e4,
         SetRole::Alone => 800.0 * vm as f64,
@@ -75,7 +82,7 @@ pub fn matrix() -> (Provenance, Vec<SetRecord>) {
         let members = vec![member(1, first), member(2, second)];
         sets.push(set(&format!("{first}-beside-{second}"), SetRole::Together, members));
     }
-    let facts = sets_provenance(RunKind::Deviation, &["cpu", "memory <b>"], sets);
+    let facts = sets_provenance(Plan::Deviation, &["cpu", "memory <b>"], sets);
     let records = records(&facts, |set, _, workload| {
         let beside_memory = set.members.len() == 2 && set.members.iter().any(|member| member.workload == 1);
         if beside_memory && workload == 0 { 75.0 } else { 100.0 }
@@ -86,7 +93,7 @@ pub fn matrix() -> (Provenance, Vec<SetRecord>) {
 fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> Vec<SetRecord> {
     let mut random = Random::new(7);
     let mut all = Vec::new();
-    let sets = facts.together.as_ref().map_or(&[][..], |plan| &plan.sets);
+    let sets = facts.plan.colocation().map_or(&[][..], |plan| &plan.sets);
     for repetition in 0..REPETITIONS {
         for set in sets {
             let members = set.members.iter().enumerate().map(|(index, member)| {

@@ -1,27 +1,18 @@
-//! What all studies do: the plan, the run folder, progress, failures, and the last words.
+//! What all studies do: the run folder, what is shown meanwhile, failures, and the last words.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use indicatif::ProgressBar;
-use serde_json::Value;
-use virtbench_lab::host_facts;
-use virtbench_record::{Conclusion, FORMAT, Plan, Provenance, Record, RunKind};
-use virtbench_study::{
-    DiskError, FolderError, Grid, RunFolder, StudyError, check_plan, read_provenance, schedule,
-};
-use virtbench_units::format_duration_ns;
+use virtbench_model::summarise;
+use virtbench_record::{Conclusion, Record, Records};
+use virtbench_report::{Takeaway, takeaway};
+use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, RunFolder, StudyError};
 
-use crate::args::RunArgs;
+use super::watch::Watch;
+use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::say::tell;
-use crate::{log, progress};
-
-/// What a step takes beyond its ramp-up and measuring time, in nanoseconds: for the first estimate.
-const STEP_OVERHEAD_NS: u64 = 120_000_000;
-/// What QEMU needs beside a guest's memory, in bytes: measured, 60 to 90 MiB under TCG.
-pub const QEMU_BYTES: u64 = 128 << 20;
+use crate::interrupt;
 
 /// The run folder: the one named, or one that tells study and time.
 pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
@@ -32,88 +23,28 @@ pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
     })
 }
 
-/// What a run sets out to measure, and where.
-pub fn provenance(
-    kind: RunKind,
-    args: &RunArgs,
-    grid: Grid,
-    environments: Vec<String>,
+/// Runs a study into the folder `out`, with what happens on the terminal.
+pub fn watched<T>(out: &Path, resume: bool, study: impl FnOnce(&mut Run<'_>) -> T) -> T {
+    let mut watch = Watch::new();
+    let command = std::env::args().collect();
+    let run = &mut Run { out, resume, command, stop: interrupt::flag(), observer: &mut watch };
+    let done = study(run);
+    // What is left of it after a failure.
+    watch.notes();
+    done
+}
+
+/// The same of one run folder.
+///
+/// # Errors
+/// Nothing was measured; any other failure is the answer, for after the report.
+pub fn run(
     out: &Path,
-) -> Result<Provenance, Failure> {
-    let plan = Plan {
-        grid: grid.name,
-        blocks_bytes: grid.blocks_bytes,
-        read_percents: grid.read_percents,
-        random_percents: grid.random_percents,
-        repetitions: args.repetitions.unwrap_or(grid.repetitions),
-        outstanding: args.outstanding,
-        workers: args.workers,
-        ramp_ns: args.ramp.unwrap_or(grid.ramp_ns),
-        time_ns: args.time.unwrap_or(grid.time_ns),
-        size_bytes: args.size,
-        environments,
-        seed: args.seed,
-    };
-    check_plan(&plan).map_err(|error| Failure::new(Kind::Usage, error))?;
-    Ok(provenance_of(kind, plan, target_dir(args, out)))
-}
-
-/// The same of any plan; `target_dir` is where the test disks are to be.
-pub fn provenance_of(kind: RunKind, plan: Plan, target_dir: &Path) -> Provenance {
-    Provenance {
-        format: FORMAT,
-        kind,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args().collect(),
-        started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
-        host: host_facts(existing_ancestor(target_dir)),
-        plan,
-        guest: None,
-        setups: Vec::new(),
-        together: None,
-        predictions: None,
-        idle: Vec::new(),
-        notes: Vec::new(),
-    }
-}
-
-/// The folder for test disks.
-pub fn target_dir<'a>(args: &'a RunArgs, out: &'a Path) -> &'a Path {
-    args.target_dir.as_deref().unwrap_or(out)
-}
-
-/// The folder itself, or the nearest one above it that exists: its storage is the same.
-fn existing_ancestor(folder: &Path) -> &Path {
-    let exists = |folder: &&Path| folder.exists();
-    folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(exists).unwrap_or(Path::new("."))
-}
-
-/// Opens the run folder, for a new run or to go on with one.
-pub fn open_folder<R: Record>(
     resume: bool,
-    out: &Path,
-    provenance: Provenance,
-) -> Result<RunFolder<R>, Failure> {
-    let opened =
-        if resume { RunFolder::resume(out, &provenance) } else { RunFolder::create(out, provenance) };
-    let folder = opened.map_err(folder_failure)?;
-    log::keep_in(folder.path());
-    Ok(folder)
-}
-
-/// The name of a run, for its test disks.
-pub fn run_name(out: &Path) -> String {
-    let name = out.canonicalize().ok().and_then(|out| Some(out.file_name()?.to_string_lossy().into_owned()));
-    name.unwrap_or_else(|| "run".into())
-}
-
-/// Says how much there is to do, and shows how far it is.
-pub fn steps_bar(plan: &Plan) -> ProgressBar {
-    let steps = schedule(plan).len() as u64;
-    let estimate_ns = steps * (plan.ramp_ns + plan.time_ns + STEP_OVERHEAD_NS);
-    let about = format_duration_ns(estimate_ns / 1_000_000_000 * 1_000_000_000);
-    tell!("{steps} measurements, about {about}");
-    progress::bar(steps, "starting")
+    study: impl FnOnce(&mut Run<'_>) -> Result<RunEnd, StudyError>,
+) -> Result<Outcome, Failure> {
+    let ended = watched(out, resume, study).map_err(study_failure)?;
+    Ok(ended.map_err(study_failure))
 }
 
 /// Ends measuring. Where it failed before the first result nothing is left of the run, and the failure is
@@ -128,62 +59,60 @@ pub fn keep_or_abandon<R: Record>(folder: RunFolder<R>, measured: Outcome) -> Re
     }
 }
 
-/// The grid of the run that is resumed, or the one that is named.
-pub fn grid(args: &RunArgs, named: impl FnOnce() -> Result<Grid, Failure>) -> Result<Grid, Failure> {
-    let begun = args.out.as_deref().filter(|_| args.resume).and_then(|out| read_provenance(out).ok());
-    let Some(Provenance { plan, .. }) = begun else { return named() };
-    Ok(Grid {
-        name: plan.grid,
-        blocks_bytes: plan.blocks_bytes,
-        read_percents: plan.read_percents,
-        random_percents: plan.random_percents,
-        repetitions: plan.repetitions,
-        ramp_ns: plan.ramp_ns,
-        time_ns: plan.time_ns,
-    })
-}
-
 pub fn folder_failure(error: FolderError) -> Failure {
     Failure::new(Kind::Folder, error)
 }
 
-pub fn disk_failure(error: DiskError) -> Failure {
-    let kind = match &error {
-        DiskError::Target(virtbench_engine::TargetError::Interrupted(_)) => Kind::Interrupted,
-        _ => Kind::Target,
-    };
-    Failure::new(kind, error)
-}
-
 pub fn study_failure(error: StudyError) -> Failure {
     let kind = match &error {
-        StudyError::Lab(_) | StudyError::TooManyLost(_) => Kind::Guest,
-        StudyError::NoRate { .. } => Kind::Usage,
-        StudyError::NoSaturation { .. } => Kind::Measured,
-        StudyError::NoMachine(_) | StudyError::NoWorkload(_) => Kind::Other,
+        error if error.is_stopped() => Kind::Interrupted,
+        error if error.lacks_something() => Kind::Environment,
+        StudyError::Input(_) | StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
-        StudyError::Target { .. } => Kind::Target,
-        StudyError::Stopped => Kind::Interrupted,
+        StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,
+        StudyError::Lab(_) | StudyError::TooManyLost(_) => Kind::Guest,
+        StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
+        _ => Kind::Other,
     };
     Failure::new(kind, error)
 }
 
-/// Prints the conclusion and where the rest is: `summary` as one JSON object, or sentences.
+/// What a run comes to, and its files.
+pub fn conclusion(folder: &Path, [report, csv]: &[PathBuf; 2], takeaway: &Takeaway) -> Conclusion {
+    let path = |path: &Path| path.display().to_string();
+    let Takeaway { headline, details, cautions } = takeaway.clone();
+    Conclusion { folder: path(folder), report: path(report), csv: path(csv), headline, details, cautions }
+}
+
+/// Prints what a run comes to and where the rest is: as one JSON object, or in sentences after what `before` writes.
 pub fn print(
     json: bool,
     conclusion: &Conclusion,
-    summary: impl FnOnce() -> serde_json::Result<Value>,
+    run: &LoadedRun<Records>,
+    before: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        virtbench_formats::json::write(&mut out, &summary()?)?;
+        virtbench_formats::json::write(
+            &mut out,
+            &summarise(conclusion.clone(), &run.provenance, &run.records),
+        )?;
         writeln!(out)?;
         return Ok(());
     }
+    before(&mut out)?;
     let Conclusion { headline, details, cautions, report, .. } = conclusion;
     for sentence in std::iter::once(headline).chain(details).chain(cautions) {
         writeln!(out, "{sentence}")?;
     }
     writeln!(out, "\nreport: {report}")?;
     Ok(())
+}
+
+/// Writes the report of a folder and prints what it comes to.
+pub fn show(out: &Path, json: bool) -> Result<LoadedRun<Records>, Failure> {
+    let report::Written { run, files, .. } = report::write(out)?;
+    let conclusion = conclusion(out, &files, &takeaway(&run.provenance, &run.records));
+    print(json, &conclusion, &run, |_| Ok(()))?;
+    Ok(run)
 }

@@ -3,20 +3,20 @@
 use std::fs;
 use std::path::Path;
 
-use virtbench_record::{Plan, PredictionsPlan, Provenance, RunKind, Trial};
-use virtbench_report::predictions_takeaway;
+use virtbench_record::{Plan, PredictionsPlan, Provenance, Records, Trial};
+use virtbench_report::takeaway;
 use virtbench_study::{
-    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, Progress, RunFolder, missing_trials,
-    predict_again, read_provenance, run_predictions, summarise_predictions,
+    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, LoadedRun, Observer as _, Progress,
+    RunFolder, missing_trials, new_provenance, predict_again, read_provenance, run_predictions,
 };
 
+use super::common;
 use super::watch::Watch;
-use super::{common, numbers};
 use crate::applications::{applications_failure, with_progress};
 use crate::args::predictions::PredictionsArgs;
-use crate::commands::{costs, report};
+use crate::commands::costs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{interrupt, progress};
+use crate::{interrupt, log, progress};
 
 /// Tries what is missing, then writes the report, also of what an interrupted or failed run has tried.
 pub fn execute(args: &PredictionsArgs) -> Outcome {
@@ -27,7 +27,10 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     let provenance = provenance(args, &out)?;
     // Before the folder is made: what is missing is said, and leaves nothing behind.
     let new_sides = if args.resume { None } else { Some(sides(args, &out)?) };
-    let mut folder: RunFolder<Trial> = common::open_folder(args.resume, &out, provenance)?;
+    let mut folder: RunFolder<Trial> =
+        if args.resume { RunFolder::resume(&out, &provenance) } else { RunFolder::create(&out, provenance) }
+            .map_err(common::folder_failure)?;
+    log::keep_in(folder.path());
     let is_complete = missing_trials(folder.provenance(), folder.records()).is_empty();
     let measured = if is_complete {
         Ok(())
@@ -36,10 +39,9 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         sides.and_then(|mut sides| measure(args, &mut sides, &mut folder))
     };
     let measured = common::keep_or_abandon(folder, measured)?;
-    let (run, files) = report::write_predictions(&out, None, None)?;
-    show(args.json, &out, &files, &run.provenance, &run.records)?;
+    let run = common::show(&out, args.json)?;
     measured?;
-    complete(&run.provenance, &run.records)
+    complete(&run.provenance, run.records.trials())
 }
 
 /// Both sides, looked over before anything is measured.
@@ -54,7 +56,8 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
         Some(path) if !folder.path().join("costs.json").exists() => Some(costs::read(path)?),
         _ => None,
     };
-    let mut watch = Watch::new(progress::bar(1, "starting"));
+    let mut watch = Watch::new();
+    watch.begin(progress::bar(1, "starting"));
     let mut on_event = |event: ApplicationEvent<'_>| match event {
         ApplicationEvent::Doing(what) => watch.doing(what.to_owned()),
         ApplicationEvent::Remark(what) => watch.say(what),
@@ -80,7 +83,8 @@ fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder
     };
     let mut progress = Progress { stop: interrupt::flag(), on_event: &mut on_event };
     let measured = run_predictions(folder, sides, brought.as_ref(), &mut progress);
-    watch.finish(folder)?;
+    let notes = watch.notes();
+    folder.amend(|provenance| provenance.add_notes(notes)).map_err(common::folder_failure)?;
     measured.map_err(|error| match error {
         ApplicationsError::Stopped => {
             interrupt::failure("what was tried is kept; --resume goes on with the rest")
@@ -95,32 +99,19 @@ fn provenance(args: &PredictionsArgs, out: &Path) -> Result<Provenance, Failure>
     let predictions = PredictionsPlan {
         set,
         cases,
+        trials: args.trials,
         runs: args.runs,
         method: args.method.method().map(|method| method.name().to_owned()),
         vcpus: args.vcpus,
         memory_bytes: args.there.memory,
         adapter: args.there.adapter.clone(),
+        size_bytes: args.there.size,
         filesystem: args.there.filesystem.clone(),
         accelerator: args.there.guest(args.vcpus).options().accelerator.name().to_owned(),
         limit_ns: args.there.limit,
     };
-    let plan = Plan {
-        grid: String::new(),
-        blocks_bytes: Vec::new(),
-        read_percents: Vec::new(),
-        random_percents: Vec::new(),
-        repetitions: args.trials,
-        outstanding: 0,
-        workers: 0,
-        ramp_ns: 0,
-        time_ns: 0,
-        size_bytes: args.there.size,
-        environments: ["native", "vm"].map(str::to_owned).to_vec(),
-        seed: 1,
-    };
     let target_dir = args.there.target_dir.as_deref().unwrap_or(out);
-    let provenance = common::provenance_of(RunKind::Predictions, plan, target_dir);
-    Ok(Provenance { predictions: Some(predictions), ..provenance })
+    Ok(new_provenance(Plan::Predictions(predictions), std::env::args().collect(), target_dir))
 }
 
 /// The applications of the file; of a run that is resumed its own, as the file may have changed or be gone.
@@ -131,7 +122,7 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
     };
     if let Some(begun) = begun {
         let other = || FolderError::OtherPlan { path: out.to_owned(), field: "the study" };
-        let plan = begun.predictions.ok_or_else(other).map_err(common::folder_failure)?;
+        let plan = begun.plan.predictions().cloned().ok_or_else(other).map_err(common::folder_failure)?;
         return Ok(Cases { set: plan.set, cases: plan.cases });
     }
     let path = args.cases.clone().unwrap_or_default();
@@ -145,25 +136,16 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
 fn again(args: &PredictionsArgs, out: &Path) -> Outcome {
     let run = predict_again(out, args.method.method()).map_err(applications_failure)?;
     let files = ["report.html", "results.csv"].map(|name| out.join(name));
-    show(args.json, out, &files, &run.provenance, &run.records)
-}
-
-fn show(
-    json: bool,
-    out: &Path,
-    files: &[std::path::PathBuf; 2],
-    provenance: &Provenance,
-    trials: &[Trial],
-) -> Outcome {
-    let conclusion = numbers::conclusion(out, files, &predictions_takeaway(provenance, trials));
-    common::print(json, &conclusion, || {
-        serde_json::to_value(summarise_predictions(conclusion.clone(), provenance, trials))
-    })
+    let LoadedRun { provenance, records, histograms } = run;
+    let run = LoadedRun { provenance, records: Records::Trials(records), histograms };
+    let conclusion = common::conclusion(out, &files, &takeaway(&run.provenance, &run.records));
+    common::print(args.json, &conclusion, &run, |_| Ok(()))
 }
 
 /// Fails where an application has no trial at all.
 fn complete(provenance: &Provenance, trials: &[Trial]) -> Outcome {
-    let planned = provenance.predictions.iter().flat_map(|plan| &plan.cases).map(|case| case.name.as_str());
+    let planned =
+        provenance.plan.predictions().into_iter().flat_map(|plan| &plan.cases).map(|case| case.name.as_str());
     let missing: Vec<&str> = planned.filter(|name| !trials.iter().any(|trial| trial.case == *name)).collect();
     if missing.is_empty() {
         return Ok(());

@@ -7,52 +7,30 @@ use virtbench_model::Estimate;
 use virtbench_model::together::{
     Deviated, DeviationAnalysis, NeighbourAnalysis, NeighbourMetric, analyse_deviation, analyse_neighbours,
 };
-use virtbench_record::{Conclusion, RunKind};
-use virtbench_report::sets_takeaway;
+use virtbench_record::Plan;
+use virtbench_report::takeaway;
 
-use super::numbers;
+use super::common;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// Writes the report of a folder and prints what it comes to. Machines that failed are an exit code of
 /// their own: the figures of the others stay.
 pub fn show(dir: &Path, json: bool) -> Outcome {
-    let (run, files) = report::write_sets(dir, None, None)?;
-    let conclusion = numbers::conclusion(dir, &files, &sets_takeaway(&run.provenance, &run.records));
-    let Conclusion { headline, details, cautions, report, .. } = &conclusion;
-    let mut out = io::stdout().lock();
-    if json {
-        let (conclusion, provenance, records) = (conclusion.clone(), &run.provenance, &run.records);
-        match provenance.kind {
-            RunKind::Neighbours => {
-                virtbench_formats::json::write(
-                    &mut out,
-                    &numbers::neighbours(conclusion, provenance, records),
-                )?;
-            }
-            _ => virtbench_formats::json::write(
-                &mut out,
-                &numbers::deviation(conclusion, provenance, records),
-            )?,
-        }
-        writeln!(out)?;
-    } else {
-        if run.provenance.kind == RunKind::Neighbours {
-            neighbours(&mut out, &analyse_neighbours(&run.provenance, &run.records))?;
-        } else {
-            let plan = run.provenance.together.as_ref();
-            let workloads = plan.map_or(&[][..], |plan| &plan.workloads);
-            for (number, workload) in (1..).zip(workloads).filter(|_| workloads.len() > 1) {
+    let report::Written { run, files, .. } = report::write(dir)?;
+    let (provenance, records) = (&run.provenance, run.records.sets());
+    let conclusion = common::conclusion(dir, &files, &takeaway(provenance, &run.records));
+    common::print(json, &conclusion, &run, |out| match &provenance.plan {
+        Plan::Neighbours(_) => neighbours(out, &analyse_neighbours(provenance, records)),
+        Plan::Deviation(plan) => {
+            for (number, workload) in (1..).zip(&plan.workloads).filter(|_| plan.workloads.len() > 1) {
                 writeln!(out, "workload{number}: {workload}")?;
             }
-            deviation(&mut out, &analyse_deviation(&run.provenance, &run.records))?;
+            deviation(out, &analyse_deviation(provenance, records))
         }
-        for sentence in std::iter::once(headline).chain(details).chain(cautions) {
-            writeln!(out, "{sentence}")?;
-        }
-        writeln!(out, "\nreport: {report}")?;
-    }
-    let members = run.records.iter().flat_map(|record| &record.members);
+        Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Predictions(_) => Ok(()),
+    })?;
+    let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();
     if failed > 0 {
         let message = format!("{failed} VMs failed or could not start; the figures of the others are kept");
@@ -65,8 +43,8 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-/// A table as [VirtualFence 2013]'s first figure.
-fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<()> {
+/// A table as the first figure of [VirtualFence 2013].
+fn deviation(out: &mut dyn Write, analysis: &DeviationAnalysis) -> io::Result<()> {
     let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
     for set in &analysis.sets {
         writeln!(out, "{}{}", set.name, if set.overload.is_some() { " *" } else { "" })?;
@@ -94,8 +72,8 @@ fn deviation(out: &mut impl Write, analysis: &DeviationAnalysis) -> io::Result<(
     Ok(())
 }
 
-/// Tables as [Multi-VM 2010]'s first: of what stands for the whole, of the others on the page.
-fn neighbours(out: &mut impl Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
+/// Tables as the first of [Multi-VM 2010]: of what stands for the whole, of the others on the page.
+fn neighbours(out: &mut dyn Write, analysis: &NeighbourAnalysis) -> io::Result<()> {
     let lead: Option<&NeighbourMetric> = analysis.metrics.first();
     for metric in lead.iter() {
         let (scale, unit) = match metric.unit.as_str() {

@@ -4,14 +4,13 @@ use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use virtbench_record::{GuestsState, HostUse, Record};
-use virtbench_study::{Event, RunFolder};
+use virtbench_record::{GuestsState, HostUse};
+use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
-use super::common;
 use crate::company::Company;
-use crate::exit::Outcome;
 use crate::say::tell;
+use crate::{log, progress};
 
 /// Off a terminal, the longest without a line.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -19,16 +18,26 @@ const LINE_EVERY: Duration = Duration::from_secs(30);
 /// A bar on a terminal, lines elsewhere; and who else uses the host.
 pub struct Watch {
     bar: ProgressBar,
+    /// What is to be measured, once that is known.
+    estimate: Option<Estimate>,
     /// None on a terminal.
     lines: Option<(Instant, Lines)>,
-    company: Company,
+    /// While it is measured.
+    company: Option<Company>,
 }
 
 impl Watch {
-    /// From now on, with a bar over the whole run.
-    pub fn new(bar: ProgressBar) -> Self {
-        let lines = (!io::stderr().is_terminal()).then(|| (Instant::now(), Lines::default()));
-        Self { bar, lines, company: Company::new() }
+    /// Before anything is known.
+    pub fn new() -> Self {
+        Self { bar: ProgressBar::hidden(), estimate: None, lines: None, company: None }
+    }
+
+    /// Measuring begins, with this bar over the whole run.
+    pub fn begin(&mut self, bar: ProgressBar) {
+        self.bar.finish_and_clear();
+        self.bar = bar;
+        self.lines = (!io::stderr().is_terminal()).then(|| (Instant::now(), Lines::default()));
+        self.company = Some(Company::new());
     }
 
     /// The bar.
@@ -54,7 +63,7 @@ impl Watch {
 
     /// A measurement is in the folder; `host` is what the host did meanwhile.
     pub fn recorded(&mut self, host: Option<&HostUse>) {
-        let Self { bar, company, .. } = self;
+        let Self { bar, company: Some(company), .. } = self else { return };
         bar.suspend(|| {
             company.look();
             if let Some(host) = host {
@@ -63,43 +72,56 @@ impl Watch {
         });
     }
 
-    /// Shows an event of a run of points.
-    pub fn show(&mut self, event: &Event<'_>) {
+    /// Moves the bar to where it is when so many measurements are done.
+    fn move_to(&self, done: usize) {
+        let moments = self.estimate.as_ref().and_then(|estimate| estimate.moments_ns.as_ref());
+        match moments.and_then(|moments| moments.get(done)) {
+            Some(moment_ns) => progress::tick(&self.bar, Duration::from_nanos(*moment_ns)),
+            None => self.bar.set_position(done as u64),
+        }
+    }
+}
+
+impl Observer for Watch {
+    fn event(&mut self, event: Event<'_>) {
         match event {
-            Event::Starting(environment) => self.doing(format!("starting {environment}")),
+            Event::Remark(what) => self.say(what),
+            Event::Opened(folder) => log::keep_in(folder),
+            Event::Making { what, done, total } => {
+                if self.bar.is_hidden() && self.company.is_none() {
+                    self.bar = progress::bar(0, what);
+                }
+                self.bar.set_message(what.to_owned());
+                self.bar.set_length(total);
+                self.bar.set_position(done);
+            }
+            Event::Planned(estimate) => {
+                self.bar.finish_and_clear();
+                tell!("{estimate}");
+                self.begin(match (&estimate.moments_ns, estimate.total_ns) {
+                    (Some(_), Some(total_ns)) => progress::timer(Some(total_ns), "starting"),
+                    _ => progress::bar(estimate.measurements as u64, "starting"),
+                });
+                self.estimate = Some(estimate.clone());
+            }
+            Event::Starting(name) => self.doing(format!("starting {name}")),
             Event::Idling(GuestsState::Running) => {
                 self.doing("measuring what running, idle guests cost".into())
             }
             Event::Idling(GuestsState::Stopped) => self.doing("measuring what stopped guests cost".into()),
-            Event::Measuring { done, step, environment, .. } => {
-                self.bar.set_position(*done as u64);
-                self.doing(format!("{environment}: {}", step.point));
+            Event::Measuring { done, what } => {
+                self.move_to(done);
+                self.doing(what.to_owned());
             }
-            Event::Restarting { environment, error } => {
-                self.say(&format!("{environment} hangs and is started anew: {error}"));
-            }
-            Event::Recorded(record) => {
-                self.bar.inc(1);
-                self.recorded(record.measured().map(|measured| &measured.host));
-            }
+            Event::Recorded(host) => self.recorded(host),
         }
     }
 
-    /// Ends it; which other measurements were met becomes part of the record.
-    pub fn finish<R: Record>(mut self, folder: &mut RunFolder<R>) -> Outcome {
+    /// Ends showing the run; answers which other measurements were met.
+    fn notes(&mut self) -> Vec<String> {
         self.bar.finish_and_clear();
-        let met = self.company.notes(None);
-        if met.iter().all(|note| folder.provenance().notes.contains(note)) {
-            return Ok(());
-        }
-        let add = |notes: &mut Vec<String>| {
-            for note in met {
-                if !notes.contains(&note) {
-                    notes.push(note);
-                }
-            }
-        };
-        folder.amend(|provenance| add(&mut provenance.notes)).map_err(common::folder_failure)
+        let mut ended = std::mem::replace(self, Self::new());
+        ended.company.as_mut().map_or_else(Vec::new, |company| company.notes(None))
     }
 }
 

@@ -1,0 +1,21 @@
+//! Co-location: machines that run at one moment ([Multi-VM 2010]; [VirtualFence 2013], sections 4 and 5). Which runs
+//! beside which, their disks, the order, the measurements, and ways of sharing that are compared by them.
+
+mod disks;
+mod jobs;
+mod measure;
+mod run;
+mod schedule;
+mod sets;
+mod share;
+mod simulation;
+mod study;
+mod systems;
+
+pub use jobs::JobsError;
+pub use measure::measure_sets;
+pub use schedule::{SetStep, missing_sets, schedule_sets};
+pub use sets::{Saturating, takes_a_rate};
+pub use simulation::{SimulationError, simulate};
+pub use study::{Colocation, ColocationOptions, NamedJob};
+pub use systems::{ComparedSystems, TriedSystem, compare_systems};

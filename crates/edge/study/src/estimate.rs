@@ -1,0 +1,81 @@
+//! How long a run takes, said before it begins and while it runs.
+
+use std::fmt;
+
+use virtbench_units::format_duration_ns;
+
+/// What is to be measured, and how long that takes about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Estimate {
+    /// Measurements, of this and earlier sittings.
+    pub measurements: usize,
+    /// How many machines take part in them, where they run beside each other.
+    pub machines: Option<usize>,
+    /// How long all of it takes, in nanoseconds; nothing where some measurement takes as long as it takes.
+    pub total_ns: Option<u64>,
+    /// When each measurement begins and, last, when the last one ends, in nanoseconds, where measurements do not take
+    /// equally long.
+    pub moments_ns: Option<Vec<u64>>,
+}
+
+impl Estimate {
+    /// So many measurements that take equally long; the whole in whole seconds.
+    pub(crate) fn equal(measurements: usize, each_ns: u64) -> Self {
+        let total_ns = each_ns.saturating_mul(measurements as u64) / 1_000_000_000 * 1_000_000_000;
+        Self { measurements, machines: None, total_ns: Some(total_ns), moments_ns: None }
+    }
+
+    /// Measurements of several machines that take as long as given, in nanoseconds; nothing for what takes as long as it
+    /// takes.
+    pub(crate) fn of_each(each_ns: &[Option<u64>], machines: usize) -> Self {
+        let mut moments = vec![0u64];
+        let mut last_ns = 0u64;
+        let known = each_ns.iter().all(|takes_ns| {
+            let Some(takes_ns) = takes_ns else { return false };
+            last_ns = last_ns.saturating_add(*takes_ns);
+            moments.push(last_ns);
+            true
+        });
+        Self {
+            measurements: each_ns.len(),
+            machines: Some(machines),
+            total_ns: known.then_some(last_ns),
+            moments_ns: known.then_some(moments),
+        }
+    }
+}
+
+impl fmt::Display for Estimate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} measurements", self.measurements)?;
+        if let Some(machines) = self.machines {
+            write!(f, " of {machines} VMs")?;
+        }
+        match self.total_ns {
+            Some(total_ns) => {
+                let whole_ns = total_ns.div_ceil(1_000_000_000).saturating_mul(1_000_000_000);
+                write!(f, ", about {}", format_duration_ns(whole_ns))
+            }
+            None => f.write_str("; each takes as long as its tests take"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_to_do_takes_no_time() {
+        assert_eq!(Estimate::of_each(&[], 2).to_string(), "0 measurements of 2 VMs, about 0s");
+        assert_eq!(Estimate::equal(0, 7).to_string(), "0 measurements, about 0s");
+    }
+
+    #[test]
+    fn what_takes_as_long_as_it_takes_leaves_the_whole_unknown() {
+        let estimate = Estimate::of_each(&[Some(1), None], 3);
+        assert_eq!((estimate.total_ns, estimate.moments_ns.as_ref()), (None, None));
+        assert_eq!(estimate.to_string(), "2 measurements of 3 VMs; each takes as long as its tests take");
+        assert_eq!(Estimate::equal(3, 900_000_000).to_string(), "3 measurements, about 2s");
+    }
+}

@@ -1,0 +1,99 @@
+//! One run of a study: where it goes, how it begins, and how it ends.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use virtbench_lab::host_facts;
+use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
+
+use crate::event::{Event, Observer};
+use crate::folder::{FolderError, RunFolder};
+use crate::study_error::StudyError;
+
+/// What came of measuring in a run whose folder stays: a failure is told after what was measured.
+pub type RunEnd = Result<(), StudyError>;
+
+/// Where a run goes, and who watches it.
+pub struct Run<'a> {
+    /// The run folder.
+    pub out: &'a Path,
+    /// Whether to go on with the run in it.
+    pub resume: bool,
+    /// The command line, for the record; empty where there is none.
+    pub command: Vec<String>,
+    /// Set when it is to stop.
+    pub stop: &'a AtomicBool,
+    /// Told what happens.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl Run<'_> {
+    /// What `run.json` says at the beginning of a run whose test disks lie in `disks`.
+    pub(crate) fn provenance(&self, plan: Plan, disks: &Path) -> Provenance {
+        new_provenance(plan, self.command.clone(), disks)
+    }
+
+    /// Opens the run folder, for a new run or to go on with one.
+    ///
+    /// # Errors
+    /// As [`RunFolder::create`] and [`RunFolder::resume`].
+    pub(crate) fn open<R: Record>(&mut self, provenance: Provenance) -> Result<RunFolder<R>, FolderError> {
+        let folder = if self.resume {
+            RunFolder::resume(self.out, &provenance)
+        } else {
+            RunFolder::create(self.out, provenance)
+        }?;
+        self.observer.event(Event::Opened(folder.path()));
+        Ok(folder)
+    }
+
+    /// The name of the run, for its test disks.
+    pub(crate) fn name(&self) -> String {
+        let out = self.out.canonicalize().ok();
+        let name = out.and_then(|out| Some(out.file_name()?.to_string_lossy().into_owned()));
+        name.unwrap_or_else(|| "run".into())
+    }
+
+    /// Ends measuring. Where it failed before the first result, and not because it was to stop, nothing is left of the run.
+    ///
+    /// # Errors
+    /// That failure. Any other is the answer.
+    pub(crate) fn end<R: Record>(
+        &mut self,
+        mut folder: RunFolder<R>,
+        measured: Result<(), StudyError>,
+    ) -> Result<RunEnd, StudyError> {
+        let notes = self.observer.notes();
+        if notes.iter().any(|note| !folder.provenance().notes.contains(note)) {
+            folder.amend(|provenance| provenance.add_notes(notes))?;
+        }
+        match measured {
+            Err(error) if !error.is_stopped() && folder.abandon() => Err(error),
+            measured => Ok(measured),
+        }
+    }
+}
+
+/// What `run.json` says at the beginning of a run by `command` whose test disks lie in `disks`.
+#[must_use]
+pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provenance {
+    Provenance {
+        format: RUN_FORMAT,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command,
+        started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
+        host: host_facts(existing_ancestor(disks)),
+        plan,
+        guest: None,
+        setups: Vec::new(),
+        idle: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// The folder itself, or the nearest one above it that exists: its storage is the same.
+fn existing_ancestor(folder: &Path) -> &Path {
+    let exists = |folder: &&Path| folder.exists();
+    folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(exists).unwrap_or(Path::new("."))
+}

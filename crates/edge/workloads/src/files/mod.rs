@@ -1,0 +1,32 @@
+//! Applies loads to a file system.
+//!
+//! ```text
+//! FileSpec + directory --prepare--> FileRun --run--> Report
+//! ```
+//!
+//! [`FileRun::prepare`] makes a folder of its own in the directory, guarded by a mark and a lock, and
+//! the files that the load begins with. [`FileRun::run`] performs it: tests one after the other (Bonnie++,
+//! Iozone), or threads for a time (Filebench models, dbench clients). A run that ends early, because it
+//! was stopped or the file system filled, keeps what it measured.
+
+mod board;
+mod bonnie;
+mod cache;
+mod dbench;
+mod error;
+mod folder;
+mod iozone;
+mod model;
+mod outside;
+mod pace;
+mod phase;
+mod run;
+mod threads;
+mod trials;
+
+pub use board::{Ended, Part, Report};
+pub use cache::Reach;
+pub use error::FilesError;
+pub use folder::Folder;
+pub use outside::Outside;
+pub use run::FileRun;

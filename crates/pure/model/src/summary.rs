@@ -1,0 +1,269 @@
+//! The numbers of a run, by its study: its conclusion with what is behind it, as programs read it.
+
+use serde::Serialize;
+use virtbench_record::{
+    AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey, PointNumbers,
+    PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
+    ShareNumbers, SideNumbers, Trial,
+};
+
+use crate::interval::Estimate;
+use crate::pairwise::{Analysis, Cell, Margin, Measurements, Metric, Pair, analyse};
+use crate::predict::trials::{
+    by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
+};
+use crate::ratio::Ratio;
+use crate::together::{
+    Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
+    analyse_neighbours,
+};
+use crate::{Comparison, compare};
+
+/// The numbers of a run. Each study's have a schema.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum StudySummary {
+    /// `schema/study-native-vs-vm.schema.json`
+    NativeVsVm(NativeVsVmSummary),
+    /// `schema/study-adapters.schema.json`
+    Adapters(AdaptersSummary),
+    /// `schema/study-neighbours.schema.json`
+    Neighbours(NeighboursSummary),
+    /// `schema/study-deviation.schema.json`
+    Deviation(DeviationSummary),
+    /// `schema/study-predictions.schema.json`
+    Predictions(PredictionsSummary),
+}
+
+/// The numbers of a run that comes to this conclusion.
+#[must_use]
+pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Records) -> StudySummary {
+    let (points, sets) = (records.points(), records.sets());
+    match &provenance.plan {
+        Plan::NativeVsVm(_) => StudySummary::NativeVsVm(native_vs_vm(conclusion, provenance, points)),
+        Plan::Adapters(_) => StudySummary::Adapters(adapters(conclusion, provenance, points)),
+        Plan::Neighbours(_) => StudySummary::Neighbours(neighbours(conclusion, provenance, sets)),
+        Plan::Deviation(_) => StudySummary::Deviation(deviation(conclusion, provenance, sets)),
+        Plan::Predictions(_) => {
+            StudySummary::Predictions(predictions(conclusion, provenance, records.trials()))
+        }
+    }
+}
+
+/// Of native against VM.
+fn native_vs_vm(
+    conclusion: Conclusion,
+    provenance: &Provenance,
+    records: &[PointRecord],
+) -> NativeVsVmSummary {
+    let [reference, subject] =
+        [0, 1].map(|index| provenance.plan.environments().get(index).map_or("", |name| name));
+    let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed());
+    let ratios = points.iter().map(|point| PointRatio {
+        point: point.key,
+        throughput: point.ratio.map(ratio),
+        cpu_per_io: point.cpu_per_io.map(ratio),
+    });
+    let (points_measured, points_unavailable) = counts(records);
+    NativeVsVmSummary {
+        conclusion,
+        points_measured,
+        points_unavailable,
+        mean_ratio: summary.map(|summary| ratio(summary.mean)),
+        ratios: ratios.collect(),
+        points: point_numbers(&measurements(provenance, records), records),
+    }
+}
+
+/// Of configurations against each other.
+fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[PointRecord]) -> AdaptersSummary {
+    let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed());
+    let (points_measured, points_unavailable) = counts(records);
+    AdaptersSummary {
+        conclusion,
+        points_measured,
+        points_unavailable,
+        points: point_numbers(&analysis.measurements, records),
+        pairs: analysis.pairs.iter().flat_map(|pair| pair_numbers(&analysis, pair)).collect(),
+    }
+}
+
+fn measurements(provenance: &Provenance, records: &[PointRecord]) -> Measurements {
+    Measurements::from_records(records, provenance.plan.environments(), provenance.plan.seed())
+}
+
+fn counts(records: &[PointRecord]) -> (usize, usize) {
+    let measured = records.iter().filter(|record| matches!(record.status, PointStatus::Measured(_))).count();
+    (measured, records.len() - measured)
+}
+
+fn point_numbers(measurements: &Measurements, records: &[PointRecord]) -> Vec<PointNumbers> {
+    let of_point = |(point, cells): (&PointKey, &Vec<Cell>)| {
+        let sides = measurements.configurations.iter().zip(cells).map(|(environment, cell)| {
+            let side = &cell.side;
+            SideNumbers {
+                environment: environment.clone(),
+                repetitions: side.repetitions,
+                bytes_per_second: side.throughput.map(estimated),
+                iops: side.iops.map(estimated),
+                latency_mean_ns: side.latency_ns,
+                latency_p99_ns: p99_ns(records, *point, environment),
+                host_cpu_percent: side.cpu_percent.map(estimated),
+                errors: side.errors,
+                unavailable: side.unavailable.clone(),
+            }
+        });
+        PointNumbers { point: *point, sides: sides.collect() }
+    };
+    measurements.points.iter().map(of_point).collect()
+}
+
+/// The median of the repetitions' 99th percentiles.
+fn p99_ns(records: &[PointRecord], point: PointKey, environment: &str) -> Option<f64> {
+    let of_side = records.iter().filter(|record| record.point == point && record.environment == environment);
+    let mut all: Vec<u64> =
+        of_side.filter_map(|record| Some(record.measured()?.outcome.total.latency_ns?.p99)).collect();
+    all.sort_unstable();
+    let (low, high) = (all.get(all.len().checked_sub(1)? / 2)?, all.get(all.len() / 2)?);
+    Some((*low as f64 + *high as f64) / 2.0)
+}
+
+fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Item = PairNumbers> + 'a {
+    let quantities =
+        [(Metric::Rate, "rate"), (Metric::Efficiency, "efficiency"), (Metric::ResponseTime, "response_time")];
+    pair.points.iter().flat_map(move |point| {
+        quantities.into_iter().filter_map(move |(metric, quantity)| {
+            let judged = point.judged(metric)?;
+            Some(PairNumbers {
+                first: analysis.name(pair.first).to_owned(),
+                second: analysis.name(pair.second).to_owned(),
+                point: point.key,
+                quantity: quantity.to_owned(),
+                ratio: ratio(judged.ratio),
+                finding: judged.finding.name().to_owned(),
+            })
+        })
+    })
+}
+
+/// Of one VM, two, three.
+fn neighbours(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> NeighboursSummary {
+    let NeighbourAnalysis { sets, metrics } = analyse_neighbours(provenance, records);
+    let figures = metrics.iter().flat_map(|metric| {
+        metric.sets.iter().map(|shared| {
+            let set = &sets[shared.set];
+            NeighbourNumbers {
+                set: set.name.clone(),
+                vms: set.vms,
+                figure: metric.name.clone(),
+                unit: metric.unit.clone(),
+                mean: estimated(shared.mean),
+                stddev: shared.stddev,
+                accumulated: shared.accumulated.map(estimated),
+                jain: shared.jain.map(estimated),
+                shares: shared
+                    .vms
+                    .iter()
+                    .map(|share| ShareNumbers { vm: share.vm.clone(), mean: estimated(share.mean) })
+                    .collect(),
+                host_cpu_percent: set.host_cpu_percent,
+                overload: set.overload.map(words),
+            }
+        })
+    });
+    NeighboursSummary {
+        conclusion,
+        sets_measured: records.len(),
+        members_without_figures: without_figures(records),
+        figures: figures.collect(),
+    }
+}
+
+/// Of VMs alone and beside others.
+fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetRecord]) -> DeviationSummary {
+    let DeviationAnalysis { saturation, sets } = analyse_deviation(provenance, records);
+    let workloads = provenance.plan.colocation().map_or(&[][..], |plan| &plan.workloads);
+    DeviationSummary {
+        conclusion,
+        sets_measured: records.len(),
+        members_without_figures: without_figures(records),
+        saturation: saturation.into_iter().map(|one| one.map(estimated)).collect(),
+        vms: sets.iter().flat_map(|set| disturbed(set, workloads)).collect(),
+    }
+}
+
+fn disturbed<'a>(
+    set: &'a DisturbedSet,
+    workloads: &'a [String],
+) -> impl Iterator<Item = DisturbedNumbers> + 'a {
+    let numbers = |one: Deviated| DeviatedNumbers {
+        alone: estimated(one.alone),
+        beside: estimated(one.beside),
+        deviation_percent: estimated(one.delta),
+    };
+    set.vms.iter().map(move |vm| DisturbedNumbers {
+        set: set.name.clone(),
+        vm: vm.vm.clone(),
+        workload: workloads.get(vm.workload).cloned().unwrap_or_default(),
+        share_percent: vm.share_percent,
+        throughput: vm.throughput.map(numbers),
+        response_ns: vm.response.map(numbers),
+        overload: set.overload.map(words),
+    })
+}
+
+/// Members, over all measurements, that have no figures.
+fn without_figures(records: &[SetRecord]) -> usize {
+    records.iter().flat_map(|record| &record.members).filter(|member| member.usable().is_none()).count()
+}
+
+fn words(overload: Overload) -> String {
+    overload.words().to_owned()
+}
+
+fn estimated(estimate: Estimate) -> Estimated {
+    let span = estimate.span();
+    Estimated { value: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+}
+
+fn ratio(ratio: Ratio) -> Estimated {
+    let span = ratio.interval;
+    Estimated { value: ratio.value, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+}
+
+/// Everything that a program is told of predictions.
+fn predictions(conclusion: Conclusion, provenance: &Provenance, trials: &[Trial]) -> PredictionsSummary {
+    let cases = by_case(trials).into_iter().map(|case| {
+        let [native, predicted, measured] = case.capacities();
+        PredictedCase {
+            case: case.name().to_owned(),
+            unit: case.trials.first().map_or_else(String::new, |trial| trial.capacity_name.clone()),
+            trials: case.trials.len(),
+            native,
+            predicted,
+            measured,
+            error_percent: case.error_percent(),
+            absolute_error_percent: case.absolute_error_percent(),
+        }
+    });
+    let plan = provenance.plan.predictions();
+    let planned = plan.iter().flat_map(|plan| &plan.cases).map(|case| &case.name);
+    let known = |value: f64| (!trials.is_empty()).then_some(value);
+    PredictionsSummary {
+        conclusion,
+        set: plan.and_then(|plan| plan.set),
+        mean_absolute_error_percent: known(mean_absolute_error_percent(trials)),
+        mean_error_of_averages_percent: known(mean_error_of_averages_percent(trials)),
+        coverage: coverage(trials)
+            .into_iter()
+            .map(|(confidence, held)| Coverage { confidence, held: known(held) })
+            .collect(),
+        cases: cases.collect(),
+        cases_without_trials: planned
+            .filter(|name| !trials.iter().any(|trial| trial.case == **name))
+            .cloned()
+            .collect(),
+        trials: trials.to_vec(),
+    }
+}

@@ -1,0 +1,144 @@
+//! What a run set out to measure: a plan for each study.
+
+use serde::{Deserialize, Serialize};
+
+use crate::colocation_plan::ColocationPlan;
+use crate::predictions_plan::PredictionsPlan;
+
+/// What a run set out to measure. A resumed run must have the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "study", rename_all = "kebab-case")]
+pub enum Plan {
+    /// The same load natively and in a VM ([ESX Disk 2003], section 3).
+    NativeVsVm(GridPlan),
+    /// The same load through different virtual adapters and over different backings ([ESX Adapters 2006]).
+    Adapters(GridPlan),
+    /// The same workload in one VM, in two, in three, ... at once ([Multi-VM 2010]).
+    Neighbours(ColocationPlan),
+    /// VMs with others beside them against the same VMs alone ([VirtualFence 2013], sections 4 and 5).
+    Deviation(ColocationPlan),
+    /// Applications that are profiled, predicted, and then run in a VM ([ESX Disk 2003], sections 4 and 5).
+    Predictions(PredictionsPlan),
+}
+
+/// Points of a grid, each measured in several environments.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GridPlan {
+    /// Name of the grid, such as `quick` or `paper`.
+    pub grid: String,
+    /// Block sizes, in bytes.
+    pub blocks_bytes: Vec<u64>,
+    /// Shares of reads, in percent.
+    pub read_percents: Vec<u8>,
+    /// Shares of random seeks, in percent.
+    pub random_percents: Vec<u8>,
+    /// Repetitions of each point in each environment.
+    pub repetitions: u32,
+    /// Outstanding I/Os a worker.
+    pub outstanding: u32,
+    /// Workers.
+    pub workers: u32,
+    /// Ramp-up before each point, in nanoseconds.
+    pub ramp_ns: u64,
+    /// Measuring time of each point, in nanoseconds.
+    pub time_ns: u64,
+    /// Size of the disk that is loaded, in bytes.
+    pub size_bytes: u64,
+    /// Names of the environments, the reference first.
+    pub environments: Vec<String>,
+    /// Seed of every random choice.
+    pub seed: u64,
+}
+
+impl Plan {
+    /// The study's name on the command line.
+    #[must_use]
+    pub fn study(&self) -> &'static str {
+        match self {
+            Self::NativeVsVm(_) => "native-vs-vm",
+            Self::Adapters(_) => "adapters",
+            Self::Neighbours(_) => "neighbours",
+            Self::Deviation(_) => "deviation",
+            Self::Predictions(_) => "predictions",
+        }
+    }
+
+    /// The points of a grid, if that is what is measured.
+    #[must_use]
+    pub fn grid(&self) -> Option<&GridPlan> {
+        match self {
+            Self::NativeVsVm(plan) | Self::Adapters(plan) => Some(plan),
+            Self::Neighbours(_) | Self::Deviation(_) | Self::Predictions(_) => None,
+        }
+    }
+
+    /// Machines that run at one moment, if that is what is measured.
+    #[must_use]
+    pub fn colocation(&self) -> Option<&ColocationPlan> {
+        match self {
+            Self::Neighbours(plan) | Self::Deviation(plan) => Some(plan),
+            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Predictions(_) => None,
+        }
+    }
+
+    /// Applications that are predicted, if that is what is measured.
+    #[must_use]
+    pub fn predictions(&self) -> Option<&PredictionsPlan> {
+        match self {
+            Self::Predictions(plan) => Some(plan),
+            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Neighbours(_) | Self::Deviation(_) => None,
+        }
+    }
+
+    /// Names of the environments of a grid, the reference first; none where there is no grid.
+    #[must_use]
+    pub fn environments(&self) -> &[String] {
+        self.grid().map_or(&[], |plan| &plan.environments)
+    }
+
+    /// Seed of every random choice. The trials of predictions have seeds of their own.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        match self {
+            Self::NativeVsVm(plan) | Self::Adapters(plan) => plan.seed,
+            Self::Neighbours(plan) | Self::Deviation(plan) => plan.seed,
+            Self::Predictions(_) => 1,
+        }
+    }
+
+    /// The first part of this plan that another one does not share, as a user knows it.
+    #[must_use]
+    pub fn first_difference(&self, other: &Self) -> Option<&'static str> {
+        let compared = match (self, other) {
+            (Self::NativeVsVm(a), Self::NativeVsVm(b)) | (Self::Adapters(a), Self::Adapters(b)) => {
+                grid_parts(a, b)
+            }
+            (Self::Neighbours(a), Self::Neighbours(b)) | (Self::Deviation(a), Self::Deviation(b)) => {
+                a.compared_parts(b)
+            }
+            (Self::Predictions(a), Self::Predictions(b)) => a.compared_parts(b),
+            _ => vec![("the study", false)],
+        };
+        compared.into_iter().find_map(|(part, same)| (!same).then_some(part))
+    }
+}
+
+/// Which parts of two plans are the same.
+fn grid_parts(a: &GridPlan, b: &GridPlan) -> Vec<(&'static str, bool)> {
+    vec![
+        ("the grid", a.grid == b.grid),
+        ("the grid's block sizes", a.blocks_bytes == b.blocks_bytes),
+        ("the grid's shares of reads", a.read_percents == b.read_percents),
+        ("the grid's shares of random seeks", a.random_percents == b.random_percents),
+        ("the number of repetitions", a.repetitions == b.repetitions),
+        ("the queue depth", a.outstanding == b.outstanding),
+        ("the number of workers", a.workers == b.workers),
+        ("the ramp-up", a.ramp_ns == b.ramp_ns),
+        ("the measuring time", a.time_ns == b.time_ns),
+        ("the size of the disk", a.size_bytes == b.size_bytes),
+        ("the environments", a.environments == b.environments),
+        ("the seed", a.seed == b.seed),
+    ]
+}

@@ -1,0 +1,55 @@
+//! What was measured in a run of whatever study: records follow the plan.
+
+use crate::colocation::SetRecord;
+use crate::plan::Plan;
+use crate::point::{PointRecord, RecordError, parse_records};
+use crate::predictions::Trial;
+
+/// The lines of `results.jsonl`, as the study's plan has them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Records {
+    /// Points of a grid.
+    Points(Vec<PointRecord>),
+    /// Sets of machines.
+    Sets(Vec<SetRecord>),
+    /// Trials of applications.
+    Trials(Vec<Trial>),
+}
+
+impl Records {
+    /// Reads the results of a run with this plan, as [`parse_records`] does.
+    ///
+    /// # Errors
+    /// As [`parse_records`].
+    pub fn parse(plan: &Plan, text: &str) -> Result<(Self, usize), RecordError> {
+        match plan {
+            Plan::NativeVsVm(_) | Plan::Adapters(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Points(records), whole))
+            }
+            Plan::Neighbours(_) | Plan::Deviation(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Sets(records), whole))
+            }
+            Plan::Predictions(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Trials(records), whole))
+            }
+        }
+    }
+
+    /// Points; none where something else was measured.
+    #[must_use]
+    pub fn points(&self) -> &[PointRecord] {
+        if let Self::Points(records) = self { records } else { &[] }
+    }
+
+    /// Sets of machines; none where something else was measured.
+    #[must_use]
+    pub fn sets(&self) -> &[SetRecord] {
+        if let Self::Sets(records) = self { records } else { &[] }
+    }
+
+    /// Trials; none where something else was measured.
+    #[must_use]
+    pub fn trials(&self) -> &[Trial] {
+        if let Self::Trials(records) = self { records } else { &[] }
+    }
+}

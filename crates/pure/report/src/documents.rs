@@ -1,0 +1,79 @@
+//! What is written of a run, by its study.
+
+use std::collections::BTreeMap;
+
+use virtbench_model::Margin;
+use virtbench_model::together::{analyse_deviation, analyse_neighbours};
+use virtbench_record::{Plan, Provenance, Records};
+
+use crate::analysed::Analysed;
+use crate::page;
+use crate::rows::{CsvError, csv};
+use crate::run::Run;
+use crate::set_rows::sets_csv;
+use crate::takeaway::{Takeaway, of_deviation, of_neighbours, of_run, predictions_takeaway};
+use crate::trials::{predictions_html, trials_csv, trials_markdown};
+
+/// Everything that is written of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Documents {
+    /// The page, self-contained.
+    pub html: String,
+    /// Every measurement, as CSV.
+    pub csv: String,
+    /// One more file: its name and its text.
+    pub more: Option<(&'static str, String)>,
+}
+
+/// The page of a run.
+///
+/// `histograms` holds latencies in nanoseconds, encoded as HdrHistogram logs hold them, under
+/// [`PointRecord::histogram_tag`](virtbench_record::PointRecord::histogram_tag) followed by `/read` or `/write`. Where a
+/// tag is missing, the histogram inside the record is used; where that is missing too, the point has no latency curve. Any
+/// records will do, from none at all to an incomplete run: the page says what is missing.
+#[must_use]
+pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<String, String>) -> String {
+    match &provenance.plan {
+        Plan::NativeVsVm(_) => page::native_vs_vm(&Run::new(provenance, records.points()), histograms),
+        Plan::Adapters(_) => Analysed::run(provenance, records.points(), Margin::default()).html(),
+        Plan::Neighbours(_) => page::neighbours(provenance, records.sets()),
+        Plan::Deviation(_) => page::deviation(provenance, records.sets()),
+        Plan::Predictions(_) => predictions_html(provenance, records.trials()),
+    }
+}
+
+/// What a reader takes away from a run.
+#[must_use]
+pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
+    let (points, sets) = (records.points(), records.sets());
+    match &provenance.plan {
+        Plan::NativeVsVm(_) => of_run(&Run::new(provenance, points)),
+        Plan::Adapters(_) => Analysed::run(provenance, points, Margin::default()).takeaway(),
+        Plan::Neighbours(_) => of_neighbours(&analyse_neighbours(provenance, sets), provenance, sets),
+        Plan::Deviation(_) => of_deviation(&analyse_deviation(provenance, sets), provenance, sets),
+        Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
+    }
+}
+
+/// The page of a run, its measurements, and what else its study has.
+///
+/// # Errors
+/// A table cannot be written.
+pub fn documents(
+    provenance: &Provenance,
+    records: &Records,
+    histograms: &BTreeMap<String, String>,
+) -> Result<Documents, CsvError> {
+    let (csv, more) = match &provenance.plan {
+        Plan::NativeVsVm(_) => (csv(records.points())?, None),
+        Plan::Adapters(_) => {
+            let verdicts = Analysed::run(provenance, records.points(), Margin::default()).verdicts_csv()?;
+            (csv(records.points())?, Some(("verdicts.csv", verdicts)))
+        }
+        Plan::Neighbours(_) | Plan::Deviation(_) => (sets_csv(records.sets())?, None),
+        Plan::Predictions(_) => {
+            (trials_csv(records.trials()), Some(("results.md", trials_markdown(records.trials()))))
+        }
+    };
+    Ok(Documents { html: html(provenance, records, histograms), csv, more })
+}

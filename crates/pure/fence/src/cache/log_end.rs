@@ -6,7 +6,8 @@ use super::metadata::{Identity, LogHeader};
 pub(super) struct End {
     /// The log block behind the last whole commit.
     pub(super) head: u32,
-    /// Number of that commit, and the highest number seen.
+    /// Number of that commit, and the highest number seen: also of a commit that did not come to its end. A second one with
+    /// its number could complete it, and what was answered for the second would pass for stable.
     pub(super) stable: u64,
     pub(super) newest: u64,
     /// Of each log block what it says of itself, if it is whole, and whether it is part of a whole commit.
@@ -19,11 +20,12 @@ impl End {
         let headers: Vec<Option<LogHeader>> =
             bytes.chunks_exact(4096).map(|block| LogHeader::open(identity, block)).collect();
         let newest = headers.iter().flatten().max_by_key(|header| header.commit);
-        let (stable, highest) = newest.map_or((0, 0), |newest| {
+        let stable = newest.map_or(0, |newest| {
             let valid = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
-            let whole = valid == newest.count as usize;
-            (if whole { newest.commit } else { newest.after }, newest.commit)
+            if valid == newest.count as usize { newest.commit } else { newest.after }
         });
+        let begun = bytes.chunks_exact(4096).filter_map(|block| LogHeader::peek(identity, block));
+        let highest = begun.map(|header| header.commit).max().unwrap_or(0);
         let void = cut_off(headers.iter().flatten());
         let is_whole = |header: &LogHeader| {
             let before = void.partition_point(|&(after, _)| after < header.commit);
@@ -52,4 +54,27 @@ fn cut_off<'a>(headers: impl Iterator<Item = &'a LogHeader>) -> Vec<(u64, u64)> 
         }
     }
     disjoint
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A log block of one entry, which is no more than bytes here.
+    fn block(identity: Identity, header: LogHeader, entry: u8) -> Vec<u8> {
+        let mut bytes = vec![0; 4096];
+        bytes[32..64].fill(entry);
+        header.seal(identity, &mut bytes);
+        bytes
+    }
+
+    #[test]
+    fn the_number_of_a_commit_that_was_cut_off_is_used_up() {
+        let identity = Identity::new(&[3; 16]);
+        let whole = block(identity, LogHeader { commit: 5, after: 4, index: 0, count: 1 }, 1);
+        let mut cut_off = block(identity, LogHeader { commit: 6, after: 5, index: 0, count: 1 }, 2);
+        cut_off[40] ^= 1;
+        let end = End::find(identity, &[whole, cut_off].concat());
+        assert_eq!((end.stable, end.newest, end.head), (5, 6, 1));
+    }
 }

@@ -155,5 +155,5 @@ fn a_target_that_keeps_nothing_and_a_region_with_too_many_blocks_are_refused() {
     assert!(message.contains("--verify") && message.contains("null"), "{message}");
     let mut odd = verified(50.0);
     odd.access.lines[0].align_bytes = 1000;
-    assert!(attempt(&odd, &null).unwrap_err().to_string().contains("--align"));
+    assert!(attempt(&odd, &null).unwrap_err().to_string().contains("`align_bytes`"));
 }

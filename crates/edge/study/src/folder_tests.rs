@@ -219,7 +219,7 @@ fn another_plan_is_named() {
     let temp = folder_with_two_points();
     let other = described(Plan::NativeVsVm(GridPlan { outstanding: 99, ..plan() }));
     let error = RunFolder::<PointRecord>::resume(temp.path(), &other).unwrap_err();
-    assert!(error.to_string().contains("--outstanding"), "{error}");
+    assert!(error.to_string().contains("the queue depth"), "{error}");
 }
 
 #[test]

@@ -79,11 +79,11 @@ impl Certificates {
         self.0.path().join(name)
     }
 
-    /// `[nbd.tls]` with these lines more, for a server at this port.
+    /// `[tls]` with these lines more, for a server at this port.
     pub fn config(&self, port: u16, more: &str) -> String {
         let pem = |name: &str| self.path(name).display().to_string();
         format!(
-            "listen = \"tcp:127.0.0.1:{port}\"\n[nbd.tls]\ncertificate = \"{}\"\nkey = \"{}\"\n{more}",
+            "listen = \"tcp:127.0.0.1:{port}\"\n[tls]\ncertificate = \"{}\"\nkey = \"{}\"\n{more}",
             pem("server-cert.pem"),
             pem("server-key.pem"),
         )

@@ -85,7 +85,8 @@ pub fn compare_systems<E: From<StudyError>>(
         pace.add(begun.elapsed());
         let fate = match measured.and_then(|ended| ended) {
             Ok(()) => SystemFate::Measured,
-            Err(error) if run.stop.load(Ordering::Relaxed) => return Err(error.into()),
+            // Whatever a stop broke first.
+            Err(_) if run.stop.load(Ordering::Relaxed) => return Err(StudyError::Stopped.into()),
             Err(error) => {
                 let (words, is_lacking) = (error.to_string(), error.lacks_something());
                 remark(run, &format!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" }));

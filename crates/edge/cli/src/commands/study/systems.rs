@@ -1,12 +1,12 @@
 //! `virtbench study deviation --systems`: ways of sharing one pair of emulated devices, one after the other.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write};
 use std::path::Path;
 
 use virtbench_record::{Ranged, SystemNumbers, SystemsSummary};
 use virtbench_report::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
-use virtbench_study::{System, TriedSystem, compare_systems, read_provenance};
+use virtbench_study::{StudyError, System, TriedSystem, compare_systems, read_provenance};
 
 use super::common::{study_failure, watched};
 use super::{common, deviation};
@@ -19,11 +19,32 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
     let out = common::folder_path(args.sets.out.as_deref(), "systems");
     let (study, systems) = (deviation::study(args)?, chosen(&args.systems));
     // After each, so that one can look while the others are measured, and a kill loses nothing.
-    let mut on_tried = |tried: &[TriedSystem]| save(&out, tried);
+    let mut on_tried = |tried: &[TriedSystem]| save(&out, tried).map_err(Ended::Saving);
     let compared =
         watched(&out, args.sets.resume, |run| compare_systems(&study, &systems, run, &mut on_tried))?;
     show(&compared.tried, args.sets.json, &out)?;
     compared.failure.map_or(Ok(()), |error| Err(study_failure(error)))
+}
+
+/// Why no further system is tried.
+enum Ended {
+    Study(StudyError),
+    Saving(Failure),
+}
+
+impl From<StudyError> for Ended {
+    fn from(error: StudyError) -> Self {
+        Self::Study(error)
+    }
+}
+
+impl From<Ended> for Failure {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Study(error) => study_failure(error),
+            Ended::Saving(failure) => failure,
+        }
+    }
 }
 
 /// Each system that is named, once.
@@ -77,12 +98,21 @@ fn show(tried: &[TriedSystem], json: bool, folder: &Path) -> Outcome {
         writeln!(out)?;
         return Ok(());
     }
+    table(&mut out, &compared)?;
+    writeln!(out, "\n{DEVIATION_LEGEND} alone, beside: mean ms; p99: ms beside the others.")?;
+    writeln!(out, "\nall VMs: {}", folder.join("comparison.csv").display())?;
+    writeln!(out, "for a document: {}", folder.join("table.md").display())?;
+    Ok(())
+}
+
+/// A line for each VM.
+fn table(out: &mut impl Write, compared: &[SystemNumbers]) -> io::Result<()> {
     writeln!(
         out,
         "{:>17} {:>4} {:>6} {:>6} {:>7} {:>7} {:>20} {:>6}",
         "system", "VM", "/s, %", "alone", "beside", "p99", "ms, differs % (95 %)", "sim. %"
     )?;
-    for one in &compared {
+    for one in compared {
         if let Some(why) = fate_in_words(one) {
             writeln!(out, "{:>17} {why}", one.system)?;
         }
@@ -102,15 +132,12 @@ fn show(tried: &[TriedSystem], json: bool, folder: &Path) -> Outcome {
             )?;
         }
     }
-    writeln!(out, "\n{DEVIATION_LEGEND} alone, beside: mean ms; p99: ms beside the others.")?;
-    writeln!(out, "\nall VMs: {}", folder.join("comparison.csv").display())?;
-    writeln!(out, "for a document: {}", folder.join("table.md").display())?;
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use virtbench_record::SystemFate;
+    use virtbench_record::{SystemFate, SystemVmNumbers};
 
     use super::*;
 
@@ -137,5 +164,35 @@ mod tests {
         assert_eq!(back, tried.each_ref().map(TriedSystem::numbers));
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!((&json[0]["status"], &json[1]["why"]), (&"measured".into(), &"no root".into()));
+    }
+
+    #[test]
+    fn the_table_has_the_99th_percentile_beside_the_others() {
+        let vm = SystemVmNumbers {
+            vm: "vm1".into(),
+            share_percent: Some(8.0),
+            per_second: [Some(10.0); 2],
+            throughput_deviation: None,
+            mean_ms: [Some(10.0), Some(30.0)],
+            response_deviation: None,
+            p99_ms: [Some(20.0), Some(60.0)],
+            simulated_per_second: [None; 2],
+            simulated_throughput_deviation: None,
+            simulated_mean_ms: [None; 2],
+            simulated_response_deviation: None,
+            simulated_p99_ms: [None; 2],
+        };
+        let none = SystemNumbers {
+            system: "none".into(),
+            summary: String::new(),
+            fate: SystemFate::Measured,
+            vms: vec![vm],
+        };
+        let mut printed = Vec::new();
+        table(&mut printed, &[none]).unwrap();
+        let printed = String::from_utf8(printed).unwrap();
+        let lines: Vec<Vec<&str>> = printed.lines().map(|line| line.split_whitespace().collect()).collect();
+        // The head has a space in "/s, %".
+        assert_eq!((lines[0][6], lines[1][5]), ("p99", "60.0"), "{printed}");
     }
 }

@@ -90,7 +90,7 @@ pub fn report(outcome: Outcome) -> ExitCode {
         // Whoever reads our output has closed it, which is an answer and not an error.
         Err(failure) if is_broken_pipe(&failure.error) => ExitCode::SUCCESS,
         Err(Failure { kind, error }) => {
-            let sentence = named(&sentence(&error));
+            let sentence = sentence(&error);
             tracing::error!(code = kind as u8, "{sentence}");
             tell!("virtbench: {sentence}");
             ExitCode::from(kind as u8)
@@ -100,7 +100,7 @@ pub fn report(outcome: Outcome) -> ExitCode {
 
 /// The error with its causes, each said once: many messages contain that of their cause already.
 fn sentence(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |said, cause| {
+    error.chain().map(named).fold(String::new(), |said, cause| {
         if said.contains(&cause) {
             said
         } else if said.is_empty() {

@@ -1,5 +1,14 @@
 //! Which option sets a field: errors of loads, plans and models name the field, the command its option.
 
+use std::error::Error;
+
+use virtbench_engine::EngineError;
+use virtbench_fence_evaluation::{CaseError, PlanError, SettingsError};
+use virtbench_fence_sim::disk::DiskError;
+use virtbench_formats::ImportError;
+use virtbench_model::predict::PredictError;
+use virtbench_workload::{LoadError, ReplayError};
+
 /// Fields, as errors quote them, with their options.
 const FLAGS: [(&str, &str); 33] = [
     ("`outstanding`", "--outstanding"),
@@ -37,9 +46,29 @@ const FLAGS: [(&str, &str); 33] = [
     ("`costs`", "--costs"),
 ];
 
-/// The sentence with options in place of fields.
-pub fn named(sentence: &str) -> String {
-    FLAGS.iter().fold(sentence.to_owned(), |sentence, (field, flag)| sentence.replace(field, flag))
+/// The error in words, with options in place of fields if it is of a kind that names fields which options set.
+/// What a reader of files says of a field of theirs stays as it is.
+pub fn named(error: &(dyn Error + 'static)) -> String {
+    let words = error.to_string();
+    if is_of_options(error) { with_options(words) } else { words }
+}
+
+fn is_of_options(error: &(dyn Error + 'static)) -> bool {
+    error.is::<EngineError>()
+        || error.is::<LoadError>()
+        || error.is::<ReplayError>()
+        || error.is::<DiskError>()
+        || error.is::<SettingsError>()
+        || error.is::<PlanError>()
+        || error.is::<CaseError>()
+        || error.is::<PredictError>()
+        || error.downcast_ref().is_some_and(|error| {
+            matches!(error, ImportError::UnknownFormat | ImportError::NotUnderstood { .. })
+        })
+}
+
+fn with_options(words: String) -> String {
+    FLAGS.iter().fold(words, |words, (field, flag)| words.replace(field, flag))
 }
 
 #[cfg(test)]
@@ -61,6 +90,6 @@ mod tests {
             let option = flag.trim_start_matches("--").trim_end_matches(" (ns)");
             assert!(options.iter().any(|known| known == option), "{field}: {flag}");
         }
-        assert_eq!(named("`direct` = false, `rate` 3/s"), "--buffered, --rate 3/s");
+        assert_eq!(with_options("`direct` = false, `rate` 3/s".into()), "--buffered, --rate 3/s");
     }
 }

@@ -5,6 +5,7 @@
 mod support;
 
 use std::process::{Child, Command};
+use std::sync::{Mutex, PoisonError};
 
 use support::{finish, run, virtbench, wait_for};
 
@@ -18,10 +19,14 @@ impl Drop for Ended {
     }
 }
 
+/// Only three others are named, and the tests of this file are others to each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
 const SECONDS: [&str; 9] = ["load", "--target", "null", "--size", "1MiB", "--ramp", "0s", "--time", "2s"];
 
 #[test]
 fn other_programs_on_the_host_are_said() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let processors = std::thread::available_parallelism().unwrap().get();
     let spin = |_| Ended(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
     // Other programs are those that virtbench did not start, so that these may be our children.
@@ -39,6 +44,7 @@ fn other_programs_on_the_host_are_said() {
 
 #[test]
 fn two_measurements_find_each_other_and_a_killed_one_is_forgotten() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let long = |time: &str| {
         let words = ["load", "--target", "null", "--size", "1MiB", "--ramp", "0s", "--json", "--time", time];
         Ended(virtbench().args(words).spawn().unwrap())
@@ -49,9 +55,9 @@ fn two_measurements_find_each_other_and_a_killed_one_is_forgotten() {
     wait_for("the first to claim the host", || is_listed(&name(&killed)).then_some(()));
     let process_of = |child: &Ended| format!("virtbench load (process {})", child.0.id());
     // The second finds the first, and the first the second: it looks again and again.
-    let first = long("4s");
+    let first = long("5s");
     wait_for("the second to claim the host", || is_listed(&name(&first)).then_some(()));
-    let second = long("1s");
+    let second = long("3s");
     let (first_words, second_words) = (process_of(&first), process_of(&second));
     let finished = |mut child: Ended| {
         let spare = Command::new("true").spawn().unwrap();

@@ -47,6 +47,20 @@ fn a_job_that_makes_no_sense_is_refused_before_the_first_is_run() {
 }
 
 #[test]
+fn a_file_s_fields_are_named_as_the_file_has_them() {
+    let folder = folder();
+    let spec = folder.path().join("load.json").display().to_string();
+    fs::write(&spec, r#"{"jobs": [], "ratee": 3}"#).unwrap();
+    let done = run(&["load", "--spec", &spec, "--target", "null"]);
+    assert_eq!(done.code(), 2, "{done:?}");
+    assert!(done.stderr.contains("`format`") && !done.stderr.contains("--format"), "{}", done.stderr);
+    // What an option sets is named as that option.
+    fs::write(&spec, "nothing of the kind\n").unwrap();
+    let done = run(&["load", "--spec", &spec, "--target", "null"]);
+    assert!(done.stderr.contains("name its --format"), "{}", done.stderr);
+}
+
+#[test]
 fn what_has_no_meaning_together_is_refused() {
     for (words, word) in [
         (vec!["load", "--verify-only", "--seed", "1", "--spec", "x"], "--spec"),

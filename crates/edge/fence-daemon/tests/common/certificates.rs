@@ -79,14 +79,12 @@ impl Certificates {
         self.0.path().join(name)
     }
 
-    /// `[tls]` with these lines more, for a server at this port.
+    /// What a server at this port says in `[nbd]`: `listen` and `tls`, the latter with this key more, if any.
     pub fn config(&self, port: u16, more: &str) -> String {
         let pem = |name: &str| self.path(name).display().to_string();
-        format!(
-            "listen = \"tcp:127.0.0.1:{port}\"\n[tls]\ncertificate = \"{}\"\nkey = \"{}\"\n{more}",
-            pem("server-cert.pem"),
-            pem("server-key.pem"),
-        )
+        let keys = format!("certificate = {:?}, key = {:?}", pem("server-cert.pem"), pem("server-key.pem"));
+        let more = if more.is_empty() { String::new() } else { format!(", {more}") };
+        format!("listen = \"tcp:127.0.0.1:{port}\"\ntls = {{ {keys}{more} }}\n")
     }
 
     pub fn authority_line(&self) -> String {

@@ -12,6 +12,7 @@ use virtbench_workload::{AccessLine, LoadSpec};
 use super::job::{Job, Plan};
 use crate::args::LoadArgs;
 use crate::exit::{Failure, Kind};
+use crate::flags::named;
 
 /// What an option replaces in a file's load, by its name on the command line.
 type Override = (&'static str, fn(&mut LoadSpec, &LoadSpec));
@@ -81,8 +82,8 @@ pub fn read(
     };
     let load = import_within(&bytes, args.spec.format.into(), args.spec.lenient, &surroundings).map_err(
         |error| {
-            let (text, several) = (error.to_string(), error.to_string().contains('\n'));
-            usage(if several { format!("\n{text}") } else { text })
+            let text = named(&error);
+            usage(if text.contains('\n') { format!("\n{text}") } else { text })
         },
     )?;
     let explicit = |name: &str| {
@@ -178,7 +179,7 @@ mod tests {
     fn what_is_not_understood_is_refused_unless_lenient() {
         let text = format!("{FILE}atomic=1\n");
         let error = format!("{:?}", plan(&text, &["--target", "/y"]).err().unwrap());
-        assert!(error.contains("line 12") && error.contains("`lenient`"), "{error}");
+        assert!(error.contains("line 12") && error.contains("--lenient"), "{error}");
         assert_eq!(plan(&text, &["--target", "/y", "--lenient"]).unwrap().ignored.len(), 1);
     }
 

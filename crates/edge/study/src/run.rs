@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use virtbench_lab::host_facts;
+use virtbench_lab::{Adapter, host_facts};
 use virtbench_record::{Plan, Provenance, RUN_FORMAT, Record};
 
 use crate::event::{Event, Observer};
 use crate::folder::{FolderError, RunFolder};
+use crate::guests::{Extras, GuestOptions, Guests, GuestsError};
 use crate::study_error::StudyError;
 
 /// What came of measuring in a run whose folder stays: a failure is told after what was measured.
@@ -28,7 +29,7 @@ pub struct Run<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// What `run.json` says at the beginning of a run whose test disks lie in `disks`.
     pub(crate) fn provenance(&self, plan: Plan, disks: &Path) -> Provenance {
         new_provenance(plan, self.command.clone(), disks)
@@ -46,6 +47,32 @@ impl Run<'_> {
         }?;
         self.observer.event(Event::Opened(folder.path()));
         Ok(folder)
+    }
+
+    /// Says what a user would like to know.
+    pub(crate) fn remark(&mut self, what: &str) {
+        self.observer.event(Event::Remark(what));
+    }
+
+    /// Looks for everything that guests with these adapters need.
+    ///
+    /// # Errors
+    /// As [`Guests::find`].
+    pub(crate) fn find_guests(
+        &mut self,
+        options: &GuestOptions,
+        adapters: &[&'static Adapter],
+        extras: Extras<'_>,
+    ) -> Result<Guests, GuestsError> {
+        Guests::find(options, adapters, extras, &mut |what| self.remark(what))
+    }
+
+    /// The folder for the test disks: the one asked for, or that of the run.
+    pub(crate) fn disks_folder<'f>(&self, asked: Option<&'f Path>) -> &'f Path
+    where
+        'a: 'f,
+    {
+        asked.unwrap_or(self.out)
     }
 
     /// The name of the run, for its test disks.

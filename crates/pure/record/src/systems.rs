@@ -17,7 +17,7 @@ pub struct Simulated {
 }
 
 /// One machine under one system in one repetition, alone or beside the others. Milliseconds, and operations a second.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct SystemRow {
     /// The system.
     pub system: String,

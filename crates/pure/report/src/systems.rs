@@ -112,17 +112,11 @@ mod tests {
             vm: vm.into(),
             share_percent: Some(8.0),
             beside_others,
-            repetition: 0,
             per_second: Some(10.0),
             mean_ms: Some(mean_ms),
-            p50_ms: None,
-            p90_ms: None,
             p99_ms: Some(2.0 * mean_ms),
             simulated_per_second: Some(10.0),
-            simulated_mean_ms: None,
-            simulated_p50_ms: None,
-            simulated_p90_ms: None,
-            simulated_p99_ms: None,
+            ..SystemRow::default()
         }
     }
 

@@ -29,7 +29,7 @@ impl Disks {
     ) -> Result<Self, ImagesError> {
         let options = &study.options;
         let (contents, size_bytes) = study.contents(filesystem);
-        let (folder, run_name, vms) = (study.disks_folder(run.out), run.name(), study.vms());
+        let (folder, run_name, vms) = (study.disks_folder(run), run.name(), study.vms());
         let observer = &mut *run.observer;
         let mut show = |what: &str, done, total| observer.event(Event::Making { what, done, total });
         if let Backing::Fence(fence) = &options.setup.backing {

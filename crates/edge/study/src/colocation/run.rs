@@ -11,7 +11,7 @@ use super::study::Colocation;
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
-use crate::guests::{Extras, Guests};
+use crate::guests::Extras;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
@@ -28,28 +28,22 @@ impl Colocation {
         self.check_host()?;
         let filesystem = self.filesystem()?;
         let provenance = self.provenance(filesystem, run);
-        if run.resume {
-            let folder: RunFolder<SetRecord> = RunFolder::resume(run.out, &provenance)?;
-            if missing_sets(&folder).is_empty() {
-                return Ok(Ok(()));
-            }
-        }
-        let extras = Extras { filesystems: filesystem.as_slice(), carried: &[] };
-        let (adapter, observer) = (self.options.setup.adapter, &mut *run.observer);
-        let mut remark = |what: &str| observer.event(Event::Remark(what));
-        let guests = Guests::find(&self.options.guest, &[adapter], extras, &mut remark)?;
         let mut folder: RunFolder<SetRecord> = run.open(provenance)?;
-        let measured = self.measure(filesystem, &guests, &mut folder, run);
+        if missing_sets(&folder).is_empty() {
+            return Ok(Ok(()));
+        }
+        let measured = self.measure(filesystem, &mut folder, run);
         run.end(folder, measured)
     }
 
     fn measure(
         &self,
         filesystem: Option<Filesystem>,
-        guests: &Guests,
         folder: &mut RunFolder<SetRecord>,
         run: &mut Run<'_>,
     ) -> Result<(), StudyError> {
+        let extras = Extras { filesystems: filesystem.as_slice(), carried: &[] };
+        let guests = run.find_guests(&self.options.guest, &[self.options.setup.adapter], extras)?;
         let disks = Disks::make(self, filesystem, run)?;
         folder.amend(|provenance| provenance.add_notes(disks.notes()))?;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);

@@ -176,8 +176,8 @@ impl Colocation {
     }
 
     /// The folder for the disks.
-    pub(super) fn disks_folder<'a>(&'a self, out: &'a Path) -> &'a Path {
-        self.options.target_dir.as_deref().unwrap_or(out)
+    pub(super) fn disks_folder<'f, 'a: 'f>(&'f self, run: &Run<'a>) -> &'f Path {
+        run.disks_folder(self.options.target_dir.as_deref())
     }
 
     pub(super) fn provenance(&self, filesystem: Option<Filesystem>, run: &Run<'_>) -> Provenance {
@@ -196,7 +196,7 @@ impl Colocation {
             filesystem: filesystem.map(|filesystem| filesystem.name().to_owned()),
             seed: self.options.seed,
         };
-        run.provenance((self.study)(plan), self.disks_folder(run.out))
+        run.provenance((self.study)(plan), self.disks_folder(run))
     }
 }
 

@@ -10,7 +10,6 @@ use virtbench_units::format_duration_ns;
 
 use super::simulation::simulate;
 use super::study::{Colocation, ColocationOptions};
-use crate::event::Event;
 use crate::fence::System;
 use crate::folder::{LoadedRun, load_run, read_provenance};
 use crate::run::Run;
@@ -69,7 +68,7 @@ pub fn compare_systems<E: From<StudyError>>(
     for (index, system) in systems.iter().enumerate() {
         let left_ns = pace.left_s(systems.len() - index).saturating_mul(1_000_000_000);
         let (number, left) = (format!("{}/{}", index + 1, systems.len()), format_duration_ns(left_ns));
-        remark(run, &format!("{number} {system}: {}; about {left} left", system.summary));
+        run.remark(&format!("{number} {system}: {}; about {left} left", system.summary));
         let folder = run.out.join(system.folder());
         let begun = Instant::now();
         let setup = system.setup().map_err(StudyError::input)?;
@@ -89,7 +88,7 @@ pub fn compare_systems<E: From<StudyError>>(
             Err(_) if run.stop.load(Ordering::Relaxed) => return Err(StudyError::Stopped.into()),
             Err(error) => {
                 let (words, is_lacking) = (error.to_string(), error.lacks_something());
-                remark(run, &format!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" }));
+                run.remark(&format!("{system}: {}{words}", if is_lacking { "unavailable: " } else { "" }));
                 // What this host lacks is no failure, unless it lacks it for all.
                 if !is_lacking || failure.is_none() {
                     failure = Some(error);
@@ -107,10 +106,6 @@ pub fn compare_systems<E: From<StudyError>>(
     Ok(ComparedSystems { failure: failure.filter(|_| !(only_lacking && some_measured)), tried })
 }
 
-fn remark(run: &mut Run<'_>, what: &str) {
-    run.observer.event(Event::Remark(what));
-}
-
 /// What a system's machines did, and what the simulator says of them.
 fn rows(
     system: System,
@@ -121,7 +116,7 @@ fn rows(
 ) -> Vec<SystemRow> {
     let LoadedRun { provenance, records, .. } = loaded;
     let simulated = simulate(folder, provenance, records, &study.specs()).unwrap_or_else(|error| {
-        remark(run, &format!("{system}: not simulated: {error}"));
+        run.remark(&format!("{system}: not simulated: {error}"));
         Vec::new()
     });
     let plan = provenance.plan.colocation();

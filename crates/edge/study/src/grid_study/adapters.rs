@@ -40,16 +40,14 @@ impl Adapters {
         let mut adapters: Vec<&'static Adapter> = self.setups.iter().map(|setup| setup.adapter).collect();
         adapters.sort_by_key(|adapter| adapter.name);
         adapters.dedup();
-        let observer = &mut *run.observer;
-        let mut remark = |what: &str| observer.event(Event::Remark(what));
-        let guests = Guests::find(&self.options.guest, &adapters, Extras::default(), &mut remark)?;
+        let guests = run.find_guests(&self.options.guest, &adapters, Extras::default())?;
         let mut folder = run.open(provenance)?;
         let measured = self.measure(&guests, &mut folder, run);
         run.end(folder, measured)
     }
 
     fn measure(&self, guests: &Guests, folder: &mut RunFolder, run: &mut Run<'_>) -> Result<(), StudyError> {
-        let (target_dir, run_name) = (self.options.disks_folder(run.out), run.name());
+        let (target_dir, run_name) = (self.options.disks_folder(run), run.name());
         let observer = &mut *run.observer;
         let images = Images::prepare(
             target_dir,

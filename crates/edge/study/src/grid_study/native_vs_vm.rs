@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use virtbench_lab::{Environment, GuestDisk, Native, find_adapter};
+use virtbench_lab::{Adapter, Environment, GuestDisk, Native, find_adapter};
 use virtbench_record::Plan;
 
 use super::options::{GridOptions, announce};
@@ -35,19 +35,22 @@ impl NativeVsVm {
     /// the answer, and the folder holds what was measured until then.
     pub fn run(&self, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let adapter = find_adapter(&self.adapter).map_err(StudyError::input)?;
-        let observer = &mut *run.observer;
-        let mut remark = |what: &str| observer.event(Event::Remark(what));
-        let guests = Guests::find(&self.options.guest, &[adapter], Extras::default(), &mut remark)?;
+        let guests = run.find_guests(&self.options.guest, &[adapter], Extras::default())?;
         let environments = ENVIRONMENTS.map(str::to_owned).to_vec();
         let provenance = self.options.provenance(Plan::NativeVsVm, environments, run)?;
         let mut folder = run.open(provenance)?;
-        let measured = self.measure(&guests, &mut folder, run);
+        let measured = self.measure(adapter, &guests, &mut folder, run);
         run.end(folder, measured)
     }
 
-    fn measure(&self, guests: &Guests, folder: &mut RunFolder, run: &mut Run<'_>) -> Result<(), StudyError> {
-        let adapter = find_adapter(&self.adapter).map_err(StudyError::input)?;
-        let (target_dir, run_name) = (self.options.disks_folder(run.out), run.name());
+    fn measure(
+        &self,
+        adapter: &'static Adapter,
+        guests: &Guests,
+        folder: &mut RunFolder,
+        run: &mut Run<'_>,
+    ) -> Result<(), StudyError> {
+        let (target_dir, run_name) = (self.options.disks_folder(run), run.name());
         let (observer, stop) = (&mut *run.observer, run.stop);
         let disk = StudyDisk::prepare(target_dir, &run_name, self.options.size_bytes, |done, total| {
             observer.event(Event::Making { what: "writing the test disk", done, total });

@@ -62,12 +62,12 @@ impl GridOptions {
             seed: self.seed,
         };
         check_plan(&plan).map_err(StudyError::input)?;
-        Ok(run.provenance(study(plan), self.disks_folder(run.out)))
+        Ok(run.provenance(study(plan), self.disks_folder(run)))
     }
 
     /// The folder for the test disks.
-    pub(super) fn disks_folder<'a>(&'a self, out: &'a Path) -> &'a Path {
-        self.target_dir.as_deref().unwrap_or(out)
+    pub(super) fn disks_folder<'f, 'a: 'f>(&'f self, run: &Run<'a>) -> &'f Path {
+        run.disks_folder(self.target_dir.as_deref())
     }
 }
 

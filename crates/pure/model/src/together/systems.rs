@@ -137,14 +137,9 @@ mod tests {
             repetition,
             per_second: Some(10.0),
             mean_ms: Some(mean_ms),
-            p50_ms: None,
-            p90_ms: None,
             p99_ms: Some(2.0 * mean_ms),
             simulated_per_second: Some(10.0),
-            simulated_mean_ms: None,
-            simulated_p50_ms: None,
-            simulated_p90_ms: None,
-            simulated_p99_ms: None,
+            ..SystemRow::default()
         }
     }
 

@@ -21,8 +21,8 @@ const SMALL_FILES: u64 = 8;
 const CLIENTS: u32 = 4;
 const SECONDS: u32 = 8;
 
-/// Figures by their names, in units of their own.
-type Figures = BTreeMap<String, f64>;
+/// ToolValues by their names, in units of their own.
+type ToolValues = BTreeMap<String, f64>;
 
 /// A tool and how to measure with it and with ours.
 struct Tool {
@@ -30,8 +30,8 @@ struct Tool {
     program: &'static str,
     /// What to do if it is not there.
     mend: &'static str,
-    theirs: fn(&Path) -> Result<Figures>,
-    ours: fn(&Path) -> Result<Figures>,
+    theirs: fn(&Path) -> Result<ToolValues>,
+    ours: fn(&Path) -> Result<ToolValues>,
 }
 
 const TOOLS: [Tool; 3] = [
@@ -132,7 +132,7 @@ fn line(name: &str, pairs: &[(f64, f64)], rounds: usize) -> Option<Verdict> {
 }
 
 /// Our figures: MB/s (a million bytes) where they are bytes a second, else as they are; times in ms.
-fn measure(workload: &str, directory: &Path) -> Result<Figures> {
+fn measure(workload: &str, directory: &Path) -> Result<ToolValues> {
     let mut command = Command::new(virtbench());
     let separator = if workload.contains(':') { ',' } else { ':' };
     command.args(["workload", &format!("{workload}{separator}cache=keep,runs=1"), "--json", "--place"]);
@@ -165,7 +165,7 @@ const BONNIE: [(usize, &str); 12] = [
     (36, "delete-random"),
 ];
 
-fn bonnie(directory: &Path) -> Result<Figures> {
+fn bonnie(directory: &Path) -> Result<ToolValues> {
     let run = |size_mib: u64, more: &[&str]| {
         let mut command = Command::new("bonnie++");
         command.args(["-r", "0", "-u", "root", "-q", "-m", "x", "-s", &format!("{size_mib}m:8k")]);
@@ -180,7 +180,7 @@ fn bonnie(directory: &Path) -> Result<Figures> {
     Ok(figures)
 }
 
-fn bonnie_figures(csv: &str) -> Figures {
+fn bonnie_figures(csv: &str) -> ToolValues {
     let fields: Vec<&str> = csv.lines().last().unwrap_or_default().split(',').collect();
     let figure = |(column, name): &(usize, &str)| {
         let value: f64 = fields.get(*column)?.parse().ok()?;
@@ -203,7 +203,7 @@ const IOZONE: [&str; 9] = [
     "strided-read",
 ];
 
-fn iozone(directory: &Path) -> Result<Figures> {
+fn iozone(directory: &Path) -> Result<ToolValues> {
     let file = directory.join("iozone.tmp");
     let mut command = Command::new("iozone");
     command.args(["-e", "-r", "64k", "-s", &format!("{FILE_MIB}m")]);
@@ -214,7 +214,7 @@ fn iozone(directory: &Path) -> Result<Figures> {
     iozone_figures(&text).context("Iozone printed no line of figures")
 }
 
-fn iozone_figures(text: &str) -> Option<Figures> {
+fn iozone_figures(text: &str) -> Option<ToolValues> {
     let kib = (FILE_MIB * 1024).to_string();
     let line = text.lines().find(|line| line.split_whitespace().next() == Some(&kib))?;
     let values =
@@ -227,17 +227,17 @@ fn iozone_figures(text: &str) -> Option<Figures> {
         .collect()
 }
 
-fn dbench(directory: &Path) -> Result<Figures> {
+fn dbench(directory: &Path) -> Result<ToolValues> {
     let mut command = Command::new("dbench");
     command.args(["-c", "/usr/share/dbench/client.txt", "-t", &SECONDS.to_string(), "-D"]);
     dbench_figures(&output(command.arg(directory).arg(CLIENTS.to_string()))?)
         .context("dbench printed no throughput")
 }
 
-fn dbench_figures(text: &str) -> Option<Figures> {
+fn dbench_figures(text: &str) -> Option<ToolValues> {
     let words: Vec<&str> =
         text.lines().find(|line| line.starts_with("Throughput"))?.split_whitespace().collect();
-    let mut figures = Figures::from([("throughput".to_owned(), words.get(1)?.parse().ok()?)]);
+    let mut figures = ToolValues::from([("throughput".to_owned(), words.get(1)?.parse().ok()?)]);
     // Mean response times of what it does most, in ms.
     let named = [("ReadX", "ReadX"), ("WriteX", "WriteX"), ("NTCreateX", "NTCreateX"), ("Flush", "Flush")];
     for (theirs, ours) in named {

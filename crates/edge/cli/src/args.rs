@@ -19,8 +19,8 @@ mod shape;
 mod spec;
 mod study;
 pub mod surface;
-pub mod there;
 mod trace;
+pub mod vm;
 pub mod workload;
 
 use std::path::PathBuf;

@@ -49,7 +49,7 @@ pub fn beside<'a>(others: impl ExactSizeIterator<Item = &'a String>) -> String {
 
 impl Claim {
     /// Lets others see what this process does. Where it cannot be said, it is still done.
-    pub fn of(command: &Command) -> Option<Self> {
+    pub fn for_command(command: &Command) -> Option<Self> {
         let name = format!("{PREFIX}{}/{}", std::process::id(), what(command)?);
         let address = SocketAddr::from_abstract_name(name).ok();
         Some(Self { _socket: address.and_then(|address| UnixDatagram::bind_addr(&address).ok()) })

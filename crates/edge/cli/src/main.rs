@@ -17,6 +17,7 @@ mod log;
 mod progress;
 mod resume;
 mod say;
+mod text_table;
 mod watched;
 
 use std::process::ExitCode;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
         Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
         Err(failure) => return exit::report(Err(failure)),
     };
-    let _claim = claim::Claim::of(&arguments.command);
+    let _claim = claim::Claim::for_command(&arguments.command);
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Workload(workload) => commands::workload::execute(&workload),

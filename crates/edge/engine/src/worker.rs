@@ -4,7 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use virtbench_record::Verification;
-use virtbench_workload::{Direction, Op, Step, Stream};
+use virtbench_workload::{Direction, NextOp, Op, Stream};
 
 use crate::backend::{Backend, Completion};
 use crate::buffers::Buffers;
@@ -322,12 +322,12 @@ impl Worker<'_> {
             }
             let Some(slot) = slots.take() else { return 0 };
             let op = match self.stream.next_step() {
-                Step::Issue(op) => op,
-                Step::Wait(delay_ns) => {
+                NextOp::Issue(op) => op,
+                NextOp::Wait(delay_ns) => {
                     slots.put_back(slot);
                     return now_ns + delay_ns;
                 }
-                Step::End => {
+                NextOp::End => {
                     slots.put_back(slot);
                     return NEVER_NS;
                 }
@@ -364,15 +364,15 @@ impl Worker<'_> {
             };
             let Some(slot) = slots.take() else { break };
             let op = match self.stream.next_step() {
-                Step::Issue(op) if self.may_start(op, &mut refused) => op,
-                Step::End => {
+                NextOp::Issue(op) if self.may_start(op, &mut refused) => op,
+                NextOp::End => {
                     slots.put_back(slot);
                     open_loop.close();
                     wake_ns = NEVER_NS;
                     break;
                 }
                 // With a rate there are no delays: `LoadSpec::validate` refuses them.
-                Step::Issue(_) | Step::Wait(_) => {
+                NextOp::Issue(_) | NextOp::Wait(_) => {
                     slots.put_back(slot);
                     continue;
                 }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 const MOST: usize = 16 << 10;
 
 /// A region that the handler knows; free while `len` is 0.
-struct Place {
+struct RegionSlot {
     taken: AtomicBool,
     base: AtomicUsize,
     len: AtomicUsize,
@@ -22,13 +22,13 @@ struct Place {
 }
 
 #[allow(clippy::declare_interior_mutable_const)] // the beginning of each place
-const FREE: Place = Place {
+const FREE: RegionSlot = RegionSlot {
     taken: AtomicBool::new(false),
     base: AtomicUsize::new(0),
     len: AtomicUsize::new(0),
     dead: AtomicBool::new(false),
 };
-static PLACES: [Place; MOST] = [FREE; MOST];
+static PLACES: [RegionSlot; MOST] = [FREE; MOST];
 /// Places before this one may be in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
 static DEATHS: AtomicU32 = AtomicU32::new(0);
@@ -53,7 +53,7 @@ impl Guard {
     /// There are too many regions, or the handler cannot be had.
     pub fn new(base: *const u8, len: usize) -> io::Result<Self> {
         install()?;
-        let free = |place: &Place| {
+        let free = |place: &RegionSlot| {
             place.taken.compare_exchange(false, true, Ordering::AcqRel, Ordering::Relaxed).is_ok()
         };
         let place = PLACES.iter().position(free).ok_or(io::ErrorKind::OutOfMemory)?;

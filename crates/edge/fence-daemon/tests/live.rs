@@ -20,7 +20,7 @@ use tempfile::TempDir;
 use vhost::vhost_user::VhostUserFrontend;
 use vhost::vhost_user::message::VhostUserConfigFlags;
 use virtbench_fence::catalogue::{HDD_SLOTS, PASS_THROUGH};
-use virtbench_fence_daemon::admin::{Change, DiskEdit, RotationEdit, Step};
+use virtbench_fence_daemon::admin::{Change, DiskEdit, ResizeStep, RotationEdit};
 use virtbench_fence_daemon::config::{Config, DeviceSpec, DeviceTable, DiskTable, SchedulerTable};
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
 use vm_memory::{Bytes, GuestAddress};
@@ -54,7 +54,7 @@ fn resize(
     disk: &str,
     size_bytes: Option<u64>,
     cache_bytes: Option<u64>,
-) -> Result<Vec<Step>, ControlError> {
+) -> Result<Vec<ResizeStep>, ControlError> {
     let change = Change { disk: disk.into(), size_bytes, cache_bytes, give_up_end: true };
     let mut steps = Vec::new();
     assert!(ask(control, &Question::Resize(change), |step| steps.push(step))?, "nobody listens");
@@ -94,7 +94,7 @@ fn a_disk_grows_under_its_driver_which_hears_of_it() {
     assert_eq!(size("b").trim(), "1048576");
 
     let steps = resize(&control, "b", Some(2 * MIB), None).unwrap();
-    assert_eq!(steps, [Step::Zeroed, Step::Label]);
+    assert_eq!(steps, [ResizeStep::Zeroed, ResizeStep::Label]);
     hears(&mut news);
     assert_eq!(sectors(&mut driver), 2 * SECTORS);
     assert_eq!(driver.ask(0, 2 * SECTORS - 8), 0);

@@ -12,7 +12,7 @@ use std::time::Duration;
 use common::success;
 use tempfile::TempDir;
 use virtbench_fence::catalogue::HYBRID_PARTITIONED;
-use virtbench_fence_daemon::admin::{Change, DiskEdit, ResizeError, RotationEdit, Step, edit, resize};
+use virtbench_fence_daemon::admin::{Change, DiskEdit, ResizeError, ResizeStep, RotationEdit, edit, resize};
 use virtbench_fence_daemon::config::{CacheTable, Config, DiskTable, Limits, Size};
 use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_fence_daemon::{Daemon, format};
@@ -143,7 +143,16 @@ fn a_resize_that_is_cut_off_anywhere_is_completed_and_loses_nothing() {
         }
     }
     assert!(
-        matches!(steps[..], [Step::WrittenBack(1..), Step::Moved, Step::Zeroed, Step::Cache, Step::Label]),
+        matches!(
+            steps[..],
+            [
+                ResizeStep::WrittenBack(1..),
+                ResizeStep::Moved,
+                ResizeStep::Zeroed,
+                ResizeStep::Cache,
+                ResizeStep::Label
+            ]
+        ),
         "{steps:?}"
     );
 }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::adapters::Adapter;
+use crate::carried_files::CarriedFile;
 use crate::filesystem::Filesystem;
 use crate::initramfs;
 use crate::kernel::{GuestKernel, KernelError};
-use crate::luggage::CarriedFile;
 use crate::memory_file::MemoryFile;
 use crate::modules::ModuleError;
 use crate::vmlinux::bootable;

@@ -8,8 +8,8 @@ use std::path::Path;
 use cpio::newc::{Builder, trailer};
 use virtbench_agent::MODULE_LIST;
 
+use crate::carried_files::CarriedFile;
 use crate::kernel::GuestKernel;
-use crate::luggage::CarriedFile;
 use crate::modules::{ModuleError, ModuleIndex};
 use crate::unpack::unpack;
 

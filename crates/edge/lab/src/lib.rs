@@ -8,6 +8,7 @@
 mod accelerator;
 mod adapters;
 mod cache;
+mod carried_files;
 mod child;
 mod clock;
 mod command;
@@ -19,7 +20,6 @@ mod error;
 mod filesystem;
 mod guest;
 mod guest_disk;
-mod honoured;
 mod host;
 mod host_cpu;
 mod image;
@@ -27,7 +27,6 @@ mod initramfs;
 mod io_limit;
 mod kernel;
 mod loop_device;
-mod luggage;
 mod machine;
 mod measure;
 mod memory_file;
@@ -40,6 +39,7 @@ mod process_cpu;
 mod qcow2;
 mod qemu;
 mod qmp;
+mod settings_in_effect;
 mod storage_daemon;
 mod tsc;
 mod unpack;
@@ -52,6 +52,7 @@ pub use adapters::{
     UnknownAdapter, find_adapter,
 };
 pub use cache::cache_directory;
+pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use command::{CommandError, run_command};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
@@ -68,7 +69,6 @@ pub use image::{AGENT, GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
-pub use luggage::{CarriedFile, LuggageError, pack};
 pub use machine::{Environment, Machine};
 pub use measure::{
     Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,

@@ -12,7 +12,7 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(bytes: &[u8]) -> Self {
+    fn from_magic(bytes: &[u8]) -> Self {
         match bytes {
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [0x1f, 0x8b, ..] => Self::Gzip,
@@ -28,7 +28,7 @@ impl Packing {
 /// # Errors
 /// The stream's head is damaged; the rest shows when it is read.
 pub(crate) fn unpacker(bytes: &[u8]) -> io::Result<Box<dyn Read + '_>> {
-    Ok(match Packing::of(bytes) {
+    Ok(match Packing::from_magic(bytes) {
         Packing::Xz => Box::new(lzma_rust2::XzReader::new(bytes, false)),
         Packing::Gzip => Box::new(flate2::read::GzDecoder::new(bytes)),
         Packing::Zstd => Box::new(ruzstd::decoding::StreamingDecoder::new(bytes).map_err(io::Error::other)?),

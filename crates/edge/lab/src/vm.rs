@@ -11,11 +11,11 @@ use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_disk::GuestDisk;
-use crate::honoured::{Seen, not_honoured};
 use crate::image::GuestImage;
 use crate::machine::{Environment, Machine};
 use crate::process::MachineError;
 use crate::qemu::Qemu;
+use crate::settings_in_effect::{Seen, not_honoured};
 
 /// How long a guest's disk may take to be described: the agent waits for it to appear.
 const DESCRIBE_LIMIT: Duration = Duration::from_secs(30);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use virtbench_record::{Band, Figure, Footprint, MAX_WORKERS, PROFILE_FORMAT, Profile, Source};
+use virtbench_record::{Band, Footprint, MAX_WORKERS, PROFILE_FORMAT, Profile, Source, Sourced};
 
 use crate::analysis::{Counted, Summary};
 use crate::block_stat::{self, DiskCounters};
@@ -60,31 +60,31 @@ fn started(seen: &Seen, why: &str) -> Profile {
         elapsed_ns: u64::try_from(seen.elapsed.as_nanos()).ok(),
         devices: Vec::new(),
         capacity: None,
-        io_per_second: Figure::unavailable(why),
-        reads_per_second: Figure::unavailable(why),
-        writes_per_second: Figure::unavailable(why),
-        bytes_per_second: Figure::unavailable(why),
-        sizes: Figure::unavailable(why),
-        random: Figure::unavailable(why),
-        workers: Figure::unavailable(why),
-        outstanding_mean: Figure::unavailable(why),
-        outstanding_peak_per_worker: Figure::unavailable(why),
-        latency_ns: Figure::unavailable(why),
-        think_ns: Figure::unavailable(why),
-        cpu_user_percent: Figure::known(percent(seen.accounts.user_ticks), Source::ProcessStat),
-        cpu_system_percent: Figure::known(percent(seen.accounts.system_ticks), Source::ProcessStat),
-        cpu_kernel_threads_percent: Figure::known(percent(seen.kernel_ticks), Source::ProcessStat),
-        copied_bytes_per_second: Figure::known(
+        io_per_second: Sourced::unavailable(why),
+        reads_per_second: Sourced::unavailable(why),
+        writes_per_second: Sourced::unavailable(why),
+        bytes_per_second: Sourced::unavailable(why),
+        sizes: Sourced::unavailable(why),
+        random: Sourced::unavailable(why),
+        workers: Sourced::unavailable(why),
+        outstanding_mean: Sourced::unavailable(why),
+        outstanding_peak_per_worker: Sourced::unavailable(why),
+        latency_ns: Sourced::unavailable(why),
+        think_ns: Sourced::unavailable(why),
+        cpu_user_percent: Sourced::known(percent(seen.accounts.user_ticks), Source::ProcessStat),
+        cpu_system_percent: Sourced::known(percent(seen.accounts.system_ticks), Source::ProcessStat),
+        cpu_kernel_threads_percent: Sourced::known(percent(seen.kernel_ticks), Source::ProcessStat),
+        copied_bytes_per_second: Sourced::known(
             seen.accounts.copied_bytes as f64 / seconds,
             Source::ProcessIo,
         ),
         footprint: match &seen.footprint {
-            Ok(footprint) => Figure::known(footprint.clone(), Source::PerfEvents),
-            Err(why) => Figure::unavailable(why.clone()),
+            Ok(footprint) => Sourced::known(footprint.clone(), Source::PerfEvents),
+            Err(why) => Sourced::unavailable(why.clone()),
         },
         processors: processors.map_or_else(
-            |error| Figure::unavailable(error.to_string()),
-            |count| Figure::known(count, Source::ProcessStat),
+            |error| Sourced::unavailable(error.to_string()),
+            |count| Sourced::known(count, Source::ProcessStat),
         ),
         command: Vec::new(),
         metric: None,
@@ -119,7 +119,7 @@ fn from_events(seen: &Seen, summary: &Summary) -> Profile {
     let back = written_back.unwrap_or_default();
     let reads = own.reads as f64;
     let writes = own.writes as f64 + back.operations;
-    let known = |count: f64| Figure::known(count / seconds, Source::Tracefs);
+    let known = |count: f64| Sourced::known(count / seconds, Source::Tracefs);
     if reads + writes <= 0.0 {
         return profile;
     }
@@ -132,12 +132,12 @@ fn from_events(seen: &Seen, summary: &Summary) -> Profile {
     for (size, count) in &back.sizes {
         *sizes.entry(*size).or_default() += count;
     }
-    profile.sizes = Figure::known(shares(&sizes), Source::Tracefs);
+    profile.sizes = Sourced::known(shares(&sizes), Source::Tracefs);
     let (random, sequential) = (own.random as f64 + back.random, own.sequential as f64 + back.sequential);
     profile.random = if random + sequential > 0.0 {
-        Figure::known(Band::exactly(100.0 * random / (random + sequential)), Source::Tracefs)
+        Sourced::known(Band::exactly(100.0 * random / (random + sequential)), Source::Tracefs)
     } else {
-        Figure::unavailable("no thread issued two operations")
+        Sourced::unavailable("no thread issued two operations")
     };
     profile.devices = summary.disks.iter().map(|disk| block_stat::name(*disk)).collect();
     if own.operations() > 0 {
@@ -149,17 +149,17 @@ fn from_events(seen: &Seen, summary: &Summary) -> Profile {
 /// Who waits how long for what; only of operations that the application's own threads issued.
 fn own_times(profile: &mut Profile, summary: &Summary, seconds: f64) {
     let known = |value: Option<f64>, why: &str| {
-        value.map_or_else(|| Figure::unavailable(why), |value| Figure::known(value, Source::Tracefs))
+        value.map_or_else(|| Sourced::unavailable(why), |value| Sourced::known(value, Source::Tracefs))
     };
-    profile.workers = Figure::known(summary.workers.clamp(1, MAX_WORKERS), Source::Tracefs);
-    profile.outstanding_mean = Figure::known(summary.busy_s / seconds, Source::Tracefs);
+    profile.workers = Sourced::known(summary.workers.clamp(1, MAX_WORKERS), Source::Tracefs);
+    profile.outstanding_mean = Sourced::known(summary.busy_s / seconds, Source::Tracefs);
     // What was seen starts and ends in the middle of operations, and some overlap: Little's law says how
     // long an operation of a worker that waits for each can take and pause.
     let cycle_s = f64::from(summary.workers.max(1)) * seconds / summary.own.operations() as f64;
     let overlaps = summary.response_s.is_some_and(|response_s| response_s > cycle_s);
     profile.outstanding_peak_per_worker = summary.depth_per_worker.map_or_else(
-        || Figure::unavailable("no completion was seen"),
-        |depth| Figure::known(depth.max(1 + u32::from(overlaps)), Source::Tracefs),
+        || Sourced::unavailable("no completion was seen"),
+        |depth| Sourced::known(depth.max(1 + u32::from(overlaps)), Source::Tracefs),
     );
     let left_s = (cycle_s - summary.response_s.unwrap_or(0.0)).max(0.0);
     let think_s = summary.think_s.map(|think_s| think_s.min(left_s));
@@ -211,8 +211,8 @@ fn from_accounts(seen: &Seen, why: &str) -> Profile {
     let (of_reads, of_writes) = (share(read, disk.read_bytes), share(written, disk.written_bytes));
     let reads = of_reads * disk.reads as f64;
     let writes = of_writes * disk.writes as f64;
-    let known = |count: f64| Figure::known(count / seconds, Source::BlockStatistics);
-    profile.random = Figure::unavailable(format!("offsets cannot be seen: {why}"));
+    let known = |count: f64| Sourced::known(count / seconds, Source::BlockStatistics);
+    profile.random = Sourced::unavailable(format!("offsets cannot be seen: {why}"));
     profile.notes.push(format!("The block layer's events were not to be had: {why}."));
     if reads + writes <= 0.0 {
         return profile;
@@ -222,13 +222,13 @@ fn from_accounts(seen: &Seen, why: &str) -> Profile {
     profile.writes_per_second = known(writes);
     // What the disks were given of it: written bytes may stay in the page cache.
     let bytes = of_reads * disk.read_bytes as f64 + of_writes * disk.written_bytes as f64;
-    profile.bytes_per_second = Figure::known(bytes / seconds, Source::ProcessIo);
+    profile.bytes_per_second = Sourced::known(bytes / seconds, Source::ProcessIo);
     if seen.issuing_threads > 0 {
-        profile.workers = Figure::known(seen.issuing_threads.min(MAX_WORKERS), Source::ProcessIo);
+        profile.workers = Sourced::known(seen.issuing_threads.min(MAX_WORKERS), Source::ProcessIo);
     }
     let milliseconds = of_reads * disk.read_ms as f64 + of_writes * disk.write_ms as f64;
-    profile.latency_ns = Figure::known(milliseconds / (reads + writes) * 1e6, Source::BlockStatistics);
-    profile.outstanding_mean = Figure::known(milliseconds / 1e3 / seconds, Source::BlockStatistics);
+    profile.latency_ns = Sourced::known(milliseconds / (reads + writes) * 1e6, Source::BlockStatistics);
+    profile.outstanding_mean = Sourced::known(milliseconds / 1e3 / seconds, Source::BlockStatistics);
     profile.devices = seen.disks.keys().cloned().collect();
     let own = 100.0 * (read + written) / ((disk.read_bytes + disk.written_bytes) as f64).max(1.0);
     profile.notes.push(format!(

@@ -95,7 +95,7 @@ pub use apply::{Load, SearchError};
 pub use backing::Backing;
 pub use backing_error::BackingError;
 pub use colocation::{
-    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, SetStep,
+    Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
     SimulationError, TriedSystem, compare_systems, measure_sets, missing_sets, schedule_sets, simulate,
     takes_a_rate,
 };
@@ -116,7 +116,7 @@ pub use images::{Images, ImagesError};
 pub use points::measure_points;
 pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};
-pub use schedule::{Step, schedule};
+pub use schedule::{ScheduledPoint, schedule};
 pub use setup::{Setup, SetupError, setups};
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use study_error::StudyError;

@@ -11,7 +11,7 @@ use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::grid::load_of;
 use crate::machines::Machines;
-use crate::schedule::{Step, schedule};
+use crate::schedule::{ScheduledPoint, schedule};
 use crate::study_error::StudyError;
 
 /// Machines that may hang and be started anew in one sitting. Emulated guests hang once in a thousand
@@ -71,7 +71,7 @@ pub fn measure_points(
 }
 
 /// The steps whose points are not in the folder yet, in order.
-fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
+fn missing_steps(folder: &RunFolder, steps: &[ScheduledPoint]) -> Vec<ScheduledPoint> {
     let environments = folder.provenance().plan.environments();
     let measured: BTreeSet<_> = folder
         .records()
@@ -89,7 +89,7 @@ fn missing_steps(folder: &RunFolder, steps: &[Step]) -> Vec<Step> {
 
 fn measure_step(
     plan: &GridPlan,
-    step: &Step,
+    step: &ScheduledPoint,
     machines: &mut Machines<'_>,
     folder: &mut RunFolder,
     stop: &AtomicBool,

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use virtbench_model::{Probe, RunFigures, Saturation, SaturationRules, SaturationSearch};
+use virtbench_model::{Probe, RunResult, Saturation, SaturationRules, SaturationSearch};
 use virtbench_record::LoadOutcome;
 use virtbench_workload::{Arrivals, LoadSpec, MAX_RATE, Rate};
 
@@ -56,9 +56,9 @@ pub fn saturate<L: Load>(
     Ok(search.result())
 }
 
-fn figures(outcome: &LoadOutcome, rules: &SaturationRules) -> RunFigures {
+fn figures(outcome: &LoadOutcome, rules: &SaturationRules) -> RunResult {
     let latency = outcome.total.latency_ns;
-    RunFigures {
+    RunResult {
         achieved: outcome.total.iops,
         mean_ns: latency.map(|latency| latency.mean),
         p99_ns: latency.map(|latency| latency.p99 as f64),

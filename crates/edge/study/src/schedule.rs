@@ -7,7 +7,7 @@ use crate::grid::points;
 
 /// One measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ScheduledPoint {
     /// The point.
     pub point: PointKey,
     /// Which repetition, from 0.
@@ -23,7 +23,7 @@ pub struct Step {
 /// a warmer device. Each repetition passes through the points in an order of its own, drawn from
 /// the plan's seed, so that no point always follows the same other one.
 #[must_use]
-pub fn schedule(plan: &GridPlan) -> Vec<Step> {
+pub fn schedule(plan: &GridPlan) -> Vec<ScheduledPoint> {
     let mut random = Random::new(plan.seed);
     let mut steps = Vec::new();
     for repetition in 0..plan.repetitions {
@@ -34,7 +34,11 @@ pub fn schedule(plan: &GridPlan) -> Vec<Step> {
             if (index + repetition as usize) % 2 == 1 {
                 environments.reverse();
             }
-            steps.extend(environments.into_iter().map(|environment| Step { point, repetition, environment }));
+            steps.extend(environments.into_iter().map(|environment| ScheduledPoint {
+                point,
+                repetition,
+                environment,
+            }));
         }
     }
     steps

@@ -1,9 +1,10 @@
 //! The two sides of a prediction, from run folders.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
-use virtbench_record::{GridPlan, HostFacts, Plan, PointRecord, Profile, Provenance};
+use virtbench_record::{GridPlan, HostFacts, PointRecord, Profile, Provenance};
 
 use crate::folder::{FolderError, LoadedRun, load_run};
 
@@ -75,8 +76,8 @@ impl Sides {
         if from == to && std::ptr::eq(reference, subject) {
             return Err(SidesError::Request(format!("--to: {to} is what --from names already")));
         }
-        let mut records = of(reference, &from, Self::REFERENCE);
-        records.extend(of(subject, &to, Self::SUBJECT));
+        let mut records = records_of(reference, &from, Self::REFERENCE);
+        records.extend(records_of(subject, &to, Self::SUBJECT));
         let accelerator = subject.provenance.guest.as_ref().map(|guest| guest.accelerator.name.as_str());
         if accelerator == Some("tcg") && to != "native" {
             cautions.push(
@@ -115,18 +116,55 @@ impl Sides {
 }
 
 /// An environment's records, under another name.
-fn of(run: &LoadedRun, environment: &str, name: &str) -> Vec<PointRecord> {
+fn records_of(run: &LoadedRun, environment: &str, name: &str) -> Vec<PointRecord> {
     let records = run.records.iter().filter(|record| record.environment == environment);
     records.map(|record| PointRecord { environment: name.to_owned(), ..record.clone() }).collect()
 }
 
+/// An environment whose surface a run measured. Runs without a grid have none.
+#[derive(Clone, Copy)]
+struct Surface<'r> {
+    run: &'r LoadedRun,
+    environment: &'r str,
+    /// The VM's disk: an adapter, or a configuration; nothing for the host itself.
+    setup: Option<&'r str>,
+}
+
+impl<'r> Surface<'r> {
+    fn all_of(run: &'r LoadedRun) -> Vec<Self> {
+        let adapter = run.provenance.guest.as_ref().map(|guest| guest.adapter.as_str());
+        let surface = |environment: &'r String| {
+            let setup = match environment.as_str() {
+                "native" => None,
+                "vm" => adapter.or(Some("vm")),
+                setup => Some(setup),
+            };
+            Self { run, environment, setup }
+        };
+        run.provenance.plan.environments().iter().map(surface).collect()
+    }
+}
+
+/// As a user asks for it: `native`, `vm:SETUP`, or `vm (vm:SETUP)` where the run calls it `vm`.
+impl fmt::Display for Surface<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.setup {
+            None => f.write_str(self.environment),
+            Some(setup) if setup == self.environment => write!(f, "vm:{setup}"),
+            Some(setup) => write!(f, "{} (vm:{setup})", self.environment),
+        }
+    }
+}
+
+/// Every VM of runs that compare VMs, but those that are taken.
 fn others(runs: &[LoadedRun], taken: &[&str]) -> Vec<(String, Vec<PointRecord>)> {
-    let adapters = runs.iter().filter(|run| matches!(run.provenance.plan, Plan::Adapters(_)));
-    let named =
-        adapters.flat_map(|run| run.provenance.plan.environments().iter().map(move |name| (run, name)));
-    named
-        .filter(|(_, name)| !taken.contains(&name.as_str()))
-        .map(|(run, name)| (name.clone(), of(run, name, Sides::SUBJECT)))
+    let of_vms = runs.iter().map(Surface::all_of).filter(|all| all.iter().all(|one| one.setup.is_some()));
+    of_vms
+        .flatten()
+        .filter(|surface| !taken.contains(&surface.environment))
+        .map(|Surface { run, environment, .. }| {
+            (environment.to_owned(), records_of(run, environment, Sides::SUBJECT))
+        })
         .collect()
 }
 
@@ -138,56 +176,28 @@ fn find<'r>(
     cautions: &mut Vec<String>,
 ) -> Result<(String, &'r LoadedRun), SidesError> {
     let wanted = side.strip_prefix("vm:");
-    for run in runs {
-        let Provenance { plan, guest, .. } = &run.provenance;
-        let names = plan.environments();
-        let found = match (plan, wanted) {
-            (Plan::NativeVsVm(_), None) => names.iter().find(|name| *name == side),
-            (Plan::NativeVsVm(_), Some(setup)) => {
-                names.get(1).filter(|_| guest.as_ref().is_some_and(|guest| guest.adapter == setup))
-            }
-            (Plan::Adapters(_), None) => names.first().filter(|_| side == "vm" && names.len() == 1),
-            (Plan::Adapters(_), Some(setup)) => names.iter().find(|name| *name == setup),
-            // VMs side by side, and applications, have no surface.
-            (Plan::Neighbours(_) | Plan::Deviation(_) | Plan::Predictions(_), _) => None,
-        };
-        if let Some(name) = found {
-            return Ok((name.clone(), run));
+    let surfaces: Vec<Vec<Surface<'_>>> = runs.iter().map(Surface::all_of).collect();
+    let found = surfaces.iter().find_map(|surfaces| {
+        let mut vms = surfaces.iter().filter(|surface| surface.setup.is_some());
+        match (side, wanted) {
+            (_, Some(_)) => vms.find(|surface| surface.setup == wanted),
+            // Which one is meant is clear where there is only one.
+            ("vm", None) => vms.next().filter(|_| vms.next().is_none()),
+            _ => surfaces.iter().find(|surface| surface.environment == side),
         }
+    });
+    let mut flat = surfaces.iter().flatten();
+    let instead = || wanted.filter(|_| allow_other).and(flat.find(|surface| surface.setup.is_some()));
+    if let Some(surface) = found.or_else(instead) {
+        if let (None, Some(setup)) = (found, wanted) {
+            cautions.push(format!("No surface is that of {setup}: that of {surface} stands for it."));
+        }
+        return Ok((surface.environment.to_owned(), surface.run));
     }
-    if let (Some(setup), true) = (wanted, allow_other)
-        && let Some((run, name)) = runs.iter().find_map(|run| Some((run, vm_of(run)?)))
-    {
-        cautions
-            .push(format!("No surface is that of {setup}: that of {} stands for it.", described(run, name)));
-        return Ok((name.to_owned(), run));
-    }
-    let there: Vec<String> = runs
-        .iter()
-        .flat_map(|run| run.provenance.plan.environments().iter().map(move |name| described(run, name)))
-        .collect();
+    let known: Vec<String> = surfaces.iter().flatten().map(ToString::to_string).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let hint = if wanted.is_some() { "; --allow-other takes another adapter's in its place" } else { "" };
-    Err(SidesError::Surface(format!("no surface is that of {side}: there are {}{hint}", there.join(", "))))
-}
-
-/// The VM of a native-against-VM run.
-fn vm_of(run: &LoadedRun) -> Option<&str> {
-    let names = run.provenance.plan.environments();
-    match run.provenance.plan {
-        Plan::NativeVsVm(_) => names.get(1).map(String::as_str),
-        Plan::Adapters(_) => names.first().map(String::as_str),
-        Plan::Neighbours(_) | Plan::Deviation(_) | Plan::Predictions(_) => None,
-    }
-}
-
-fn described(run: &LoadedRun, name: &str) -> String {
-    match (&run.provenance.plan, &run.provenance.guest) {
-        (Plan::NativeVsVm(_), Some(guest)) if name != "native" => format!("{name} (vm:{})", guest.adapter),
-        (Plan::NativeVsVm(_), _) => name.to_owned(),
-        (Plan::Adapters(_), _) => format!("vm:{name}"),
-        (Plan::Neighbours(_) | Plan::Deviation(_), _) => format!("{name} (VMs side by side)"),
-        (Plan::Predictions(_), _) => format!("{name} (applications)"),
-    }
+    Err(SidesError::Surface(format!("no surface is that of {side}: there are {known}{hint}")))
 }
 
 /// Which facts tell two hosts apart, the first of them in words.

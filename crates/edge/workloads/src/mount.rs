@@ -21,7 +21,7 @@ impl Mount {
     ///
     /// # Errors
     /// There is no file system that is known, or the kernel cannot mount it.
-    pub(crate) fn of(device: &Path) -> Result<(Self, &'static str), RunError> {
+    pub(crate) fn of_device(device: &Path) -> Result<(Self, &'static str), RunError> {
         let fail = |what: &str, error: &dyn std::fmt::Display| {
             RunError::Storage(format!("cannot {what} {}: {error}", device.display()))
         };
@@ -65,7 +65,7 @@ pub(crate) fn folder(
             Ok((None, path.clone()))
         }
         Some(Storage::Disk(device)) => {
-            let (mount, kind) = Mount::of(device)?;
+            let (mount, kind) = Mount::of_device(device)?;
             notes.push(format!("on {kind}, made for this on a disk of its own"));
             let path = mount.path().to_owned();
             Ok((Some(mount), path))
@@ -115,7 +115,7 @@ mod tests {
     fn a_disk_without_one_is_refused_with_what_to_do() {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().set_len(1 << 20).unwrap();
-        let error = Mount::of(file.path()).unwrap_err().to_string();
+        let error = Mount::of_device(file.path()).unwrap_err().to_string();
         assert!(error.contains("mkfs.ext4"), "{error}");
     }
 }

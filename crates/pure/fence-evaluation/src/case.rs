@@ -9,7 +9,7 @@ use crate::load::{Load, Saturated, Site};
 use crate::pace::{Bench, Paced};
 use crate::settings::Settings;
 use crate::system::System;
-use virtbench_fence_sim::VmFigures;
+use virtbench_fence_sim::VmOutcome;
 use virtbench_fence_sim::WorldError;
 use virtbench_fence_sim::client::{Client, Personality};
 
@@ -212,7 +212,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn new(figures: &VmFigures) -> Self {
+    pub(crate) fn new(figures: &VmOutcome) -> Self {
         let summary = figures.summary();
         Self {
             per_second: figures.per_second(),

@@ -34,5 +34,5 @@ pub use system::{MOST_PLANNED, Pacing, Sharing, SlotCounts, Store, System};
 pub use virtbench_model::deviation_percent;
 
 #[cfg(test)]
-#[path = "beyond_tests.rs"]
-mod beyond_tests;
+#[path = "extensions_tests.rs"]
+mod extensions_tests;

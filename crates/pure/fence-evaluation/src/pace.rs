@@ -85,7 +85,7 @@ pub fn saturation(bench: &Bench<'_>, personality: Personality, vms: usize) -> Re
         clients[1..].fill(Client::Off);
     }
     let outcome = bench.run(clients, bench.settings.seed)?;
-    let sum: f64 = outcome.vms.iter().map(virtbench_fence_sim::VmFigures::per_second).sum();
+    let sum: f64 = outcome.vms.iter().map(virtbench_fence_sim::VmOutcome::per_second).sum();
     let rest_idle = one && bench.system.keeps_slots_idle();
     Ok(if rest_idle { sum * vms as f64 } else { sum })
 }

@@ -12,5 +12,5 @@ mod machines;
 mod outcome;
 mod world;
 
-pub use outcome::{Events, Outcome, VmFigures};
+pub use outcome::{Events, Outcome, VmOutcome};
 pub use world::{Span, World, WorldConfig, WorldError};

@@ -42,7 +42,7 @@ pub(crate) struct Tracer {
 
 /// An access to be made.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Step {
+pub(crate) struct NextAccess {
     pub(crate) write: bool,
     pub(crate) offset: u64,
     pub(crate) len: u64,
@@ -121,7 +121,7 @@ impl Machines {
 
     /// A thread's next access; `None` where the page cache answers.
     #[inline]
-    pub(crate) fn step(&mut self, thread: usize) -> Option<Step> {
+    pub(crate) fn step(&mut self, thread: usize) -> Option<NextAccess> {
         let thread = &mut self.threads[thread];
         let shared = self.shared[usize::from(thread.vm)].as_ref()?;
         let round = shared.client.personality.round();
@@ -138,7 +138,7 @@ impl Machines {
             return None;
         }
         let (offset, len) = shared.files.range(thread.file, access.kind, &mut thread.random);
-        Some(Step { write, offset, len })
+        Some(NextAccess { write, offset, len })
     }
 }
 

@@ -4,7 +4,7 @@ use virtbench_units::{LatencyRecorder, LatencySummary};
 
 /// One virtual machine over the measured span.
 #[derive(Debug, Clone)]
-pub struct VmFigures {
+pub struct VmOutcome {
     /// Accesses that completed.
     pub accesses: u64,
     /// Bytes they moved.
@@ -16,7 +16,7 @@ pub struct VmFigures {
     seconds: f64,
 }
 
-impl VmFigures {
+impl VmOutcome {
     pub(crate) fn new(measure_ns: u64) -> Self {
         Self {
             accesses: 0,
@@ -83,7 +83,7 @@ impl Events {
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// By virtual machine, in the order of the fence's disks.
-    pub vms: Vec<VmFigures>,
+    pub vms: Vec<VmOutcome>,
     /// What happened.
     pub events: Events,
     /// Blocks read from the cache and past it, over the measured span.

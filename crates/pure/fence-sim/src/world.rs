@@ -12,7 +12,7 @@ use crate::calendar::{Calendar, MAX_WHAT};
 use crate::client::Client;
 use crate::disk::{Command, DiskError, Hdd, HddModel, Model, Order, Ssd, SsdModel, Station};
 use crate::machines::Machines;
-use crate::outcome::{Events, Outcome, VmFigures};
+use crate::outcome::{Events, Outcome, VmOutcome};
 
 /// What an event says, less the threads' numbers.
 const DONE: [u32; 2] = [MAX_WHAT, MAX_WHAT - 1];
@@ -104,7 +104,7 @@ pub struct World {
     stations: [Station<IoId>; 2],
     machines: Machines,
     calendar: Calendar,
-    figures: Vec<VmFigures>,
+    figures: Vec<VmOutcome>,
     span: Span,
     /// When the span began: behind the filling of caches.
     origin_ns: u64,
@@ -148,7 +148,7 @@ impl World {
             stations: [Station::new(hdd, config.hdd_order), Station::new(ssd, Order::Arrival)],
             machines,
             calendar: Calendar::default(),
-            figures: config.clients.iter().map(|_| VmFigures::new(config.span.measure_ns)).collect(),
+            figures: config.clients.iter().map(|_| VmOutcome::new(config.span.measure_ns)).collect(),
             span: config.span,
             origin_ns: 0,
             filling: 0,

@@ -26,8 +26,8 @@ mod write;
 
 pub use filebench::{FilebenchError, FilebenchFile, read_filebench};
 pub use import::{
-    Ends, Format, ImportError, ImportedJob, ImportedLoad, MAX_FILE_BYTES, MAX_JOBS, Place, Remark, Schedule,
-    SteadyEnd, SteadyFigure, Surroundings, detect, import, import_within,
+    Ends, Format, ImportError, ImportedJob, ImportedLoad, Location, MAX_FILE_BYTES, MAX_JOBS, Remark,
+    Schedule, SteadyEnd, SteadyMetric, Surroundings, detect, import, import_within,
 };
 pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
 pub use profile::{MAX_PROFILE_BYTES, ProfileFileError, read_model_runs, read_profile};

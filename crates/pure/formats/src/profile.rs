@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use thiserror::Error;
 use virtbench_record::{
-    Band, Capacity, Figure, ModelLoadError, ModelRuns, PROFILE_FORMAT, Profile, ProfileError, SizeShare,
-    Source,
+    Band, Capacity, ModelLoadError, ModelRuns, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
+    Sourced,
 };
 use virtbench_units::parse_bytes;
 
@@ -162,7 +162,7 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
         cpu_user_percent: given(user.cpu_user_percent),
         cpu_system_percent: given(user.cpu_system_percent),
         cpu_kernel_threads_percent: given(user.cpu_kernel_threads_percent),
-        footprint: Figure::unavailable("the user does not say"),
+        footprint: Sourced::unavailable("the user does not say"),
         copied_bytes_per_second: given(user.copied_bytes_per_second),
         processors: given(user.processors),
         command: Vec::new(),
@@ -171,8 +171,8 @@ fn from_toml(text: &str) -> Result<Profile, ProfileFileError> {
     })
 }
 
-fn given<T>(value: Option<T>) -> Figure<T> {
-    value.map_or_else(|| Figure::unavailable("not given"), |value| Figure::known(value, Source::User))
+fn given<T>(value: Option<T>) -> Sourced<T> {
+    value.map_or_else(|| Sourced::unavailable("not given"), |value| Sourced::known(value, Source::User))
 }
 
 fn size_share(entry: SizeEntry) -> Result<SizeShare, ProfileFileError> {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
-use virtbench_record::{Figures, PointKey, ResultRow, ResultTable};
+use virtbench_record::{PointKey, PointMetrics, ResultRow, ResultTable};
 use virtbench_units::parse_bytes;
 
 /// The largest table, in bytes.
@@ -216,7 +216,7 @@ impl Columns {
             "" => 0,
             text => text.parse().map_err(|_| bad("repetition", text))?,
         };
-        let figures = Figures {
+        let figures = PointMetrics {
             iops,
             bytes_per_second,
             latency_ns: number(self.latency_ns, LATENCY_NS[0])?.or(response_ns),

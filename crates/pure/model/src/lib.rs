@@ -35,9 +35,9 @@ pub use predict::{Prediction, predict};
 pub use ratio::{Ratio, paired_ratio, paired_ratio_at};
 pub use repetition::{MAX_REPETITIONS, Progress, RepeatRule, relative_half_width};
 pub use saturation::{
-    Knee, Probe, RunFigures, Saturation, SaturationRules, SaturationSearch, Verdict, knee_by_power,
+    Knee, Probe, RunResult, Saturation, SaturationRules, SaturationSearch, Verdict, knee_by_power,
 };
-pub use slo::{LatencyFigure, Slo, SloError, parse_slo};
+pub use slo::{LatencyMetric, Slo, SloError, parse_slo};
 pub use steady::{Steadiness, SteadyDetector, SteadyError, SteadyRule, is_steady, parse_steady};
 pub use summary::{StudySummary, summarise};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};

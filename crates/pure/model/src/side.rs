@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Figures, Measured, PointRecord, PointStatus};
+use virtbench_record::{Measured, PointMetrics, PointRecord, PointStatus};
 
 use crate::interval::{Estimate, median};
 use crate::kind::FigureKind;
 
-/// What one environment did at one point. Figures are means over repetitions; a point that was never
+/// What one environment did at one point. PointMetrics are means over repetitions; a point that was never
 /// measured has none, and `unavailable` may say why.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Side {
@@ -49,8 +49,8 @@ impl Side {
     }
 
     /// What repetitions whose figures alone are known come to.
-    pub(crate) fn of_figures(figures: &BTreeMap<u32, Figures>, seed: u64) -> Self {
-        let estimate = |figure: fn(&Figures) -> Option<f64>| {
+    pub(crate) fn of_figures(figures: &BTreeMap<u32, PointMetrics>, seed: u64) -> Self {
+        let estimate = |figure: fn(&PointMetrics) -> Option<f64>| {
             FigureKind::Positive.estimate(&figures.values().filter_map(figure).collect::<Vec<_>>(), seed)
         };
         Self {
@@ -97,7 +97,7 @@ impl<'a> Repetitions<'a> {
             errors: self.measured().map(|(_, m)| m.outcome.errors).fold(0, u64::saturating_add),
             suspect_clocks: count(|m| m.clock.as_ref().is_some_and(virtbench_record::ClockCheck::is_suspect)),
             interrupted: count(|m| m.outcome.interrupted),
-            ..Side::of_figures(&self.figures(|m| Figures::from(m)), seed)
+            ..Side::of_figures(&self.figures(|m| PointMetrics::from(m)), seed)
         }
     }
 

@@ -6,7 +6,7 @@ use virtbench_units::{DurationError, LatencySummary, parse_duration_ns};
 /// A figure of the latency that can be limited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)]
-pub enum LatencyFigure {
+pub enum LatencyMetric {
     Mean,
     P50,
     P90,
@@ -16,7 +16,7 @@ pub enum LatencyFigure {
     Max,
 }
 
-impl LatencyFigure {
+impl LatencyMetric {
     const ALL: [(&str, Self); 7] = [
         ("mean", Self::Mean),
         ("p50", Self::P50),
@@ -52,7 +52,7 @@ impl LatencyFigure {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slo {
     /// What is limited.
-    pub figure: LatencyFigure,
+    pub figure: LatencyMetric,
     /// The limit, in nanoseconds.
     pub limit_ns: u64,
 }
@@ -78,7 +78,7 @@ pub fn parse_slo(text: &str) -> Result<Slo, SloError> {
     let syntax = || SloError::Syntax(text.to_owned());
     let (name, limit) = text.split_once('<').ok_or_else(syntax)?;
     let (_, figure) =
-        LatencyFigure::ALL.into_iter().find(|(known, _)| *known == name.trim()).ok_or_else(syntax)?;
+        LatencyMetric::ALL.into_iter().find(|(known, _)| *known == name.trim()).ok_or_else(syntax)?;
     let limit_ns = parse_duration_ns(limit.trim_start_matches('=').trim())?;
     if limit_ns == 0 { Err(syntax()) } else { Ok(Slo { figure, limit_ns }) }
 }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn service_levels_are_read() {
-        assert_eq!(parse_slo("p99<10ms"), Ok(Slo { figure: LatencyFigure::P99, limit_ns: 10_000_000 }));
+        assert_eq!(parse_slo("p99<10ms"), Ok(Slo { figure: LatencyMetric::P99, limit_ns: 10_000_000 }));
         assert_eq!(parse_slo("p99.9 <= 1s").map(|slo| slo.figure.name()), Ok("p99.9"));
     }
 

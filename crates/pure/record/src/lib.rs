@@ -10,7 +10,6 @@ mod colocation_plan;
 mod costs;
 mod earlier;
 mod fence_status;
-mod figures;
 mod footprint;
 mod histogram;
 mod host_use;
@@ -18,6 +17,7 @@ mod model_load;
 mod outcome;
 mod plan;
 mod point;
+mod point_metrics;
 mod predictions;
 mod predictions_plan;
 mod profile;
@@ -36,7 +36,6 @@ pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
     TokenStatus,
 };
-pub use figures::{Figures, ResultRow, ResultTable};
 pub use footprint::Footprint;
 pub use histogram::TakenHistogram;
 pub use host_use::{
@@ -50,10 +49,11 @@ pub use plan::{GridPlan, Plan};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,
 };
+pub use point_metrics::{PointMetrics, ResultRow, ResultTable};
 pub use predictions::{Coverage, PredictedCase, PredictionsSummary, Trial};
 pub use predictions_plan::{Case, CaseSet, PredictionsPlan};
 pub use profile::{
-    Band, Capacity, Figure, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source,
+    Band, Capacity, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source, Sourced,
 };
 pub use provenance::{
     AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, Provenance, RUN_FORMAT, parse_provenance,

@@ -66,7 +66,7 @@ impl Source {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
-pub enum Figure<T> {
+pub enum Sourced<T> {
     /// It is known.
     Known {
         /// Its value.
@@ -81,7 +81,7 @@ pub enum Figure<T> {
     },
 }
 
-impl<T> Figure<T> {
+impl<T> Sourced<T> {
     /// A known figure.
     pub fn known(value: T, source: Source) -> Self {
         Self::Known { value, source }
@@ -184,44 +184,44 @@ pub struct Profile {
     /// Its capacity here; where there is none the I/O rate stands for it.
     pub capacity: Option<Capacity>,
     /// Operations per second.
-    pub io_per_second: Figure<f64>,
+    pub io_per_second: Sourced<f64>,
     /// Reads per second.
-    pub reads_per_second: Figure<f64>,
+    pub reads_per_second: Sourced<f64>,
     /// Writes per second.
-    pub writes_per_second: Figure<f64>,
+    pub writes_per_second: Sourced<f64>,
     /// Bytes per second.
-    pub bytes_per_second: Figure<f64>,
+    pub bytes_per_second: Sourced<f64>,
     /// How large the operations are.
-    pub sizes: Figure<Vec<SizeShare>>,
+    pub sizes: Sourced<Vec<SizeShare>>,
     /// Operations that do not go on where the same worker's last one ended.
-    pub random: Figure<Band>,
+    pub random: Sourced<Band>,
     /// Threads that issue I/O.
-    pub workers: Figure<u32>,
+    pub workers: Sourced<u32>,
     /// I/Os under way at once, mean over time.
-    pub outstanding_mean: Figure<f64>,
+    pub outstanding_mean: Sourced<f64>,
     /// I/Os of a single worker under way at once, not exceeded in 95 % of the time in which it has any;
     /// above 1 it does not wait for each.
-    pub outstanding_peak_per_worker: Figure<u32>,
+    pub outstanding_peak_per_worker: Sourced<u32>,
     /// Mean response time of an operation, in nanoseconds.
-    pub latency_ns: Figure<f64>,
+    pub latency_ns: Sourced<f64>,
     /// Mean time from the end of a worker's operation to its next one, in nanoseconds.
-    pub think_ns: Figure<f64>,
+    pub think_ns: Sourced<f64>,
     /// CPU use in user mode, in percent of one processor.
-    pub cpu_user_percent: Figure<f64>,
+    pub cpu_user_percent: Sourced<f64>,
     /// CPU use in kernel mode, in percent of one processor.
-    pub cpu_system_percent: Figure<f64>,
+    pub cpu_system_percent: Sourced<f64>,
     /// CPU use of the kernel's own threads meanwhile (journal, write-back), whomever they worked for, in
     /// percent of one processor.
-    #[serde(default = "Figure::<f64>::not_recorded")]
-    pub cpu_kernel_threads_percent: Figure<f64>,
+    #[serde(default = "Sourced::<f64>::not_recorded")]
+    pub cpu_kernel_threads_percent: Sourced<f64>,
     /// Bytes per second that its system calls copied, from and to files in memory too.
-    #[serde(default = "Figure::<f64>::not_recorded")]
-    pub copied_bytes_per_second: Figure<f64>,
+    #[serde(default = "Sourced::<f64>::not_recorded")]
+    pub copied_bytes_per_second: Sourced<f64>,
     /// What the machine did while it was watched; what virtbench did is left out.
-    #[serde(default = "Figure::<Footprint>::not_recorded")]
-    pub footprint: Figure<Footprint>,
+    #[serde(default = "Sourced::<Footprint>::not_recorded")]
+    pub footprint: Sourced<Footprint>,
     /// Processors it could use.
-    pub processors: Figure<u32>,
+    pub processors: Sourced<u32>,
     /// Its command with its arguments, where virtbench started it.
     #[serde(default)]
     pub command: Vec<String>,
@@ -319,7 +319,7 @@ impl Profile {
             && self.latency_ns.value().is_some()
         {
             self.latency_ns =
-                Figure::unavailable(format!("others used the device meanwhile: {contradiction}"));
+                Sourced::unavailable(format!("others used the device meanwhile: {contradiction}"));
             self.check()?;
         }
         Ok(self)
@@ -424,7 +424,7 @@ impl Profile {
             }
         }
         let cpu: f64 =
-            [&self.cpu_user_percent, &self.cpu_system_percent].into_iter().filter_map(Figure::value).sum();
+            [&self.cpu_user_percent, &self.cpu_system_percent].into_iter().filter_map(Sourced::value).sum();
         match self.processors.value() {
             Some(0) => refuse("processors", "there must be one"),
             Some(processors) if cpu > 100.0 * f64::from(*processors) * (1.0 + ROUNDING) => refuse(

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn known<T>(value: T) -> Figure<T> {
-    Figure::known(value, Source::User)
+fn known<T>(value: T) -> Sourced<T> {
+    Sourced::known(value, Source::User)
 }
 
 /// [ESX Disk 2003], Table 3.
@@ -20,18 +20,18 @@ fn mail_server() -> Profile {
         reads_per_second: known(512.0),
         writes_per_second: known(280.0),
         bytes_per_second: known(8.5e6),
-        sizes: Figure::unavailable("not published"),
+        sizes: Sourced::unavailable("not published"),
         random: known(Band::exactly(100.0)),
         workers: known(50),
-        outstanding_mean: Figure::unavailable("not published"),
-        outstanding_peak_per_worker: Figure::unavailable("not published"),
+        outstanding_mean: Sourced::unavailable("not published"),
+        outstanding_peak_per_worker: Sourced::unavailable("not published"),
         latency_ns: known(12e6),
         think_ns: known(50e6),
         cpu_user_percent: known(280.0),
         cpu_system_percent: known(120.0),
-        cpu_kernel_threads_percent: Figure::unavailable("not published"),
-        footprint: Figure::unavailable("not published"),
-        copied_bytes_per_second: Figure::unavailable("not published"),
+        cpu_kernel_threads_percent: Sourced::unavailable("not published"),
+        footprint: Sourced::unavailable("not published"),
+        copied_bytes_per_second: Sourced::unavailable("not published"),
         processors: known(4),
         command: Vec::new(),
         metric: None,
@@ -56,7 +56,7 @@ fn impossible_figures_are_named() {
     let cases: [(&str, Change); 15] = [
         ("io_per_second", |p| p.io_per_second = known(0.0)),
         ("io_per_second", |p| p.io_per_second = known(f64::NAN)),
-        ("io_per_second", |p| p.io_per_second = Figure::unavailable("x")),
+        ("io_per_second", |p| p.io_per_second = Sourced::unavailable("x")),
         ("io_per_second", |p| p.reads_per_second = known(700.0)),
         ("writes_per_second", |p| p.writes_per_second = known(-1.0)),
         ("bytes_per_second", |p| {
@@ -96,7 +96,7 @@ fn a_response_time_that_contradicts_the_rest_is_unavailable_and_nothing_else_is_
     let too_long = Profile { latency_ns: known(1e12), ..whole.clone() };
     assert!(too_long.check().is_err());
     let mended = too_long.without_contradiction().unwrap();
-    let Figure::Unavailable { unavailable } = &mended.latency_ns else { panic!("{mended:?}") };
+    let Sourced::Unavailable { unavailable } = &mended.latency_ns else { panic!("{mended:?}") };
     assert!(unavailable.contains("Little's law"), "{unavailable}");
     assert_eq!(Profile { latency_ns: whole.latency_ns.clone(), ..mended }, whole);
     let nothing = Profile { io_per_second: known(0.0), ..whole };

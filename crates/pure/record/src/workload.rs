@@ -143,7 +143,7 @@ impl WorkloadOutcome {
     }
 
     /// Share of the time in which a thread had no processor, in percent of all threads' time ([Multi-VM 2010],
-    /// Figure 2, less the machine's other processes).
+    /// Sourced 2, less the machine's other processes).
     #[must_use]
     pub fn idle_percent(&self) -> f64 {
         idle_percent(self.own_cpu_ns[0] + self.own_cpu_ns[1], self.threads, self.elapsed_ns)

@@ -6,6 +6,7 @@
 
 mod analysed;
 mod documents;
+mod environments;
 mod fence;
 mod fence_figure;
 mod figures;
@@ -16,7 +17,6 @@ mod prediction;
 mod provenance;
 mod rows;
 mod run;
-mod scene;
 mod scripts;
 mod set_rows;
 mod systems;

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use virtbench_model::Prediction;
 use virtbench_model::predict::{Breakdown, latency};
-use virtbench_record::{Figure as ProfileFigure, Profile};
+use virtbench_record::{Profile, Sourced};
 
 use crate::figures;
 use crate::format::{ratio, ratio_span, rounded, significant};
@@ -139,7 +139,7 @@ fn changes(page: &PredictionPage<'_>) -> Markup {
 }
 
 fn profile(profile: &Profile) -> Markup {
-    fn number(figure: &ProfileFigure<f64>, scale: f64) -> String {
+    fn number(figure: &Sourced<f64>, scale: f64) -> String {
         figure.value().map_or_else(|| "–".into(), |value| significant(value / scale))
     }
     let rows = [

@@ -33,7 +33,7 @@ impl Which {
     }
 
     /// This side of a point.
-    pub(crate) fn of(self, point: &virtbench_model::ComparedPoint) -> &Side {
+    pub(crate) fn side(self, point: &virtbench_model::ComparedPoint) -> &Side {
         match self {
             Self::Native => &point.reference,
             Self::Vm => &point.subject,

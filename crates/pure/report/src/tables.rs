@@ -146,7 +146,7 @@ fn comparison_row(point: &ComparedPoint) -> Markup {
             td { (key.random_percent) }
             (shown.plain())
             @for column in &COLUMNS {
-                @for which in Which::BOTH { ((column.cell)(which.of(point)).plain()) }
+                @for which in Which::BOTH { ((column.cell)(which.side(point)).plain()) }
             }
             td.remarks { (remarks(point).join("; ")) }
         }
@@ -160,7 +160,7 @@ fn remarks(point: &ComparedPoint) -> Vec<String> {
         remarks.extend((ratio.excludes_one() == Some(false)).then(|| "no difference shown".into()));
     }
     for which in Which::BOTH {
-        let own = side_remarks(which.of(point));
+        let own = side_remarks(which.side(point));
         remarks.extend(own.into_iter().map(|remark| format!("{}: {remark}", which.name())));
     }
     remarks

@@ -9,9 +9,9 @@ mod words;
 
 use virtbench_model::{Comparison, RatioSummary};
 
+use crate::environments::Environments;
 use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
-use crate::scene::Scene;
 
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
@@ -41,7 +41,7 @@ pub(crate) fn of_run(run: &Run<'_>) -> Takeaway {
     Takeaway {
         headline,
         details: details.into_iter().flatten().collect(),
-        cautions: cautions::all(&Scene::of_run(run)),
+        cautions: cautions::all(&Environments::of_run(run)),
     }
 }
 
@@ -78,7 +78,7 @@ fn not_compared(comparison: &Comparison) -> String {
         comparison
             .points
             .iter()
-            .filter_map(|point| Some(which.of(point).throughput?.mean / MEGABYTE))
+            .filter_map(|point| Some(which.side(point).throughput?.mean / MEGABYTE))
             .collect()
     };
     let alone = |which: Which, throughputs: &[f64]| {

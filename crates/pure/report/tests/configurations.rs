@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use synthetic::configurations::{NAMES, adapters_plan, adapters_provenance, adapters_records};
 use synthetic::{html, measured_mut, takeaway, unavailable};
 use virtbench_model::Margin;
-use virtbench_record::{Figures, Plan, PointKey, PointRecord, Provenance, ResultRow, ResultTable};
+use virtbench_record::{Plan, PointKey, PointMetrics, PointRecord, Provenance, ResultRow, ResultTable};
 use virtbench_report::Analysed;
 use virtbench_units::Random;
 
@@ -188,7 +188,7 @@ fn a_runs_records_and_the_same_figures_as_a_table_come_to_the_same_verdicts() {
         configuration: record.environment.clone(),
         point: record.point,
         repetition: record.repetition,
-        figures: Figures::from(record.measured().unwrap()),
+        figures: PointMetrics::from(record.measured().unwrap()),
     });
     let table = ResultTable { rows: rows.collect(), ..ResultTable::default() };
     let of_run = Analysed::run(&provenance, &records, Margin::default()).analysis;

@@ -4,13 +4,13 @@
 
 use virtbench_model::predict::{Breakdown, Part, PredictionMethod, Rounding, WhatIf};
 use virtbench_model::{Prediction, Span};
-use virtbench_record::{Capacity, Figure, PROFILE_FORMAT, Profile, Source};
+use virtbench_record::{Capacity, PROFILE_FORMAT, Profile, Source, Sourced};
 use virtbench_report::{PredictionPage, prediction_html};
 
 const HOSTILE: &str = "</script><script>alert(1)</script>";
 
 fn profile() -> Profile {
-    let no = || Figure::unavailable("not seen");
+    let no = || Sourced::unavailable("not seen");
     Profile {
         profile_format: PROFILE_FORMAT,
         name: HOSTILE.into(),
@@ -19,23 +19,23 @@ fn profile() -> Profile {
         elapsed_ns: None,
         devices: Vec::new(),
         capacity: None,
-        io_per_second: Figure::known(100.0, Source::Tracefs),
+        io_per_second: Sourced::known(100.0, Source::Tracefs),
         reads_per_second: no(),
         writes_per_second: no(),
         bytes_per_second: no(),
-        sizes: Figure::unavailable("not seen"),
-        random: Figure::unavailable("not seen"),
-        workers: Figure::unavailable("not seen"),
+        sizes: Sourced::unavailable("not seen"),
+        random: Sourced::unavailable("not seen"),
+        workers: Sourced::unavailable("not seen"),
         outstanding_mean: no(),
-        outstanding_peak_per_worker: Figure::unavailable("not seen"),
+        outstanding_peak_per_worker: Sourced::unavailable("not seen"),
         latency_ns: no(),
         think_ns: no(),
         cpu_user_percent: no(),
         cpu_system_percent: no(),
         cpu_kernel_threads_percent: no(),
-        footprint: Figure::unavailable("not counted"),
+        footprint: Sourced::unavailable("not counted"),
         copied_bytes_per_second: no(),
-        processors: Figure::unavailable("not seen"),
+        processors: Sourced::unavailable("not seen"),
         command: Vec::new(),
         metric: None,
         notes: vec![HOSTILE.into()],

@@ -35,4 +35,4 @@ pub use pass::{Amount, Traversal};
 pub use placement::{Placement, parse_placement};
 pub use recording::{Recording, ReplayError};
 pub use replay::{Pace, PaceError, Replay, TraceAction, TraceOp};
-pub use stream::{Direction, Op, Step, Stream};
+pub use stream::{Direction, NextOp, Op, Stream};

@@ -44,7 +44,7 @@ pub struct Op {
 
 /// What a worker does next when it has a free slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum NextOp {
     /// Issue this operation.
     Issue(Op),
     /// Start nothing for this many nanoseconds, counted from now, then ask again. Operations under
@@ -241,18 +241,18 @@ impl Stream {
 
     /// What to do with a slot that is free.
     #[inline]
-    pub fn next_step(&mut self) -> Step {
+    pub fn next_step(&mut self) -> NextOp {
         if self.writes_until_flush == 0 {
             self.writes_until_flush = self.flush_every;
-            return Step::Issue(Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 });
+            return NextOp::Issue(Op { direction: Direction::Flush, offset: 0, len: 0, line: 0 });
         }
         if self.is_over() {
-            return Step::End;
+            return NextOp::End;
         }
         if self.left_in_burst == 0 {
             if self.delay_due {
                 self.delay_due = false;
-                return Step::Wait(self.lines[self.current].delay_ns);
+                return NextOp::Wait(self.lines[self.current].delay_ns);
             }
             self.begin_burst();
         }
@@ -277,7 +277,7 @@ impl Stream {
         };
         self.bytes_left = self.bytes_left.saturating_sub(len.into());
         self.operations_left -= 1;
-        Step::Issue(Op { direction, offset: self.start_bytes + offset, len, line: number })
+        NextOp::Issue(Op { direction, offset: self.start_bytes + offset, len, line: number })
     }
 
     /// Where the current line's next operation goes and how long it is, in bytes from the region's start.

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 fn ops(stream: &mut Stream, count: usize) -> Vec<Op> {
     std::iter::repeat_with(|| stream.next_step())
         .filter_map(|step| match step {
-            Step::Issue(op) => Some(op),
-            Step::Wait(_) | Step::End => None,
+            NextOp::Issue(op) => Some(op),
+            NextOp::Wait(_) | NextOp::End => None,
         })
         .take(count)
         .collect()
@@ -55,7 +55,7 @@ fn a_delay_follows_each_burst() {
     line.burst = 3;
     line.delay_ns = 5;
     let mut stream = stream(line);
-    let waits: Vec<bool> = (0..12).map(|_| matches!(stream.next_step(), Step::Wait(5))).collect();
+    let waits: Vec<bool> = (0..12).map(|_| matches!(stream.next_step(), NextOp::Wait(5))).collect();
     let pattern = [false, false, false, true];
     assert_eq!(waits, pattern.repeat(3));
 }
@@ -123,8 +123,8 @@ fn a_flush_follows_every_so_many_writes() {
 /// What a stream does until it ends.
 fn to_the_end(mut stream: Stream) -> Vec<Op> {
     std::iter::from_fn(|| match stream.next_step() {
-        Step::Issue(op) => Some(op),
-        Step::Wait(_) | Step::End => None,
+        NextOp::Issue(op) => Some(op),
+        NextOp::Wait(_) | NextOp::End => None,
     })
     .collect()
 }

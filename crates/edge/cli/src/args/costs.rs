@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::there::ThereArgs;
+use super::vm::VmArgs;
 
 /// `virtbench costs`
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub struct CostsArgs {
     pub vcpus: u32,
     /// The VM
     #[command(flatten)]
-    pub there: ThereArgs,
+    pub vm: VmArgs,
     /// Write them as JSON here
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

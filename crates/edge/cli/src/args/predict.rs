@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use virtbench_model::predict::PredictionMethod;
 
-use super::there::{ThereArgs, VerifyArgs};
+use super::vm::{VerifyArgs, VmArgs};
 
 /// How to predict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -105,7 +105,7 @@ pub struct PredictArgs {
     pub verify: VerifyArgs,
     /// The VM
     #[command(flatten)]
-    pub there: ThereArgs,
+    pub vm: VmArgs,
 }
 
 /// User's and system's, as shares.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::predict::MethodArg;
-use super::there::ThereArgs;
+use super::vm::VmArgs;
 
 /// `virtbench study predictions`
 #[derive(Debug, Args)]
@@ -65,5 +65,5 @@ pub struct PredictionsArgs {
     pub vcpus: u32,
     /// The VM
     #[command(flatten)]
-    pub there: ThereArgs,
+    pub vm: VmArgs,
 }

@@ -11,10 +11,11 @@ use crate::applications::with_progress;
 use crate::args::costs::CostsArgs;
 use crate::commands::profile::read_bytes;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::text_table::{TextTable, left, right};
 
 /// Measures and shows them.
 pub fn execute(args: &CostsArgs) -> Outcome {
-    let options = args.there.options(args.vcpus, args.there.folder()?)?;
+    let options = args.vm.options(args.vcpus, args.vm.folder()?)?;
     let costs = with_progress(|progress| {
         let native = NativeSide::new(&options, progress)?;
         measure_costs(&options, &native, progress)
@@ -53,17 +54,22 @@ pub fn read(path: &Path) -> Result<Costs, Failure> {
 }
 
 fn table(out: &mut impl Write, costs: &Costs) -> io::Result<()> {
-    writeln!(out, "{:<14}{:<8}{:>14}{:>14}{:>9}", "", "part", "native, ns", "vm, ns", "factor")?;
+    let mut table = TextTable::new(0, &[left(14), left(8), right(14), right(14), right(9)]);
+    table.row(["", "part", "native, ns", "vm, ns", "factor"]);
     for Cost { name, part, reference_ns, subject_ns } in &costs.costs {
         let part = format!("{part:?}").to_lowercase();
-        let factor = subject_ns / reference_ns;
-        writeln!(out, "{name:<14}{part:<8}{reference_ns:>14.2}{subject_ns:>14.2}{factor:>9.2}")?;
+        let [reference, subject, factor] =
+            [*reference_ns, *subject_ns, subject_ns / reference_ns].map(|value| format!("{value:.2}"));
+        table.row([name.clone(), part, reference, subject, factor]);
     }
+    writeln!(out, "{table}")?;
     if !costs.crowded.is_empty() {
-        writeln!(out, "\n{:<36}{:>14}{:>14}", "slower with every processor busy", "native", "vm")?;
-    }
-    for (name, [native, vm]) in costs.slowdowns() {
-        writeln!(out, "{name:<36}{native:>14.2}{vm:>14.2}")?;
+        let mut table = TextTable::new(0, &[left(36), right(14), right(14)]);
+        table.row(["slower with every processor busy", "native", "vm"]);
+        for (name, [native, vm]) in costs.slowdowns() {
+            table.row([name.to_owned(), format!("{native:.2}"), format!("{vm:.2}")]);
+        }
+        writeln!(out, "\n{table}")?;
     }
     references_table(out, &costs.references)?;
     for LeftOut { name, why } in &costs.left_out {
@@ -77,11 +83,9 @@ fn references_table(out: &mut impl Write, references: &[Reference]) -> io::Resul
     if references.is_empty() {
         return Ok(());
     }
-    writeln!(
-        out,
-        "\n{:<14}{:>8}{:>14}{:>14}{:>9}{:>9}{:>9}{:>9}",
-        "reference", "workers", "native, /s", "vm, /s", "factor", "user", "kernel", "sampled"
-    )?;
+    let widths = [left(14), right(8), right(14), right(14), right(9), right(9), right(9), right(9)];
+    let mut table = TextTable::new(0, &widths);
+    table.row(["reference", "workers", "native, /s", "vm, /s", "factor", "user", "kernel", "sampled"]);
     for Reference { name, workers, reference, subject } in references {
         let factor = |mode: usize| {
             let both = subject.cpu_s(mode).zip(reference.cpu_s(mode));
@@ -90,16 +94,17 @@ fn references_table(out: &mut impl Write, references: &[Reference]) -> io::Resul
                 |(subject_s, reference_s)| format!("{:.2}", subject_s / reference_s),
             )
         };
-        writeln!(
-            out,
-            "{name:<14}{workers:>8}{:>14.1}{:>14.1}{:>9.2}{:>9}{:>9}{:>9}",
-            reference.per_second,
-            subject.per_second,
-            reference.per_second / subject.per_second,
+        let sampled = if reference.footprint.functions.is_empty() { "no" } else { "yes" };
+        table.row([
+            name.clone(),
+            workers.to_string(),
+            format!("{:.1}", reference.per_second),
+            format!("{:.1}", subject.per_second),
+            format!("{:.2}", reference.per_second / subject.per_second),
             factor(0),
             factor(1),
-            if reference.footprint.functions.is_empty() { "no" } else { "yes" }
-        )?;
+            sampled.to_owned(),
+        ]);
     }
-    Ok(())
+    writeln!(out, "\n{table}")
 }

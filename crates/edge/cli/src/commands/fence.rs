@@ -1,6 +1,6 @@
 //! `virtbench fence`
 
-mod beyond;
+mod best_effort;
 mod calibrate;
 mod drain;
 mod evaluate;

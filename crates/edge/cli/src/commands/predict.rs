@@ -46,7 +46,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     prediction.cautions.extend(costs_cautions(args, &profile, costs.as_ref())?);
     let verified = if args.verify.verify {
         let vcpus = args.vcpus.or(costs.as_ref().map(|costs| costs.vcpus)).unwrap_or(1);
-        let options = args.there.options(vcpus, args.there.folder()?)?;
+        let options = args.vm.options(vcpus, args.vm.folder()?)?;
         let inputs =
             VerifyInputs { with: &args.verify.with, disk_from: args.verify.disk_from.as_deref(), runs: 1 };
         let verified = with_progress(|progress| verify(&profile, &options, &inputs, progress))?;
@@ -126,7 +126,7 @@ fn run_model(args: &PredictArgs, profile: &Profile, costs: Option<&Costs>) -> Re
         time_factor: args.time_factor,
     };
     let vcpus = args.vcpus.or(costs.map(|costs| costs.vcpus)).unwrap_or(1);
-    let options = args.there.options(vcpus, args.there.folder()?)?;
+    let options = args.vm.options(vcpus, args.vm.folder()?)?;
     let runs = with_progress(|progress| run_model_load(profile, compute, &options, progress))?;
     if let Some(path) = &args.model_out {
         let text =

@@ -10,7 +10,7 @@ use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
 use virtbench_lab::host_facts;
 use virtbench_model::predict::kernel_work;
 use virtbench_profiler::{Application, Limits, profile};
-use virtbench_record::{Band, Capacity, Figure, Profile, SizeShare, Source};
+use virtbench_record::{Band, Capacity, Profile, SizeShare, Source, Sourced};
 use virtbench_study::{CommandProfile, profile_command, profiler_failure};
 use virtbench_units::format_bytes;
 
@@ -29,7 +29,7 @@ pub fn execute(args: &ProfileArgs) -> Outcome {
         None => watch(args)?,
     };
     if let Some(workers) = args.workers {
-        profile.workers = Figure::known(workers, Source::User);
+        profile.workers = Sourced::known(workers, Source::User);
         profile.check().map_err(|error| Failure::new(Kind::Usage, error))?;
     }
     if let Some(value) = args.capacity {
@@ -153,7 +153,7 @@ fn list(names: &[String]) -> String {
 fn row<T>(
     out: &mut impl Write,
     name: &str,
-    figure: &Figure<T>,
+    figure: &Sourced<T>,
     text: impl Fn(&T) -> String,
 ) -> io::Result<()> {
     let value = figure.value().map_or_else(|| "-".into(), text);

@@ -19,6 +19,7 @@ use crate::args::surface::SurfaceArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
 use crate::say::tell;
+use crate::text_table::{TextTable, right};
 
 /// Times of a point where neither the command line nor a grid file says any, in nanoseconds: the
 /// paper's three minutes are for the paper's hundred points.
@@ -105,22 +106,18 @@ fn budget(points: usize, share: f64) -> usize {
 fn write_tables(out: &mut impl Write, grid: &Grid, fitted: &FittedSurface) -> io::Result<()> {
     for &block_bytes in &grid.blocks_bytes {
         writeln!(out, "{}, MB/s (* measured)", virtbench_units::format_bytes(block_bytes))?;
-        write!(out, "{:>10}", "random")?;
-        for read in &grid.read_percents {
-            write!(out, "{:>14}", format!("{read} % read"))?;
-        }
-        writeln!(out)?;
+        let mut table =
+            TextTable::new(0, &[&[right(10)][..], &vec![right(20); grid.read_percents.len()]].concat());
+        let reads = grid.read_percents.iter().map(|read| format!("{read} % read"));
+        table.row(std::iter::once("random".to_owned()).chain(reads));
         for &random_percent in &grid.random_percents {
-            write!(out, "{:>10}", format!("{random_percent} %"))?;
-            for &read_percent in &grid.read_percents {
+            let cells = grid.read_percents.iter().map(|&read_percent| {
                 let key = PointKey { block_bytes, read_percent, random_percent };
-                let cell =
-                    fitted.points.iter().find(|point| point.point == key).map_or_else(String::new, cell);
-                write!(out, "{cell:>20}")?;
-            }
-            writeln!(out)?;
+                fitted.points.iter().find(|point| point.point == key).map_or_else(String::new, cell)
+            });
+            table.row(std::iter::once(format!("{random_percent} %")).chain(cells));
         }
-        writeln!(out)?;
+        writeln!(out, "{table}\n")?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use virtbench_workloads::{RunError, Storage, prepare};
 
 use crate::args::workload::WorkloadArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::text_table::{TextTable, left, right};
 use crate::watched::{OnMeasuring, watched};
 use crate::{interrupt, progress};
 
@@ -55,10 +56,10 @@ fn refusal(error: RunError) -> Failure {
 }
 
 fn table(out: &mut impl Write, outcome: &WorkloadOutcome, host: &HostUse) -> io::Result<()> {
-    writeln!(out, "{:<24}{:>16}{:>12}{:>8}  unit", "", "mean", "sd", "sd %")?;
-    for metric in &outcome.metrics {
-        row(out, metric)?;
-    }
+    let mut table = TextTable::new(0, &[left(24), right(16), right(12), right(8), left(0)]);
+    table.row(["", "mean", "sd", "sd %", "unit"]);
+    outcome.metrics.iter().for_each(|metric| table.row(cells(metric)));
+    writeln!(out, "{table}")?;
     if let Some(latency) = outcome.latency_ns {
         let us = |ns: u64| ns as f64 / 1e3;
         writeln!(
@@ -89,7 +90,7 @@ fn table(out: &mut impl Write, outcome: &WorkloadOutcome, host: &HostUse) -> io:
     writeln!(out, "workload {}", outcome.spec)
 }
 
-fn row(out: &mut impl Write, metric: &Metric) -> io::Result<()> {
+fn cells(metric: &Metric) -> [String; 5] {
     // STREAM counts in millions of bytes.
     let (scale, unit) = if metric.unit == "B/s" { (1e-6, "MB/s") } else { (1.0, metric.unit.as_str()) };
     let (spread, relative) = match metric.stddev {
@@ -99,7 +100,7 @@ fn row(out: &mut impl Write, metric: &Metric) -> io::Result<()> {
         Some(stddev) => (format!("{:.1}", stddev * scale), "-".to_owned()),
         None => ("-".to_owned(), "-".to_owned()),
     };
-    writeln!(out, "{:<24}{:>16.1}{spread:>12}{relative:>8}  {unit}", metric.name, metric.mean * scale)
+    [metric.name.clone(), format!("{:.1}", metric.mean * scale), spread, relative, unit.to_owned()]
 }
 
 /// Results were printed; the exit code still tells whether to trust them.

@@ -14,23 +14,23 @@ const MOST_WAITING_BYTES: usize = 64 << 10;
 
 /// Where lines go.
 #[derive(Debug)]
-enum Place {
+enum Destination {
     /// There is no folder yet.
     Waiting(Vec<u8>),
     File(Bounded),
 }
 
-static PLACE: Mutex<Place> = Mutex::new(Place::Waiting(Vec::new()));
+static DESTINATION: Mutex<Destination> = Mutex::new(Destination::Waiting(Vec::new()));
 
 /// From now on everything is kept in this folder, also what has happened before. A folder that takes no file has none: that is
 /// no reason to measure nothing.
 pub fn keep_in(folder: &Path) {
-    let mut place = PLACE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut place = DESTINATION.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok(mut file) = Bounded::open(&folder.join(LOG), MOST_BYTES) else { return };
-    if let Place::Waiting(lines) = &*place {
+    if let Destination::Waiting(lines) = &*place {
         let _ = file.add(lines);
     }
-    *place = Place::File(file);
+    *place = Destination::File(file);
 }
 
 /// The writer of the layer that keeps.
@@ -38,10 +38,10 @@ pub struct Kept;
 
 impl Write for Kept {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        match &mut *PLACE.lock().unwrap_or_else(PoisonError::into_inner) {
-            Place::Waiting(lines) if lines.len() + line.len() > MOST_WAITING_BYTES => {}
-            Place::Waiting(lines) => lines.extend_from_slice(line),
-            Place::File(file) => drop(file.add(line)),
+        match &mut *DESTINATION.lock().unwrap_or_else(PoisonError::into_inner) {
+            Destination::Waiting(lines) if lines.len() + line.len() > MOST_WAITING_BYTES => {}
+            Destination::Waiting(lines) => lines.extend_from_slice(line),
+            Destination::File(file) => drop(file.add(line)),
         }
         Ok(line.len())
     }

@@ -96,7 +96,7 @@ struct Header {
 }
 
 impl Header {
-    fn of(spec: &LoadSpec, state: u32, body_checksum: u32) -> Self {
+    fn for_load(spec: &LoadSpec, state: u32, body_checksum: u32) -> Self {
         let trims = spec.access.lines.iter().any(|line| line.trim_percent > 0.0);
         let (seed, block_bytes, region_bytes) = (spec.seed, common_block_bytes(spec), spec.region_bytes);
         Self { state, seed, block_bytes, region_bytes, trims, body_checksum }
@@ -173,7 +173,8 @@ pub(crate) fn begin(path: &Path, spec: &LoadSpec, blocks: usize) -> Result<(Ledg
     fallocate(&file, FallocateFlags::empty(), 0, bytes_of(blocks) as u64)
         .map_err(io::Error::from)
         .map_err(failed("take room for it"))?;
-    let header = Header::of(spec, RUNNING, 0).encode().map_err(failed("find out about this boot for it"))?;
+    let header =
+        Header::for_load(spec, RUNNING, 0).encode().map_err(failed("find out about this boot for it"))?;
     file.write_all_at(&header, 0).map_err(failed("write it"))?;
     file.sync_all().map_err(failed("make it durable"))?;
     sync_folder(path).map_err(failed("make its folder durable"))?;
@@ -187,7 +188,7 @@ impl Sidecar {
         let failed = |action| move |source| LedgerError::Io { path: self.path.clone(), action, source };
         ledger.memory().sync().map_err(failed("write it"))?;
         let body_checksum = body_checksum(&self.file).map_err(failed("read it"))?;
-        let header = Header::of(spec, FINISHED, body_checksum).encode().map_err(failed("write it"))?;
+        let header = Header::for_load(spec, FINISHED, body_checksum).encode().map_err(failed("write it"))?;
         self.file.write_all_at(&header, 0).map_err(failed("write it"))?;
         self.file.sync_all().map_err(failed("make it durable"))
     }
@@ -211,7 +212,7 @@ pub(crate) fn load(path: &Path, spec: &LoadSpec) -> Result<Option<(Ledger, Optio
         return Err(LedgerError::NotOne(path.to_owned()));
     }
     let (theirs, same_boot) = Header::decode(&bytes).map_err(damaged)?;
-    let ours = Header { trims: theirs.trims, ..Header::of(spec, theirs.state, theirs.body_checksum) };
+    let ours = Header { trims: theirs.trims, ..Header::for_load(spec, theirs.state, theirs.body_checksum) };
     if theirs != ours {
         return Err(LedgerError::Other { path: path.to_owned(), theirs: theirs.words(), ours: ours.words() });
     }

@@ -7,7 +7,7 @@ use virtbench_fence::cache::{MemoryLog, identity};
 use virtbench_fence::{DiskId, SchedulerConfig};
 
 use super::edit::{DiskEdit, RotationEdit};
-use super::resize::{Change, Plan, Step};
+use super::resize::{Change, Plan, ResizeStep};
 use super::resize_error::ResizeError;
 use crate::cache_metadata::superblocks;
 use crate::config::Config;
@@ -37,7 +37,7 @@ impl Live {
     pub fn resize(
         &mut self,
         change: &Change,
-        mut progress: impl FnMut(Step),
+        mut progress: impl FnMut(ResizeStep),
         serve: impl FnOnce(DiskId, u64) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
         let Self { devices, config, memory } = self;

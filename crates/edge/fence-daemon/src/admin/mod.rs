@@ -18,5 +18,5 @@ pub use edit::{DiskEdit, EditError, RotationEdit, edit};
 pub use format::format;
 pub use inspect::{CacheFacts, HomeFacts, Inspected, PartitionFacts, inspect};
 pub use live::Live;
-pub use resize::{Change, Step, resize};
+pub use resize::{Change, ResizeStep, resize};
 pub use resize_error::ResizeError;

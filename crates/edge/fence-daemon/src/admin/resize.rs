@@ -47,7 +47,7 @@ pub struct Change {
 /// What has just been done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum ResizeStep {
     /// So many blocks were written from the cache to the disks.
     WrittenBack(u64),
     /// The disk was copied to another place on its device.
@@ -84,7 +84,7 @@ impl Change {
 pub fn resize(
     config: &Config,
     change: &Change,
-    mut progress: impl FnMut(Step) -> bool,
+    mut progress: impl FnMut(ResizeStep) -> bool,
 ) -> Result<(), ResizeError> {
     let (devices, _backends) = Devices::open(config)?;
     let plan = Plan::new(&devices, config, change)?;
@@ -97,7 +97,7 @@ pub fn resize(
         let found = held.inspect()?;
         kept = plan.can_keep(&found).then_some(found.uuid);
         let written = if kept.is_some() { 0 } else { held.write_back(&found, false)?.written };
-        tell(Step::WrittenBack(written))?;
+        tell(ResizeStep::WrittenBack(written))?;
     }
     let memory = match (kept, devices.file(1)) {
         (Some(_), Some((fast, name))) => {
@@ -179,7 +179,7 @@ impl Plan {
         &self,
         devices: &Devices,
         kept: Option<([u8; 16], &MemoryLog)>,
-        tell: &mut dyn FnMut(Step) -> Result<(), ResizeError>,
+        tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>,
     ) -> Result<(), ResizeError> {
         let Self { label, placed, .. } = self;
         let (file, device) = home_of(devices)?;
@@ -187,19 +187,19 @@ impl Plan {
             let mut known = was.size_bytes.min(is.size_bytes);
             if was.offset_bytes != is.offset_bytes {
                 copy(file, device, was.offset_bytes, is.offset_bytes, known)?;
-                tell(Step::Moved)?;
+                tell(ResizeStep::Moved)?;
             } else if was.size_bytes >= is.size_bytes {
                 known = is.size_bytes;
             }
             if known < is.size_bytes {
                 zero(file, device, is.offset_bytes + known, is.size_bytes - known)?;
-                tell(Step::Zeroed)?;
+                tell(ResizeStep::Zeroed)?;
             }
         }
         file.sync_all().map_err(|source| io(device, "syncing", source))?;
-        let divided = |tell: &mut dyn FnMut(Step) -> Result<(), ResizeError>| match placed == label {
+        let divided = |tell: &mut dyn FnMut(ResizeStep) -> Result<(), ResizeError>| match placed == label {
             true => Ok(()),
-            false => tell(Step::Label),
+            false => tell(ResizeStep::Label),
         };
         let (Backing::Cached(table), Some((fast, name))) = (&self.fence.backing, devices.file(1)) else {
             if placed != label {
@@ -222,7 +222,7 @@ impl Plan {
                 // Not before: the old cache without it is an older one.
                 memory_log::forget(&self.new.cache.memory, &blocks);
             }
-            tell(Step::Cache)
+            tell(ResizeStep::Cache)
         })?;
         divided(tell)
     }

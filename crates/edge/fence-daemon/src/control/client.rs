@@ -8,7 +8,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::{Answer, Question, Refusal};
-use crate::admin::Step;
+use crate::admin::ResizeStep;
 
 /// How long one step may take: new room is zeroed, which some devices do by writing.
 const STEP_LIMIT: Duration = Duration::from_secs(3600);
@@ -47,7 +47,11 @@ pub enum ControlError {
 ///
 /// # Errors
 /// It refuses, ends, or cannot be reached.
-pub fn ask(path: &Path, question: &Question, mut progress: impl FnMut(Step)) -> Result<bool, ControlError> {
+pub fn ask(
+    path: &Path,
+    question: &Question,
+    mut progress: impl FnMut(ResizeStep),
+) -> Result<bool, ControlError> {
     let fails = |source: io::Error| match source.kind() {
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => {
             ControlError::Gone { path: path.to_owned() }
@@ -74,7 +78,7 @@ pub fn ask(path: &Path, question: &Question, mut progress: impl FnMut(Step)) -> 
             return Err(ControlError::Gone { path: path.to_owned() });
         }
         match serde_json::from_slice(&line).map_err(|error| fails(error.into()))? {
-            Answer::Step(step) => progress(step),
+            Answer::ResizeStep(step) => progress(step),
             Answer::Done => return Ok(true),
             Answer::Refused { kind, why } => return Err(ControlError::Refused { kind, why }),
         }

@@ -7,7 +7,7 @@ mod server;
 
 use serde::{Deserialize, Serialize};
 
-use crate::admin::{Change, DiskEdit, RotationEdit, Step};
+use crate::admin::{Change, DiskEdit, ResizeStep, RotationEdit};
 
 pub use client::{ControlError, ask};
 pub use server::Control;
@@ -35,7 +35,7 @@ pub enum Question {
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// This much is done.
-    Step(Step),
+    ResizeStep(ResizeStep),
     /// All is done, and the daemon goes by it.
     Done,
     /// Nothing is, unless steps came before.

@@ -169,7 +169,7 @@ fn answer(text: &[u8], live: &mut Live, scheduler: &Scheduler, client: &mut Unix
         Ok(Question::Resize(change)) => live.resize(
             &change,
             // A client that left may ask again; what was begun is finished.
-            |step| drop(say(client, &Answer::Step(step))),
+            |step| drop(say(client, &Answer::ResizeStep(step))),
             |disk, size_bytes| scheduler.order(What::Grow(disk, size_bytes)),
         ),
         Ok(Question::Reslot { disks, rotation }) => {

@@ -26,7 +26,7 @@ const KINDS: [&str; 4] = ["read", "write", "flush", "discard"];
 const TIMED: usize = 2;
 
 #[derive(Debug, Default)]
-struct DiskFigures {
+struct DiskMetrics {
     name: String,
     requests: [Count; 4],
     bytes: [Count; 4],
@@ -61,15 +61,15 @@ impl From<String> for Watched {
 }
 
 #[derive(Debug, Default)]
-struct CacheFigures {
+struct CacheMetrics {
     counts: [Count; 9],
 }
 
 /// What is counted.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    disks: Vec<DiskFigures>,
-    caches: Vec<CacheFigures>,
+    disks: Vec<DiskMetrics>,
+    caches: Vec<CacheMetrics>,
 }
 
 const fn kind(action: Action) -> usize {
@@ -85,9 +85,9 @@ impl Metrics {
     /// For these disks and so many partitions of the cache.
     #[must_use]
     pub fn new(disks: impl Iterator<Item = impl Into<Watched>>, caches: usize) -> Arc<Self> {
-        let disk = |Watched { name, alone }| DiskFigures { name, alone, ..DiskFigures::default() };
+        let disk = |Watched { name, alone }| DiskMetrics { name, alone, ..DiskMetrics::default() };
         let disks = disks.map(Into::into).map(disk).collect();
-        Arc::new(Self { disks, caches: (0..caches).map(|_| CacheFigures::default()).collect() })
+        Arc::new(Self { disks, caches: (0..caches).map(|_| CacheMetrics::default()).collect() })
     }
 
     /// A request is done.

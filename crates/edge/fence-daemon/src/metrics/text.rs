@@ -8,7 +8,7 @@ use virtbench_fence::{Account, Device, PacedAccount, PredictionErrors, SlotAccou
 
 use super::intervals::Steadiness;
 use super::response_times::QUANTILES;
-use super::{CacheFigures, DiskFigures, KINDS, Metrics, Stand};
+use super::{CacheMetrics, DiskMetrics, KINDS, Metrics, Stand};
 
 const UNITS: [&str; 3] = ["seconds", "bytes", "ratio"];
 /// The last minute of work, and everything since the start.
@@ -56,17 +56,17 @@ fn signed_seconds(ns: i64) -> String {
 }
 
 /// Disks with how they stand.
-struct Disks<'a>(Vec<(&'a DiskFigures, Stand)>);
+struct Disks<'a>(Vec<(&'a DiskMetrics, Stand)>);
 
 impl Disks<'_> {
-    fn by_disk<V: Display>(&self, pick: impl Fn(&DiskFigures) -> V) -> Vec<Sample> {
+    fn by_disk<V: Display>(&self, pick: impl Fn(&DiskMetrics) -> V) -> Vec<Sample> {
         let one =
-            |(disk, _): &(&DiskFigures, Stand)| (format!("disk=\"{}\"", disk.name), pick(disk).to_string());
+            |(disk, _): &(&DiskMetrics, Stand)| (format!("disk=\"{}\"", disk.name), pick(disk).to_string());
         self.0.iter().map(one).collect()
     }
 
-    fn by_kind<V: Display>(&self, pick: impl Fn(&DiskFigures, usize) -> V) -> Vec<Sample> {
-        let each = |(disk, _): &(&DiskFigures, Stand)| {
+    fn by_kind<V: Display>(&self, pick: impl Fn(&DiskMetrics, usize) -> V) -> Vec<Sample> {
+        let each = |(disk, _): &(&DiskMetrics, Stand)| {
             let labels = |kind: usize| format!("disk=\"{}\",kind=\"{}\"", disk.name, KINDS[kind]);
             (0..KINDS.len()).map(|kind| (labels(kind), pick(disk, kind).to_string())).collect::<Vec<_>>()
         };
@@ -79,7 +79,7 @@ impl Disks<'_> {
         of: impl Fn(&Account) -> Option<A>,
         pick: impl Fn(&A) -> V,
     ) -> Vec<Sample> {
-        let one = |(disk, stand): &(&DiskFigures, Stand)| {
+        let one = |(disk, stand): &(&DiskMetrics, Stand)| {
             let account = of(stand.account.as_ref()?)?;
             Some((format!("disk=\"{}\"", disk.name), pick(&account).to_string()))
         };
@@ -224,7 +224,7 @@ fn steadiness(text: &mut Text, disks: &Disks<'_>) {
     );
 }
 
-fn caches(text: &mut Text, caches: &[CacheFigures]) {
+fn caches(text: &mut Text, caches: &[CacheMetrics]) {
     let by_state = |first: usize, names: &[&str]| {
         let mut samples = Vec::new();
         for (partition, cache) in caches.iter().enumerate() {
@@ -239,7 +239,7 @@ fn caches(text: &mut Text, caches: &[CacheFigures]) {
     text.gauge("cache_blocks", "Blocks of 4 KiB by state.", &by_state(0, &states));
     text.gauge("cache_waiting", "Requests that wait for free blocks.", &by_state(5, &["halted"]));
     text.counter("cache_reads", "Blocks read.", &by_state(6, &["hit", "miss"]));
-    let rate = |(partition, cache): (usize, &CacheFigures)| {
+    let rate = |(partition, cache): (usize, &CacheMetrics)| {
         let [hits, misses] = [6, 7].map(|at: usize| cache.counts[at].get() as f64);
         let rate = hits / (hits + misses);
         (hits + misses > 0.0).then(|| (format!("partition=\"{partition}\""), format!("{rate:.6}")))
@@ -254,7 +254,7 @@ impl Metrics {
     /// The figures as OpenMetrics text.
     #[must_use]
     pub fn text(&self) -> String {
-        let stand = |disk: &DiskFigures| *disk.stand.lock().unwrap_or_else(PoisonError::into_inner);
+        let stand = |disk: &DiskMetrics| *disk.stand.lock().unwrap_or_else(PoisonError::into_inner);
         let disks = Disks(self.disks.iter().map(|disk| (disk, stand(disk))).collect());
         let mut text = Text(String::new());
         requests(&mut text, &disks);

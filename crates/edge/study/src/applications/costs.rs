@@ -7,7 +7,7 @@ use virtbench_workload::{CpuKernel, SystemKernel, SystemPart, WorkloadSpec, pars
 use super::error::ApplicationsError;
 use super::machine::WorkloadMachine;
 use super::middle::middle;
-use super::native_place::NativeSide;
+use super::native_folder::NativeSide;
 use super::options::{Progress, VmOptions};
 use super::references;
 

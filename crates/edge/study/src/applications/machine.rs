@@ -58,7 +58,7 @@ impl WorkloadMachine {
 
     /// A machine that runs already.
     #[cfg(test)]
-    pub(super) fn of(machine: Box<dyn Machine>) -> Self {
+    pub(super) fn new(machine: Box<dyn Machine>) -> Self {
         Self { machine, disk: Disk(None) }
     }
 

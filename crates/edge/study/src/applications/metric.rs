@@ -64,7 +64,7 @@ impl Metric {
     ///
     /// # Errors
     /// As for [`read`](Self::read).
-    pub fn of(&self, outcome: &WorkloadOutcome) -> Result<Capacity, String> {
+    pub fn capacity(&self, outcome: &WorkloadOutcome) -> Result<Capacity, String> {
         let mean = |name: &str| outcome.metric(name).map(|metric| metric.mean);
         let output = outcome.command.as_ref().map_or("", |end| end.output.as_str());
         self.read(mean("elapsed").unwrap_or(f64::NAN), mean("disk operations"), output)

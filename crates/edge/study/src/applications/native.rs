@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use virtbench_profiler::{Limits, kernel_threads_s};
 use virtbench_record::{
-    Band, Capacity, Case, Figure, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, WorkloadOutcome,
+    Band, Capacity, Case, Footprint, JobOutcome, PROFILE_FORMAT, Profile, Source, Sourced, WorkloadOutcome,
 };
 use virtbench_workload::WorkloadSpec;
 
@@ -47,7 +47,7 @@ pub(super) fn profile_natively(
     // A profile that a stop cut short is none.
     progress.check()?;
     let mut profiled = profiled?;
-    profiled.workers = Figure::known(case.workers, Source::User);
+    profiled.workers = Sourced::known(case.workers, Source::User);
     profiled.without_contradiction().map_err(|error| ApplicationsError::Measured(error.into()))
 }
 
@@ -57,13 +57,13 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
     let elapsed_ns = outcome.elapsed_ns;
     let seconds = elapsed_ns as f64 / 1e9;
     let percent = |mode: usize| {
-        Figure::known(outcome.own_cpu_ns[mode] as f64 / elapsed_ns as f64 * 100.0, Source::ProcessStat)
+        Sourced::known(outcome.own_cpu_ns[mode] as f64 / elapsed_ns as f64 * 100.0, Source::ProcessStat)
     };
     let (user, system) = (percent(0), percent(1));
-    let copied = Figure::known(outcome.bytes as f64 / seconds, Source::Derived);
-    let footprint: Figure<Footprint> = outcome.footprint.clone().map_or_else(
-        || Figure::unavailable("the machine did not say"),
-        |footprint| Figure::known(footprint, Source::PerfEvents),
+    let copied = Sourced::known(outcome.bytes as f64 / seconds, Source::Derived);
+    let footprint: Sourced<Footprint> = outcome.footprint.clone().map_or_else(
+        || Sourced::unavailable("the machine did not say"),
+        |footprint| Sourced::known(footprint, Source::PerfEvents),
     );
     let throughput = JobOutcome::Workload(Box::new(outcome)).throughput();
     let value =
@@ -78,23 +78,23 @@ fn own_profile(case: &Case, outcome: WorkloadOutcome, threads_s: f64) -> Result<
         elapsed_ns: Some(elapsed_ns),
         devices: Vec::new(),
         capacity: Some(Capacity { name: "operations/s".into(), value }),
-        io_per_second: Figure::known(value, Source::Derived),
-        reads_per_second: Figure::unavailable(SILENT),
-        writes_per_second: Figure::unavailable(SILENT),
-        bytes_per_second: Figure::unavailable(SILENT),
-        sizes: Figure::unavailable(SILENT),
-        random: Figure::<Band>::unavailable(SILENT),
-        workers: Figure::known(case.workers, Source::User),
-        outstanding_mean: Figure::unavailable(SILENT),
-        outstanding_peak_per_worker: Figure::unavailable(SILENT),
-        latency_ns: Figure::unavailable(SILENT),
-        think_ns: Figure::unavailable(SILENT),
+        io_per_second: Sourced::known(value, Source::Derived),
+        reads_per_second: Sourced::unavailable(SILENT),
+        writes_per_second: Sourced::unavailable(SILENT),
+        bytes_per_second: Sourced::unavailable(SILENT),
+        sizes: Sourced::unavailable(SILENT),
+        random: Sourced::<Band>::unavailable(SILENT),
+        workers: Sourced::known(case.workers, Source::User),
+        outstanding_mean: Sourced::unavailable(SILENT),
+        outstanding_peak_per_worker: Sourced::unavailable(SILENT),
+        latency_ns: Sourced::unavailable(SILENT),
+        think_ns: Sourced::unavailable(SILENT),
         cpu_user_percent: user,
         cpu_system_percent: system,
-        cpu_kernel_threads_percent: Figure::known(100.0 * threads_s / seconds, Source::ProcessStat),
+        cpu_kernel_threads_percent: Sourced::known(100.0 * threads_s / seconds, Source::ProcessStat),
         copied_bytes_per_second: copied,
         footprint,
-        processors: Figure::known(processors, Source::ProcessStat),
+        processors: Sourced::known(processors, Source::ProcessStat),
         command: case.command.clone(),
         metric: Some("io".into()),
         notes: Vec::new(),

@@ -15,7 +15,7 @@ use virtbench_workload::{CommandSpec, Workload, WorkloadSpec};
 use super::error::ApplicationsError;
 use super::machine::WorkloadMachine;
 use super::middle::middle;
-use super::native_place::NativeSide;
+use super::native_folder::NativeSide;
 use super::options::{Progress, VmOptions};
 
 /// Those that virtbench brings along.
@@ -294,7 +294,7 @@ mod tests {
             let mut on_event = |event: super::super::ApplicationEvent<'_>| said.push(format!("{event:?}"));
             let mut progress = Progress { stop: &stop, on_event: &mut on_event };
             // Its agent hangs up.
-            let mut machine = WorkloadMachine::of(FakeMachine::boxed(drop));
+            let mut machine = WorkloadMachine::new(FakeMachine::boxed(drop));
             let error = rounds(&mut machine, &all, 1, &mut progress).err().unwrap();
             assert_eq!(matches!(error, ApplicationsError::Stopped), stopped, "{error}");
             assert_eq!(matches!(error, ApplicationsError::Machine(_)), !stopped, "{error}");

@@ -5,7 +5,7 @@ use std::path::Path;
 use virtbench_model::Prediction;
 use virtbench_model::predict::trials::trial;
 use virtbench_model::predict::{Inputs, PredictionMethod, Rounding, predict};
-use virtbench_record::{Case, Costs, Figure, Plan, PredictionsPlan, Profile, Provenance, Trial};
+use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, Sourced, Trial};
 
 use super::error::ApplicationsError;
 use super::kept::Kept;
@@ -193,7 +193,7 @@ impl Sitting<'_> {
         if self.folder.provenance().guest.is_none() {
             self.folder.amend(|provenance| provenance.guest = verified.guest)?;
         }
-        let percent = |figure: &Figure<f64>| figure.value().copied();
+        let percent = |figure: &Sourced<f64>| figure.value().copied();
         Ok(Trial {
             machine_percent: verified.machine_percent,
             reference_percent: percent(&profile.cpu_user_percent)

@@ -12,7 +12,7 @@ use super::error::ApplicationsError;
 use super::machine::find_guests;
 use super::middle::middle;
 use super::native::profile_natively;
-use super::native_place::NativeSide;
+use super::native_folder::NativeSide;
 use super::options::{Progress, VmOptions};
 use super::references::renew_references;
 use super::verify::{Verified, VerifyInputs, verify};

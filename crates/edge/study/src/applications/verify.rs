@@ -103,7 +103,7 @@ fn verified(outcome: WorkloadOutcome, metric: Option<&Metric>) -> Result<Verifie
     let capacity = match metric {
         Some(metric) => {
             let capacity: Capacity =
-                metric.of(&outcome).map_err(|why| ApplicationsError::Measured(why.into()))?;
+                metric.capacity(&outcome).map_err(|why| ApplicationsError::Measured(why.into()))?;
             capacity.value
         }
         None => JobOutcome::Workload(Box::new(outcome))

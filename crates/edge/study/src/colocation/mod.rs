@@ -14,7 +14,7 @@ mod systems;
 
 pub use jobs::JobsError;
 pub use measure::measure_sets;
-pub use schedule::{SetStep, missing_sets, schedule_sets};
+pub use schedule::{ScheduledSet, missing_sets, schedule_sets};
 pub use sets::{Saturating, takes_a_rate};
 pub use simulation::{SimulationError, simulate};
 pub use study::{Colocation, ColocationOptions, NamedJob};

@@ -6,7 +6,7 @@ use virtbench_workload::JobSpec;
 
 use super::disks::Disks;
 use super::measure::measure_sets;
-use super::schedule::{SetStep, missing_sets, schedule_sets};
+use super::schedule::{ScheduledSet, missing_sets, schedule_sets};
 use super::study::Colocation;
 use crate::estimate::Estimate;
 use crate::event::Event;
@@ -71,8 +71,8 @@ fn held_to(index: usize, vcpus: usize, processors: usize) -> Vec<usize> {
 }
 
 /// How long these steps take, through sets whose members do these jobs.
-fn estimate(sets: &[SetPlan], jobs: &[JobSpec], steps: &[SetStep], vms: usize) -> Estimate {
-    let takes_ns = |step: &SetStep| -> Option<u64> {
+fn estimate(sets: &[SetPlan], jobs: &[JobSpec], steps: &[ScheduledSet], vms: usize) -> Estimate {
+    let takes_ns = |step: &ScheduledSet| -> Option<u64> {
         let members = sets.get(step.set)?.members.iter();
         let all: Option<Vec<u64>> = members.map(|member| known_ns(jobs.get(member.workload)?)).collect();
         Some(BESIDE_NS + all?.into_iter().max()?)
@@ -114,7 +114,7 @@ mod tests {
         let member = |workload| MemberPlan { vm: format!("vm{workload}"), workload, share_percent: None };
         let set = |members| SetPlan { name: "s".into(), role: SetRole::Together, members };
         let sets = [set(vec![member(0)]), set(vec![member(1)]), set(vec![member(0), member(1)])];
-        let steps = [0, 1, 2].map(|set| SetStep { set, repetition: 0 });
+        let steps = [0, 1, 2].map(|set| ScheduledSet { set, repetition: 0 });
         let found = estimate(&sets, &[job(4), job(10)], &steps, 2);
         // Alone 4 + 1 and 10 + 1 s, together 10 + 1 s, with 5 s beside each.
         assert_eq!(found.moments_ns, Some(vec![0, 10_000_000_000, 26_000_000_000, 42_000_000_000]));

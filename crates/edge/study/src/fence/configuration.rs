@@ -11,7 +11,7 @@ use virtbench_fence_daemon::config::{
 use virtbench_fence_sim::calibrate::calibrate;
 use virtbench_fence_sim::disk::{HddModel, Order, SsdModel};
 
-use super::device_file::Place;
+use super::device_file::DeviceRequest;
 use super::{FenceError, FenceOptions, Medium};
 
 /// Room for a label, and what partitions are aligned to, in bytes.
@@ -25,7 +25,7 @@ const SEED: u64 = 1;
 #[derive(Debug)]
 pub(super) struct Places {
     /// The slow and the fast device, where they are used.
-    pub(super) devices: [Option<Place>; 2],
+    pub(super) devices: [Option<DeviceRequest>; 2],
     /// The NBD server's socket.
     pub(super) nbd: PathBuf,
     sockets: PathBuf,
@@ -43,7 +43,7 @@ impl Places {
         let failed = |source| FenceError::File { path: folder.to_owned(), source };
         fs::create_dir_all(folder).map_err(failed)?;
         let folder = folder.canonicalize().map_err(failed)?;
-        let place = |name: &str, size_bytes: u64, medium| Place {
+        let place = |name: &str, size_bytes: u64, medium| DeviceRequest {
             path: folder.join(format!("virtbench-{run_name}-{name}.img")),
             size_bytes,
             medium,
@@ -102,7 +102,7 @@ pub(super) fn configuration(
     let hdd = EmulatedKind::Hdd { model: places.hdd(), sized: true, order: Order::Scan };
     let kinds = [hdd, EmulatedKind::Ssd(SsdModel::new(options.profile))];
     let devices = [0, 1].map(|index| {
-        let Place { path, medium, .. } = places.devices[index].clone()?;
+        let DeviceRequest { path, medium, .. } = places.devices[index].clone()?;
         let kind = kinds[index];
         Some(match medium {
             Medium::File => DeviceSpec::File(path),
@@ -118,7 +118,8 @@ pub(super) fn warming(options: &FenceOptions, places: &Places, names: &[String],
         Placement::Shared => &catalogue::HYBRID_SHARED,
         Placement::Slow | Placement::Fast | Placement::Partitioned => &catalogue::HYBRID_PARTITIONED,
     };
-    let plain = |place: &Option<Place>| place.as_ref().map(|place| DeviceSpec::File(place.path.clone()));
+    let plain =
+        |place: &Option<DeviceRequest>| place.as_ref().map(|place| DeviceSpec::File(place.path.clone()));
     on_devices(options, places, names, size_bytes, scheduler, places.devices.each_ref().map(plain))
 }
 

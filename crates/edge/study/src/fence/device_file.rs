@@ -18,7 +18,7 @@ const PIECE_BYTES: usize = 1 << 20;
 
 /// Where a device is to be, and what.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct DeviceRequest {
     pub(super) path: PathBuf,
     pub(super) size_bytes: u64,
     pub(super) medium: Medium,
@@ -34,7 +34,7 @@ impl DeviceFile {
     /// Makes it, or takes over what a killed run left. A file that is to be measured itself is written whole; under a
     /// model it has no blocks at first, since the model says how long they take.
     pub(super) fn make(
-        place: &Place,
+        place: &DeviceRequest,
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(&str, u64, u64),
     ) -> Result<Self, FenceError> {
@@ -79,7 +79,7 @@ impl Drop for DeviceFile {
 
 /// Gives each disk of a formatted device an empty file system.
 pub(super) fn put_filesystems(
-    home: &Place,
+    home: &DeviceRequest,
     config: &Config,
     filesystem: Filesystem,
 ) -> Result<(), FenceError> {

@@ -60,14 +60,14 @@ pub struct FenceOptions {
 
 impl Default for FenceOptions {
     fn default() -> Self {
-        Self::of(&catalogue::VIRTUAL_FENCE)
+        Self::for_scheduler(&catalogue::VIRTUAL_FENCE)
     }
 }
 
 impl FenceOptions {
     /// A scheduler with the emulated devices that it needs.
     #[must_use]
-    pub const fn of(scheduler: &'static Variant) -> Self {
+    pub const fn for_scheduler(scheduler: &'static Variant) -> Self {
         let fast = if scheduler.needs_fast() { Some(Medium::Emulated) } else { None };
         Self {
             scheduler,
@@ -97,7 +97,7 @@ impl FenceOptions {
                     wrong("scheduler", "virtbench fence serve names them in its configuration")
                 })?;
                 // It says which devices there are, unless what follows says otherwise.
-                *self = Self { fast: Self::of(scheduler).fast, scheduler, ..*self };
+                *self = Self { fast: Self::for_scheduler(scheduler).fast, scheduler, ..*self };
             }
             "slow" => {
                 self.slow = match value {
@@ -186,7 +186,7 @@ impl FenceOptions {
 
 impl fmt::Display for FenceOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = Self::of(self.scheduler);
+        let plain = Self::for_scheduler(self.scheduler);
         f.write_str("fence")?;
         if *self.scheduler != catalogue::VIRTUAL_FENCE {
             write!(f, ",scheduler={}", self.scheduler.name)?;

@@ -24,7 +24,7 @@ pub(crate) fn perform(spec: &IozoneSpec, trials: &mut Trials<'_>) -> Result<(), 
             make(&file, spec, record_bytes, &mut buffers, &path)?;
         }
         for test in IozoneTest::ALL.into_iter().filter(|test| spec.tests.contains(test)) {
-            let records = Records::of(test, spec, record_bytes, &mut trials.random);
+            let records = Records::of_test(test, spec, record_bytes, &mut trials.random);
             let sync = spec.include_flush && test.writes();
             trials.test(&name(test), &path, |trial| {
                 one(test, &file, &records, record_bytes, &mut buffers, trial)?;
@@ -95,7 +95,7 @@ enum Order {
 }
 
 impl Records {
-    fn of(test: IozoneTest, spec: &IozoneSpec, record_bytes: u64, random: &mut Random) -> Self {
+    fn of_test(test: IozoneTest, spec: &IozoneSpec, record_bytes: u64, random: &mut Random) -> Self {
         let count = spec.file_bytes / record_bytes;
         let order = match test {
             IozoneTest::Write | IozoneTest::Rewrite | IozoneTest::Read | IozoneTest::Reread => Order::Forward,
@@ -138,7 +138,7 @@ mod tests {
         ) {
             let spec = IozoneSpec { stride_records: stride, ..IozoneSpec::new(count * 4096) };
             for test in IozoneTest::ALL {
-                let mut visited: Vec<u64> = Records::of(test, &spec, 4096, &mut Random::new(seed)).iter().collect();
+                let mut visited: Vec<u64> = Records::of_test(test, &spec, 4096, &mut Random::new(seed)).iter().collect();
                 prop_assert_eq!(visited.len() as u64, count);
                 if test != IozoneTest::RecordRewrite {
                     visited.sort_unstable();
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn a_strided_read_leaps() {
         let spec = IozoneSpec { stride_records: 3, ..IozoneSpec::new(8 * 4096) };
-        let records = Records::of(IozoneTest::StridedRead, &spec, 4096, &mut Random::new(1));
+        let records = Records::of_test(IozoneTest::StridedRead, &spec, 4096, &mut Random::new(1));
         assert_eq!(records.iter().collect::<Vec<u64>>(), [0, 3, 6, 1, 4, 7, 2, 5]);
     }
 }

@@ -1,6 +1,6 @@
 //! An open-loop load as the engine applies it, operation by operation.
 
-use virtbench_workload::{Direction, LoadSpec, Pace, Rate, Step, Stream, TraceAction, TraceOp};
+use virtbench_workload::{Direction, LoadSpec, NextOp, Pace, Rate, Stream, TraceAction, TraceOp};
 
 use super::Client;
 
@@ -16,7 +16,7 @@ pub fn open_loop(load: &LoadSpec, length_ns: u64) -> Option<Vec<TraceOp>> {
         if time_ns >= length_ns {
             return Some(ops);
         }
-        let Step::Issue(op) = stream.next_step() else { return None };
+        let NextOp::Issue(op) = stream.next_step() else { return None };
         let action = match op.direction {
             Direction::Read => TraceAction::Read,
             Direction::Write => TraceAction::Write,

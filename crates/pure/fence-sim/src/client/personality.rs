@@ -61,7 +61,7 @@ pub struct Access {
     pub same_file: bool,
 }
 
-const fn of(kind: AccessKind, same_file: bool) -> Access {
+const fn access(kind: AccessKind, same_file: bool) -> Access {
     Access { kind, same_file }
 }
 
@@ -95,19 +95,25 @@ impl Personality {
     pub const fn round(self) -> &'static [Access] {
         match self {
             Self::Fileserver => {
-                const { &[of(AccessKind::WriteWhole, false), of(APPEND, false), of(AccessKind::ReadWhole, false)] }
+                const {
+                    &[
+                        access(AccessKind::WriteWhole, false),
+                        access(APPEND, false),
+                        access(AccessKind::ReadWhole, false),
+                    ]
+                }
             }
             Self::Mailserver => {
                 const {
                     &[
-                        of(APPEND, false),
-                        of(AccessKind::ReadWhole, false),
-                        of(APPEND, true),
-                        of(AccessKind::ReadWhole, false),
+                        access(APPEND, false),
+                        access(AccessKind::ReadWhole, false),
+                        access(APPEND, true),
+                        access(AccessKind::ReadWhole, false),
                     ]
                 }
             }
-            Self::Webserver => const { &[of(AccessKind::ReadWhole, false)] },
+            Self::Webserver => const { &[access(AccessKind::ReadWhole, false)] },
         }
     }
 }

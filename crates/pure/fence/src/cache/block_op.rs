@@ -17,7 +17,7 @@ impl Part {
 
 /// What an operation does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Phase {
     /// Reads a cached block for a guest.
     Hit,
     /// Reads uncached blocks for a guest; `next` leads to the fills.
@@ -38,7 +38,7 @@ pub(super) enum Step {
 /// One operation on one block, or the read of a run of missed blocks.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BlockOp {
-    pub(super) step: Step,
+    pub(super) step: Phase,
     pub(super) request: u32,
     pub(super) write: bool,
     pub(super) key: u64,

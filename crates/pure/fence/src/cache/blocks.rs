@@ -1,6 +1,6 @@
 //! Operations on blocks, and writes. An operation that changes what a key means holds the lock of the key's block.
 
-use super::block_op::{BlockOp, Run, Step, WHOLE};
+use super::block_op::{BlockOp, Phase, Run, WHOLE};
 use super::metadata::{ENTRY_BYTES, Entry, Kind};
 use super::table::{self, LOCKED, NONE, PENDING, State, WAITED};
 use super::{BLOCK_BYTES, Part, Partition};
@@ -22,7 +22,7 @@ impl Partition {
             let block = at / BLOCK_BYTES;
             let until = end.min((block + 1) * BLOCK_BYTES);
             let op = BlockOp {
-                step: Step::Miss,
+                step: Phase::Miss,
                 request: index,
                 write: request.op == Op::Write,
                 key: table::key(request.disk.0, block),
@@ -78,7 +78,7 @@ impl Partition {
                 self.table.set(block, LOCKED);
             }
         }
-        let step = if op.is_whole() { Step::Store } else { Step::Load };
+        let step = if op.is_whole() { Phase::Store } else { Phase::Load };
         let id = self.ops.insert(BlockOp { step, block, old: found.unwrap_or(NONE), ..op });
         if op.is_whole() {
             let disk = table::disk_of(op.key);
@@ -107,7 +107,7 @@ impl Partition {
     }
 
     fn load_slow(&mut self, now: Time, op: BlockOp, ports: &mut Ports) {
-        let id = self.ops.insert(BlockOp { step: Step::LoadSlow, ..op });
+        let id = self.ops.insert(BlockOp { step: Phase::LoadSlow, ..op });
         let io = self.slow_io(self.owner(id), op.key, DeviceOp::Read, Part::WHOLE, op.scratch());
         ports.enqueue(now, io);
     }
@@ -154,7 +154,7 @@ impl Partition {
         let key = self.table.key(block);
         self.table.pin(block);
         let op = BlockOp {
-            step: Step::BackRead,
+            step: Phase::BackRead,
             request: NONE,
             write: false,
             key,
@@ -184,24 +184,24 @@ impl Partition {
     ) {
         let Some(op) = self.ops.remove(id) else { return debug_assert!(false, "no such operation") };
         match op.step {
-            Step::Hit => self.on_hit(now, op, result, crc, ports),
-            Step::Miss => self.on_miss(now, op, result, ports),
-            Step::Fill => self.on_fill(now, op, result, crc, ports),
-            Step::Load => self.on_load(now, op, result, crc, ports),
-            Step::LoadSlow => self.on_loaded(now, op, result, ports),
-            Step::Store => self.on_store(now, op, result, crc, ports),
-            Step::BackRead => {
+            Phase::Hit => self.on_hit(now, op, result, crc, ports),
+            Phase::Miss => self.on_miss(now, op, result, ports),
+            Phase::Fill => self.on_fill(now, op, result, crc, ports),
+            Phase::Load => self.on_load(now, op, result, crc, ports),
+            Phase::LoadSlow => self.on_loaded(now, op, result, ports),
+            Phase::Store => self.on_store(now, op, result, crc, ports),
+            Phase::BackRead => {
                 self.unpin(op.block);
                 let result = result.and(self.check(op.block, crc));
                 if result.is_err() {
                     self.on_written_back(now, op.block, result, ports);
                     return self.give_scratch(now, op.scratch, ports);
                 }
-                let id = self.ops.insert(BlockOp { step: Step::BackWrite, ..op });
+                let id = self.ops.insert(BlockOp { step: Phase::BackWrite, ..op });
                 let io = self.slow_io(self.owner(id), op.key, DeviceOp::Write, Part::WHOLE, op.scratch());
                 ports.enqueue(now, io);
             }
-            Step::BackWrite => {
+            Phase::BackWrite => {
                 self.on_written_back(now, op.block, result, ports);
                 self.give_scratch(now, op.scratch, ports);
             }
@@ -228,7 +228,7 @@ impl Partition {
         }
         let to = Data::Scratch { block: op.scratch, at_bytes: op.within };
         ports.effects.push_back(Effect::Copy { from: op.guest(), to, len_bytes: op.len_bytes });
-        let id = self.ops.insert(BlockOp { step: Step::Store, ..op });
+        let id = self.ops.insert(BlockOp { step: Phase::Store, ..op });
         let disk = table::disk_of(op.key);
         let io = self.fast_io(self.owner(id), disk, DeviceOp::Write, op.block, op.scratch());
         ports.enqueue(now, io);

@@ -17,15 +17,19 @@ pub(super) struct End {
 
 impl End {
     pub(super) fn find(identity: Identity, bytes: &[u8]) -> Self {
-        let headers: Vec<Option<LogHeader>> =
-            bytes.chunks_exact(4096).map(|block| LogHeader::open(identity, block)).collect();
+        let mut highest = 0;
+        let header = |block| {
+            // Most of a young log is empty: what has no header is not read further.
+            let begun = LogHeader::peek(identity, block)?;
+            highest = highest.max(begun.commit);
+            LogHeader::is_whole(block).then_some(begun)
+        };
+        let headers: Vec<Option<LogHeader>> = bytes.chunks_exact(4096).map(header).collect();
         let newest = headers.iter().flatten().max_by_key(|header| header.commit);
         let stable = newest.map_or(0, |newest| {
             let valid = headers.iter().flatten().filter(|header| header.commit == newest.commit).count();
             if valid == newest.count as usize { newest.commit } else { newest.after }
         });
-        let begun = bytes.chunks_exact(4096).filter_map(|block| LogHeader::peek(identity, block));
-        let highest = begun.map(|header| header.commit).max().unwrap_or(0);
         let void = cut_off(headers.iter().flatten());
         let is_whole = |header: &LogHeader| {
             let before = void.partition_point(|&(after, _)| after < header.commit);

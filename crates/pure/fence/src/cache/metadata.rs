@@ -95,11 +95,11 @@ impl LogHeader {
         block[28..32].copy_from_slice(&crc.to_le_bytes());
     }
 
-    /// `None` unless the whole block is as a cache sealed it. Caches before 2026-11-22 took a CRC-32C for the sum.
-    pub(super) fn open(identity: Identity, block: &[u8]) -> Option<Self> {
+    /// Whether the entries behind a header are those that it was written for. Caches before 2026-11-22 took a CRC-32C for
+    /// their sum.
+    pub(super) fn is_whole(block: &[u8]) -> bool {
         let (body, sum) = (&block[ENTRY_BYTES..], u32_at(block, 16));
-        let whole = body_sum(body) == sum || crc32c::crc32c(body) == sum;
-        if whole { Self::peek(identity, block) } else { None }
+        body_sum(body) == sum || crc32c::crc32c(body) == sum
     }
 
     /// The same whatever has become of the entries behind it.

@@ -15,15 +15,19 @@ fn log_block(commit: u64, kind: Kind) -> Vec<u8> {
     bytes
 }
 
+fn open(identity: Identity, block: &[u8]) -> Option<LogHeader> {
+    LogHeader::peek(identity, block).filter(|_| LogHeader::is_whole(block))
+}
+
 #[test]
 fn a_log_block_with_a_sector_of_an_older_commit_is_not_whole() {
     let identity = Identity::new(&[7; 16]);
     let (older, newer) = (log_block(10, Kind::Clean), log_block(12, Kind::Tombstone));
-    assert_eq!(LogHeader::open(identity, &newer).map(|header| header.commit), Some(12));
+    assert_eq!(open(identity, &newer).map(|header| header.commit), Some(12));
     for sector in 0..8 {
         let mut torn = newer.clone();
         torn[512 * sector..512 * (sector + 1)].copy_from_slice(&older[512 * sector..512 * (sector + 1)]);
-        assert_eq!(LogHeader::open(identity, &torn), None, "sector {sector}");
+        assert_eq!(open(identity, &torn), None, "sector {sector}");
     }
 }
 
@@ -35,5 +39,5 @@ fn a_log_block_of_an_earlier_version_is_whole() {
     block[16..20].copy_from_slice(&sum.to_le_bytes());
     let crc = identity.sum(&block[..28]);
     block[28..32].copy_from_slice(&crc.to_le_bytes());
-    assert_eq!(LogHeader::open(identity, &block).map(|header| header.commit), Some(12));
+    assert_eq!(open(identity, &block).map(|header| header.commit), Some(12));
 }

@@ -5,7 +5,7 @@
 //! many as from the guest's memory. Without scratch it goes straight to the guest and is not filled, so that no request waits.
 
 use super::Partition;
-use super::block_op::{BlockOp, Run, Step, WHOLE};
+use super::block_op::{BlockOp, Phase, Run, WHOLE};
 use super::table::{self, LOCKED, NONE, State, WAITED};
 use crate::ports::Ports;
 use crate::types::{Data, DeviceOp, Effect, IoError, Time};
@@ -25,7 +25,7 @@ impl Partition {
             self.table.touch(block);
         }
         self.table.pin(block);
-        let id = self.ops.insert(BlockOp { step: Step::Hit, block, ..op });
+        let id = self.ops.insert(BlockOp { step: Phase::Hit, block, ..op });
         // The checksum is the whole block's, so that a part is read whole.
         let data = if op.is_whole() { op.guest() } else { Data::Pieces };
         let io = self.fast_io(self.owner(id), table::disk_of(op.key), DeviceOp::Read, block, data);
@@ -44,7 +44,7 @@ impl Partition {
         if let Some(block) = self.table.take_free() {
             self.table.insert(op.key, block);
             self.table.set(block, LOCKED);
-            let fill = self.ops.insert(BlockOp { step: Step::Fill, request: NONE, block, ..*op });
+            let fill = self.ops.insert(BlockOp { step: Phase::Fill, request: NONE, block, ..*op });
             match self.ops.get_mut(run.last) {
                 Some(last) => last.next = fill,
                 None => run.op.next = fill,
@@ -69,7 +69,7 @@ impl Partition {
     /// The read of a run is dispatched: its fills get scratch, as long as there is some for fills. They have it no longer
     /// than devices take, so that no request that waits for a turn keeps it from others. Returns the steps taken.
     pub(crate) fn prepare(&mut self, run: u32) -> u64 {
-        let Some(Step::Miss) = self.ops.get(run).map(|op| op.step) else { return 0 };
+        let Some(Phase::Miss) = self.ops.get(run).map(|op| op.step) else { return 0 };
         let (mut next, mut steps) = (self.ops.get(run).map_or(NONE, |op| op.next), 0);
         while self.filling < self.scratch_blocks.div_ceil(2)
             && let Some(fill) = self.ops.get_mut(next)
@@ -87,7 +87,7 @@ impl Partition {
     /// memory for what is between them.
     pub(crate) fn pieces(&self, id: u32, mut each: impl FnMut(Data, u32)) {
         let Some(op) = self.ops.get(id) else { return };
-        if op.step == Step::Hit {
+        if op.step == Phase::Hit {
             each(Data::None, op.within);
             each(op.guest(), op.len_bytes);
             return each(Data::None, WHOLE - op.within - op.len_bytes);
@@ -119,7 +119,7 @@ impl Partition {
         let result = result.and(self.check(op.block, crc));
         let state = self.table.state(op.block);
         self.unpin(op.block);
-        let miss = BlockOp { step: Step::Miss, block: NONE, ..op };
+        let miss = BlockOp { step: Phase::Miss, block: NONE, ..op };
         match (state, result) {
             // Nowhere else is the newest version of a dirty block.
             (State::Dirty, _) | (_, Ok(())) => ports.part_done(op.request, result),

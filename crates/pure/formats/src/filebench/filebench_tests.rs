@@ -55,7 +55,7 @@ fn written(model: &FileModel) -> String {
     text += &format!(" thread name={},memsize=10m,instances={} {{\n", thread.name, thread.instances);
     for step in &thread.flow {
         let set = |index: u16| format!(",filesetname={}", model.filesets[usize::from(index)].name);
-        let place = |place: &virtbench_workload::files::Place| {
+        let place = |place: &virtbench_workload::files::FileChoice| {
             format!(",fd={}{}", place.fd, place.set.map_or_else(String::new, set))
         };
         let size = |draw: &Draw| match draw {

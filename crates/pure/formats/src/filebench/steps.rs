@@ -1,6 +1,6 @@
 //! Flow operations.
 
-use virtbench_workload::files::{Action, Draw, FileSet, Flowop, Io, Place};
+use virtbench_workload::files::{Action, Draw, FileChoice, FileSet, Flowop, Io};
 
 use super::attributes::Attributes;
 use super::error::FilebenchError;
@@ -21,7 +21,7 @@ pub(super) fn step(
     let iters = attributes.take("iters", Value::small)?.unwrap_or(1);
     let set = set(&mut attributes, sets)?;
     let fd = attributes.take("fd", byte)?;
-    let place = Place { fd: fd.unwrap_or(0), set };
+    let place = FileChoice { fd: fd.unwrap_or(0), set };
     let need_set =
         || set.ok_or_else(|| FilebenchError::syntax(line, format!("flowop {kind} needs filesetname")));
     let number = fd.unwrap_or(0);

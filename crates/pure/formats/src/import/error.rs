@@ -6,7 +6,7 @@ use virtbench_workload::LoadError;
 
 use super::format::Format;
 use super::limits::MAX_FILE_BYTES;
-use super::remark::{Place, Remark};
+use super::remark::{Location, Remark};
 
 /// A file that cannot be imported.
 #[derive(Debug, Error, PartialEq)]
@@ -30,7 +30,7 @@ pub enum ImportError {
     /// It is damaged.
     #[error("{at}: {why}")]
     Syntax {
-        at: Place,
+        at: Location,
         /// What is wrong.
         why: String,
     },
@@ -38,7 +38,7 @@ pub enum ImportError {
     #[error("{at}: more than {most} {what}")]
     TooMany {
         /// Where the first one too many stands.
-        at: Place,
+        at: Location,
         what: &'static str,
         /// How many are allowed.
         most: usize,

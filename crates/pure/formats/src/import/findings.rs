@@ -1,6 +1,6 @@
 //! What a reader finds beside the load: notes, and what it did not understand.
 
-use super::{Place, Remark};
+use super::{Location, Remark};
 
 /// Remarks and notes beyond this many are counted, not kept.
 const MOST: usize = 50;
@@ -33,7 +33,7 @@ impl Findings {
     }
 
     /// Something that cannot be honoured.
-    pub fn ignore(&mut self, at: Place, what: impl Into<String>) {
+    pub fn ignore(&mut self, at: Location, what: impl Into<String>) {
         let remark = Remark { at, what: what.into() };
         if self.ignored.contains(&remark) {
         } else if self.ignored.len() < MOST {
@@ -44,7 +44,7 @@ impl Findings {
     }
 
     /// Something that makes the file one that cannot be run, whatever the caller tolerates.
-    pub fn refuse(&mut self, at: Place, what: impl Into<String>) {
+    pub fn refuse(&mut self, at: Location, what: impl Into<String>) {
         let remark = Remark { at, what: what.into() };
         if self.hopeless.len() < MOST && !self.hopeless.contains(&remark) {
             self.hopeless.push(remark);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use virtbench_workload::LoadSpec;
 
-use super::{ASSUMED_REGION_BYTES, ImportError, ImportedJob, MAX_JOBS, Place, Schedule};
+use super::{ASSUMED_REGION_BYTES, ImportError, ImportedJob, Location, MAX_JOBS, Schedule};
 
 /// Version of the format, raised when a field changes its meaning.
 pub const FORMAT_VERSION: u32 = 1;
@@ -37,16 +37,16 @@ pub struct JsonJob {
 /// Reads a JSON load. serde_json bounds the depth of nesting itself.
 pub fn read(text: &str) -> Result<Vec<ImportedJob>, ImportError> {
     let file: JsonLoad = serde_json::from_str(text).map_err(|error| ImportError::Syntax {
-        at: Place::line(error.line()),
+        at: Location::line(error.line()),
         why: format!("{error}; docs/formats.md describes the format"),
     })?;
     if file.format != FORMAT_VERSION {
         let why =
             format!("format {} is not known here, only {FORMAT_VERSION}: update virtbench", file.format);
-        return Err(ImportError::Syntax { at: Place::line(1), why });
+        return Err(ImportError::Syntax { at: Location::line(1), why });
     }
     if file.jobs.len() > MAX_JOBS {
-        return Err(ImportError::TooMany { at: Place::line(1), what: "jobs", most: MAX_JOBS });
+        return Err(ImportError::TooMany { at: Location::line(1), what: "jobs", most: MAX_JOBS });
     }
     let jobs = file.jobs.into_iter().zip(0u32..);
     Ok(jobs

@@ -24,8 +24,8 @@ pub use job::{ImportedJob, ImportedLoad};
 pub(crate) use json::{FORMAT_VERSION, JsonJob, JsonLoad};
 use limits::ASSUMED_REGION_BYTES;
 pub use limits::{MAX_FILE_BYTES, MAX_JOBS};
-pub use remark::{Place, Remark};
-pub use schedule::{Ends, FlowPart, Schedule, SteadyEnd, SteadyFigure, Surroundings};
+pub use remark::{Location, Remark};
+pub use schedule::{Ends, FlowPart, Schedule, SteadyEnd, SteadyMetric, Surroundings};
 
 /// Reads a load of this format, or of the one its content shows.
 ///

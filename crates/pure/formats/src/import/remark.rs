@@ -6,20 +6,20 @@ use serde::Serialize;
 
 /// Where in a file something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Place {
+pub struct Location {
     /// Line, from 1.
     pub line: usize,
     /// Which argument of a command line, from 1; the command itself is 0.
     pub argument: Option<usize>,
 }
 
-impl Place {
+impl Location {
     pub(crate) fn line(line: usize) -> Self {
         Self { line, argument: None }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "line {}", self.line)?;
         self.argument.map_or(Ok(()), |argument| write!(f, ", argument {argument}"))
@@ -30,7 +30,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Remark {
     /// Where it stands.
-    pub at: Place,
+    pub at: Location,
     /// What it is, and why it cannot be honoured.
     pub what: String,
 }

@@ -63,7 +63,7 @@ pub enum Ends {
 /// Which figure is to be steady.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SteadyFigure {
+pub enum SteadyMetric {
     /// Operations per second.
     Iops,
     /// Bytes per second.
@@ -76,7 +76,7 @@ pub enum SteadyFigure {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct SteadyEnd {
     /// Which figure.
-    pub figure: SteadyFigure,
+    pub figure: SteadyMetric,
     /// Whether the trend over the window counts, per check; otherwise the furthest check from the mean.
     pub slope: bool,
     /// The most it may be: in percent of the window's mean, or in the figure's own unit.
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn what_is_steady_is_judged_as_in_fio() {
         let rule = |slope, percent, limit| SteadyEnd {
-            figure: SteadyFigure::Iops,
+            figure: SteadyMetric::Iops,
             slope,
             limit,
             percent,

@@ -164,7 +164,7 @@ fn block(spec: &LoadSpec) -> String {
 }
 
 fn direction(stats: &DirectionStats, latencies: &Histogram<u64>, outcome: &LoadOutcome) -> Value {
-    let samples = Samples::of(stats, outcome);
+    let samples = Samples::from_stats(stats, outcome);
     let kib = |bytes_per_second: f64| bytes_per_second / 1024.0;
     let latency = stats.latency_ns.map_or_else(no_latency, |summary| {
         json!({
@@ -226,7 +226,7 @@ struct Spread {
 }
 
 impl Spread {
-    fn of(values: &[f64]) -> Self {
+    fn from_values(values: &[f64]) -> Self {
         if values.is_empty() {
             return Self::default();
         }
@@ -251,7 +251,7 @@ struct Samples {
 }
 
 impl Samples {
-    fn of(stats: &DirectionStats, outcome: &LoadOutcome) -> Self {
+    fn from_stats(stats: &DirectionStats, outcome: &LoadOutcome) -> Self {
         let share = |part: u64, whole: u64| if whole > 0 { part as f64 / whole as f64 } else { 0.0 };
         let per_second = |count: u64, length_ns: u64| count as f64 / (length_ns as f64 / 1e9);
         let operations_share = share(stats.operations, outcome.total.operations);
@@ -260,7 +260,11 @@ impl Samples {
         let operations: Vec<f64> =
             intervals().map(|i| per_second(i.operations, i.length_ns) * operations_share).collect();
         let bytes: Vec<f64> = intervals().map(|i| per_second(i.bytes, i.length_ns) * bytes_share).collect();
-        Self { operations: Spread::of(&operations), bytes: Spread::of(&bytes), count: operations.len() }
+        Self {
+            operations: Spread::from_values(&operations),
+            bytes: Spread::from_values(&bytes),
+            count: operations.len(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Figures, PointKey, PointRecord, ResultRow};
+use virtbench_record::{PointKey, PointMetrics, PointRecord, ResultRow};
 use virtbench_units::SeedSequence;
 
 use crate::side::{Repetitions, Side};
@@ -13,7 +13,7 @@ pub struct Cell {
     /// Its repetitions summed up.
     pub side: Side,
     /// Each measured repetition by its number.
-    pub figures: BTreeMap<u32, Figures>,
+    pub figures: BTreeMap<u32, PointMetrics>,
 }
 
 /// What there is to compare.
@@ -42,7 +42,7 @@ impl Measurements {
         }
         Self::of_cells(names, grouped, seed, |repetitions, seed| Cell {
             side: repetitions.sum_up(seed),
-            figures: repetitions.figures(|measured| Figures::from(measured)),
+            figures: repetitions.figures(|measured| PointMetrics::from(measured)),
         })
     }
 
@@ -51,7 +51,7 @@ impl Measurements {
     #[must_use]
     pub fn from_rows(rows: &[ResultRow], seed: u64) -> Self {
         let names = names(rows.iter().map(|row| row.configuration.as_str()));
-        let mut grouped: BTreeMap<PointKey, Vec<BTreeMap<u32, Figures>>> = BTreeMap::new();
+        let mut grouped: BTreeMap<PointKey, Vec<BTreeMap<u32, PointMetrics>>> = BTreeMap::new();
         for row in rows {
             let cells = grouped.entry(row.point).or_insert_with(|| vec![BTreeMap::new(); names.len()]);
             if let Some(index) = names.iter().position(|name| *name == row.configuration) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::Figures;
+use virtbench_record::PointMetrics;
 
 use super::measurements::Cell;
 
@@ -24,7 +24,7 @@ impl Metric {
     /// The figure of one repetition. Only its ratio to another of the same point has a meaning that
     /// does not depend on the unit.
     #[must_use]
-    pub fn value(self, figures: &Figures) -> Option<f64> {
+    pub fn value(self, figures: &PointMetrics) -> Option<f64> {
         match self {
             Self::Rate => Some(figures.bytes_per_second),
             Self::Efficiency => figures.iops_per_cpu_percent(),

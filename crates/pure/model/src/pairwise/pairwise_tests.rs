@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use virtbench_record::{Figures, ResultRow};
+use virtbench_record::{PointMetrics, ResultRow};
 use virtbench_units::Random;
 
 use super::*;
@@ -15,7 +15,7 @@ fn row(configuration: &str, block_bytes: u64, random_percent: u8, repetition: u3
         configuration: configuration.into(),
         point: PointKey { block_bytes, read_percent: 100, random_percent },
         repetition,
-        figures: Figures {
+        figures: PointMetrics {
             iops,
             bytes_per_second: iops * block_bytes as f64,
             latency_ns: Some(16e9 / iops),
@@ -31,12 +31,12 @@ fn around(configuration: &str, iops: f64, spread: f64, random: &mut Random) -> V
         .collect()
 }
 
-fn of(rows: &[ResultRow]) -> Analysis {
+fn analysed(rows: &[ResultRow]) -> Analysis {
     analyse(Measurements::from_rows(rows, SEED), Margin::default(), SEED)
 }
 
 fn finding(rows: &[ResultRow], metric: Metric) -> Finding {
-    of(rows).pairs[0].points[0].judged(metric).unwrap().finding
+    analysed(rows).pairs[0].points[0].judged(metric).unwrap().finding
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_response_time_falls_as_the_rate_rises() {
 
 #[test]
 fn without_repetitions_the_value_alone_is_judged_and_marked() {
-    let analysis = of(&[row("a", 4096, 0, 0, 1040.0), row("b", 4096, 0, 0, 1000.0)]);
+    let analysis = analysed(&[row("a", 4096, 0, 0, 1040.0), row("b", 4096, 0, 0, 1000.0)]);
     let judged = analysis.pairs[0].points[0].judged(Metric::Rate).unwrap();
     assert_eq!((judged.finding, judged.has_spread()), (Finding::Equivalent, false));
     let tally = analysis.tally(Metric::Rate);
@@ -143,7 +143,7 @@ fn a_ranking_is_wrong_about_any_of_seven_in_five_percent_of_trials_at_most() {
 
 #[test]
 fn a_point_measured_on_one_side_only_is_in_no_pair() {
-    let analysis = of(&[row("a", 4096, 0, 0, 1.0), row("b", 8192, 0, 0, 1.0)]);
+    let analysis = analysed(&[row("a", 4096, 0, 0, 1.0), row("b", 8192, 0, 0, 1.0)]);
     assert!(analysis.pairs[0].points.is_empty());
     assert!(
         analysis.groups[0].points.is_empty() && analysis.advice(&analysis.groups[0]) == Advice::NotMeasured
@@ -173,7 +173,7 @@ fn three() -> Vec<ResultRow> {
 
 #[test]
 fn each_kind_of_io_has_its_best_and_the_cheaper_of_equals_is_chosen() {
-    let analysis = of(&three());
+    let analysis = analysed(&three());
     let name = |standing: &Standing| analysis.name(standing.configuration).to_owned();
     let choices: Vec<String> = analysis
         .groups
@@ -196,7 +196,7 @@ fn where_the_best_is_not_told_from_another_nothing_is_advised() {
         around("b", 1_000.0, 0.4, &mut random),
         around("c", 10.0, 0.001, &mut random),
     ];
-    let analysis = of(&rows.concat());
+    let analysis = analysed(&rows.concat());
     let advice = analysis.advice(&analysis.groups[0]);
     let Advice::NotTold { others, .. } = &advice else { panic!("{advice:?}") };
     assert_eq!(others.len(), 1, "c is behind for certain");
@@ -206,7 +206,7 @@ fn where_the_best_is_not_told_from_another_nothing_is_advised() {
 #[test]
 fn the_range_of_efficiency_is_that_of_the_points_asked_for() {
     let rows = three();
-    let analysis = of(&rows);
+    let analysis = analysed(&rows);
     assert_eq!(analysis.measurements.configurations, ["c", "a", "b"]);
     assert_eq!(analysis.pairs.len(), 3);
     let range = analysis.efficiency_range(1, |key| key.random_percent == 0).unwrap();
@@ -235,7 +235,7 @@ proptest! {
                 row(["a", "b", "c", "d"][name], 4096 << (2 * block), random * 100, repetition, iops)
             })
             .collect();
-        let analysis = of(&rows);
+        let analysis = analysed(&rows);
         for item in recommend(&analysis) {
             prop_assert!(!item.groups.is_empty());
         }

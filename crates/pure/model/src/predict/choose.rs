@@ -1,6 +1,6 @@
 //! Which method, and what comes of it.
 
-use virtbench_record::{Figure, Profile, Source};
+use virtbench_record::{Profile, Source, Sourced};
 
 use super::advise::{of_latency, of_queueing, of_ratio, of_scaling};
 use super::latency::{latency_interval, latency_model};
@@ -224,9 +224,9 @@ fn reference(inputs: &Inputs<'_>, surface: Surface<'_>, customers: u32, most: f6
 /// What the block layer sees of a response time is not all of it.
 fn response(profile: &Profile) -> Option<Response> {
     match profile.latency_ns {
-        Figure::Known { value, source: Source::User } => Some(Response::Exactly(value / 1e9)),
-        Figure::Known { value, .. } => Some(Response::AtLeast(value / 1e9)),
-        Figure::Unavailable { .. } => None,
+        Sourced::Known { value, source: Source::User } => Some(Response::Exactly(value / 1e9)),
+        Sourced::Known { value, .. } => Some(Response::AtLeast(value / 1e9)),
+        Sourced::Unavailable { .. } => None,
     }
 }
 

@@ -54,10 +54,10 @@ pub struct Times {
 }
 
 impl Times {
-    /// As a picture shows it (Figure 9).
+    /// As a picture shows it (Sourced 9).
     #[must_use]
     pub fn breakdown(&self) -> Breakdown {
-        Breakdown::of([
+        Breakdown::from_parts([
             (Part::Compute, self.scaled_compute_ms),
             (Part::Virtualization, self.virtualization_ms),
             (Part::SystemIo, self.system_ms),

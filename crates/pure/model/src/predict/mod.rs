@@ -20,13 +20,13 @@ mod choose;
 mod factor;
 mod kernel_work;
 pub mod latency;
-mod likeness;
 mod matching;
 pub mod mva;
 pub mod queueing;
 pub mod ratio;
 mod sampling;
 mod scaling;
+mod similar_references;
 pub mod trials;
 
 use thiserror::Error;
@@ -118,7 +118,7 @@ pub struct Inputs<'a> {
     pub seed: u64,
 }
 
-/// A part of the time of one operation ([ESX Disk 2003], Figure 9).
+/// A part of the time of one operation ([ESX Disk 2003], Sourced 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
     /// C: computing between operations, user code and system code not told apart.
@@ -165,7 +165,7 @@ impl Breakdown {
     }
 
     /// The parts that take any time.
-    fn of(parts: impl IntoIterator<Item = (Part, f64)>) -> Self {
+    fn from_parts(parts: impl IntoIterator<Item = (Part, f64)>) -> Self {
         Self(parts.into_iter().filter(|(_, ms)| *ms > 0.0).collect())
     }
 }

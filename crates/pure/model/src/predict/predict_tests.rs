@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use virtbench_record::{Band, Figure, ModelRuns, PROFILE_FORMAT, PointKey, Profile, SizeShare, Source};
+use virtbench_record::{Band, ModelRuns, PROFILE_FORMAT, PointKey, Profile, SizeShare, Source, Sourced};
 
 use super::calibrate::{Calibration, ThinkSearch};
 use super::latency::{error, latency_interval, latency_model};
@@ -44,7 +44,7 @@ fn the_paper_s_file_server_is_projected_as_in_its_table_2() {
         let comparison =
             surface([25, 50, 75, 100].map(|random| (16_384, 50, random, 500.0, row.ratio, None)).as_slice());
         let mut profile = profile(100.0, &[(21_000.0, 100.0)]);
-        profile.random = Figure::unavailable("many clients");
+        profile.random = Sourced::unavailable("many clients");
         profile.capacity = Some(virtbench_record::Capacity { name: "MB/s".into(), value: row.native_mb_s });
         let prediction = predict(&inputs(&profile, Some(&comparison), None)).unwrap();
         assert_eq!(prediction.method, PredictionMethod::Ratio);
@@ -102,8 +102,8 @@ fn the_breakdown_of_a_transaction_is_that_of_the_paper() {
 }
 
 pub(super) fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
-    let known = |value| Figure::known(value, Source::User);
-    let no = || Figure::unavailable("not given");
+    let known = |value| Sourced::known(value, Source::User);
+    let no = || Sourced::unavailable("not given");
     let sizes: Vec<SizeShare> =
         sizes.iter().map(|&(size_bytes, share_percent)| SizeShare { size_bytes, share_percent }).collect();
     Profile {
@@ -117,20 +117,20 @@ pub(super) fn profile(rate: f64, sizes: &[(f64, f64)]) -> Profile {
         io_per_second: known(rate),
         reads_per_second: known(rate / 2.0),
         writes_per_second: known(rate / 2.0),
-        bytes_per_second: Figure::unavailable("not given"),
-        sizes: Figure::known(sizes, Source::User),
-        random: Figure::known(Band::exactly(100.0), Source::User),
-        workers: Figure::unavailable("not given"),
+        bytes_per_second: Sourced::unavailable("not given"),
+        sizes: Sourced::known(sizes, Source::User),
+        random: Sourced::known(Band::exactly(100.0), Source::User),
+        workers: Sourced::unavailable("not given"),
         outstanding_mean: no(),
-        outstanding_peak_per_worker: Figure::unavailable("not given"),
+        outstanding_peak_per_worker: Sourced::unavailable("not given"),
         latency_ns: no(),
         think_ns: no(),
         cpu_user_percent: no(),
         cpu_system_percent: no(),
         cpu_kernel_threads_percent: no(),
-        footprint: Figure::unavailable("not counted"),
+        footprint: Sourced::unavailable("not counted"),
         copied_bytes_per_second: no(),
-        processors: Figure::unavailable("not given"),
+        processors: Sourced::unavailable("not given"),
         command: Vec::new(),
         metric: None,
         notes: Vec::new(),
@@ -207,7 +207,7 @@ fn unknown_randomness_makes_a_band() {
         .into();
     let comparison = surface(&points);
     let mut profile = profile(100.0, &[(4096.0, 100.0)]);
-    profile.random = Figure::unavailable("no tracing");
+    profile.random = Sourced::unavailable("no tracing");
     let prediction = predict(&inputs(&profile, Some(&comparison), None)).unwrap();
     assert!((prediction.ratio - 0.75).abs() < 1e-9);
     let span = prediction.interval.unwrap();
@@ -228,10 +228,10 @@ fn simulated(customers: u32, think_s: f64, cpu_s: f64, service_s: f64, k: f64, r
     };
     let (on_reference, on_subject) = (solve(&network(service_s)), solve(&network(service_s / ratio)));
     let mut profile = profile(on_reference.per_second, &[(4096.0, 100.0)]);
-    profile.workers = Figure::known(customers, Source::User);
-    profile.latency_ns = Figure::known(on_reference.residence_s[1] * 1e9, Source::User);
-    profile.cpu_user_percent = Figure::known(on_reference.per_second * cpu_s * 100.0, Source::User);
-    profile.processors = Figure::known(2, Source::User);
+    profile.workers = Sourced::known(customers, Source::User);
+    profile.latency_ns = Sourced::known(on_reference.residence_s[1] * 1e9, Source::User);
+    profile.cpu_user_percent = Sourced::known(on_reference.per_second * cpu_s * 100.0, Source::User);
+    profile.processors = Sourced::known(2, Source::User);
     (profile, on_subject.per_second / on_reference.per_second)
 }
 
@@ -271,7 +271,7 @@ fn what_the_block_layer_saw_leaves_more_open_and_the_truth_within() {
         // Half of the response time lies above the block layer; on the subject operations take longer still,
         // more of them at once.
         let seen = profile.latency_ns.value().unwrap() / 2.0;
-        profile.latency_ns = Figure::known(seen, Source::Tracefs);
+        profile.latency_ns = Sourced::known(seen, Source::Tracefs);
         let vague = asked(&profile);
         let on_subject = solve(&Network {
             customers,
@@ -303,7 +303,7 @@ fn the_method_follows_from_what_is_known() {
     assert_eq!(method(&waits, true, false), Ok(PredictionMethod::Ratio));
     assert_eq!(method(&waits, true, true), Ok(PredictionMethod::Queueing));
     let mut overlaps = thinks.clone();
-    overlaps.outstanding_peak_per_worker = Figure::known(8, Source::User);
+    overlaps.outstanding_peak_per_worker = Sourced::known(8, Source::User);
     assert_eq!(method(&overlaps, true, true), Ok(PredictionMethod::Queueing));
     let unknown = profile(100.0, &[(4096.0, 100.0)]);
     assert_eq!(method(&unknown, true, false), Ok(PredictionMethod::Ratio));
@@ -366,9 +366,9 @@ proptest! {
     ) {
         let comparison = surface(&[(4096, 0, 0, 3000.0, ratio, Some(0.1)), (65_536, 100, 100, 900.0, ratio * 0.9, None)]);
         let mut profile = profile(rate, &[(size, 100.0)]);
-        profile.random = Figure::known(Band { low_percent: low, high_percent: 100.0 }, Source::User);
-        profile.workers = Figure::known(workers, Source::User);
-        profile.latency_ns = Figure::known(f64::from(workers) / rate * 1e9 * latency_share, Source::User);
+        profile.random = Sourced::known(Band { low_percent: low, high_percent: 100.0 }, Source::User);
+        profile.workers = Sourced::known(workers, Source::User);
+        profile.latency_ns = Sourced::known(f64::from(workers) / rate * 1e9 * latency_share, Source::User);
         let prediction = predict(&inputs(&profile, Some(&comparison), None)).unwrap();
         prop_assert!(prediction.ratio.is_finite() && prediction.ratio > 0.0);
         prop_assert!(prediction.ratio <= ratio.max(1.0) * 1.1 && prediction.ratio >= ratio.min(1.0) * 0.85);

@@ -245,7 +245,7 @@ impl Outcome {
         let less = if cpu_s > 0.0 { 1.0 - (added_s / cpu_s).clamp(0.0, 1.0) } else { 1.0 };
         Self {
             per_second: solved.per_second,
-            breakdown: Breakdown::of([
+            breakdown: Breakdown::from_parts([
                 (Part::Elsewhere, elsewhere_s * 1e3),
                 (Part::User, reference.user_s * less * 1e3),
                 (Part::System, reference.system_s * less * 1e3),

@@ -9,7 +9,7 @@
 //!
 //! Kernel code is the exception: a piece that is repeated over and over is hot in every cache, an application's kernel
 //! code is not, and an emulator suffers more from that. So its factor is that of reference applications: of those whose
-//! kernel time goes to the like ([`super::likeness`]), where that was sampled, and then user code's too; else their mean,
+//! kernel time goes to the like ([`super::similar_references`]), where that was sampled, and then user code's too; else their mean,
 //! copying left out.
 //!
 //! Several workers share processors. On the reference the waiting is what a closed network of that many
@@ -20,9 +20,9 @@
 use virtbench_record::{Cost, CostPart, Costs, Profile, Reference, ReferenceRun};
 
 use super::factor::Factor;
-use super::likeness::likened;
 use super::mva::{Network, Solved, Station, solve};
 use super::sampling::{SAMPLES, draws};
+use super::similar_references::likened;
 use super::{Breakdown, Part};
 
 /// Below this share of its time an application's waiting says nothing of how fast it is.
@@ -35,7 +35,7 @@ const STEPS: u32 = 40;
 const ROUNDS: u32 = 4;
 
 impl Factor {
-    fn of(costs: &Costs, part: CostPart) -> Option<Self> {
+    fn of_part(costs: &Costs, part: CostPart) -> Option<Self> {
         let ln = |cost: &Cost| (cost.subject_ns / cost.reference_ns).ln();
         Self::of_logarithms(&costs.costs.iter().filter(|cost| cost.part == part).map(ln).collect::<Vec<_>>())
     }
@@ -173,20 +173,20 @@ impl Scaling {
         let copy_s = if alike.is_some() { 0.0 } else { (copied * byte_ns[0] / 1e9).min(all_system_s) };
         let user = match alike.as_ref().and_then(|found| found.user) {
             Some(factor) => factor,
-            None => Factor::of(costs, CostPart::User).ok_or(PARTS)?,
+            None => Factor::of_part(costs, CostPart::User).ok_or(PARTS)?,
         };
         let (kernel, kernel_from) = match alike {
             Some(found) => (found.kernel, KernelFrom::Alike(found.references, found.nearest)),
             None => match Factor::of_references(costs, byte_ns) {
                 Some(factor) => (factor, KernelFrom::References),
-                None => (Factor::of(costs, CostPart::System).ok_or(PARTS)?, KernelFrom::Pieces),
+                None => (Factor::of_part(costs, CostPart::System).ok_or(PARTS)?, KernelFrom::Pieces),
             },
         };
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // bounded
         let least = busy_s.ceil().clamp(1.0, 65_536.0) as u32;
         let customers = profile.workers.value().copied().unwrap_or(1).max(least);
-        let copy = Factor::of(costs, CostPart::Copy).ok_or(PARTS)?;
-        let wait = Factor::of(costs, CostPart::Wait);
+        let copy = Factor::of_part(costs, CostPart::Copy).ok_or(PARTS)?;
+        let wait = Factor::of_part(costs, CostPart::Wait);
         let mut scaling = Self {
             factors: [user, kernel, copy, wait.unwrap_or(Factor { ln: 0.0, deviation: 0.0 })],
             kernel_from,
@@ -293,7 +293,7 @@ impl Scaling {
         let residence = self.solve(computing, times.wait_s, self.processors[1]).residence_s[0];
         let queue = (residence - computing).max(0.0);
         let of = |[user, system, wait]: [f64; 3], added: f64, queue: f64| {
-            Breakdown::of([
+            Breakdown::from_parts([
                 (Part::User, ms(user)),
                 (Part::System, ms(system)),
                 (Part::Virtualization, ms(added)),

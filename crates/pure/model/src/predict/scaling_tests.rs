@@ -1,4 +1,4 @@
-use virtbench_record::{Figure, Footprint, Source};
+use virtbench_record::{Footprint, Source, Sourced};
 
 use super::super::tests::profile;
 use super::*;
@@ -29,14 +29,14 @@ fn costs(user: f64, system: f64, copy: f64, wait: f64) -> Costs {
 }
 
 fn application(user: f64, system: f64, copied: f64, workers: u32) -> Profile {
-    let known = |value| Figure::known(value, Source::User);
+    let known = |value| Sourced::known(value, Source::User);
     Profile {
         cpu_user_percent: known(user),
         cpu_system_percent: known(system),
-        footprint: Figure::unavailable("not counted"),
+        footprint: Sourced::unavailable("not counted"),
         copied_bytes_per_second: known(copied),
-        workers: Figure::known(workers, Source::User),
-        processors: Figure::known(2, Source::User),
+        workers: Sourced::known(workers, Source::User),
+        processors: Sourced::known(2, Source::User),
         ..profile(100.0, &[(4096.0, 100.0)])
     }
 }
@@ -84,7 +84,7 @@ fn waiting_that_was_not_measured_matters_to_those_who_wait_alone() {
     assert!(Scaling::new(&application(60.0, 40.0, 0.0, 1), &costs, None).is_ok());
     let needs = Scaling::new(&application(30.0, 20.0, 0.0, 1), &costs, None).unwrap_err();
     assert!(needs.contains("waiting"), "{needs}");
-    let unknown = Profile { cpu_user_percent: Figure::unavailable("x"), ..application(1.0, 1.0, 0.0, 1) };
+    let unknown = Profile { cpu_user_percent: Sourced::unavailable("x"), ..application(1.0, 1.0, 0.0, 1) };
     assert!(Scaling::new(&unknown, &costs, None).unwrap_err().contains("CPU use"));
 }
 
@@ -109,7 +109,7 @@ fn workers_share_the_subject_s_processors() {
     let found = ratio(&profile, &costs(20.0, 1.0, 1.0, 1.0));
     assert!((0.2..=0.25).contains(&found), "{found}");
     // The kernel's threads need processors too.
-    let busy = Profile { cpu_kernel_threads_percent: Figure::known(40.0, Source::User), ..profile };
+    let busy = Profile { cpu_kernel_threads_percent: Sourced::known(40.0, Source::User), ..profile };
     let found = ratio(&busy, &costs(20.0, 20.0, 1.0, 1.0));
     assert!((0.11..=0.1251).contains(&found), "{found}");
 }
@@ -124,7 +124,7 @@ fn pieces_that_differ_widen_the_interval_and_it_nests() {
     let width = |scaled: &Scaled| scaled.draws[scaled.draws.len() - 1] / scaled.draws[0];
     assert!(width(&sure) < 1.001 && width(&drawn) > 2.0);
     assert!(
-        Scaling::new(&Profile { cpu_user_percent: Figure::unavailable("x"), ..profile }, &unsure, None)
+        Scaling::new(&Profile { cpu_user_percent: Sourced::unavailable("x"), ..profile }, &unsure, None)
             .is_err()
     );
 }
@@ -148,7 +148,7 @@ fn waiting_for_each_other_grows_with_what_the_others_do() {
     let costs = costs(20.0, 20.0, 20.0, 2.0);
     // Two workers, a tenth of a processor; the disk is busy all the time that they wait, or never.
     let waits = |disk: f64| Profile {
-        outstanding_mean: Figure::known(disk, Source::BlockStatistics),
+        outstanding_mean: Sourced::known(disk, Source::BlockStatistics),
         ..application(10.0, 0.0, 0.0, 2)
     };
     let (disk, locks) = (ratio(&waits(2.0), &costs), ratio(&waits(0.0), &costs));

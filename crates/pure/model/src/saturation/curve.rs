@@ -1,6 +1,6 @@
 //! The latency-throughput curve and its knee.
 
-use super::verdict::RunFigures;
+use super::verdict::RunResult;
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
 
@@ -19,12 +19,12 @@ pub struct CurvePoint {
     /// 99th percentile of the latency, in nanoseconds.
     pub p99_ns: Option<Estimate>,
     /// Every run.
-    pub runs: Vec<RunFigures>,
+    pub runs: Vec<RunResult>,
 }
 
 /// Sums up the runs of one rate.
-pub(super) fn curve_point(offered: f64, runs: &[RunFigures]) -> CurvePoint {
-    let over_runs = |figure: fn(&RunFigures) -> Option<f64>| {
+pub(super) fn curve_point(offered: f64, runs: &[RunResult]) -> CurvePoint {
+    let over_runs = |figure: fn(&RunResult) -> Option<f64>| {
         FigureKind::Positive.estimate(&runs.iter().filter_map(figure).collect::<Vec<f64>>(), 0)
     };
     CurvePoint {
@@ -103,7 +103,7 @@ mod tests {
     /// A curve without noise, from a formula of the latency by share of saturation.
     fn drawn(latency: impl Fn(f64) -> f64) -> Vec<CurvePoint> {
         let point = |share: &f64| {
-            let figures = RunFigures {
+            let figures = RunResult {
                 achieved: share * 1e4,
                 mean_ns: Some(latency(*share)),
                 p99_ns: None,

@@ -9,7 +9,7 @@
 //! 3. **curve**: latency at shares of that rate.
 //!
 //! ```text
-//! next_probe() -> Probe -> the caller applies it -> observe(RunFigures) -> next_probe() -> ... -> None
+//! next_probe() -> Probe -> the caller applies it -> observe(RunResult) -> next_probe() -> ... -> None
 //! ```
 
 mod curve;
@@ -18,7 +18,7 @@ mod verdict;
 
 pub use curve::{CurvePoint, Knee, knee_by_power};
 pub use rules::{MAX_CURVE_POINTS, SaturationRules};
-pub use verdict::{RunFigures, Verdict};
+pub use verdict::{RunResult, Verdict};
 
 use crate::interval::Span;
 use crate::repetition::Progress;
@@ -67,7 +67,7 @@ pub struct SaturationSearch {
     closed: Vec<f64>,
     low: f64,
     high: Option<f64>,
-    runs: Vec<RunFigures>,
+    runs: Vec<RunResult>,
     tried: Vec<(CurvePoint, Verdict)>,
     curve: Vec<CurvePoint>,
     shares: Vec<f64>,
@@ -136,7 +136,7 @@ impl SaturationSearch {
     }
 
     /// Takes in what the probe of [`Self::next_probe`] did.
-    pub fn observe(&mut self, figures: RunFigures) {
+    pub fn observe(&mut self, figures: RunResult) {
         match self.next_probe() {
             None => {}
             Some(Probe::Closed) => self.closed.push(figures.achieved),

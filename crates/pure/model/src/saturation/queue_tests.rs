@@ -24,7 +24,7 @@ impl Queue {
         if self.deterministic { 1.0 / self.capacity } else { self.exponential(self.capacity) }
     }
 
-    fn apply(&mut self, probe: Probe, slo: Option<Slo>) -> RunFigures {
+    fn apply(&mut self, probe: Probe, slo: Option<Slo>) -> RunResult {
         let mut latencies = Vec::new();
         let (mut arrival, mut free) = (0.0, 0.0f64);
         loop {
@@ -43,7 +43,7 @@ impl Queue {
         latencies.sort_unstable_by(f64::total_cmp);
         let p99_ns = latencies[latencies.len() * 99 / 100];
         let limited = slo.map(|slo| if slo.figure.name() == "mean" { mean_ns } else { p99_ns });
-        RunFigures { achieved, mean_ns: Some(mean_ns), p99_ns: Some(p99_ns), limited_ns: limited }
+        RunResult { achieved, mean_ns: Some(mean_ns), p99_ns: Some(p99_ns), limited_ns: limited }
     }
 }
 
@@ -127,7 +127,7 @@ fn a_dead_target_ends_at_once() {
     let mut search = SaturationSearch::new(SaturationRules::new(1.0));
     let mut runs = 0;
     while search.next_probe().is_some() {
-        search.observe(RunFigures { achieved: 0.0, mean_ns: None, p99_ns: None, limited_ns: None });
+        search.observe(RunResult { achieved: 0.0, mean_ns: None, p99_ns: None, limited_ns: None });
         runs += 1;
     }
     assert_eq!(runs, 5);
@@ -143,7 +143,7 @@ fn a_target_that_does_more_in_an_open_loop_is_followed_upwards() {
             Probe::Closed => 1_000.0,
             Probe::Offered { per_second } => per_second.min(3_000.0),
         };
-        search.observe(RunFigures { achieved, mean_ns: Some(1e6), p99_ns: Some(1e6), limited_ns: None });
+        search.observe(RunResult { achieved, mean_ns: Some(1e6), p99_ns: Some(1e6), limited_ns: None });
     }
     let found = search.result();
     assert!(found.resolved && (found.rate / 3_000.0 - 1.0).abs() < 0.03, "{found:?}");

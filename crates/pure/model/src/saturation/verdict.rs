@@ -9,7 +9,7 @@ const SIGMAS: f64 = 4.0;
 
 /// What one run did.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RunFigures {
+pub struct RunResult {
     /// Operations completed per second.
     pub achieved: f64,
     /// Mean latency from the intended start, in nanoseconds; none where nothing completed.
@@ -32,7 +32,7 @@ pub enum Verdict {
 }
 
 /// Judges the runs of one rate. `None` while another run may change the verdict.
-pub(super) fn judge(rules: &SaturationRules, per_second: f64, runs: &[RunFigures]) -> Option<Verdict> {
+pub(super) fn judge(rules: &SaturationRules, per_second: f64, runs: &[RunResult]) -> Option<Verdict> {
     let last = runs.len() >= REPETITIONS.1;
     let kept_up = kept_up(rules, per_second, runs, last)?;
     if !kept_up {
@@ -44,7 +44,7 @@ pub(super) fn judge(rules: &SaturationRules, per_second: f64, runs: &[RunFigures
 
 /// Whether completions kept up. A shortfall is weighed against chance: that of Poisson arrivals,
 /// which is known, and while there is time to repeat, that between the runs, which is seen.
-fn kept_up(rules: &SaturationRules, per_second: f64, runs: &[RunFigures], last: bool) -> Option<bool> {
+fn kept_up(rules: &SaturationRules, per_second: f64, runs: &[RunResult], last: bool) -> Option<bool> {
     let n = runs.len() as f64;
     let shortfalls: Vec<f64> = runs.iter().map(|run| 1.0 - run.achieved / per_second).collect();
     let mean = shortfalls.iter().sum::<f64>() / n;
@@ -61,9 +61,9 @@ fn kept_up(rules: &SaturationRules, per_second: f64, runs: &[RunFigures], last: 
 
 /// Whether the service level was kept: decided when the confidence interval of how far the mean is beyond
 /// the limit lies on one side of zero, or at last by the mean itself.
-fn in_time(rules: &SaturationRules, runs: &[RunFigures], last: bool) -> Option<bool> {
+fn in_time(rules: &SaturationRules, runs: &[RunResult], last: bool) -> Option<bool> {
     let Some(slo) = rules.slo else { return Some(true) };
-    let beyond = |run: &RunFigures| run.limited_ns.unwrap_or(f64::MAX) - slo.limit_ns as f64;
+    let beyond = |run: &RunResult| run.limited_ns.unwrap_or(f64::MAX) - slo.limit_ns as f64;
     let estimate = FigureKind::Signed.estimate(&runs.iter().map(beyond).collect::<Vec<f64>>(), 0)?;
     match estimate.span() {
         Some(span) if span.high < 0.0 => Some(true),

@@ -66,7 +66,7 @@ impl Kernel {
     }
 
     /// The covariance function itself.
-    pub(crate) fn covariance(&self) -> impl Fn(&Place, &Place) -> f64 + use<> {
+    pub(crate) fn covariance(&self) -> impl Fn(&GridPosition, &GridPosition) -> f64 + use<> {
         let [
             scale,
             block_length,
@@ -108,7 +108,7 @@ fn matern(distance: f64) -> f64 {
 
 /// A point of the surface as the kernel sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct GridPosition {
     /// Logarithm of the block size, 0 for the grid's smallest to 1 for its largest.
     block: f64,
     /// Share of reads, 0 to 1.
@@ -121,7 +121,7 @@ pub(crate) struct Place {
     sequential: bool,
 }
 
-impl Place {
+impl GridPosition {
     /// Where `point` lies in a grid with these block sizes, in bytes.
     pub(crate) fn new(point: PointKey, smallest_bytes: u64, largest_bytes: u64) -> Self {
         let log = |bytes: u64| (bytes.max(1) as f64).log2();

@@ -15,7 +15,7 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 use virtbench_record::PointKey;
 
 use crate::interval::{self, CONFIDENCE, Span};
-use kernel::{Kernel, Place};
+use kernel::{GridPosition, Kernel};
 use process::Process;
 
 /// The most points a grid may have: the work grows with their third power.
@@ -65,7 +65,7 @@ pub struct FittedSurface {
 #[derive(Debug, Clone)]
 pub struct SurfaceFit {
     grid: Vec<PointKey>,
-    places: Vec<Place>,
+    places: Vec<GridPosition>,
     design: Vec<usize>,
     measured: BTreeMap<usize, Vec<f64>>,
     barred: BTreeSet<usize>,
@@ -86,7 +86,7 @@ impl SurfaceFit {
         }
         let blocks = || grid.iter().map(|point| point.block_bytes);
         let (smallest, largest) = (blocks().min().unwrap_or(1), blocks().max().unwrap_or(1));
-        let places = grid.iter().map(|point| Place::new(*point, smallest, largest)).collect();
+        let places = grid.iter().map(|point| GridPosition::new(*point, smallest, largest)).collect();
         let design = first_points(&grid);
         let (measured, barred) = (BTreeMap::new(), BTreeSet::new());
         Self { grid, places, design, measured, barred, process: None, tuned_at: 0 }
@@ -156,7 +156,7 @@ impl SurfaceFit {
     }
 
     /// The measured points as the process wants them: places and logarithms.
-    fn samples(&self) -> (Vec<Place>, Vec<f64>) {
+    fn samples(&self) -> (Vec<GridPosition>, Vec<f64>) {
         self.measured.iter().map(|(index, values)| (self.places[*index], median(values.clone()).ln())).unzip()
     }
 

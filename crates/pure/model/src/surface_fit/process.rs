@@ -3,7 +3,7 @@
 
 use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
 
-use super::kernel::{HYPERPARAMETERS, Kernel, Place};
+use super::kernel::{GridPosition, HYPERPARAMETERS, Kernel};
 
 /// The longest and the shortest step of the search for hyperparameters, as logarithms.
 const STEPS: (f64, f64) = (1.0, 0.12);
@@ -18,7 +18,7 @@ const JITTER: f64 = 1e-9;
 #[derive(Debug, Clone)]
 pub(crate) struct Process {
     kernel: Kernel,
-    places: Vec<Place>,
+    places: Vec<GridPosition>,
     mean: f64,
     factor: Cholesky<f64, Dyn>,
     weights: DVector<f64>,
@@ -27,7 +27,7 @@ pub(crate) struct Process {
 impl Process {
     /// The process with this kernel, given `values` (logarithms of throughput) at `places`. `None`
     /// where nothing is given or the kernel is so extreme that the covariances cannot be factored.
-    pub(crate) fn new(kernel: Kernel, places: &[Place], values: &[f64]) -> Option<Self> {
+    pub(crate) fn new(kernel: Kernel, places: &[GridPosition], values: &[f64]) -> Option<Self> {
         if places.is_empty() {
             return None;
         }
@@ -46,7 +46,7 @@ impl Process {
 
     /// The process whose hyperparameters are the most likely, given the values and what is known
     /// beforehand: each is moved up and down in turn, by ever smaller steps, from `start`.
-    pub(crate) fn tuned(start: &Kernel, places: &[Place], values: &[f64]) -> Option<Self> {
+    pub(crate) fn tuned(start: &Kernel, places: &[GridPosition], values: &[f64]) -> Option<Self> {
         let mut best = Self::new(start.clone(), places, values)?;
         let mut likelihood = best.log_posterior(values);
         let mut step = STEPS.0;
@@ -85,7 +85,7 @@ impl Process {
     /// curvature of its density (Laplace's approximation, each by itself), and what that does to means and
     /// variances is added. With the likeliest hyperparameters alone, few or noisy measurements would seem
     /// to tell more than they do: bounds of 95 % held 83 % of the truths with 8 % of noise.
-    pub(crate) fn expect(&self, places: &[Place], values: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn expect(&self, places: &[GridPosition], values: &[f64]) -> (Vec<f64>, Vec<f64>) {
         let variances = |covariance: DMatrix<f64>| covariance.diagonal().iter().copied().collect::<Vec<_>>();
         let (means, covariance) = self.predict(places);
         let least = variances(covariance);
@@ -124,7 +124,7 @@ impl Process {
     }
 
     /// Mean of the logarithm at each of `places`, and the covariances between them, without noise.
-    pub(crate) fn predict(&self, places: &[Place]) -> (Vec<f64>, DMatrix<f64>) {
+    pub(crate) fn predict(&self, places: &[GridPosition]) -> (Vec<f64>, DMatrix<f64>) {
         let covariance = self.kernel.covariance();
         let cross = DMatrix::from_fn(self.places.len(), places.len(), |row, column| {
             covariance(&self.places[row], &places[column])

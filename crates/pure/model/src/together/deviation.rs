@@ -66,7 +66,7 @@ pub struct DeviationAnalysis {
     pub sets: Vec<DisturbedSet>,
 }
 
-type Figure = fn(&JobOutcome) -> Option<f64>;
+type OutcomeMetric = fn(&JobOutcome) -> Option<f64>;
 type ByRepetition = BTreeMap<u32, f64>;
 
 /// What the records of a run of deviation come to.
@@ -87,11 +87,11 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
     let together = plan.sets.iter().filter(|set| set.role == SetRole::Together);
     let sets = together
         .map(|set| {
-            let figure = |position: usize, figure: Figure| {
+            let figure = |position: usize, figure: OutcomeMetric| {
                 let alone = alone_of(plan, records, &set.members[position], figure);
                 (alone, by_repetition(records, &set.name, position, figure))
             };
-            let all = |of: Figure| -> Vec<(ByRepetition, ByRepetition)> {
+            let all = |of: OutcomeMetric| -> Vec<(ByRepetition, ByRepetition)> {
                 (0..set.members.len()).map(|position| figure(position, of)).collect()
             };
             let (throughputs, responses) = (all(JobOutcome::throughput), all(JobOutcome::response_ns));
@@ -129,7 +129,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
     DeviationAnalysis { saturation, sets }
 }
 
-fn by_repetition(records: &[SetRecord], set: &str, position: usize, figure: Figure) -> ByRepetition {
+fn by_repetition(records: &[SetRecord], set: &str, position: usize, figure: OutcomeMetric) -> ByRepetition {
     let of_set = records.iter().filter(|record| record.set == set);
     of_set
         .filter_map(|record| {
@@ -156,7 +156,7 @@ fn alone_of(
     plan: &ColocationPlan,
     records: &[SetRecord],
     member: &virtbench_record::MemberPlan,
-    figure: Figure,
+    figure: OutcomeMetric,
 ) -> ByRepetition {
     alone_set(plan, member).map(|set| by_repetition(records, &set.name, 0, figure)).unwrap_or_default()
 }

@@ -144,20 +144,20 @@ pub struct NeighbourAnalysis {
 }
 
 /// A figure of one outcome with a sample for each run.
-struct Figure<'a> {
+struct MetricSamples<'a> {
     name: &'a str,
     unit: &'a str,
     better: Better,
     samples: Vec<f64>,
 }
 
-fn figures(measured: &MemberMeasured) -> Vec<Figure<'_>> {
+fn figures(measured: &MemberMeasured) -> Vec<MetricSamples<'_>> {
     match &measured.outcome {
         JobOutcome::Workload(workload) => workload
             .metrics
             .iter()
             .filter(|metric| metric.better != Better::Neither)
-            .map(|metric| Figure {
+            .map(|metric| MetricSamples {
                 name: &metric.name,
                 unit: &metric.unit,
                 better: metric.better,
@@ -165,7 +165,8 @@ fn figures(measured: &MemberMeasured) -> Vec<Figure<'_>> {
             })
             .collect(),
         JobOutcome::Load(load) => {
-            let one = |name, unit, better, sample| Figure { name, unit, better, samples: vec![sample] };
+            let one =
+                |name, unit, better, sample| MetricSamples { name, unit, better, samples: vec![sample] };
             let mut all = vec![
                 one("throughput", "B/s", Better::Higher, load.total.bytes_per_second),
                 one("rate", "operations/s", Better::Higher, load.total.iops),

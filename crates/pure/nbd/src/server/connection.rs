@@ -1,6 +1,6 @@
 //! One client, from greeting to goodbye.
 
-use super::negotiation::{Negotiation, Step};
+use super::negotiation::{Negotiation, Progress};
 use super::session::Session;
 use super::{Event, Export, Limits, ServerConfig, Violation};
 use crate::protocol::ErrorCode;
@@ -89,18 +89,18 @@ impl Connection {
             let step = negotiation.step(exports, input, &mut self.outbox)?;
             self.greeting_bytes = bytes_of(&self.outbox);
             match step {
-                Step::Hungry => return Ok(None),
-                Step::Answered => {}
+                Progress::Hungry => return Ok(None),
+                Progress::Answered => {}
                 // Whoever sits between client and server could have put it there.
-                Step::StartTls if !input.is_empty() => {
+                Progress::StartTls if !input.is_empty() => {
                     return Err(Violation::Protocol("something follows NBD_OPT_STARTTLS in the open"));
                 }
-                Step::StartTls => return Ok(Some(Event::StartTls)),
-                Step::Goodbye => {
+                Progress::StartTls => return Ok(Some(Event::StartTls)),
+                Progress::Goodbye => {
                     self.is_leaving = true;
                     return Ok(Some(Event::Goodbye));
                 }
-                Step::Chosen(chosen) => {
+                Progress::Chosen(chosen) => {
                     let Some(export) = exports.get(chosen.export) else { return Err(Violation::NoExport) };
                     self.phase = Phase::Serving(Session::new(export, chosen, &self.limits));
                     return Ok(Some(Event::Attached { export: chosen.export }));

@@ -16,7 +16,7 @@ const OPTION_HEADER_BYTES: usize = 16;
 
 /// Where the negotiation stands.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum Progress {
     /// More bytes are needed.
     Hungry,
     /// Something was answered.
@@ -73,7 +73,7 @@ impl Negotiation {
         exports: &[Export],
         input: &mut &[u8],
         outbox: &mut Outbox<u32>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<Progress, Violation> {
         let wanted = match self.state {
             State::ClientFlags => 4,
             State::Option => OPTION_HEADER_BYTES,
@@ -84,7 +84,7 @@ impl Negotiation {
         *input = rest;
         self.held.extend_from_slice(part);
         if self.held.len() < wanted {
-            return Ok(Step::Hungry);
+            return Ok(Progress::Hungry);
         }
         let held = std::mem::take(&mut self.held);
         let step = self.whole(&held, exports, outbox);
@@ -99,13 +99,13 @@ impl Negotiation {
         bytes: &[u8],
         exports: &[Export],
         outbox: &mut Outbox<u32>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<Progress, Violation> {
         let ended = |_: Short| Violation::Protocol("an option ends too soon");
         let mut wire = Wire(bytes);
         match self.state {
             State::ClientFlags => {
                 self.client_flags(wire.u32().map_err(ended)?)?;
-                Ok(Step::Answered)
+                Ok(Progress::Answered)
             }
             State::Option => {
                 let (magic, option, len) =
@@ -113,11 +113,11 @@ impl Negotiation {
                 self.option(magic, option, len)?;
                 match self.state {
                     State::Data { option, len: 0 } => self.answer(option, &[], exports, outbox),
-                    _ => Ok(Step::Answered),
+                    _ => Ok(Progress::Answered),
                 }
             }
             State::Data { option, .. } => self.answer(option, bytes, exports, outbox),
-            State::Skip { .. } => Ok(Step::Hungry),
+            State::Skip { .. } => Ok(Progress::Hungry),
         }
     }
 
@@ -155,17 +155,17 @@ impl Negotiation {
     }
 
     #[allow(clippy::cast_possible_truncation)] // no more than `left`
-    fn skip(&mut self, option: u32, left: u32, input: &mut &[u8], outbox: &mut Outbox<u32>) -> Step {
+    fn skip(&mut self, option: u32, left: u32, input: &mut &[u8], outbox: &mut Outbox<u32>) -> Progress {
         let gone = input.len().min(left as usize);
         *input = &input[gone..];
         let left = left - gone as u32;
         if left > 0 {
             self.state = State::Skip { option, left };
-            return Step::Hungry;
+            return Progress::Hungry;
         }
         Options::too_big(option, outbox);
         self.state = State::Option;
-        Step::Answered
+        Progress::Answered
     }
 
     fn answer(
@@ -174,13 +174,13 @@ impl Negotiation {
         data: &[u8],
         exports: &[Export],
         outbox: &mut Outbox<u32>,
-    ) -> Result<Step, Violation> {
+    ) -> Result<Progress, Violation> {
         self.state = State::Option;
         Ok(match self.options.answer(option, data, exports, outbox)? {
-            Answer::Replied => Step::Answered,
-            Answer::StartTls => Step::StartTls,
-            Answer::Chosen(chosen) => Step::Chosen(chosen),
-            Answer::Goodbye => Step::Goodbye,
+            Answer::Replied => Progress::Answered,
+            Answer::StartTls => Progress::StartTls,
+            Answer::Chosen(chosen) => Progress::Chosen(chosen),
+            Answer::Goodbye => Progress::Goodbye,
         })
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn cpu(run: &Run<'_>) -> Option<Figure> {
         .comparison
         .points
         .iter()
-        .filter(|point| Which::BOTH.into_iter().any(|which| which.of(point).cpu_percent.is_some()))
+        .filter(|point| Which::BOTH.into_iter().any(|which| which.side(point).cpu_percent.is_some()))
         .collect();
     if points.is_empty() {
         return None;
@@ -79,7 +79,7 @@ fn variant(metric: &Metric, points: &[&ComparedPoint]) -> Variant {
     for which in Which::BOTH {
         let (mut values, mut names, mut hover) = (Vec::new(), Vec::new(), Vec::new());
         for point in points {
-            if let Some(value) = (metric.of)(which.of(point)) {
+            if let Some(value) = (metric.of)(which.side(point)) {
                 values.push(value);
                 names.push(row_name(point));
                 hover.push(format!(
@@ -133,7 +133,7 @@ fn row_name(point: &ComparedPoint) -> String {
 fn connections(metric: &Metric, points: &[&ComparedPoint]) -> Box<Scatter<Option<f64>, String>> {
     let (mut x, mut y) = (Vec::new(), Vec::new());
     for point in points {
-        let ends = Which::BOTH.map(|which| (metric.of)(which.of(point)));
+        let ends = Which::BOTH.map(|which| (metric.of)(which.side(point)));
         if let [Some(from), Some(to)] = ends {
             for value in [Some(from), Some(to), None] {
                 x.push(value);

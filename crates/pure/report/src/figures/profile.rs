@@ -74,7 +74,7 @@ pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> 
 
 fn bars(points: &[&ComparedPoint], which: Which, varying: Varying) -> Box<Bar<String, f64>> {
     let measured: Vec<_> =
-        points.iter().filter_map(|point| Some((*point, which.of(point).throughput?))).collect();
+        points.iter().filter_map(|point| Some((*point, which.side(point).throughput?))).collect();
     let means: Vec<f64> = measured.iter().map(|(_, estimate)| estimate.mean / MEGABYTE).collect();
     let spans: Vec<Option<Span>> =
         measured.iter().map(|(_, estimate)| estimate.span().map(|span| span.map(|b| b / MEGABYTE))).collect();

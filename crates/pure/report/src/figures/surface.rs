@@ -22,7 +22,7 @@ pub(crate) fn surfaces(run: &Run<'_>) -> Vec<Figure> {
         .comparison
         .points
         .iter()
-        .filter(|point| Which::BOTH.into_iter().any(|which| which.of(point).throughput.is_some()))
+        .filter(|point| Which::BOTH.into_iter().any(|which| which.side(point).throughput.is_some()))
         .collect();
     let blocks: BTreeSet<u64> = points.iter().map(|point| point.key.block_bytes).collect();
     let grids: Vec<Grid<'_>> = blocks.into_iter().map(|block| Grid::new(block, &points)).collect();
@@ -234,5 +234,5 @@ fn scale() -> ColorScale {
 
 /// Mean throughput of a side, in MB/s.
 pub(super) fn megabytes(point: &ComparedPoint, which: Which) -> Option<f64> {
-    which.of(point).throughput.map(|estimate| estimate.mean / MEGABYTE).filter(|value| value.is_finite())
+    which.side(point).throughput.map(|estimate| estimate.mean / MEGABYTE).filter(|value| value.is_finite())
 }

@@ -4,22 +4,22 @@ use virtbench_model::busy_host;
 use virtbench_record::{IN_MEMORY, Measured, Provenance, TargetKind};
 
 use super::completeness;
+use crate::environments::Environments;
 use crate::format::count;
-use crate::scene::Scene;
 
 /// Every caution that applies, the one that weighs most first.
-pub(super) fn all(scene: &Scene<'_>) -> Vec<String> {
+pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
     let mut cautions = Vec::new();
-    cautions.extend(emulation(scene.provenance));
-    cautions.extend(in_memory(scene.provenance));
-    cautions.extend(busy(scene));
-    cautions.extend(completeness::missing(scene));
-    cautions.extend(completeness::unavailable(scene));
-    cautions.extend(suspect_clocks(scene));
-    cautions.extend(errors(scene));
-    cautions.extend(interrupted(scene));
-    cautions.extend(cached(scene));
-    cautions.extend(nested(scene));
+    cautions.extend(emulation(environments.provenance));
+    cautions.extend(in_memory(environments.provenance));
+    cautions.extend(busy(environments));
+    cautions.extend(completeness::missing(environments));
+    cautions.extend(completeness::unavailable(environments));
+    cautions.extend(suspect_clocks(environments));
+    cautions.extend(errors(environments));
+    cautions.extend(interrupted(environments));
+    cautions.extend(cached(environments));
+    cautions.extend(nested(environments));
     cautions
 }
 
@@ -43,13 +43,13 @@ pub(super) fn in_memory(provenance: &Provenance) -> Option<String> {
 }
 
 /// Whether other programs used the host.
-fn busy(scene: &Scene<'_>) -> Option<String> {
-    let hosts = scene.records.iter().filter_map(|record| Some(&record.measured()?.host));
+fn busy(environments: &Environments<'_>) -> Option<String> {
+    let hosts = environments.records.iter().filter_map(|record| Some(&record.measured()?.host));
     busy_host(hosts).map(|busy| busy.words())
 }
 
-fn suspect_clocks(scene: &Scene<'_>) -> Option<String> {
-    let points = scene.points_where(|side| side.suspect_clocks > 0);
+fn suspect_clocks(environments: &Environments<'_>) -> Option<String> {
+    let points = environments.points_where(|side| side.suspect_clocks > 0);
     (points > 0).then(|| {
         format!(
             "The guest's clock ran more than 1 % off the host's at {}: their figures must not be trusted.",
@@ -58,59 +58,59 @@ fn suspect_clocks(scene: &Scene<'_>) -> Option<String> {
     })
 }
 
-fn errors(scene: &Scene<'_>) -> Vec<String> {
+fn errors(environments: &Environments<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
-    for place in &scene.places {
-        let failed = place.sides.values().map(|side| side.errors).fold(0, u64::saturating_add);
+    for environment in &environments.all {
+        let failed = environment.sides.values().map(|side| side.errors).fold(0, u64::saturating_add);
         if failed == 0 {
             continue;
         }
-        let points = place.points_where(|side| side.errors > 0);
+        let points = environment.points_where(|side| side.errors > 0);
         let operations = match failed {
             1 => "1 operation".into(),
             many => format!("{many} operations"),
         };
         sentences.push(format!(
             "{operations} failed {}, at {}: throughput counts only what succeeded.",
-            place.phrase,
+            environment.phrase,
             count(points, "point")
         ));
     }
     sentences
 }
 
-fn interrupted(scene: &Scene<'_>) -> Option<String> {
-    let points = scene.points_where(|side| side.interrupted > 0);
+fn interrupted(environments: &Environments<'_>) -> Option<String> {
+    let points = environments.points_where(|side| side.interrupted > 0);
     (points > 0).then(|| format!("A measurement was stopped before its time at {}.", count(points, "point")))
 }
 
-fn cached(scene: &Scene<'_>) -> Vec<String> {
+fn cached(environments: &Environments<'_>) -> Vec<String> {
     let through_cache = |measured: &Measured| {
         let target = &measured.outcome.target;
         !target.direct && target.kind != TargetKind::Null
     };
     let mut sentences = Vec::new();
-    for place in &scene.places {
-        let measurements = scene
+    for environment in &environments.all {
+        let measurements = environments
             .records
             .iter()
-            .filter(|record| record.environment == place.environment)
+            .filter(|record| record.environment == environment.name)
             .filter(|record| record.measured().is_some_and(through_cache))
             .count();
         if measurements > 0 {
             sentences.push(format!(
                 "{} made {} went through the page cache, which measures memory as well as the disk.",
                 count(measurements, "measurement"),
-                place.phrase
+                environment.phrase
             ));
         }
     }
     sentences
 }
 
-fn nested(scene: &Scene<'_>) -> Option<String> {
-    let hypervisor = scene.provenance.host.hypervisor.as_ref()?;
-    let meaning = if scene.places.iter().any(|place| place.native) {
+fn nested(environments: &Environments<'_>) -> Option<String> {
+    let hypervisor = environments.provenance.host.hypervisor.as_ref()?;
+    let meaning = if environments.all.iter().any(|environment| environment.native) {
         "\"native\" means on this host"
     } else {
         "its CPU use is what it sees of its own processors"

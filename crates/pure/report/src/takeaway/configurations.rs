@@ -11,8 +11,8 @@ use virtbench_record::{
 use super::words::{group_name, listed, reach};
 use super::{Takeaway, cautions};
 use crate::analysed::{Analysed, Source};
+use crate::environments::Environments;
 use crate::format::{count, significant, trimmed, whole};
-use crate::scene::Scene;
 
 /// Configurations that a sentence names one by one.
 const NAMED_MOST: usize = 3;
@@ -32,9 +32,14 @@ impl Analysed<'_> {
         let cautions = match &self.source {
             Source::Run { provenance, records } => {
                 details.extend(idle(provenance));
-                let scene = Scene::of_configurations(provenance, records, &self.analysis.measurements);
-                [cautions::all(&scene), busy(provenance).into_iter().collect(), not_honoured(provenance)]
-                    .concat()
+                let environments =
+                    Environments::of_configurations(provenance, records, &self.analysis.measurements);
+                [
+                    cautions::all(&environments),
+                    busy(provenance).into_iter().collect(),
+                    not_honoured(provenance),
+                ]
+                .concat()
             }
             Source::Table(table) => of_table(table),
         };

@@ -21,8 +21,8 @@ pub use dbench::{DbenchAction, DbenchOp, DbenchSpec, MAX_CLIENTS, MAX_DBENCH_OPS
 pub use draw::{Draw, Drawer, TableRow};
 pub use iozone::{IozoneSpec, IozoneTest};
 pub use model::{
-    Action, FileModel, FileSet, Flowop, Io, MAX_ENTRIES, MAX_FDS, MAX_FILESETS, MAX_FLOWOPS,
-    MAX_MODEL_THREADS, ModelError, Place, Process, Quit, ThreadFlow,
+    Action, FileChoice, FileModel, FileSet, Flowop, Io, MAX_ENTRIES, MAX_FDS, MAX_FILESETS, MAX_FLOWOPS,
+    MAX_MODEL_THREADS, ModelError, Process, Quit, ThreadFlow,
 };
 pub use personality::Personality;
 

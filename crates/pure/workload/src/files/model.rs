@@ -51,7 +51,7 @@ pub struct FileSet {
 /// Which file an operation works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Place {
+pub struct FileChoice {
     /// The thread's open file of this number.
     pub fd: u8,
     /// Where nothing is open there, one of this set is opened first.
@@ -106,30 +106,30 @@ pub enum Action {
     },
     /// Reads a file from its start to its end, so many bytes at a time.
     ReadWholeFile {
-        place: Place,
+        place: FileChoice,
         io: Draw,
     },
     /// Writes a file from its start to the end it was drawn to have, or to that of the file open as
     /// `source`.
     WriteWholeFile {
-        place: Place,
+        place: FileChoice,
         io: Draw,
         source: Option<u8>,
     },
     /// Writes at the end of a file: so many bytes, or between one and so many where `random`.
     AppendFile {
-        place: Place,
+        place: FileChoice,
         size: Draw,
         random: bool,
     },
     /// Reads a part of a file.
     Read {
-        place: Place,
+        place: FileChoice,
         io: Io,
     },
     /// Writes a part of a file.
     Write {
-        place: Place,
+        place: FileChoice,
         io: Io,
     },
     /// Waits until a file is on the disk.
@@ -206,7 +206,7 @@ impl Action {
         }
     }
 
-    fn place(&self) -> Option<Place> {
+    fn place(&self) -> Option<FileChoice> {
         match self {
             Self::ReadWholeFile { place, .. }
             | Self::WriteWholeFile { place, .. }

@@ -2,7 +2,7 @@
 //! version 1.5 (file-server and mail-server 3.0, web-server 3.1).
 
 use super::draw::Draw;
-use super::model::{Action, FileModel, FileSet, Flowop, Place, Process, Quit, ThreadFlow};
+use super::model::{Action, FileChoice, FileModel, FileSet, Flowop, Process, Quit, ThreadFlow};
 
 /// Reads and writes of whole files go a mebibyte at a time.
 const WHOLE_FILE_IO_BYTES: u64 = 1 << 20;
@@ -76,10 +76,10 @@ impl Personality {
     }
 }
 
-const OPENED: Place = Place { fd: 1, set: None };
+const OPENED: FileChoice = FileChoice { fd: 1, set: None };
 const WHOLE: Draw = Draw::Fixed(WHOLE_FILE_IO_BYTES);
 
-fn append(place: Place) -> Action {
+fn append(place: FileChoice) -> Action {
     Action::AppendFile { place, size: Draw::Fixed(APPEND_BYTES), random: true }
 }
 
@@ -115,7 +115,7 @@ fn mail_server() -> Vec<Action> {
 
 fn web_server() -> Vec<Action> {
     let mut flow: Vec<Action> = (0..10).flat_map(|_| [open(), read(), CLOSE]).collect();
-    flow.push(append(Place { fd: 2, set: Some(LOGS) }));
+    flow.push(append(FileChoice { fd: 2, set: Some(LOGS) }));
     flow
 }
 

@@ -7,8 +7,10 @@ use virtbench_model::{Analysis, Side};
 use virtbench_record::PointKey;
 use virtbench_units::format_bytes;
 
+use crate::text_table::{TextTable, left, right};
+
 /// The least width of a column.
-const WIDTH: usize = 12;
+const WIDTH: u16 = 14;
 
 /// Writes the tables of [ESX Adapters 2006] (its Figures 6 to 9 as numbers), then what every pair comes to.
 pub fn write(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
@@ -41,6 +43,7 @@ fn kinds(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
             Advice::NotMeasured => "not measured".to_owned(),
         };
         writeln!(out, "{kind} {size} {limit}: {advice}")?;
+        let mut table = TextTable::new(2, &[left(30), left(24), right(10)]);
         for standing in &group.standings {
             let against = standing.against_best.map_or_else(
                 || "best".into(),
@@ -48,7 +51,10 @@ fn kinds(out: &mut impl Write, analysis: &Analysis) -> io::Result<()> {
             );
             let cost =
                 standing.iops_per_cpu_percent.map_or_else(|| "-".into(), |value| format!("{value:.1}"));
-            writeln!(out, "  {:<30}{against:<22}{cost:>10}", analysis.name(standing.configuration))?;
+            table.row([analysis.name(standing.configuration).to_owned(), against, cost]);
+        }
+        if !group.standings.is_empty() {
+            writeln!(out, "{table}")?;
         }
     }
     Ok(())
@@ -62,21 +68,16 @@ fn figures(
     figure: impl Fn(&Side) -> Option<f64>,
 ) -> io::Result<()> {
     let names = &analysis.measurements.configurations;
-    let widths: Vec<usize> = names.iter().map(|name| name.chars().count().max(WIDTH) + 2).collect();
-    write!(out, "\n{title}\n{:<32}", "")?;
-    for (name, width) in names.iter().zip(&widths) {
-        write!(out, "{name:>width$}")?;
-    }
-    writeln!(out)?;
+    let mut table =
+        TextTable::new(0, &[&[right(10), left(22)][..], &vec![right(WIDTH); names.len()]].concat());
+    table.row([String::new(), String::new()].into_iter().chain(names.iter().cloned()));
     for (key, cells) in by_kind(analysis) {
-        write!(out, "{:<32}", point(*key))?;
-        for (cell, width) in cells.iter().zip(&widths) {
-            let text = figure(&cell.side).map_or_else(|| "-".into(), |value| format!("{value:.1}"));
-            write!(out, "{text:>width$}")?;
-        }
-        writeln!(out)?;
+        let value =
+            |cell: &Cell| figure(&cell.side).map_or_else(|| "-".into(), |value| format!("{value:.1}"));
+        let point = [format_bytes(key.block_bytes), Kind::from(*key).to_string()];
+        table.row(point.into_iter().chain(cells.iter().map(value)));
     }
-    Ok(())
+    writeln!(out, "\n{title}\n{table}")
 }
 
 /// Points of one kind together, small blocks first.

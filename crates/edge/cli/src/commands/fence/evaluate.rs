@@ -52,24 +52,24 @@ impl Experiment {
 
 impl Evaluation {
     /// Does all of `work`.
-    pub fn of(work: &[(Experiment, Settings)], jobs: Option<usize>) -> Result<Self, Failure> {
+    pub fn compute(work: &[(Experiment, Settings)], jobs: Option<usize>) -> Result<Self, Failure> {
         let settings = || work.iter().map(|(_, settings)| *settings);
-        let calibrations = Known::of(settings().map(alike), jobs, "calibrations", calibrated)?;
+        let calibrations = Known::compute(settings().map(alike), jobs, "calibrations", calibrated)?;
         let predictors = |settings: &Settings| calibrations.get(&alike(*settings)).map(|one| &one.predictors);
         let sites = work.iter().flat_map(|(experiment, settings)| {
             [experiment.site(), experiment.load().site].map(|site| (site, *settings))
         });
         let saturated: Known<(Site, Settings), Saturated> =
-            Known::of(sites, jobs, "saturations", |(site, settings)| {
+            Known::compute(sites, jobs, "saturations", |(site, settings)| {
                 site.saturate(settings, predictors(settings)?).map_err(failure)
             })?;
         let loads = work.iter().map(|(experiment, settings)| (experiment.load(), *settings));
         let paced: Known<(Load, Settings), Vec<Paced>> =
-            Known::of(loads, jobs, "machines' loads", |(load, settings)| {
+            Known::compute(loads, jobs, "machines' loads", |(load, settings)| {
                 let saturated = saturated.get(&(load.site, *settings))?;
                 load.pace(settings, predictors(settings)?, saturated).map_err(failure)
             })?;
-        let measured = Known::of(work.iter().cloned(), jobs, "experiments", |(experiment, settings)| {
+        let measured = Known::compute(work.iter().cloned(), jobs, "experiments", |(experiment, settings)| {
             let saturated = saturated.get(&(experiment.site(), *settings))?;
             let paced = paced.get(&(experiment.load(), *settings))?;
             let predictors = predictors(settings)?;
@@ -113,7 +113,7 @@ impl Evaluation {
 struct Known<T, R>(Vec<(T, R)>);
 
 impl<T: PartialEq + Sync, R: Send> Known<T, R> {
-    fn of(
+    fn compute(
         items: impl Iterator<Item = T>,
         jobs: Option<usize>,
         what: &'static str,

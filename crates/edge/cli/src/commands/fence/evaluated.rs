@@ -3,7 +3,7 @@
 use virtbench_fence_evaluation::{Finding, Row, Settings};
 use virtbench_fence_sim::calibrate::Calibration;
 
-use super::beyond::GuardRow;
+use super::best_effort::GuardRow;
 use super::reasons::Miss;
 use super::tally::Tally;
 

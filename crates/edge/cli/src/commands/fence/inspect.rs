@@ -7,6 +7,7 @@ use super::serve::{failure, load};
 use crate::args::fence::InspectArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::say;
+use crate::text_table::{TextTable, left, right};
 
 /// Says what there is; what should not be decides the exit code.
 pub fn execute(args: &InspectArgs) -> Outcome {
@@ -61,34 +62,23 @@ fn print_cache(cache: &CacheFacts) {
     if cache.superblocks.contains(&false) {
         say!("  one superblock was torn: the next start writes it again");
     }
-    say!(
-        "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
-        "partition, 4 KiB blocks",
-        "all",
-        "used",
-        "dirty",
-        "free",
-        "retiring",
-        "generation",
-        "commit"
-    );
+    let mut table = TextTable::new(2, &[&[left(24)][..], &[right(10); 7]].concat());
+    let heading = ["all", "used", "dirty", "free", "retiring", "generation", "commit"].map(str::to_owned);
+    table.row(std::iter::once("partition, 4 KiB blocks".to_owned()).chain(heading));
     for part in &cache.partitions {
-        say!(
-            "  {:<24} {:>10} {:>10} {:>10} {:>10} {:>9} {:>12} {:>8}",
-            part.disks.join(","),
-            part.blocks,
-            part.used,
-            part.dirty,
-            part.free,
-            part.retiring,
-            part.generation,
-            part.commit
-        );
+        let blocks =
+            [part.blocks, part.used, part.dirty, part.free, part.retiring].map(|count| count.to_string());
+        let numbers = [part.generation, part.commit].map(|number| number.to_string());
+        table.row(std::iter::once(part.disks.join(",")).chain(blocks).chain(numbers));
+    }
+    say!("{table}");
+    for part in &cache.partitions {
+        let disks = part.disks.join(",");
         if part.last_commit > part.commit {
-            say!("  {:<24} commit {} was cut off", "", part.last_commit);
+            say!("  {disks}: commit {} was cut off", part.last_commit);
         }
         if part.checked > 0 {
-            say!("  {:<24} {} blocks of data compared with their checksums", "", part.checked);
+            say!("  {disks}: {} blocks of data compared with their checksums", part.checked);
         }
     }
 }

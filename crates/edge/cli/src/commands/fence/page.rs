@@ -6,7 +6,7 @@ use virtbench_fence_sim::disk::HddModel;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::evaluated::Evaluated;
-use super::{beyond, explain, reasons};
+use super::{best_effort, explain, reasons};
 
 /// The page as HTML.
 pub fn html(evaluated: &Evaluated) -> String {
@@ -17,7 +17,7 @@ pub fn html(evaluated: &Evaluated) -> String {
         details: details(settings),
         cautions: explain::cautions(settings),
         figures,
-        tables: [reasons::table(misses), beyond::table(guards), Some(calibration_table(evaluated))]
+        tables: [reasons::table(misses), best_effort::table(guards), Some(calibration_table(evaluated))]
             .into_iter()
             .flatten()
             .collect(),

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_fence_daemon::admin::{
-    Change, DiskEdit, EditError, ResizeError, RotationEdit, Step, edit, resize,
+    Change, DiskEdit, EditError, ResizeError, ResizeStep, RotationEdit, edit, resize,
 };
 use virtbench_fence_daemon::config::Config;
 use virtbench_fence_daemon::control::{ControlError, Question, Refusal, ask};
@@ -87,15 +87,15 @@ pub fn reslot(args: &ReslotArgs) -> Outcome {
     Ok(())
 }
 
-fn say(step: Step) {
+fn say(step: ResizeStep) {
     match step {
-        Step::WrittenBack(0) | Step::Label => {}
-        Step::WrittenBack(blocks) => {
+        ResizeStep::WrittenBack(0) | ResizeStep::Label => {}
+        ResizeStep::WrittenBack(blocks) => {
             tell!("virtbench fence: {blocks} blocks written from the cache to the disks")
         }
-        Step::Moved => tell!("virtbench fence: the disk was copied to where there is room"),
-        Step::Zeroed => tell!("virtbench fence: new room zeroed"),
-        Step::Cache => tell!("virtbench fence: the cache goes by the new sizes"),
+        ResizeStep::Moved => tell!("virtbench fence: the disk was copied to where there is room"),
+        ResizeStep::Zeroed => tell!("virtbench fence: new room zeroed"),
+        ResizeStep::Cache => tell!("virtbench fence: the cache goes by the new sizes"),
     }
 }
 

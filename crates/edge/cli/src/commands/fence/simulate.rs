@@ -11,7 +11,7 @@ use virtbench_fence_evaluation::{
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::client::Personality;
 
-use super::beyond::{self, GuardRow};
+use super::best_effort::{self, GuardRow};
 use super::evaluate::{Evaluation, Experiment, calibrated};
 use super::evaluated::Evaluated;
 use super::explain::{self, Change, Explanation};
@@ -36,7 +36,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &Report::of(&evaluated))?;
+        virtbench_formats::json::write(&mut out, &Report::new(&evaluated))?;
         writeln!(out)?;
     } else {
         table::write(&mut out, &evaluated)?;
@@ -57,13 +57,13 @@ fn evaluate(
             "no figure that was asked for shows a workload that was asked for: 4b shows fileserver, 5 mailserver",
         ));
     }
-    let asked = beyond::asked(figures, workloads);
+    let asked = best_effort::asked(figures, workloads);
     let cases = bars.iter().flat_map(|bar| [Some(&bar.case), bar.hdd.as_ref()]).flatten();
     let work: Vec<(Experiment, Settings)> = cases
         .map(|case| (Experiment::Case(case.clone()), settings))
         .chain(asked.iter().map(|(guard, load)| (Experiment::Guard(*guard, load.clone()), settings)))
         .collect();
-    let evaluation = Evaluation::of(&work, jobs)?;
+    let evaluation = Evaluation::compute(&work, jobs)?;
     let known = published()?;
     let mut rows = Vec::new();
     let mut missed = Vec::new();
@@ -78,9 +78,9 @@ fn evaluate(
     misses.extend(findings.iter().filter_map(reasons::sentence));
     let mut guards = Vec::new();
     for (guard, load) in &asked {
-        guards.extend(beyond::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
+        guards.extend(best_effort::row(*guard, load, evaluation.guard(*guard, load, &settings)?));
     }
-    let (calibration, tally) = (calibrated(&settings)?, Tally::of(&rows, &findings));
+    let (calibration, tally) = (calibrated(&settings)?, Tally::count(&rows, &findings));
     Ok(Evaluated { settings, calibration, rows, findings, tally, misses, guards })
 }
 
@@ -97,7 +97,7 @@ fn explained(
         cases.map(|case| case.map(|case| (Experiment::Case(case.clone()), change.settings)))
     };
     let work: Vec<(Experiment, Settings)> = changes.iter().flatten().flat_map(cases).flatten().collect();
-    let evaluation = Evaluation::of(&work, jobs)?;
+    let evaluation = Evaluation::compute(&work, jobs)?;
     let mut misses = Vec::new();
     for ((_, row), changes) in missed.iter().zip(&changes) {
         let Some(published) = &row.published else { continue };
@@ -156,7 +156,7 @@ struct RowReport<'a> {
 }
 
 impl<'a> Report<'a> {
-    fn of(evaluated: &'a Evaluated) -> Self {
+    fn new(evaluated: &'a Evaluated) -> Self {
         let Evaluated { settings, calibration, rows, findings, tally, misses, guards } = evaluated;
         let row = |row: &'a Row| RowReport {
             figure: row.figure,

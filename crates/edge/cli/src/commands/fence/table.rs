@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 
 use super::evaluated::Evaluated;
-use super::{beyond, reasons};
+use super::{best_effort, reasons};
+use crate::text_table::{TextTable, left, right};
 use virtbench_fence_evaluation::{Figure, Published, Row};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_report::FenceTable;
@@ -22,27 +23,13 @@ pub fn write(out: &mut impl Write, evaluated: &Evaluated) -> io::Result<()> {
             continue;
         }
         writeln!(out, "\nFigure {}: {}", figure.name(), figure.title())?;
-        writeln!(
-            out,
-            "  {:<11} {:<20} {:<11} {:<24} {:>8} {:>15} {:>15}  {:<11} verdict",
-            "workload",
-            "system",
-            "machine",
-            "metric",
-            "measured",
-            "95 % interval",
-            "least, most",
-            "published"
-        )?;
-        for row in of_figure {
-            write_row(out, row)?;
-        }
+        writeln!(out, "{}", rows_table(&of_figure))?;
         for finding in findings.iter().filter(|finding| finding.figure == figure) {
             let (workload, verdict) = (finding.workload.name(), finding.verdict.name());
             writeln!(out, "  {workload}: {}: {verdict} ({})", finding.claim, finding.measured)?;
         }
     }
-    for table in [beyond::table(guards), reasons::table(misses)].into_iter().flatten() {
+    for table in [best_effort::table(guards), reasons::table(misses)].into_iter().flatten() {
         plain(out, &table)?;
     }
     Ok(())
@@ -61,7 +48,28 @@ fn write_errors(out: &mut impl Write, device: &str, errors: &Errors) -> io::Resu
     )
 }
 
-fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
+fn rows_table(rows: &[&Row]) -> TextTable {
+    let words = [left(11), left(21), left(11), left(24)];
+    let mut table =
+        TextTable::new(2, &[&words[..], &[right(9), right(15), right(15), left(11), left(0)]].concat());
+    table.row([
+        "workload",
+        "system",
+        "machine",
+        "metric",
+        "measured",
+        "95 % interval",
+        "least, most",
+        "published",
+        "verdict",
+    ]);
+    for row in rows {
+        table.row(cells(row));
+    }
+    table
+}
+
+fn cells(row: &Row) -> [String; 9] {
     let interval = row
         .measured
         .span()
@@ -70,19 +78,17 @@ fn write_row(out: &mut impl Write, row: &Row) -> io::Result<()> {
         (Some(x), Some(axis)) => format!("{x} {}", axis.split(',').next().unwrap_or(axis)),
         _ => row.system.clone(),
     };
-    writeln!(
-        out,
-        "  {:<11} {:<20} {:<11} {:<24} {:>8} {:>15} {:>15}  {:<11} {}",
-        row.workload.name(),
+    [
+        row.workload.name().to_owned(),
         system,
-        row.machine.name(),
+        row.machine.name().to_owned(),
         format!("{}, {}", row.metric.name(), row.metric.unit()),
         short(row.measured.mean),
         interval,
         format!("{}, {}", short(row.range.low), short(row.range.high)),
         row.published.as_ref().map_or_else(String::new, Published::brief),
-        verdict(row)
-    )
+        verdict(row),
+    ]
 }
 
 fn verdict(row: &Row) -> String {
@@ -107,15 +113,9 @@ fn short(value: f64) -> String {
 
 /// A table of the page as text.
 pub fn plain(out: &mut impl Write, table: &FenceTable) -> io::Result<()> {
-    writeln!(out, "\n{}", table.title)?;
-    let rows = || std::iter::once(&table.header).chain(&table.rows);
-    let width =
-        |column: usize| rows().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
-    for row in rows() {
-        for (column, cell) in row.iter().enumerate() {
-            write!(out, "  {cell:<width$}", width = width(column).unwrap_or(0))?;
-        }
-        writeln!(out)?;
+    let mut text = TextTable::new(2, &vec![left(0); table.header.len()]);
+    for row in std::iter::once(&table.header).chain(&table.rows) {
+        text.row(row);
     }
-    Ok(())
+    writeln!(out, "\n{}\n{text}", table.title)
 }

@@ -20,7 +20,7 @@ pub struct Tally {
 
 impl Tally {
     /// Of these rows and findings.
-    pub fn of(rows: &[Row], findings: &[Finding]) -> Self {
+    pub fn count(rows: &[Row], findings: &[Finding]) -> Self {
         let judged: Vec<f64> = rows.iter().filter_map(Row::outside).collect();
         let sentences = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
         Self {

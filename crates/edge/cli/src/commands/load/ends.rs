@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 
 use virtbench_engine::{Control, LiveSample, monotonic_ns};
-use virtbench_formats::{Schedule, SteadyEnd, SteadyFigure};
+use virtbench_formats::{Schedule, SteadyEnd, SteadyMetric};
 use virtbench_units::format_duration_ns;
 
 /// Over how long the least rate must be reached, in nanoseconds.
@@ -104,9 +104,9 @@ impl Steady {
         let sample = control.live();
         let (added, seconds) = (sample.since(last), (now_ns - last_ns) as f64 / 1e9);
         self.figures.push_back(match self.rule.figure {
-            SteadyFigure::Iops => added.operations as f64 / seconds,
-            SteadyFigure::Bandwidth => added.bytes as f64 / seconds,
-            SteadyFigure::Latency => added.latency_sum_ns as f64 / added.operations.max(1) as f64,
+            SteadyMetric::Iops => added.operations as f64 / seconds,
+            SteadyMetric::Bandwidth => added.bytes as f64 / seconds,
+            SteadyMetric::Latency => added.latency_sum_ns as f64 / added.operations.max(1) as f64,
         });
         self.last = (now_ns, sample);
         while self.figures.len() > self.rule.checks() {

@@ -6,6 +6,7 @@ use virtbench_record::{DirectionStats, HostUse, InFlightAtEnd, LoadOutcome};
 use virtbench_units::{LatencySummary, format_about_bytes, format_latency_ns};
 
 use super::{check, describe};
+use crate::text_table::{TextTable, left, right, wrapped};
 
 /// Writes the table.
 pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io::Result<()> {
@@ -29,29 +30,27 @@ pub fn write(out: &mut impl Write, outcome: &LoadOutcome, host: &HostUse) -> io:
 
 /// Reads and writes beside each other.
 fn sides(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<()> {
-    writeln!(out, "{:<22}{:>14}{:>14}{:>14}", "", "total", "read", "write")?;
+    let mut table = TextTable::new(0, &[left(22), right(14), right(14), right(14)]);
+    table.row(["", "total", "read", "write"]);
     let sides = [&outcome.total, &outcome.read, &outcome.write];
     let mut row = |name: &str, cell: &dyn Fn(&DirectionStats) -> Option<String>| {
-        write!(out, "{name:<22}")?;
-        for side in sides {
-            write!(out, "{:>14}", cell(side).unwrap_or_else(|| "-".into()))?;
-        }
-        writeln!(out)
+        let [total, read, write] = sides.map(|side| cell(side).unwrap_or_else(|| "-".into()));
+        table.row([name.to_owned(), total, read, write]);
     };
-    row("operations", &|side| Some(side.operations.to_string()))?;
-    row("IOPS", &|side| Some(format!("{:.0}", side.iops)))?;
-    row("bandwidth", &|side| Some(bandwidth(side)))?;
-    for (name, figure) in LATENCIES {
-        row(name, &|side| side.latency_ns.and_then(|latency| figure(&latency)).map(format_latency_ns))?;
+    row("operations", &|side| Some(side.operations.to_string()));
+    row("IOPS", &|side| Some(format!("{:.0}", side.iops)));
+    row("bandwidth", &|side| Some(bandwidth(side)));
+    for (name, column) in LATENCIES {
+        row(name, &|side| side.latency_ns.and_then(|latency| column(&latency)).map(format_latency_ns));
     }
-    Ok(())
+    writeln!(out, "{table}")
 }
 
 /// A figure of a latency distribution, in nanoseconds.
-type LatencyFigure = fn(&LatencySummary) -> Option<f64>;
+type LatencyColumn = fn(&LatencySummary) -> Option<f64>;
 
 /// The rows of latencies.
-const LATENCIES: [(&str, LatencyFigure); 10] = [
+const LATENCIES: [(&str, LatencyColumn); 10] = [
     ("latency mean", |latency| Some(latency.mean)),
     ("  standard deviation", |latency| Some(latency.stddev)),
     ("  min", |latency| Some(latency.min as f64)),
@@ -73,28 +72,21 @@ fn lines_of_the_mix(out: &mut impl Write, outcome: &LoadOutcome) -> io::Result<(
     if outcome.lines.is_empty() {
         return Ok(());
     }
-    writeln!(out, "{:<32}{:>9}{:>13}{:>13}{:>13}", "line of the mix", "IOPS", "bandwidth", "mean", "p99")?;
+    let mut table = TextTable::new(0, &[wrapped(32), right(9), right(13), right(13), right(13)]);
+    table.row(["line of the mix", "IOPS", "bandwidth", "mean", "p99"]);
     for (line, stats) in outcome.spec.access.lines.iter().zip(&outcome.lines) {
         let latency = |of: fn(&LatencySummary) -> f64| {
             stats.latency_ns.as_ref().map_or_else(|| "-".into(), |latency| format_latency_ns(of(latency)))
         };
-        let name = describe::access_line(line);
-        if name.chars().count() > 31 {
-            writeln!(out, "{name}")?;
-        } else {
-            write!(out, "{name:<32}")?;
-        }
-        let indent = if name.chars().count() > 31 { 41 } else { 9 };
-        writeln!(
-            out,
-            "{:>indent$.0}{:>13}{:>13}{:>13}",
-            stats.iops,
+        table.row([
+            describe::access_line(line),
+            format!("{:.0}", stats.iops),
             bandwidth(stats),
             latency(|latency| latency.mean),
-            latency(|latency| latency.p99 as f64)
-        )?;
+            latency(|latency| latency.p99 as f64),
+        ]);
     }
-    Ok(())
+    writeln!(out, "{table}")
 }
 
 fn in_flight_at_end(out: &mut impl Write, found: &InFlightAtEnd) -> io::Result<()> {

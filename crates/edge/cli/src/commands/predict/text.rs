@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use virtbench_model::predict::{Breakdown, Part};
 use virtbench_report::PredictionPage;
 
+use crate::text_table::{TextTable, left, right};
+
 /// Characters of the longest bar.
 const WIDTH: f64 = 50.0;
 
@@ -23,14 +25,13 @@ pub fn write(out: &mut impl Write, page: &PredictionPage<'_>) -> io::Result<()> 
         }
     }
     writeln!(out, "\nBottleneck: {}", prediction.bottleneck)?;
-    for what in &prediction.what_if {
-        writeln!(
-            out,
-            "  {:<68}{:>12.1}  ({:+.1} %)",
-            what.change,
-            what.capacity,
-            100.0 * (what.capacity / prediction.capacity() - 1.0)
-        )?;
+    if !prediction.what_if.is_empty() {
+        let mut table = TextTable::new(2, &[left(68), right(12), left(0)]);
+        for what in &prediction.what_if {
+            let change = 100.0 * (what.capacity / prediction.capacity() - 1.0);
+            table.row([what.change.clone(), format!("{:.1}", what.capacity), format!("({change:+.1} %)")]);
+        }
+        writeln!(out, "{table}")?;
     }
     for caution in &takeaway.cautions {
         writeln!(out, "caution: {caution}")?;

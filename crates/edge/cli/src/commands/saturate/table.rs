@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use virtbench_model::saturation::RunFigures;
+use virtbench_model::saturation::RunResult;
 use virtbench_model::{Saturation, SaturationRules};
 
 use crate::chart::log_chart;
+use crate::text_table::{TextTable, right};
 
 /// Shares of saturation at which other experiments run, in percent ([VirtualFence 2013], section 4.3).
 const QUOTED_PERCENT: [f64; 4] = [25.0, 50.0, 75.0, 90.0];
@@ -29,24 +30,21 @@ pub fn write(out: &mut impl Write, found: &Saturation, rules: &SaturationRules) 
         writeln!(out, "no rate was kept up with{level}; a closed loop did {closed:.0} operations a second")?;
         return Ok(());
     }
-    writeln!(
-        out,
-        "{:>10}{:>14}{:>14}{:>16}{:>24}{:>16}",
-        "share", "offered/s", "done/s", "mean latency", "of single runs", "p99 latency"
-    )?;
+    let widths = [right(10), right(14), right(14), right(16), right(24), right(16)];
+    let mut table = TextTable::new(0, &widths);
+    table.row(["share", "offered/s", "done/s", "mean latency", "of single runs", "p99 latency"]);
     let cell = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(|| "-".into(), text);
     for point in &found.curve {
-        writeln!(
-            out,
-            "{:>8.1} %{:>14.0}{:>14}{:>16}{:>24}{:>16}",
-            100.0 * point.offered / found.rate,
-            point.offered,
+        table.row([
+            format!("{:.1} %", 100.0 * point.offered / found.rate),
+            format!("{:.0}", point.offered),
             cell(point.achieved.map(|e| e.mean), |rate| format!("{rate:.0}")),
             cell(point.mean_ns.map(|e| e.mean), time),
             spread(&point.runs),
             cell(point.p99_ns.map(|e| e.mean), time),
-        )?;
+        ]);
     }
+    writeln!(out, "{table}")?;
     let series = |of: fn(&virtbench_model::saturation::CurvePoint) -> Option<f64>| {
         found.curve.iter().filter_map(|point| Some((point.achieved?.mean, of(point)?))).collect()
     };
@@ -61,7 +59,7 @@ pub fn write(out: &mut impl Write, found: &Saturation, rules: &SaturationRules) 
 
 /// The lowest and the highest mean latency of a point's runs: what a curve that goes down again on a
 /// restless machine must be read with.
-fn spread(runs: &[RunFigures]) -> String {
+fn spread(runs: &[RunResult]) -> String {
     let means = || runs.iter().filter_map(|run| run.mean_ns);
     match (means().min_by(f64::total_cmp), means().max_by(f64::total_cmp)) {
         (Some(low), Some(high)) if runs.len() > 1 => format!("{} to {}", time(low), time(high)),

@@ -46,8 +46,8 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
 
 /// Both sides, looked over before anything is measured.
 fn sides(args: &PredictionsArgs, out: &Path) -> Result<HostAndVm, Failure> {
-    let folder = args.there.target_dir.clone().unwrap_or_else(|| out.to_owned());
-    let options = args.there.options(args.vcpus, folder)?;
+    let folder = args.vm.target_dir.clone().unwrap_or_else(|| out.to_owned());
+    let options = args.vm.options(args.vcpus, folder)?;
     with_progress(|progress| HostAndVm::new(options, progress))
 }
 
@@ -103,14 +103,14 @@ fn provenance(args: &PredictionsArgs, out: &Path) -> Result<Provenance, Failure>
         runs: args.runs,
         method: args.method.method().map(|method| method.name().to_owned()),
         vcpus: args.vcpus,
-        memory_bytes: args.there.memory,
-        adapter: args.there.adapter.clone(),
-        size_bytes: args.there.size,
-        filesystem: args.there.filesystem.clone(),
-        accelerator: args.there.guest(args.vcpus).options().accelerator.name().to_owned(),
-        limit_ns: args.there.limit,
+        memory_bytes: args.vm.memory,
+        adapter: args.vm.adapter.clone(),
+        size_bytes: args.vm.size,
+        filesystem: args.vm.filesystem.clone(),
+        accelerator: args.vm.guest(args.vcpus).options().accelerator.name().to_owned(),
+        limit_ns: args.vm.limit,
     };
-    let target_dir = args.there.target_dir.as_deref().unwrap_or(out);
+    let target_dir = args.vm.target_dir.as_deref().unwrap_or(out);
     Ok(new_provenance(Plan::Predictions(predictions), std::env::args().collect(), target_dir))
 }
 

@@ -2,7 +2,7 @@ use std::rc::Rc;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-use super::super::memory::{ClientMemory, RegionPlace};
+use super::super::memory::{ClientMemory, RegionAddresses};
 use super::*;
 
 const NEXT: u16 = 1;
@@ -20,7 +20,7 @@ impl World {
         let region = |base: u64| {
             let memory = memfd_create("chain", MemfdFlags::CLOEXEC).unwrap();
             ftruncate(&memory, 1 << 16).unwrap();
-            (RegionPlace { base, len: 1 << 16, user: base, offset: 0 }, memory)
+            (RegionAddresses { base, len: 1 << 16, user: base, offset: 0 }, memory)
         };
         let mut memory = ClientMemory::new();
         memory.replace(vec![region(0), region(1 << 16)]).unwrap();

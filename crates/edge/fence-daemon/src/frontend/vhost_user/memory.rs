@@ -66,7 +66,7 @@ pub struct ClientMemory {
 
 /// Where a region is, as messages say it: guest-physical address, length, the client's own address, offset in the file.
 #[derive(Debug, Clone, Copy)]
-pub struct RegionPlace {
+pub struct RegionAddresses {
     /// Guest-physical address.
     pub base: u64,
     /// Length in bytes.
@@ -106,7 +106,7 @@ impl ClientMemory {
     ///
     /// # Errors
     /// A region cannot be; nothing has changed.
-    pub fn replace(&mut self, regions: Vec<(RegionPlace, OwnedFd)>) -> Result<(), WireError> {
+    pub fn replace(&mut self, regions: Vec<(RegionAddresses, OwnedFd)>) -> Result<(), WireError> {
         let mut new = Self::new();
         for (place, fd) in regions {
             new.regions.push(Region::map(place, fd)?);
@@ -120,7 +120,7 @@ impl ClientMemory {
     ///
     /// # Errors
     /// It cannot be; nothing has changed.
-    pub fn add(&mut self, place: RegionPlace, fd: OwnedFd) -> Result<(), WireError> {
+    pub fn add(&mut self, place: RegionAddresses, fd: OwnedFd) -> Result<(), WireError> {
         let mut new = self.clone();
         new.regions.push(Region::map(place, fd)?);
         new.rebuild()?;
@@ -132,7 +132,7 @@ impl ClientMemory {
     ///
     /// # Errors
     /// There is no such region.
-    pub fn remove(&mut self, place: RegionPlace) -> Result<(), WireError> {
+    pub fn remove(&mut self, place: RegionAddresses) -> Result<(), WireError> {
         let is =
             |region: &Region| (region.base, region.len, region.user) == (place.base, place.len, place.user);
         let at = self.regions.iter().position(is).ok_or(WireError::Malformed("no such region"))?;
@@ -175,8 +175,8 @@ pub fn check_kind(fd: &OwnedFd) -> Result<(), WireError> {
 }
 
 impl Region {
-    fn map(place: RegionPlace, fd: OwnedFd) -> Result<Self, WireError> {
-        let RegionPlace { base, len, user, offset } = place;
+    fn map(place: RegionAddresses, fd: OwnedFd) -> Result<Self, WireError> {
+        let RegionAddresses { base, len, user, offset } = place;
         let cannot = |_| WireError::Malformed("memory that cannot be mapped");
         check_kind(&fd)?;
         let stat = rustix::fs::fstat(fd.as_fd()).map_err(WireError::Socket)?;

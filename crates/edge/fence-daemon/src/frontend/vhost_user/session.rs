@@ -10,7 +10,7 @@ use vhost::vhost_user::message::{
 use super::backend_channel::BackendChannel;
 use super::blk::Device;
 use super::inflight::Inflight;
-use super::memory::{ClientMemory, MOST_REGIONS, RegionPlace};
+use super::memory::{ClientMemory, MOST_REGIONS, RegionAddresses};
 use super::vring::{Addresses, Vring, eventfd};
 use super::wire::{self, Inbox, Message, WireError};
 use crate::ring::WatchId;
@@ -311,8 +311,8 @@ fn halves(word: u32) -> [u16; 2] {
     [u16::from_ne_bytes([a, b]), u16::from_ne_bytes([c, d])]
 }
 
-fn place(message: &Message, at: usize) -> Result<RegionPlace, WireError> {
-    Ok(RegionPlace {
+fn place(message: &Message, at: usize) -> Result<RegionAddresses, WireError> {
+    Ok(RegionAddresses {
         base: message.u64(at)?,
         len: message.u64(at + 8)?,
         user: message.u64(at + 16)?,

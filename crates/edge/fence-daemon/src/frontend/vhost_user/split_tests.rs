@@ -1,6 +1,6 @@
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
-use super::super::memory::{ClientMemory, RegionPlace};
+use super::super::memory::{ClientMemory, RegionAddresses};
 use super::*;
 
 const SIZE: u16 = 8;
@@ -17,7 +17,7 @@ impl Driver {
         let file = memfd_create("ring", MemfdFlags::CLOEXEC).unwrap();
         ftruncate(&file, 16 << 10).unwrap();
         let mut memory = ClientMemory::new();
-        memory.replace(vec![(RegionPlace { base: 0, len: 16 << 10, user: 0, offset: 0 }, file)]).unwrap();
+        memory.replace(vec![(RegionAddresses { base: 0, len: 16 << 10, user: 0, offset: 0 }, file)]).unwrap();
         Self { map: Rc::clone(memory.map()), available: 0 }
     }
 

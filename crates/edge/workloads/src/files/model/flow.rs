@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use virtbench_engine::{Buffers, monotonic_ns};
 use virtbench_units::Random;
-use virtbench_workload::files::{Action, Drawer, FileModel, FileSpec, Io, MAX_FDS, Place, Quit, ThreadFlow};
+use virtbench_workload::files::{
+    Action, Drawer, FileChoice, FileModel, FileSpec, Io, MAX_FDS, Quit, ThreadFlow,
+};
 
 use super::files::FileTree;
 use super::kinds::kinds;
@@ -28,7 +30,7 @@ struct Open {
 }
 
 /// A step, made ready.
-struct Step {
+struct FlowOp {
     action: Action,
     kind: usize,
     iters: u32,
@@ -47,7 +49,7 @@ enum Outcome {
 
 /// A thread of a model.
 pub(crate) struct Flow {
-    steps: Vec<Step>,
+    steps: Vec<FlowOp>,
     trees: Vec<Arc<FileTree>>,
     limits: Arc<Limits>,
     board: Arc<Board>,
@@ -83,7 +85,7 @@ impl Flow {
         seed: u64,
     ) -> Self {
         let kinds = kinds(model);
-        let step = |flowop: &virtbench_workload::files::Flowop| Step {
+        let step = |flowop: &virtbench_workload::files::Flowop| FlowOp {
             kind: kinds.iter().position(|kind| *kind == flowop.action.name()).unwrap_or_default(),
             size: flowop.action.io_size().map(virtbench_workload::files::Draw::drawer),
             action: flowop.action.clone(),
@@ -144,7 +146,7 @@ impl Flow {
     }
 
     /// Does one step; false when the thread is to end.
-    fn step(&mut self, step: &Step, hands: &mut Hands, tally: &mut Tally<'_>) -> bool {
+    fn step(&mut self, step: &FlowOp, hands: &mut Hands, tally: &mut Tally<'_>) -> bool {
         if !step.action.is_counted() {
             return self.wait(&step.action, hands);
         }
@@ -201,7 +203,7 @@ impl Flow {
         }
     }
 
-    fn act(&mut self, step: &Step, hands: &mut Hands) -> io::Result<Outcome> {
+    fn act(&mut self, step: &FlowOp, hands: &mut Hands) -> io::Result<Outcome> {
         let io_bytes = step.size.as_ref().map_or(0, |size| size.next(&mut self.random));
         match &step.action {
             Action::CreateFile { set, fd } => self.create(usize::from(*set), *fd, hands),
@@ -313,7 +315,7 @@ impl Flow {
     /// Does something with an open file, opened first where need be.
     fn with_open(
         &mut self,
-        place: Place,
+        place: FileChoice,
         dsync: bool,
         hands: &mut Hands,
         act: impl FnOnce(&mut Open, &mut Buffers) -> io::Result<u64>,
@@ -331,7 +333,7 @@ impl Flow {
     /// A read or write of a part: at random, or going on and round.
     fn part(
         &mut self,
-        place: Place,
+        place: FileChoice,
         io: &Io,
         length: u64,
         hands: &mut Hands,

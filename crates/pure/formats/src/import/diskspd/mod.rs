@@ -5,7 +5,7 @@ mod command;
 mod options;
 mod words;
 
-use super::{Findings, ImportError, ImportedJob, MAX_JOBS, Place};
+use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS};
 use command::Command;
 
 /// Reads every command line of the text. Other lines of a script are named.
@@ -13,12 +13,12 @@ pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, Imp
     let mut jobs = Vec::new();
     let mut group = 0;
     for (line, words) in words::command_lines(text)? {
-        let at = |argument| Place { line, argument: Some(argument) };
+        let at = |argument| Location { line, argument: Some(argument) };
         let first = words.first().map_or("", String::as_str);
         let program = first.rsplit(['/', '\\']).next().unwrap_or("").to_ascii_lowercase();
         let named = program == "diskspd" || program == "diskspd.exe";
         if !named && !first.starts_with(['-', '/']) {
-            findings.ignore(Place::line(line), format!("{first:.40?} is not a diskspd command"));
+            findings.ignore(Location::line(line), format!("{first:.40?} is not a diskspd command"));
             continue;
         }
         // Argument numbers count from the command's name, which is 0 where it is given.
@@ -40,7 +40,7 @@ pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, Imp
         }
         let made = command.finish(line, group, findings);
         if jobs.len() + made.len() > MAX_JOBS {
-            return Err(ImportError::TooMany { at: Place::line(line), what: "jobs", most: MAX_JOBS });
+            return Err(ImportError::TooMany { at: Location::line(line), what: "jobs", most: MAX_JOBS });
         }
         jobs.extend(made);
         group += 1;

@@ -2,14 +2,14 @@
 
 use virtbench_workload::Placement;
 
-use super::super::{Findings, ImportError, Place};
+use super::super::{Findings, ImportError, Location};
 use super::command::{Command, Throttle};
 
 /// Options that change what is reported or traced.
 const WITHOUT_EFFECT: [char; 9] = ['L', 'v', 'R', 'P', 'n', 'e', 'l', 'C', ':'];
 
 /// Reads `-b`, which comes first because it is the unit `b` of other sizes.
-pub fn block_size(command: &mut Command, value: &str, at: Place) -> Result<(), ImportError> {
+pub fn block_size(command: &mut Command, value: &str, at: Location) -> Result<(), ImportError> {
     command.block_bytes =
         size(value, command.block_bytes).filter(|bytes| *bytes > 0).ok_or_else(|| bad(at, 'b', "a size"))?;
     Ok(())
@@ -19,7 +19,7 @@ pub fn block_size(command: &mut Command, value: &str, at: Place) -> Result<(), I
 pub fn apply(
     command: &mut Command,
     option: &str,
-    at: Place,
+    at: Location,
     findings: &mut Findings,
 ) -> Result<(), ImportError> {
     let mut chars = option.chars();
@@ -95,7 +95,12 @@ pub fn apply(
 }
 
 /// `-r`: at random, with an alignment, in part (`-rs`) or by a distribution (`-rd`).
-fn random(command: &mut Command, value: &str, at: Place, findings: &mut Findings) -> Result<(), ImportError> {
+fn random(
+    command: &mut Command,
+    value: &str,
+    at: Location,
+    findings: &mut Findings,
+) -> Result<(), ImportError> {
     if let Some(share) = value.strip_prefix('s') {
         let share = percent(share).filter(|n| *n > 0);
         command.random_percent = share.ok_or_else(|| bad(at, 'r', "a percentage"))?;
@@ -121,7 +126,7 @@ fn random(command: &mut Command, value: &str, at: Place, findings: &mut Findings
 fn sequential(
     command: &mut Command,
     value: &str,
-    at: Place,
+    at: Location,
     findings: &mut Findings,
 ) -> Result<(), ImportError> {
     let (interlocked, stride) = value.strip_prefix('i').map_or((false, value), |rest| (true, rest));
@@ -135,11 +140,11 @@ fn sequential(
     Ok(())
 }
 
-fn bad(at: Place, letter: char, what: &str) -> ImportError {
+fn bad(at: Location, letter: char, what: &str) -> ImportError {
     ImportError::Syntax { at, why: format!("-{letter} takes {what} in the same word, such as -{letter}10") }
 }
 
-fn caching(command: &mut Command, flags: &str, option: &str, at: Place, findings: &mut Findings) {
+fn caching(command: &mut Command, flags: &str, option: &str, at: Location, findings: &mut Findings) {
     if flags.is_empty() {
         command.direct = true;
     }

@@ -1,6 +1,6 @@
 //! Command lines into words.
 
-use super::super::{ImportError, MAX_JOBS, Place};
+use super::super::{ImportError, Location, MAX_JOBS};
 
 /// The most words of a command line.
 const MAX_WORDS: usize = 512;
@@ -22,7 +22,7 @@ pub fn command_lines(text: &str) -> Result<Vec<Words>, ImportError> {
         if !goes_on {
             if commands.len() == MAX_JOBS {
                 return Err(ImportError::TooMany {
-                    at: Place::line(line),
+                    at: Location::line(line),
                     what: "command lines",
                     most: MAX_JOBS,
                 });
@@ -59,7 +59,7 @@ fn split(text: &str, line: usize, words: &mut Vec<String>) -> Result<(), ImportE
                 }
                 if words.len() > MAX_WORDS {
                     return Err(ImportError::TooMany {
-                        at: Place::line(line),
+                        at: Location::line(line),
                         what: "arguments",
                         most: MAX_WORDS,
                     });
@@ -72,7 +72,7 @@ fn split(text: &str, line: usize, words: &mut Vec<String>) -> Result<(), ImportE
         }
     }
     if quoted {
-        return Err(ImportError::Syntax { at: Place::line(line), why: "a quote is not closed".into() });
+        return Err(ImportError::Syntax { at: Location::line(line), why: "a quote is not closed".into() });
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use virtbench_workload::UringOptions;
 
-use super::super::{Ends, SteadyFigure};
+use super::super::{Ends, SteadyMetric};
 use super::mix::Mix;
 
 /// The `ioengine` option.
@@ -60,7 +60,7 @@ pub enum Quantity {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Steady {
     /// Figure, whether its trend, limit, whether that is in percent.
-    pub rule: Option<(SteadyFigure, bool, f64, bool)>,
+    pub rule: Option<(SteadyMetric, bool, f64, bool)>,
     /// Window, in nanoseconds.
     pub window_ns: u64,
     /// Ramp before the window, in nanoseconds.

@@ -3,7 +3,8 @@
 use virtbench_workload::{Amount, Arrivals, Content, EngineKind, LoadSpec, Rate, Traversal};
 
 use super::super::{
-    ASSUMED_REGION_BYTES, Findings, FlowPart, ImportedJob, MAX_JOBS, Place, Schedule, SteadyEnd, Surroundings,
+    ASSUMED_REGION_BYTES, Findings, FlowPart, ImportedJob, Location, MAX_JOBS, Schedule, SteadyEnd,
+    Surroundings,
 };
 use super::draft::{Draft, Engine, Quantity};
 use super::mix::{MAX_LINES, READ};
@@ -18,7 +19,7 @@ pub struct Section<'a> {
     /// Its name.
     pub name: &'a str,
     /// Where it begins.
-    pub at: Place,
+    pub at: Location,
     /// Its phase.
     pub group: u32,
     /// Jobs made so far.
@@ -223,7 +224,7 @@ impl Draft {
     fn extent(
         &self,
         target: Option<&str>,
-        at: Place,
+        at: Location,
         surroundings: &Surroundings<'_>,
         findings: &mut Findings,
     ) -> Extent {
@@ -266,7 +267,7 @@ impl Draft {
         workers: u32,
         reads: bool,
         writes: bool,
-        at: Place,
+        at: Location,
         findings: &mut Findings,
     ) -> Option<Rate> {
         let limit = |direction: usize| match (self.rate_iops[direction], self.rate_bytes[direction]) {
@@ -299,7 +300,7 @@ impl Draft {
         Some(Rate { per_second: per_clone * f64::from(workers), arrivals })
     }
 
-    fn target(&self, name: &str, at: Place, clone: u32, findings: &mut Findings) -> Option<String> {
+    fn target(&self, name: &str, at: Location, clone: u32, findings: &mut Findings) -> Option<String> {
         match self.engine {
             Engine::Null => return Some("null".into()),
             Engine::Nbd => return self.address.clone(),

@@ -168,7 +168,7 @@ fn what_a_fio_job_does_before_it_ends_is_kept() {
     let steady = one("steadystate=bw_slope:1%\nss_dur=10\nss_ramp=5s\nsize=1m").schedule.steady.unwrap();
     assert_eq!(
         (steady.figure, steady.slope, steady.percent, steady.window_ns, steady.ramp_ns, steady.check_ns),
-        (SteadyFigure::Bandwidth, true, true, 10_000_000_000, 5_000_000_000, 1_000_000_000)
+        (SteadyMetric::Bandwidth, true, true, 10_000_000_000, 5_000_000_000, 1_000_000_000)
     );
 }
 

@@ -1,6 +1,6 @@
 //! The lines of a job file: sections, settings, comments.
 
-use super::super::{Findings, ImportError, Place};
+use super::super::{Findings, ImportError, Location};
 
 /// The most options that can apply to one job.
 pub const MAX_OPTIONS: usize = 500;
@@ -33,7 +33,7 @@ pub struct Section<'a> {
 pub fn sections<'a>(text: &'a str, findings: &mut Findings) -> Result<Vec<Section<'a>>, ImportError> {
     let mut sections: Vec<Section<'a>> = Vec::new();
     for (line, raw) in (1..).zip(text.lines()) {
-        let at = Place::line(line);
+        let at = Location::line(line);
         let content = raw.split([';', '#']).next().unwrap_or("").trim();
         if content.is_empty() {
             continue;

@@ -11,7 +11,7 @@ mod values;
 
 use std::collections::BTreeMap;
 
-use super::{Findings, ImportError, ImportedJob, MAX_JOBS, Place, Surroundings};
+use super::{Findings, ImportError, ImportedJob, Location, MAX_JOBS, Surroundings};
 use draft::Draft;
 use ini::{MAX_OPTIONS, Section};
 pub use values::processors;
@@ -27,7 +27,7 @@ pub fn read(
     let mut named: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut group = 0;
     for Section { name, line, settings } in ini::sections(text, findings)? {
-        let at = Place::line(line);
+        let at = Location::line(line);
         if name.starts_with("global") {
             global.extend(settings);
             if global.len() > MAX_OPTIONS {

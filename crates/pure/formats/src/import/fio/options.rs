@@ -1,6 +1,6 @@
 //! What each option of a fio job means here.
 
-use super::super::{Ends, Findings, Place, SteadyFigure, Surroundings};
+use super::super::{Ends, Findings, Location, SteadyMetric, Surroundings};
 use super::draft::{Draft, Engine, Quantity};
 use super::expand::expand;
 use super::ini::Setting;
@@ -152,7 +152,7 @@ pub fn apply(
     findings: &mut Findings,
 ) {
     let key = canonical(setting.key);
-    let at = Place::line(setting.line);
+    let at = Location::line(setting.line);
     let written = || match setting.value {
         Some(value) => format!("{}={}", shorten(setting.key), shorten(value)),
         None => shorten(setting.key),
@@ -348,13 +348,13 @@ fn set_ends(draft: &mut Draft, key: &str, value: Option<&str>) -> Result<bool, S
 }
 
 /// `iops:10%`, `bw_slope:1%`, `lat:5000`.
-fn steady(text: &str) -> Result<(SteadyFigure, bool, f64, bool), String> {
+fn steady(text: &str) -> Result<(SteadyMetric, bool, f64, bool), String> {
     let (figure, limit) = text.split_once(':').ok_or("a limit is missing, such as iops:10%")?;
     let (figure, slope) = figure.strip_suffix("_slope").map_or((figure, false), |figure| (figure, true));
     let figure = match figure {
-        "iops" => SteadyFigure::Iops,
-        "bw" => SteadyFigure::Bandwidth,
-        "lat" => SteadyFigure::Latency,
+        "iops" => SteadyMetric::Iops,
+        "bw" => SteadyMetric::Bandwidth,
+        "lat" => SteadyMetric::Latency,
         _ => return Err("known are iops, bw, lat and these with _slope".into()),
     };
     let (number, percent) = limit.strip_suffix('%').map_or((limit, false), |number| (number, true));

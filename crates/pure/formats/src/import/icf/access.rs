@@ -2,7 +2,7 @@
 
 use virtbench_workload::{AccessLine, AccessSpec};
 
-use super::super::{Findings, ImportError, MAX_JOBS, Place};
+use super::super::{Findings, ImportError, Location, MAX_JOBS};
 use super::lines::{Columns, Lines, number, shorten, starts};
 
 /// The most lines of a specification, Iometer's own limit.
@@ -30,7 +30,7 @@ pub fn read(
     loop {
         let Some((line, content)) = lines.next() else {
             let why = "the file ends inside the access specifications".into();
-            return Err(ImportError::Syntax { at: Place::line(1), why });
+            return Err(ImportError::Syntax { at: Location::line(1), why });
         };
         if starts(content, "'end access specifications") {
             return Ok(());
@@ -40,10 +40,10 @@ pub fn read(
             let name = value.split(',').next().unwrap_or("").trim();
             if name.is_empty() {
                 let why = "the access specification has no name on the next line".into();
-                return Err(ImportError::Syntax { at: Place::line(line), why });
+                return Err(ImportError::Syntax { at: Location::line(line), why });
             }
             if specs.len() == MAX_JOBS {
-                let (at, what) = (Place::line(line), "access specifications");
+                let (at, what) = (Location::line(line), "access specifications");
                 return Err(ImportError::TooMany { at, what, most: MAX_JOBS });
             }
             // As in Iometer, a second one of the same name takes the place of the first.
@@ -54,19 +54,19 @@ pub fn read(
             let named = Columns::new(content);
             for name in named.names().iter().filter(|name| !name.is_empty()) {
                 if !COLUMNS.iter().any(|known| known.eq_ignore_ascii_case(name)) {
-                    findings.ignore(Place::line(line), format!("column {:?} is not known", shorten(name)));
+                    findings.ignore(Location::line(line), format!("column {:?} is not known", shorten(name)));
                 }
             }
             columns = Some(named);
         } else if content.starts_with('\'') {
-            findings.ignore(Place::line(line), format!("{:?} is not known here", shorten(content)));
+            findings.ignore(Location::line(line), format!("{:?} is not known here", shorten(content)));
         } else {
             let (Some(spec), Some(columns)) = (specs.last_mut(), &columns) else {
                 let why = "a row of an access specification before the line that names its columns".into();
-                return Err(ImportError::Syntax { at: Place::line(line), why });
+                return Err(ImportError::Syntax { at: Location::line(line), why });
             };
             if spec.access.lines.len() == MAX_ROWS {
-                let at = Place::line(line);
+                let at = Location::line(line);
                 return Err(ImportError::TooMany { at, what: "rows in a specification", most: MAX_ROWS });
             }
             spec.access.lines.extend(row(columns, content, line, findings)?);
@@ -83,7 +83,7 @@ fn row(
 ) -> Result<Option<AccessLine>, ImportError> {
     let needed = |name: &str| {
         columns.get(content, name).ok_or_else(|| ImportError::Syntax {
-            at: Place::line(line),
+            at: Location::line(line),
             why: format!("the row has no value for {name:?}"),
         })
     };
@@ -96,10 +96,10 @@ fn row(
     let align: u64 = columns.number(content, "align", line)?.unwrap_or(size_bytes);
     let reply: u64 = columns.number(content, "reply", line)?.unwrap_or(0);
     if reply != 0 {
-        findings.ignore(Place::line(line), format!("a reply of {reply} bytes: replies are for networks"));
+        findings.ignore(Location::line(line), format!("a reply of {reply} bytes: replies are for networks"));
     }
     let delay_ns = delay_ms.checked_mul(1_000_000).ok_or_else(|| ImportError::Syntax {
-        at: Place::line(line),
+        at: Location::line(line),
         why: format!("a delay of {delay_ms} ms is out of range"),
     })?;
     Ok((share_percent != 0.0).then(|| AccessLine {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_workload::{Content, LoadSpec};
 
-use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, MAX_JOBS, Place, Schedule};
+use super::super::{ASSUMED_REGION_BYTES, Findings, ImportError, ImportedJob, Location, MAX_JOBS, Schedule};
 use super::access::{SECTOR_BYTES, Spec};
 use super::lines::shorten;
 use super::managers::Worker;
@@ -31,7 +31,7 @@ pub fn build(
         for worker in &workers {
             let Some((name, line)) = worker.specs.get(round) else { continue };
             let Some(spec) = known.get(name.as_str()) else {
-                let at = Place::line(*line);
+                let at = Location::line(*line);
                 findings.ignore(at, format!("access specification {:?} is not in this file", shorten(name)));
                 continue;
             };
@@ -47,7 +47,7 @@ pub fn build(
                     continue;
                 }
                 if jobs.len() == MAX_JOBS {
-                    let at = Place::line(*line);
+                    let at = Location::line(*line);
                     return Err(ImportError::TooMany { at, what: "jobs", most: MAX_JOBS });
                 }
                 index.insert(key, jobs.len());

@@ -2,7 +2,7 @@
 
 use std::iter::Peekable;
 
-use super::super::{ImportError, Place};
+use super::super::{ImportError, Location};
 
 /// The lines of a file, trimmed, with their numbers from 1.
 pub struct Lines<'a> {
@@ -45,11 +45,11 @@ impl<'a> Lines<'a> {
     pub fn pair(&mut self, end: &str) -> Result<Option<Pair<'a>>, ImportError> {
         let Some((line, content)) = self.next() else {
             let why = format!("the file ends before {end:?}");
-            return Err(ImportError::Syntax { at: Place::line(1), why });
+            return Err(ImportError::Syntax { at: Location::line(1), why });
         };
         let Some(key) = content.strip_prefix('\'').map(str::trim) else {
             let why = format!("{:?} has no comment line above it that names it", shorten(content));
-            return Err(ImportError::Syntax { at: Place::line(line), why });
+            return Err(ImportError::Syntax { at: Location::line(line), why });
         };
         if starts(content, end) {
             return Ok(None);
@@ -120,7 +120,7 @@ impl<'a> Columns<'a> {
 /// A number, or an error that names it.
 pub fn number<T: std::str::FromStr>(text: &str, name: &str, line: usize) -> Result<T, ImportError> {
     text.trim().parse().map_err(|_| ImportError::Syntax {
-        at: Place::line(line),
+        at: Location::line(line),
         why: format!("{name}: {:?} is not a number in range", shorten(text)),
     })
 }

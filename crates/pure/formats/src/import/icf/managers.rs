@@ -2,7 +2,7 @@
 
 use virtbench_workload::MAX_WORKERS;
 
-use super::super::{Findings, ImportError, Place};
+use super::super::{Findings, ImportError, Location};
 use super::lines::{Columns, Lines, Pair, shorten, starts};
 
 const MAX_SPECS: usize = 100;
@@ -39,7 +39,7 @@ pub fn read(
         }
         if starts(content, "'worker") && !starts(content, "'worker type") {
             if workers.len() == MAX_WORKERS as usize {
-                let at = Place::line(line);
+                let at = Location::line(line);
                 return Err(ImportError::TooMany { at, what: "workers", most: MAX_WORKERS as usize });
             }
             let name = lines.next_value().map_or("", |(_, name)| name).to_owned();
@@ -49,12 +49,12 @@ pub fn read(
             lines.next_value();
         } else if !starts(content, "'end manager") {
             findings.ignore(
-                Place::line(line),
+                Location::line(line),
                 format!("{:?} is not known in the manager list", shorten(content)),
             );
         }
     }
-    Err(ImportError::Syntax { at: Place::line(1), why: "the file ends inside the manager list".into() })
+    Err(ImportError::Syntax { at: Location::line(1), why: "the file ends inside the manager list".into() })
 }
 
 /// One worker up to its end; nothing for a network worker.
@@ -70,7 +70,7 @@ fn worker(
     while let Some(pair) = lines.pair("'end worker")? {
         let Pair { key, line, value } = pair;
         let lower = key.to_ascii_lowercase();
-        let at = Place::line(line);
+        let at = Location::line(line);
         if lower.starts_with("worker type") {
             disk = starts(value, "DISK");
         } else if lower.starts_with("number of outstanding ios") {
@@ -81,7 +81,7 @@ fn worker(
             let rest = std::iter::from_fn(|| lines.next_value());
             for (line, name) in [(line, value)].into_iter().chain(rest).filter(|(_, name)| !name.is_empty()) {
                 if worker.specs.len() == MAX_SPECS {
-                    let at = Place::line(line);
+                    let at = Location::line(line);
                     return Err(ImportError::TooMany {
                         at,
                         what: "specifications of a worker",
@@ -105,8 +105,10 @@ fn worker(
     }
     if !disk {
         let name = shorten(&worker.name);
-        findings
-            .ignore(Place::line(line), format!("worker {name:?} is a network worker; only disks are loaded"));
+        findings.ignore(
+            Location::line(line),
+            format!("worker {name:?} is a network worker; only disks are loaded"),
+        );
     }
     Ok(disk.then_some(worker))
 }
@@ -123,7 +125,7 @@ fn outstanding(
     let enabled =
         |name: &str| columns.get(value, name).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
     if enabled("test connection rate") {
-        findings.ignore(Place::line(line), "test connection rate: targets are opened once");
+        findings.ignore(Location::line(line), "test connection rate: targets are opened once");
     }
     if enabled("use fixed seed") {
         worker.seed = columns.number(value, "fixed seed value", line)?;
@@ -142,8 +144,10 @@ fn extent(
     worker.size_sectors = columns.number(value, "Disk maximum size", line)?.unwrap_or(0);
     let start: u64 = columns.number(value, "starting sector", line)?.unwrap_or(0);
     if start != 0 {
-        findings
-            .ignore(Place::line(line), format!("starting sector {start}: loads begin at the target's start"));
+        findings.ignore(
+            Location::line(line),
+            format!("starting sector {start}: loads begin at the target's start"),
+        );
     }
     worker.pattern = columns.number(value, "Data pattern", line)?;
     Ok(())

@@ -11,7 +11,7 @@ mod lines;
 mod managers;
 mod setup;
 
-use super::{Findings, ImportError, ImportedJob, Place};
+use super::{Findings, ImportError, ImportedJob, Location};
 use lines::Lines;
 
 /// Reads a configuration file.
@@ -29,8 +29,10 @@ pub fn read(text: &str, findings: &mut Findings) -> Result<Vec<ImportedJob>, Imp
         } else if lower.starts_with("'manager list") {
             managers::read(&mut lines, &mut workers, findings)?;
         } else if !lower.starts_with("version") && !lower.starts_with("'version") {
-            findings
-                .ignore(Place::line(line), format!("{:?} is no section known here", lines::shorten(content)));
+            findings.ignore(
+                Location::line(line),
+                format!("{:?} is no section known here", lines::shorten(content)),
+            );
         }
     }
     jobs::build(&setup, &specs, &workers, findings)

@@ -1,6 +1,6 @@
 //! The section TEST SETUP.
 
-use super::super::{Findings, ImportError, Place};
+use super::super::{Findings, ImportError, Location};
 use super::lines::{Lines, number, shorten};
 
 /// What the set-up says about a run.
@@ -20,7 +20,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 pub fn read(lines: &mut Lines<'_>, findings: &mut Findings) -> Result<Setup, ImportError> {
     let mut setup = Setup::default();
     while let Some(pair) = lines.pair("'end test setup")? {
-        let at = Place::line(pair.line);
+        let at = Location::line(pair.line);
         match pair.key.to_ascii_lowercase().as_str() {
             "run time" => setup.time_ns = run_time(pair.value, pair.line)?,
             key if key.starts_with("ramp up time") => {
@@ -59,7 +59,7 @@ fn run_time(text: &str, line: usize) -> Result<u64, ImportError> {
     let parts: Vec<&str> = text.split([' ', '\t', ',']).filter(|part| !part.is_empty()).take(4).collect();
     let [hours, minutes, rest] = parts[..] else {
         let why = "a run time has hours, minutes and seconds".into();
-        return Err(ImportError::Syntax { at: Place::line(line), why });
+        return Err(ImportError::Syntax { at: Location::line(line), why });
     };
     let [hours, minutes, rest]: [u32; 3] =
         [number(hours, "hours", line)?, number(minutes, "minutes", line)?, number(rest, "seconds", line)?];
@@ -68,7 +68,7 @@ fn run_time(text: &str, line: usize) -> Result<u64, ImportError> {
 
 fn seconds(seconds: u64, line: usize) -> Result<u64, ImportError> {
     seconds.checked_mul(SECOND_NS).ok_or_else(|| ImportError::Syntax {
-        at: Place::line(line),
+        at: Location::line(line),
         why: format!("{seconds} s is no time anyone can wait"),
     })
 }

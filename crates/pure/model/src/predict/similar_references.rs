@@ -137,5 +137,5 @@ fn factor_ln(one: &Reference, mode: Mode, crowding: Crowding<'_>) -> Option<f64>
 }
 
 #[cfg(test)]
-#[path = "likeness_tests.rs"]
+#[path = "similar_references_tests.rs"]
 mod tests;

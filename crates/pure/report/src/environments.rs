@@ -1,4 +1,4 @@
-//! A run as what is said against its figures looks at it: environments, each with its points.
+//! The environments that a run measured in, each with its points: what cautions are judged by.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use crate::run::{Run, Which};
 
 /// A run and the environments it measured in.
 #[derive(Debug)]
-pub(crate) struct Scene<'a> {
+pub(crate) struct Environments<'a> {
     pub(crate) provenance: &'a Provenance,
     pub(crate) records: &'a [PointRecord],
-    pub(crate) places: Vec<Place<'a>>,
+    pub(crate) all: Vec<Environment<'a>>,
     /// Points that could be compared.
     pub(crate) compared: usize,
 }
 
 /// An environment.
 #[derive(Debug)]
-pub(crate) struct Place<'a> {
+pub(crate) struct Environment<'a> {
     /// The name of its records.
-    pub(crate) environment: &'a str,
+    pub(crate) name: &'a str,
     /// Where that is, within a sentence: `natively`, `in the VM`, `with nvme`.
     pub(crate) phrase: String,
     /// Whether it is the host itself.
@@ -30,19 +30,19 @@ pub(crate) struct Place<'a> {
     pub(crate) sides: BTreeMap<PointKey, &'a Side>,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> Environments<'a> {
     /// Native against VM.
     pub(crate) fn of_run(run: &'a Run<'_>) -> Self {
-        let places = Which::BOTH.map(|which| Place {
-            environment: run.environment(which),
+        let all = Which::BOTH.map(|which| Environment {
+            name: run.environment(which),
             phrase: which.place().to_owned(),
             native: which == Which::Native,
-            sides: run.comparison.points.iter().map(|point| (point.key, which.of(point))).collect(),
+            sides: run.comparison.points.iter().map(|point| (point.key, which.side(point))).collect(),
         });
         Self {
             provenance: run.provenance,
             records: run.records,
-            places: places.into(),
+            all: all.into(),
             compared: run.comparison.curve.len(),
         }
     }
@@ -53,8 +53,8 @@ impl<'a> Scene<'a> {
         records: &'a [PointRecord],
         measurements: &'a Measurements,
     ) -> Self {
-        let place = |(index, name): (usize, &'a String)| Place {
-            environment: name,
+        let environment = |(index, name): (usize, &'a String)| Environment {
+            name,
             phrase: format!("with {name}"),
             native: false,
             sides: measurements
@@ -69,23 +69,24 @@ impl<'a> Scene<'a> {
             .values()
             .filter(|cells| cells.iter().map(|cell| &cell.side).filter(measured).count() > 1)
             .count();
-        let places = measurements.configurations.iter().enumerate().map(place).collect();
-        Self { provenance, records, places, compared }
+        let all = measurements.configurations.iter().enumerate().map(environment).collect();
+        Self { provenance, records, all, compared }
     }
 
     /// Whose record it is, if anyone's.
-    pub(crate) fn place_of(&self, record: &PointRecord) -> Option<&Place<'a>> {
-        self.places.iter().find(|place| place.environment == record.environment)
+    pub(crate) fn of_record(&self, record: &PointRecord) -> Option<&Environment<'a>> {
+        self.all.iter().find(|environment| environment.name == record.environment)
     }
 
     /// Points for which `holds` is true anywhere.
     pub(crate) fn points_where(&self, holds: impl Fn(&Side) -> bool) -> usize {
-        let points = self.places.iter().flat_map(|place| &place.sides).filter(|(_, side)| holds(side));
+        let points =
+            self.all.iter().flat_map(|environment| &environment.sides).filter(|(_, side)| holds(side));
         points.map(|(key, _)| key).collect::<std::collections::BTreeSet<_>>().len()
     }
 }
 
-impl Place<'_> {
+impl Environment<'_> {
     /// Its points for which `holds` is true.
     pub(crate) fn points_where(&self, holds: impl Fn(&Side) -> bool) -> usize {
         self.sides.values().filter(|side| holds(side)).count()

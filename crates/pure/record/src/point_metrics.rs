@@ -6,7 +6,7 @@ use crate::point::{Measured, PointKey};
 
 /// The figures of one repetition of one point ([ESX Adapters 2006], "Metrics").
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Figures {
+pub struct PointMetrics {
     /// I/O rate, in operations per second.
     pub iops: f64,
     /// Throughput, in bytes per second.
@@ -17,7 +17,7 @@ pub struct Figures {
     pub cpu_percent: Option<f64>,
 }
 
-impl Figures {
+impl PointMetrics {
     /// Operations per second for each percent of host CPU ([ESX Adapters 2006]); nothing where no use is known.
     #[must_use]
     pub fn iops_per_cpu_percent(&self) -> Option<f64> {
@@ -25,7 +25,7 @@ impl Figures {
     }
 }
 
-impl From<&Measured> for Figures {
+impl From<&Measured> for PointMetrics {
     fn from(measured: &Measured) -> Self {
         let Measured { outcome: LoadOutcome { total, .. }, host: HostUse { cpu_percent, .. }, .. } = measured;
         Self {
@@ -47,7 +47,7 @@ pub struct ResultRow {
     /// Which repetition, from 0. Rows of the same number were measured next to each other in time.
     pub repetition: u32,
     /// Its figures.
-    pub figures: Figures,
+    pub figures: PointMetrics,
 }
 
 /// Results that somebody published or collected, such as [ESX Adapters 2006]'s Tables 2 to 5.

@@ -22,7 +22,7 @@ const MOST_INTERPRETERS: usize = 4;
 /// Why a program cannot be taken along.
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "the messages say what each field is")]
-pub enum LuggageError {
+pub enum CarriedFilesError {
     /// No such program on the search path.
     #[error("{0} is no program on the search path: give its path")]
     NoProgram(String),
@@ -65,8 +65,8 @@ pub struct CarriedFile {
 ///
 /// # Errors
 /// The program or a library is missing, or it is too much.
-pub fn pack(name: &str, with: &[PathBuf]) -> Result<Vec<CarriedFile>, LuggageError> {
-    let program = which::which(name).map_err(|_| LuggageError::NoProgram(name.to_owned()))?;
+pub fn pack(name: &str, with: &[PathBuf]) -> Result<Vec<CarriedFile>, CarriedFilesError> {
+    let program = which::which(name).map_err(|_| CarriedFilesError::NoProgram(name.to_owned()))?;
     let mut packing = Packing::default();
     packing.take(&absolute(&program)?, 0)?;
     for path in with {
@@ -75,8 +75,9 @@ pub fn pack(name: &str, with: &[PathBuf]) -> Result<Vec<CarriedFile>, LuggageErr
     Ok(packing.files.into_values().collect())
 }
 
-fn absolute(path: &Path) -> Result<PathBuf, LuggageError> {
-    std::path::absolute(path).map_err(|source| LuggageError::Unreadable { path: path.to_owned(), source })
+fn absolute(path: &Path) -> Result<PathBuf, CarriedFilesError> {
+    std::path::absolute(path)
+        .map_err(|source| CarriedFilesError::Unreadable { path: path.to_owned(), source })
 }
 
 #[derive(Default)]
@@ -88,13 +89,13 @@ struct Packing {
 
 impl Packing {
     /// A file or everything in a folder.
-    fn take_all(&mut self, path: &Path, depth: usize) -> Result<(), LuggageError> {
-        let unreadable = |source| LuggageError::Unreadable { path: path.to_owned(), source };
+    fn take_all(&mut self, path: &Path, depth: usize) -> Result<(), CarriedFilesError> {
+        let unreadable = |source| CarriedFilesError::Unreadable { path: path.to_owned(), source };
         if !fs::metadata(path).map_err(unreadable)?.is_dir() {
             return self.take(path, 0);
         }
         if depth > 32 {
-            return Err(LuggageError::TooMuch);
+            return Err(CarriedFilesError::TooMuch);
         }
         for entry in fs::read_dir(path).map_err(unreadable)? {
             let entry = entry.map_err(unreadable)?.path();
@@ -107,16 +108,16 @@ impl Packing {
     }
 
     /// A file with what it needs.
-    fn take(&mut self, path: &Path, depth: usize) -> Result<(), LuggageError> {
+    fn take(&mut self, path: &Path, depth: usize) -> Result<(), CarriedFilesError> {
         if self.files.contains_key(path) {
             return Ok(());
         }
-        let unreadable = |source| LuggageError::Unreadable { path: path.to_owned(), source };
+        let unreadable = |source| CarriedFilesError::Unreadable { path: path.to_owned(), source };
         let facts = fs::metadata(path).map_err(unreadable)?;
         self.bytes += facts.len();
         if self.bytes > MOST_BYTES || self.files.len() >= MOST_FILES || !facts.is_file() {
             return Err(if facts.is_file() {
-                LuggageError::TooMuch
+                CarriedFilesError::TooMuch
             } else {
                 unreadable(io::Error::other("it is no plain file"))
             });
@@ -189,16 +190,16 @@ fn interpreter(contents: &[u8]) -> Option<Interpreter> {
 }
 
 /// The libraries of a program as its loader finds them. The program itself is not run.
-fn libraries(loader: &Path, path: &Path) -> Result<Vec<PathBuf>, LuggageError> {
+fn libraries(loader: &Path, path: &Path) -> Result<Vec<PathBuf>, CarriedFilesError> {
     let output = Command::new(loader)
         .arg("--list")
         .arg(path)
         .output()
-        .map_err(|source| LuggageError::Unreadable { path: loader.to_owned(), source })?;
+        .map_err(|source| CarriedFilesError::Unreadable { path: loader.to_owned(), source })?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let missing: Vec<&str> = text.lines().filter(|line| line.contains("not found")).map(str::trim).collect();
     if !missing.is_empty() {
-        return Err(LuggageError::Libraries { path: path.to_owned(), missing: missing.join(", ") });
+        return Err(CarriedFilesError::Libraries { path: path.to_owned(), missing: missing.join(", ") });
     }
     Ok(listed(&text))
 }

@@ -13,7 +13,7 @@ use crate::exit::{Failure, Kind};
 /// What the VM is made of.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "The VM that it is run in")]
-pub struct ThereArgs {
+pub struct VmArgs {
     /// Memory of the VM
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = parse_bytes)]
     pub memory: u64,
@@ -43,7 +43,7 @@ pub struct ThereArgs {
     pub limit: u64,
 }
 
-impl ThereArgs {
+impl VmArgs {
     /// The folder for its disk.
     ///
     /// # Errors

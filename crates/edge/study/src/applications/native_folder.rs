@@ -17,7 +17,7 @@ pub struct NativeSide {
 }
 
 /// A folder for such runs; what is in it goes with this value.
-pub(super) struct NativePlace {
+pub(super) struct NativeFolder {
     folder: PathBuf,
     own: Option<OwnFilesystem>,
 }
@@ -47,7 +47,7 @@ impl NativeSide {
     ///
     /// # Errors
     /// The disk is full, or there is no loop device.
-    pub(super) fn place(&self) -> Result<NativePlace, ApplicationsError> {
+    pub(super) fn place(&self) -> Result<NativeFolder, ApplicationsError> {
         let folder = self.parent.join(format!("virtbench-native-{}", std::process::id()));
         let own = if self.own {
             let mounted = OwnFilesystem::mount(&folder, self.size_bytes, self.filesystem, None);
@@ -58,17 +58,17 @@ impl NativeSide {
             })?;
             None
         };
-        Ok(NativePlace { folder, own })
+        Ok(NativeFolder { folder, own })
     }
 }
 
-impl NativePlace {
+impl NativeFolder {
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
 }
 
-impl Drop for NativePlace {
+impl Drop for NativeFolder {
     fn drop(&mut self) {
         if self.own.is_none() {
             let _ = std::fs::remove_dir_all(&self.folder);

@@ -3,8 +3,9 @@
 use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
+use indicatif::ProgressBar;
 use virtbench_lab::LabError;
-use virtbench_study::{ApplicationEvent, ApplicationsError, Progress};
+use virtbench_study::{ApplicationsError, Event, Observer, Progress};
 
 use crate::exit::{Failure, Kind};
 use crate::guests::guests_kind;
@@ -19,29 +20,44 @@ const LINE_EVERY: Duration = Duration::from_secs(30);
 pub fn with_progress<T>(
     act: impl FnOnce(&mut Progress<'_>) -> Result<T, ApplicationsError>,
 ) -> Result<T, Failure> {
-    let bar = progress::timer(None, "");
     let is_terminal = io::stderr().is_terminal();
-    let mut told = Instant::now();
-    let mut on_event = |event: ApplicationEvent<'_>| match event {
-        ApplicationEvent::Remark(what) => bar.suspend(|| tell!("{what}")),
-        ApplicationEvent::Doing(what) if is_terminal => {
-            bar.set_message(what.to_owned());
-            bar.tick();
-        }
-        ApplicationEvent::Doing(what) if told.elapsed() >= LINE_EVERY => {
-            told = Instant::now();
-            tell!("{what}");
-        }
-        _ => {}
-    };
-    let done = act(&mut Progress { stop: interrupt::flag(), on_event: &mut on_event });
-    bar.finish_and_clear();
+    let mut shown = Shown { bar: progress::timer(None, ""), is_terminal, told: Instant::now() };
+    let done = act(&mut Progress { stop: interrupt::flag(), observer: &mut shown });
+    shown.bar.finish_and_clear();
     done.map_err(applications_failure)
+}
+
+/// What is being done, on a terminal or in lines.
+struct Shown {
+    bar: ProgressBar,
+    is_terminal: bool,
+    told: Instant,
+}
+
+impl Observer for Shown {
+    fn event(&mut self, event: Event<'_>) {
+        match event {
+            Event::Remark(what) => self.bar.suspend(|| tell!("{what}")),
+            Event::Doing(what) if self.is_terminal => {
+                self.bar.set_message(what.to_owned());
+                self.bar.tick();
+            }
+            Event::Doing(what) if self.told.elapsed() >= LINE_EVERY => {
+                self.told = Instant::now();
+                tell!("{what}");
+            }
+            _ => {}
+        }
+    }
 }
 
 /// The failure of a command that could not measure applications.
 pub fn applications_failure(error: ApplicationsError) -> Failure {
-    let kind = match &error {
+    Failure::new(applications_kind(&error), error)
+}
+
+pub fn applications_kind(error: &ApplicationsError) -> Kind {
+    match error {
         ApplicationsError::Input(_) => Kind::Usage,
         ApplicationsError::Target(_) => Kind::Target,
         ApplicationsError::Environment(_) => Kind::Environment,
@@ -51,6 +67,5 @@ pub fn applications_failure(error: ApplicationsError) -> Failure {
         ApplicationsError::Folder(_) => Kind::Folder,
         ApplicationsError::Stopped => Kind::Interrupted,
         ApplicationsError::Guests(error) => guests_kind(error),
-    };
-    Failure::new(kind, error)
+    }
 }

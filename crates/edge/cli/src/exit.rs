@@ -61,13 +61,6 @@ impl Failure {
     }
 }
 
-impl Failure {
-    /// Which kind of failure.
-    pub fn kind(&self) -> Kind {
-        self.kind
-    }
-}
-
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:#}", self.error)

@@ -4,10 +4,11 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use thiserror::Error;
 use virtbench_engine::{Target, TargetError, TargetRequest, memory_note};
 use virtbench_lab::{Filesystem, FilesystemError, make_filesystem};
+
+use crate::held::Held;
 
 /// A disk that cannot be had.
 #[derive(Debug, Error)]
@@ -37,7 +38,7 @@ pub enum DiskError {
 pub struct StudyDisk {
     path: PathBuf,
     notes: Vec<String>,
-    _lock: File,
+    _lock: Held,
 }
 
 impl StudyDisk {
@@ -120,12 +121,10 @@ fn place(folder: &Path, run_name: &str) -> Result<PathBuf, DiskError> {
     Ok(path)
 }
 
-/// Locks a disk against other runs, for as long as the file returned is open. QEMU's own locks are
-/// of another kind and do not meet this one.
-pub(crate) fn hold(path: &Path) -> Result<File, DiskError> {
-    let file = File::open(path).map_err(|source| DiskError::Folder { path: path.to_owned(), source })?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|_| DiskError::InUse(path.to_owned()))?;
-    Ok(file)
+/// Holds a disk against other runs.
+pub(crate) fn hold(path: &Path) -> Result<Held, DiskError> {
+    let held = Held::take(path).map_err(|source| DiskError::Folder { path: path.to_owned(), source })?;
+    held.ok_or_else(|| DiskError::InUse(path.to_owned()))
 }
 
 #[cfg(test)]
@@ -166,8 +165,8 @@ mod tests {
         let temp = TempDir::new().unwrap();
         let left = prepare(temp.path()).unwrap();
         let made = fs::metadata(left.path()).unwrap();
-        // A kill drops nothing but releases the lock.
-        flock(&left._lock, FlockOperation::Unlock).unwrap();
+        // A kill drops nothing but lets go of the file.
+        left._lock.let_go();
         let taken = prepare(temp.path()).unwrap();
         let found = fs::metadata(taken.path()).unwrap();
         assert_eq!(made.modified().unwrap(), found.modified().unwrap());

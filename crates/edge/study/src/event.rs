@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use virtbench_record::{GuestsState, HostUse};
+use virtbench_record::{GuestsState, HostUse, Trial};
 
 use crate::estimate::Estimate;
 
@@ -24,6 +24,15 @@ pub enum Event<'a> {
     },
     /// Everything is ready, and measuring begins.
     Planned(&'a Estimate),
+    /// Something is being done.
+    Doing(&'a str),
+    /// So much of all the work is done, in parts that take about as long as each other.
+    Done {
+        /// Parts done, of this and earlier sittings.
+        done: u64,
+        /// Parts in all.
+        total: u64,
+    },
     /// The machine of this name is being started.
     Starting(&'a str),
     /// What guests without a load cost is being measured.
@@ -37,6 +46,8 @@ pub enum Event<'a> {
     },
     /// A measurement is in the folder, with what the host did meanwhile, if it was sampled.
     Recorded(Option<&'a HostUse>),
+    /// A trial of a prediction is in the folder.
+    Tried(&'a Trial),
 }
 
 /// Who is told what happens.
@@ -53,4 +64,12 @@ pub trait Observer {
 /// Nobody is told.
 impl Observer for () {
     fn event(&mut self, _: Event<'_>) {}
+}
+
+/// What happens, in words.
+#[cfg(test)]
+impl Observer for Vec<String> {
+    fn event(&mut self, event: Event<'_>) {
+        self.push(format!("{event:?}"));
+    }
 }

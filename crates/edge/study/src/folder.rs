@@ -5,13 +5,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use thiserror::Error;
 use virtbench_record::{
     PointRecord, Provenance, Record, RecordError, Records, parse_provenance, parse_records,
 };
 
+use crate::held::Held;
 use crate::histogram_log;
 
 const PROVENANCE: &str = "run.json";
@@ -92,7 +92,7 @@ pub struct RunFolder<R = PointRecord> {
     histograms: File,
     /// Whether this process began the run; and made the folder.
     began: Began,
-    _lock: File,
+    _lock: Held,
 }
 
 /// What of a run folder this process has made.
@@ -169,7 +169,7 @@ impl<R: Record> RunFolder<R> {
         records: Vec<R>,
         whole: u64,
         began: Began,
-        lock: File,
+        lock: Held,
     ) -> Result<Self, FolderError> {
         let append = |name| {
             let path = path.join(name);
@@ -289,11 +289,9 @@ fn keeps_more<R: Record>(path: &Path) -> bool {
 }
 
 /// Locks the folder itself, so that no file is needed for it.
-fn lock(path: &Path) -> Result<File, FolderError> {
-    let folder = File::open(path).map_err(io_error("open", path))?;
-    flock(&folder, FlockOperation::NonBlockingLockExclusive)
-        .map_err(|_| FolderError::InUse(path.to_owned()))?;
-    Ok(folder)
+fn lock(path: &Path) -> Result<Held, FolderError> {
+    let held = Held::take(path).map_err(io_error("open", path))?;
+    held.ok_or_else(|| FolderError::InUse(path.to_owned()))
 }
 
 /// What the run in a folder is about.

@@ -72,6 +72,7 @@ mod folder;
 mod grid;
 mod grid_study;
 mod guests;
+mod held;
 mod histogram_log;
 mod images;
 mod machines;
@@ -86,10 +87,9 @@ mod study_error;
 mod surface;
 
 pub use applications::{
-    ApplicationEvent, ApplicationsError, Cases, CasesError, CommandProfile, HostAndVm, MAX_COSTS_BYTES,
-    Metric, NativeSide, Progress, TrialSides, Verified, VerifyInputs, VmOptions, measure_costs,
-    missing_trials, own_workload, parse_costs, predict_again, profile_command, profiler_failure,
-    read_workload, renew_references, run_model_load, run_predictions, verify,
+    ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
+    Progress, Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
+    profile_command, profiler_failure, read_workload, run_model_load, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;

@@ -3,6 +3,7 @@
 use thiserror::Error;
 use virtbench_lab::LabError;
 
+use crate::applications::ApplicationsError;
 use crate::colocation::JobsError;
 use crate::disk::DiskError;
 use crate::folder::FolderError;
@@ -41,6 +42,9 @@ pub enum StudyError {
     /// The host lacks something.
     #[error("{0}")]
     Environment(Cause),
+    /// An application could not be measured or predicted.
+    #[error(transparent)]
+    Applications(ApplicationsError),
     /// What guests need is missing.
     #[error(transparent)]
     Guests(#[from] GuestsError),
@@ -79,6 +83,17 @@ impl StudyError {
             Self::Guests(error) => !matches!(error, GuestsError::NoImage(_)),
             Self::Images(error) => error.lacks_something(),
             _ => false,
+        }
+    }
+}
+
+impl From<ApplicationsError> for StudyError {
+    fn from(error: ApplicationsError) -> Self {
+        match error {
+            ApplicationsError::Stopped => Self::Stopped,
+            ApplicationsError::Folder(error) => Self::Folder(error),
+            ApplicationsError::Guests(error) => Self::Guests(error),
+            error => Self::Applications(error),
         }
     }
 }

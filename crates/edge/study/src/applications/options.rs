@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use virtbench_record::Trial;
-
 use super::error::ApplicationsError;
+use crate::event::{Event, Observer};
 use crate::guests::GuestOptions;
 
 /// The VM that applications are run in.
@@ -27,48 +26,21 @@ pub struct VmOptions {
     pub references: Option<String>,
 }
 
-/// What happens, for whoever shows it.
-#[derive(Debug)]
-pub enum ApplicationEvent<'a> {
-    /// Something is being done.
-    Doing(&'a str),
-    /// What a user should know.
-    Remark(&'a str),
-    /// So much of all the work is done, in parts that take about as long as each other.
-    Done {
-        /// Parts done, of this and earlier sittings.
-        done: u64,
-        /// Parts in all.
-        total: u64,
-    },
-    /// A trial is in the folder.
-    Tried(&'a Trial),
-    /// A trial failed; the others go on.
-    Failed {
-        /// The application.
-        case: &'a str,
-        /// Which of its trials, from 1.
-        trial: u32,
-        /// What went wrong.
-        why: &'a str,
-    },
-}
-
 /// Whom to tell of progress, and who may ask to stop.
 pub struct Progress<'a> {
     /// Set when it is to stop.
     pub stop: &'a AtomicBool,
     /// Told what happens.
-    pub on_event: &'a mut dyn FnMut(ApplicationEvent<'_>),
+    pub observer: &'a mut dyn Observer,
 }
 
 impl Progress<'_> {
     pub(crate) fn doing(&mut self, what: &str) {
-        (self.on_event)(ApplicationEvent::Doing(what));
+        self.observer.event(Event::Doing(what));
     }
 
     pub(crate) fn remark(&mut self, what: &str) {
-        (self.on_event)(ApplicationEvent::Remark(what));
+        self.observer.event(Event::Remark(what));
     }
 
     /// # Errors

@@ -291,8 +291,7 @@ mod tests {
         for stopped in [false, true] {
             let stop = AtomicBool::new(stopped);
             let mut said = Vec::new();
-            let mut on_event = |event: super::super::ApplicationEvent<'_>| said.push(format!("{event:?}"));
-            let mut progress = Progress { stop: &stop, on_event: &mut on_event };
+            let mut progress = Progress { stop: &stop, observer: &mut said };
             // Its agent hangs up.
             let mut machine = WorkloadMachine::new(FakeMachine::boxed(drop));
             let error = rounds(&mut machine, &all, 1, &mut progress).err().unwrap();

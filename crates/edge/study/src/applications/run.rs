@@ -9,8 +9,9 @@ use virtbench_record::{Case, Costs, Plan, PredictionsPlan, Profile, Provenance, 
 
 use super::error::ApplicationsError;
 use super::kept::Kept;
-use super::options::{ApplicationEvent, Progress};
+use super::options::Progress;
 use super::trials::TrialSides;
+use crate::event::Event;
 use crate::folder::{FolderError, LoadedRun, RunFolder, load_run};
 
 /// How long the parts of a run take about, as multiples of one another: the costs, the references of a trial, a case
@@ -86,7 +87,7 @@ impl Course {
     }
 
     fn tell(&self, progress: &mut Progress<'_>) {
-        (progress.on_event)(ApplicationEvent::Done { done: self.done, total: self.total });
+        progress.observer.event(Event::Done { done: self.done, total: self.total });
     }
 
     fn go_on(&mut self, parts: u64, progress: &mut Progress<'_>) {
@@ -213,7 +214,7 @@ impl Sitting<'_> {
             self.folder.amend(|provenance| provenance.notes.retain(|note| !note.starts_with(&begins)))?;
         }
         if let Some(trial) = self.folder.records().last() {
-            (progress.on_event)(ApplicationEvent::Tried(trial));
+            progress.observer.event(Event::Tried(trial));
         }
         Ok(())
     }
@@ -228,9 +229,8 @@ impl Sitting<'_> {
         if !error.is_of_one_application() {
             return Err(error);
         }
-        let why = error.to_string();
-        let note = format!("{}{why}", failure_note(&case.name, self.number));
-        (progress.on_event)(ApplicationEvent::Failed { case: &case.name, trial: self.number, why: &why });
+        let note = format!("{}{error}", failure_note(&case.name, self.number));
+        progress.remark(&note);
         let begins = failure_note(&case.name, self.number);
         self.folder.amend(|provenance| {
             provenance.notes.retain(|note| !note.starts_with(&begins));

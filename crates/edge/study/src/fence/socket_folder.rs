@@ -1,6 +1,6 @@
 //! Where the daemon's sockets are: in a folder of their own among temporary files, because their names must be short.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,6 +9,7 @@ use tempfile::TempDir;
 
 use super::FenceError;
 use crate::disk::hold;
+use crate::held::Held;
 
 const PREFIX: &str = "virtbench-fence-";
 /// Somebody who cleans up may take a new folder for one left behind.
@@ -19,7 +20,7 @@ const ATTEMPTS: usize = 8;
 pub(super) struct SocketFolder {
     folder: TempDir,
     /// Of the folder itself: as long as somebody uses it.
-    _lock: File,
+    _lock: Held,
 }
 
 impl SocketFolder {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use virtbench_model::summarise;
-use virtbench_record::{Conclusion, Record, Records};
+use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
-use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, RunFolder, StudyError};
+use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, StudyError};
 
 use super::watch::Watch;
+use crate::applications::applications_kind;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
@@ -47,18 +48,6 @@ pub fn run(
     Ok(ended.map_err(study_failure))
 }
 
-/// Ends measuring. Where it failed before the first result nothing is left of the run, and the failure is
-/// all that there is to say.
-///
-/// # Errors
-/// That failure; any other is the answer, for after the report.
-pub fn keep_or_abandon<R: Record>(folder: RunFolder<R>, measured: Outcome) -> Result<Outcome, Failure> {
-    match measured {
-        Err(error) if error.kind() != Kind::Interrupted && folder.abandon() => Err(error),
-        measured => Ok(measured),
-    }
-}
-
 pub fn folder_failure(error: FolderError) -> Failure {
     Failure::new(Kind::Folder, error)
 }
@@ -67,6 +56,7 @@ pub fn study_failure(error: StudyError) -> Failure {
     let kind = match &error {
         error if error.is_stopped() => Kind::Interrupted,
         error if error.lacks_something() => Kind::Environment,
+        StudyError::Applications(error) => applications_kind(error),
         StudyError::Input(_) | StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,

@@ -3,20 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use virtbench_record::{Plan, PredictionsPlan, Provenance, Records, Trial};
+use virtbench_record::{Provenance, Records, Trial};
 use virtbench_report::takeaway;
-use virtbench_study::{
-    ApplicationEvent, ApplicationsError, Cases, FolderError, HostAndVm, LoadedRun, Observer as _, Progress,
-    RunFolder, missing_trials, new_provenance, predict_again, read_provenance, run_predictions,
-};
+use virtbench_study::{Cases, FolderError, LoadedRun, Predictions, predict_again, read_provenance};
 
 use super::common;
-use super::watch::Watch;
-use crate::applications::{applications_failure, with_progress};
+use crate::applications::applications_failure;
 use crate::args::predictions::PredictionsArgs;
 use crate::commands::costs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::{interrupt, log, progress};
 
 /// Tries what is missing, then writes the report, also of what an interrupted or failed run has tried.
 pub fn execute(args: &PredictionsArgs) -> Outcome {
@@ -24,94 +19,20 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
     if args.again {
         return again(args, &out);
     }
-    let provenance = provenance(args, &out)?;
-    // Before the folder is made: what is missing is said, and leaves nothing behind.
-    let new_sides = if args.resume { None } else { Some(sides(args, &out)?) };
-    let mut folder: RunFolder<Trial> =
-        if args.resume { RunFolder::resume(&out, &provenance) } else { RunFolder::create(&out, provenance) }
-            .map_err(common::folder_failure)?;
-    log::keep_in(folder.path());
-    let is_complete = missing_trials(folder.provenance(), folder.records()).is_empty();
-    let measured = if is_complete {
-        Ok(())
-    } else {
-        let sides = new_sides.map_or_else(|| sides(args, &out), Ok);
-        sides.and_then(|mut sides| measure(args, &mut sides, &mut folder))
+    let brought = args.costs.as_deref().filter(|_| !out.join("costs.json").exists());
+    let folder = args.vm.target_dir.clone().unwrap_or_else(|| out.clone());
+    let study = Predictions {
+        cases: cases(args, &out)?,
+        trials: args.trials,
+        runs: args.runs,
+        method: args.method.method(),
+        vm: args.vm.options(args.vcpus, folder)?,
+        costs: brought.map(costs::read).transpose()?,
     };
-    let measured = common::keep_or_abandon(folder, measured)?;
+    let measured = common::run(&out, args.resume, |run| study.run(run))?;
     let run = common::show(&out, args.json)?;
     measured?;
     complete(&run.provenance, run.records.trials())
-}
-
-/// Both sides, looked over before anything is measured.
-fn sides(args: &PredictionsArgs, out: &Path) -> Result<HostAndVm, Failure> {
-    let folder = args.vm.target_dir.clone().unwrap_or_else(|| out.to_owned());
-    let options = args.vm.options(args.vcpus, folder)?;
-    with_progress(|progress| HostAndVm::new(options, progress))
-}
-
-fn measure(args: &PredictionsArgs, sides: &mut HostAndVm, folder: &mut RunFolder<Trial>) -> Outcome {
-    let brought = match &args.costs {
-        Some(path) if !folder.path().join("costs.json").exists() => Some(costs::read(path)?),
-        _ => None,
-    };
-    let mut watch = Watch::new();
-    watch.begin(progress::bar(1, "starting"));
-    let mut on_event = |event: ApplicationEvent<'_>| match event {
-        ApplicationEvent::Doing(what) => watch.doing(what.to_owned()),
-        ApplicationEvent::Remark(what) => watch.say(what),
-        ApplicationEvent::Done { done, total } => {
-            watch.bar().set_length(total);
-            watch.bar().set_position(done);
-            watch.recorded(None);
-        }
-        ApplicationEvent::Tried(trial) => {
-            trial.hosts().for_each(|host| watch.recorded(Some(host)));
-            watch.say(&format!(
-                "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
-                trial.case,
-                trial.trial,
-                trial.reference,
-                trial.predicted,
-                trial.truth,
-                trial.capacity_name,
-                trial.error_percent()
-            ));
-        }
-        ApplicationEvent::Failed { case, trial, why } => watch.say(&format!("{case} {trial}: {why}")),
-    };
-    let mut progress = Progress { stop: interrupt::flag(), on_event: &mut on_event };
-    let measured = run_predictions(folder, sides, brought.as_ref(), &mut progress);
-    let notes = watch.notes();
-    folder.amend(|provenance| provenance.add_notes(notes)).map_err(common::folder_failure)?;
-    measured.map_err(|error| match error {
-        ApplicationsError::Stopped => {
-            interrupt::failure("what was tried is kept; --resume goes on with the rest")
-        }
-        error => applications_failure(error),
-    })
-}
-
-/// What the run sets out to try; of a run that is resumed, what it set out to try.
-fn provenance(args: &PredictionsArgs, out: &Path) -> Result<Provenance, Failure> {
-    let Cases { set, cases } = cases(args, out)?;
-    let predictions = PredictionsPlan {
-        set,
-        cases,
-        trials: args.trials,
-        runs: args.runs,
-        method: args.method.method().map(|method| method.name().to_owned()),
-        vcpus: args.vcpus,
-        memory_bytes: args.vm.memory,
-        adapter: args.vm.adapter.clone(),
-        size_bytes: args.vm.size,
-        filesystem: args.vm.filesystem.clone(),
-        accelerator: args.vm.guest(args.vcpus).options().accelerator.name().to_owned(),
-        limit_ns: args.vm.limit,
-    };
-    let target_dir = args.vm.target_dir.as_deref().unwrap_or(out);
-    Ok(new_provenance(Plan::Predictions(predictions), std::env::args().collect(), target_dir))
 }
 
 /// The applications of the file; of a run that is resumed its own, as the file may have changed or be gone.

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use virtbench_record::{GuestsState, HostUse};
+use virtbench_record::{GuestsState, HostUse, Trial};
 use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
@@ -33,20 +33,15 @@ impl Watch {
     }
 
     /// Measuring begins, with this bar over the whole run.
-    pub fn begin(&mut self, bar: ProgressBar) {
+    fn begin(&mut self, bar: ProgressBar) {
         self.bar.finish_and_clear();
         self.bar = bar;
         self.lines = (!io::stderr().is_terminal()).then(|| (Instant::now(), Lines::default()));
         self.company = Some(Company::new());
     }
 
-    /// The bar.
-    pub fn bar(&self) -> &ProgressBar {
-        &self.bar
-    }
-
     /// Something is being done; the bar has been moved to where it is.
-    pub fn doing(&mut self, what: String) {
+    fn doing(&mut self, what: String) {
         if let Some((began, lines)) = &mut self.lines {
             let (position, length) = (self.bar.position(), self.bar.length().unwrap_or(0));
             if let Some(line) = lines.due(position, length, began.elapsed()) {
@@ -57,12 +52,12 @@ impl Watch {
     }
 
     /// Says something without disturbing the bar.
-    pub fn say(&self, what: &str) {
+    fn say(&self, what: &str) {
         self.bar.suspend(|| tell!("{what}"));
     }
 
     /// A measurement is in the folder; `host` is what the host did meanwhile.
-    pub fn recorded(&mut self, host: Option<&HostUse>) {
+    fn recorded(&mut self, host: Option<&HostUse>) {
         let Self { bar, company: Some(company), .. } = self else { return };
         bar.suspend(|| {
             company.look();
@@ -70,6 +65,21 @@ impl Watch {
                 company.judge(host);
             }
         });
+    }
+
+    /// A trial of a prediction is in the folder.
+    fn tried(&mut self, trial: &Trial) {
+        trial.hosts().for_each(|host| self.recorded(Some(host)));
+        self.say(&format!(
+            "{} {}: native {:.1}, predicted {:.1}, measured {:.1} {} ({:+.0} %)",
+            trial.case,
+            trial.trial,
+            trial.reference,
+            trial.predicted,
+            trial.truth,
+            trial.capacity_name,
+            trial.error_percent()
+        ));
     }
 
     /// Moves the bar to where it is when so many measurements are done.
@@ -104,6 +114,15 @@ impl Observer for Watch {
                 });
                 self.estimate = Some(estimate.clone());
             }
+            Event::Doing(what) => self.doing(what.to_owned()),
+            Event::Done { done, total } => {
+                if self.company.is_none() {
+                    self.begin(progress::bar(total, "starting"));
+                }
+                self.bar.set_length(total);
+                self.bar.set_position(done);
+                self.recorded(None);
+            }
             Event::Starting(name) => self.doing(format!("starting {name}")),
             Event::Idling(GuestsState::Running) => {
                 self.doing("measuring what running, idle guests cost".into())
@@ -114,6 +133,7 @@ impl Observer for Watch {
                 self.doing(what.to_owned());
             }
             Event::Recorded(host) => self.recorded(host),
+            Event::Tried(trial) => self.tried(trial),
         }
     }
 

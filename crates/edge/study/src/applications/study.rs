@@ -54,7 +54,7 @@ impl Predictions {
     fn plan(&self) -> PredictionsPlan {
         let VmOptions { guest, disk_bytes, adapter, filesystem, limit_ns, .. } = &self.vm;
         PredictionsPlan {
-            set: self.cases.set.clone(),
+            set: self.cases.set,
             cases: self.cases.cases.clone(),
             trials: self.trials,
             runs: self.runs,

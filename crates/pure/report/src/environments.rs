@@ -17,7 +17,7 @@ pub(crate) struct Environments<'a> {
     pub(crate) compared: usize,
 }
 
-/// An environment.
+/// The host itself, or a VM, with what was measured in it.
 #[derive(Debug)]
 pub(crate) struct Environment<'a> {
     /// The name of its records.

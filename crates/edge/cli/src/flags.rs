@@ -2,13 +2,6 @@
 
 use std::error::Error;
 
-use virtbench_engine::EngineError;
-use virtbench_fence_evaluation::{CaseError, PlanError, SettingsError};
-use virtbench_fence_sim::disk::DiskError;
-use virtbench_formats::ImportError;
-use virtbench_model::predict::PredictError;
-use virtbench_workload::{LoadError, ReplayError};
-
 /// Fields, as errors quote them, with their options.
 const FLAGS: [(&str, &str); 33] = [
     ("`outstanding`", "--outstanding"),
@@ -46,25 +39,14 @@ const FLAGS: [(&str, &str); 33] = [
     ("`costs`", "--costs"),
 ];
 
-/// The error in words, with options in place of fields if it is of a kind that names fields which options set.
-/// What a reader of files says of a field of theirs stays as it is.
+/// What serde says of a field that is in a file: there the field is what is wrong, and no option.
+const OF_FILES: [&str; 5] =
+    ["unknown field `", "missing field `", "duplicate field `", "unknown variant `", "invalid type: "];
+
+/// The error in words, with options in place of fields. What a reader of files says of a field of theirs stays as it is.
 pub fn named(error: &(dyn Error + 'static)) -> String {
     let words = error.to_string();
-    if is_of_options(error) { with_options(words) } else { words }
-}
-
-fn is_of_options(error: &(dyn Error + 'static)) -> bool {
-    error.is::<EngineError>()
-        || error.is::<LoadError>()
-        || error.is::<ReplayError>()
-        || error.is::<DiskError>()
-        || error.is::<SettingsError>()
-        || error.is::<PlanError>()
-        || error.is::<CaseError>()
-        || error.is::<PredictError>()
-        || error.downcast_ref().is_some_and(|error| {
-            matches!(error, ImportError::UnknownFormat | ImportError::NotUnderstood { .. })
-        })
+    if OF_FILES.iter().any(|begins| words.contains(begins)) { words } else { with_options(words) }
 }
 
 fn with_options(words: String) -> String {

@@ -139,17 +139,22 @@ fn a_daemon_is_confined_once_it_serves_and_needs_no_privileges() {
     assert_eq!(fence_load(&fence), 0);
     assert_eq!(daemon.stop().code(), 0);
 
-    // As nobody, if this is root: files that it may use are all it takes.
+    // As nobody, if this is root: files that it may use are all it takes. The folder of this test may be one that only
+    // root can enter.
+    let fence = Fence::new_in(tempfile::tempdir_in("/var/tmp").unwrap(), TWO);
+    assert_eq!(fence.command("format", &[]).code(), 0);
     let config = fence.path("fence.toml");
     let mut command = virtbench();
     if rustix::process::geteuid().is_root() {
         let nobody = std::os::unix::fs::chown::<std::path::PathBuf>;
+        let program = fence.path("virtbench");
+        fs::copy(env!("CARGO_BIN_EXE_virtbench"), &program).unwrap();
         for name in [".", "SLOW", "fence.toml"] {
             nobody(fence.path(name), Some(65534), Some(65534)).unwrap();
         }
         command = Command::new("setpriv");
         command.args(["--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--"]);
-        command.arg(env!("CARGO_BIN_EXE_virtbench"));
+        command.arg(program);
     }
     let mut child = command.args(["fence", "serve", config.to_str().unwrap()]).spawn().unwrap();
     wait_for("the socket", || {

@@ -83,7 +83,11 @@ socket = "A"
 
 impl Fence {
     pub fn new(config: &str) -> Self {
-        let fence = Self { folder: folder() };
+        Self::new_in(folder(), config)
+    }
+
+    pub fn new_in(folder: TempDir, config: &str) -> Self {
+        let fence = Self { folder };
         for device in ["SLOW", "FAST"] {
             File::create(fence.path(device)).unwrap().set_len(64 << 20).unwrap();
         }

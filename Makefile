@@ -92,11 +92,13 @@ fio-examples:
 fuzz:
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
+# The agent for machines of another kind is built for an installed command and for tests.
 build:
-	$(CARGO) build --release --locked -p virtbench
+	VIRTBENCH_AGENTS=host $(CARGO) build --release --locked -p virtbench
 
 PREFIX ?= /usr/local
-install: setup-study build
+install: setup-study
+	$(CARGO) build --release --locked -p virtbench
 	install -Dm755 --strip $(VIRTBENCH) $(DESTDIR)$(PREFIX)/bin/virtbench
 	$(VIRTBENCH) man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions

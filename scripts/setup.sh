@@ -9,7 +9,7 @@ purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | lint) ;;
-  test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssl systemd) ;;
+  test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssh-client openssh-server openssl qemu-user-static systemd) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, test, lint, bench or predictions" >&2; exit 2 ;;
@@ -44,12 +44,13 @@ if ! command -v cargo >/dev/null; then
     . "$HOME/.cargo/env"
   fi
 fi
-# The program inside guests is linked statically against musl.
-target=x86_64-unknown-linux-musl
-if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
-  echo "setup: adding the $target target"
-  rustup target add "$target"
-fi
+# The program inside guests and on other machines is linked statically against musl.
+for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl; do
+  if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
+    echo "setup: adding the $target target"
+    rustup target add "$target"
+  fi
+done
 if [ "$purpose" = lint ]; then
   for component in rustfmt clippy; do
     cargo "${component/rust/}" --version >/dev/null 2>&1 || rustup component add "$component"

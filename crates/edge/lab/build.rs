@@ -1,22 +1,31 @@
-//! Builds the agent as a static program, so that it can be carried inside this crate.
+//! Builds the agent as a static program for each kind of processor, so that they can be carried inside this crate: the
+//! host's as it is, the others packed.
 //!
 //! The nested cargo has a target directory of its own, as the outer one holds the lock on its own.
-//! `VIRTBENCH_AGENT=path` takes a ready-made agent instead.
+//! `VIRTBENCH_AGENT=path` takes a ready-made agent for the host's kind instead. `VIRTBENCH_AGENTS=host` leaves the others
+//! out, which only machines of another kind need.
 
 use std::env;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-const TARGET: &str = "x86_64-unknown-linux-musl";
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+
+/// Kinds of processors, as `uname -m` and Rust's targets name them.
+const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
 /// What the agent is made of, from the workspace's root.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 10] = [
     "Cargo.toml",
     "Cargo.lock",
     "crates/edge/agent",
+    "crates/edge/counters",
     "crates/edge/engine",
+    "crates/edge/host",
     "crates/edge/workloads",
     "crates/pure/record",
     "crates/pure/units",
@@ -36,38 +45,71 @@ fn main() -> ExitCode {
 fn provide_agent() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(variable("OUT_DIR")?);
     println!("cargo::rerun-if-env-changed=VIRTBENCH_AGENT");
-    let agent = match env::var_os("VIRTBENCH_AGENT") {
-        Some(path) => PathBuf::from(path),
-        None => build(&out)?,
-    };
-    println!("cargo::rerun-if-changed={}", agent.display());
-    fs::copy(&agent, out.join("virtbench-agent"))
-        .map_err(|error| format!("the agent {} cannot be copied: {error}", agent.display()))?;
+    println!("cargo::rerun-if-env-changed=VIRTBENCH_AGENTS");
+    let host = variable("CARGO_CFG_TARGET_ARCH")?;
+    let only_host = env::var("VIRTBENCH_AGENTS").is_ok_and(|agents| agents == "host");
+    let machines: Vec<&str> = MACHINES.into_iter().filter(|machine| !only_host || *machine == host).collect();
+    let ready_made = env::var_os("VIRTBENCH_AGENT").map(PathBuf::from);
+    let missing: Vec<&str> =
+        machines.iter().copied().filter(|machine| *machine != host || ready_made.is_none()).collect();
+    let built = if missing.is_empty() { PathBuf::new() } else { build(&out, &missing)? };
+    for &machine in &machines {
+        let of_target = || built.join(target(machine)).join("agent/virtbench-agent");
+        let agent = ready_made.clone().filter(|_| machine == host).unwrap_or_else(of_target);
+        println!("cargo::rerun-if-changed={}", agent.display());
+        let program = fs::read(&agent).map_err(|error| format!("the agent {}: {error}", agent.display()))?;
+        if machine == host {
+            fs::write(out.join("virtbench-agent"), &program)?;
+        }
+        let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
+        packed.write_all(&program)?;
+        fs::write(out.join(format!("virtbench-agent-{machine}")), packed.finish()?)?;
+    }
+    let lines = machines.iter().map(|machine| {
+        format!(
+            "(\"{machine}\", include_bytes!(concat!(env!(\"OUT_DIR\"), \"/virtbench-agent-{machine}\"))),"
+        )
+    });
+    fs::write(out.join("agents.rs"), format!("&[{}]", lines.collect::<String>()))?;
     Ok(())
 }
 
-fn build(out: &Path) -> Result<PathBuf, Box<dyn Error>> {
+fn target(machine: &str) -> String {
+    format!("{machine}-unknown-linux-musl")
+}
+
+/// Builds the agents; returns the folder with one for each target.
+fn build(out: &Path, machines: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize()?;
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
-    require_target()?;
     // OUT_DIR is TARGET/PROFILE/build/PACKAGE/out.
-    let target = out.ancestors().nth(4).ok_or("OUT_DIR has no target directory")?.join("agent");
+    let built = out.ancestors().nth(4).ok_or("OUT_DIR has no target directory")?.join("agent");
+    let host = variable("HOST")?;
     let mut cargo = Command::new(variable("CARGO")?);
     cargo.current_dir(&workspace).args(["build", "--package", "virtbench-agent", "--profile", "agent"]);
-    cargo.args(["--target", TARGET, "--target-dir"]).arg(&target);
+    cargo.arg("--target-dir").arg(&built);
+    for machine in machines {
+        require_target(&target(machine))?;
+        cargo.args(["--target", &target(machine)]);
+    }
     if workspace.join("Cargo.lock").exists() {
         cargo.arg("--locked");
     }
     for (name, _) in env::vars_os().filter(|(name, _)| belongs_to_outer_build(name)) {
         cargo.env_remove(name);
     }
+    // The linker of another kind of processor is Rust's own, which needs no package.
+    for machine in machines.iter().filter(|machine| !host.starts_with(*machine)) {
+        let name = target(machine).to_uppercase().replace('-', "_");
+        cargo.env(format!("CARGO_TARGET_{name}_LINKER"), "rust-lld");
+    }
     let output = cargo.output()?;
     if !output.status.success() {
         return Err(format!("the agent did not build: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    Ok(target.join(TARGET).join("agent/virtbench-agent"))
+    Ok(built)
 }
 
 /// Flags, wrappers and package facts of the outer build would change the agent or rebuild it each time.
@@ -88,14 +130,14 @@ fn belongs_to_outer_build(name: &OsStr) -> bool {
         || ["TARGET", "HOST", "PROFILE", "OPT_LEVEL", "DEBUG"].contains(&&*name)
 }
 
-fn require_target() -> Result<(), Box<dyn Error>> {
+fn require_target(target: &str) -> Result<(), Box<dyn Error>> {
     let output =
-        Command::new(variable("RUSTC")?).args(["--print", "target-libdir", "--target", TARGET]).output()?;
+        Command::new(variable("RUSTC")?).args(["--print", "target-libdir", "--target", target]).output()?;
     let directory = String::from_utf8_lossy(&output.stdout);
     if output.status.success() && Path::new(directory.trim()).is_dir() {
         return Ok(());
     }
-    Err(format!("the agent is built for {TARGET}, which is not installed: rustup target add {TARGET}").into())
+    Err(format!("the agent is built for {target}, which is not installed: rustup target add {target}").into())
 }
 
 fn variable(name: &str) -> Result<String, String> {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use virtbench_host::chosen_scheduler;
 use virtbench_record::DeviceFacts;
 
 /// Buses whose drivers are those of adapters, not of disks on them.
@@ -77,13 +78,6 @@ fn adapter_driver(device: &Path) -> Option<String> {
     })
 }
 
-/// The scheduler in brackets of `none [mq-deadline] bfq`.
-#[must_use]
-pub fn chosen_scheduler(line: &str) -> String {
-    let inside = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(line, |(name, _)| name).to_owned()
-}
-
 /// The places of the ones in a virtio device's `features`, such as `0101`.
 fn set_bits(bits: &str) -> Vec<u8> {
     (0..).zip(bits.bytes().take(256)).filter_map(|(place, bit)| (bit == b'1').then_some(place)).collect()
@@ -114,13 +108,6 @@ pub(crate) fn node(name: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_scheduler_in_use_is_the_one_in_brackets() {
-        assert_eq!(chosen_scheduler("none [mq-deadline] bfq"), "mq-deadline");
-        assert_eq!(chosen_scheduler("none"), "none");
-        assert_eq!(chosen_scheduler("]["), "][");
-    }
 
     #[test]
     fn features_are_the_places_of_the_ones() {

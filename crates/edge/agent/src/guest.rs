@@ -13,7 +13,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 
 use crate::protocol::PORT_NAME;
-use crate::serve;
+use crate::session::{Accounts, serve};
 
 /// The file in the initramfs that names the modules to load: a path a line, in load order.
 pub const MODULE_LIST: &str = "/modules.list";
@@ -29,7 +29,7 @@ pub fn run_as_init() -> ! {
         power_off();
     }));
     if let Err(error) = prepare().and_then(|port| {
-        serve(port.try_clone()?, port)?;
+        serve(port.try_clone()?, port, Accounts::Controller)?;
         Ok(())
     }) {
         eprintln!("virtbench-agent: {error}");

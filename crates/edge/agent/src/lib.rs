@@ -1,18 +1,20 @@
 //! The agent: a static program that applies loads and runs workloads where it is told to.
 //!
-//! The same program runs inside a guest (as init, over virtio-serial) and natively (as a child
-//! process, over a socket), so both sides of a comparison execute the same instructions.
+//! The same program runs inside a guest (as init, over virtio-serial), natively (as a child process, over a socket)
+//! and on other machines (over ssh), so all sides of a comparison execute the same instructions.
 
 mod block_device;
 mod greeting;
 mod guest;
 mod job;
 pub mod protocol;
+mod remote;
 mod session;
+mod work_folder;
 
-pub use block_device::chosen_scheduler;
 pub use greeting::greeting;
 pub use guest::{MODULE_LIST, run_as_init};
-pub use session::serve;
+pub use remote::run_remotely;
+pub use session::{Accounts, serve};
 /// The agent's clock, which is also the engine's.
 pub use virtbench_engine::monotonic_ns as now_ns;

@@ -1,10 +1,13 @@
-//! `virtbench-agent`: init of a guest, or a child on an inherited socket (`--fd N`).
+//! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), or on another machine
+//! (`--remote FOLDER [PROGRAM]`).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
+use virtbench_agent::Accounts;
 
 fn main() -> ExitCode {
     if std::process::id() == 1 {
@@ -12,6 +15,12 @@ fn main() -> ExitCode {
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let fd = match arguments.as_slice() {
+        [flag, folder] if flag == "--remote" => {
+            return virtbench_agent::run_remotely(Path::new(folder), None);
+        }
+        [flag, folder, program] if flag == "--remote" => {
+            return virtbench_agent::run_remotely(Path::new(folder), Some(program.into()));
+        }
         [flag, fd] if flag == "--fd" => fd.parse::<RawFd>().ok().filter(|fd| *fd > 2),
         _ => None,
     };
@@ -33,6 +42,6 @@ fn native(fd: RawFd) -> Result<(), Box<dyn std::error::Error>> {
     // SAFETY: the parent passed this descriptor for the agent alone, and nothing else here uses it;
     // that it is open is checked by the first use below.
     let stream = unsafe { UnixStream::from_raw_fd(fd) };
-    virtbench_agent::serve(stream.try_clone()?, stream)?;
+    virtbench_agent::serve(stream.try_clone()?, stream, Accounts::Controller)?;
     Ok(())
 }

@@ -7,30 +7,47 @@
 //! host                     agent
 //! Hello ------------------> Hello      versions must agree, else Failed and the end
 //! Ping -------------------> Pong       any time, also while measuring: holds the clocks together
+//! Alive                                any time: the controller is still there
 //! Describe ---------------> Device     once the disk is there: what the kernel says of it
+//! Facts ------------------> Facts      of the machine
+//! MakeFile ---------------> Making     while a test file is written
+//!                           Made       when it is
 //! Prepare ----------------> Prepared   opens the target, allocates buffers, makes data
 //! Start {at} -------------> Measuring  when ramp-up is over (sent at that moment)
-//!                           Finished   with the outcome
+//!                           Finished   with the outcome, and what the machine's processors did meanwhile if the host cannot see it
 //! Stop -------------------> Finished   early, with what was measured so far
 //! Shutdown ---------------> (the end; a guest powers off)
 //! ```
 //!
-//! Instead of `Device`, `Prepared`, `Measuring` or `Finished` a `Failed` can come; the agent then is idle
+//! Instead of `Device`, `Facts`, `Made`, `Prepared`, `Measuring` or `Finished` a `Failed` can come; the agent then is idle
 //! again. Neither side trusts the other with more than [`MAX_FRAME_BYTES`].
 
 use std::io::{self, Read, Write};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use virtbench_record::{DeviceFacts, JobOutcome, TargetFacts};
+use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 use virtbench_workload::JobSpec;
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
+
+/// How long a remote agent works without a word from its controller.
+pub const SILENCE_LIMIT: Duration = Duration::from_secs(15);
+
+/// The line with which a remote agent begins; what a login printed before is passed over.
+pub const READY: &str = "virtbench-agent ready";
+
+/// The line with which a remote agent that cannot begin says why.
+pub const NOT_READY: &str = "virtbench-agent cannot start: ";
+
+/// The test file in a remote agent's folder.
+pub const TEST_FILE: &str = "disk";
 
 /// Name of the virtio-serial port, as QEMU is told and as the guest finds it.
 pub const PORT_NAME: &str = "virtbench.0";
@@ -75,6 +92,20 @@ pub enum Request {
     Describe {
         /// The beginning of its name under `/sys/block`.
         name_prefix: String,
+    },
+    /// Says that the controller still runs. A remote agent that hears nothing for [`SILENCE_LIMIT`] ends.
+    Alive,
+    /// Asks what the machine is, with the storage under a path.
+    Facts {
+        /// The path.
+        path: String,
+    },
+    /// Write a test file whole, or take one that has the size.
+    MakeFile {
+        /// Where, from the agent's folder on.
+        path: String,
+        /// Its size, in bytes.
+        size_bytes: u64,
     },
     /// Get ready for this job.
     Prepare(Box<Job>),
@@ -133,6 +164,20 @@ pub enum Reply {
     },
     /// A disk as the kernel describes it.
     Device(DeviceFacts),
+    /// What the machine is.
+    Facts(HostFacts),
+    /// A test file is being written.
+    Making {
+        /// Bytes written.
+        done_bytes: u64,
+        /// Bytes in all.
+        total_bytes: u64,
+    },
+    /// The test file is whole.
+    Made {
+        /// What a reader of results should know about it.
+        notes: Vec<String>,
+    },
     /// Ready to start.
     Prepared {
         /// The target as it was found; nothing where the job has none.
@@ -144,7 +189,12 @@ pub enum Reply {
         clock_ns: u64,
     },
     /// The job is over.
-    Finished(JobOutcome),
+    Finished {
+        /// What came of it.
+        outcome: JobOutcome,
+        /// What the machine's processors did in the measuring time; nothing where the controller sees that itself.
+        host: Option<HostUse>,
+    },
     /// It could not be done.
     Failed {
         /// What kind of failure.

@@ -1,30 +1,53 @@
 //! The agent's side of the conversation: one host, one job at a time.
 
 use std::io::{Read, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use virtbench_engine::{Control, monotonic_ns};
+use virtbench_engine::{Control, Target, TargetRequest, monotonic_ns};
+use virtbench_host::{CpuSample, host_facts};
+use virtbench_record::HostUse;
 
 use crate::block_device::{device_facts, wait_for_disk};
 use crate::greeting::greeting;
 use crate::job::Prepared;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, VERSION, receive, send};
 
+/// How often the progress of a test file is told.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Who accounts for the machine's processors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accounts {
+    /// The controller, which sees them: it runs on the same host.
+    Controller,
+    /// The agent, on another machine.
+    Agent,
+}
+
 /// Answers the host until it says [`Request::Shutdown`] or closes the connection; a job under way
 /// is stopped then.
 ///
 /// # Errors
 /// The connection failed, or what came over it was no message.
-pub fn serve(mut reader: impl Read, writer: impl Write + Send) -> Result<(), ProtocolError> {
+pub fn serve(
+    mut reader: impl Read,
+    writer: impl Write + Send,
+    accounts: Accounts,
+) -> Result<(), ProtocolError> {
     let replies = Replies(Mutex::new(writer));
     thread::scope(|scope| {
-        let mut session = Session { prepared: None, running: None };
+        let mut session = Session { prepared: None, running: None, accounts };
         let ended = loop {
             match receive::<Request>(&mut reader) {
                 Ok(Request::Shutdown) | Err(ProtocolError::Closed) => break Ok(()),
                 Ok(Request::Start { at_ns }) => session.start(scope, &replies, at_ns),
+                Ok(Request::MakeFile { path, size_bytes }) => {
+                    session.make_file(scope, &replies, path, size_bytes)
+                }
                 Ok(request) => match session.answer(request) {
                     Some(reply) => replies.send(&reply),
                     None => continue,
@@ -46,7 +69,7 @@ impl<W: Write> Replies<W> {
     }
 }
 
-/// A job under way on a thread of its own.
+/// A job, or the making of a file, under way on a thread of its own.
 struct Running {
     control: Arc<Control>,
     over: Arc<AtomicBool>,
@@ -55,6 +78,7 @@ struct Running {
 struct Session {
     prepared: Option<Prepared>,
     running: Option<Running>,
+    accounts: Accounts,
 }
 
 impl Session {
@@ -77,13 +101,14 @@ impl Session {
             ))),
             Request::Ping { id } => Some(Reply::Pong { id, clock_ns: monotonic_ns() }),
             Request::Describe { name_prefix } => Some(describe(&name_prefix)),
+            Request::Facts { path } => Some(Reply::Facts(host_facts(Path::new(&path)))),
             Request::Prepare(_) if self.is_busy() => Some(refusal("a job is under way")),
             Request::Prepare(job) => Some(self.prepare(*job)),
             Request::Stop => {
                 self.stop();
                 None
             }
-            Request::Start { .. } | Request::Shutdown => None,
+            Request::Alive | Request::Start { .. } | Request::MakeFile { .. } | Request::Shutdown => None,
         }
     }
 
@@ -112,18 +137,70 @@ impl Session {
         let Some(prepared) = self.prepared.take() else {
             return replies.send(&refusal("nothing was prepared"));
         };
-        let control = Arc::new(Control::new(prepared.workers()));
+        let accounts = self.accounts;
+        self.in_background(scope, replies, prepared.workers(), move |control| {
+            let mut begin = None;
+            let measuring = |clock_ns| {
+                begin = sample(accounts);
+                let _ = replies.send(&Reply::Measuring { clock_ns });
+            };
+            match prepared.run(control, at_ns, measuring) {
+                Ok(outcome) => Reply::Finished { outcome, host: used_since(begin) },
+                Err((kind, message)) => Reply::Failed { kind, message },
+            }
+        });
+        Ok(())
+    }
+
+    fn make_file<'scope, W: Write + Send>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        replies: &'scope Replies<W>,
+        path: String,
+        size_bytes: u64,
+    ) -> Result<(), ProtocolError> {
+        if self.is_busy() {
+            return replies.send(&refusal("a job is under way"));
+        }
+        self.in_background(scope, replies, 1, move |control| {
+            let request = TargetRequest {
+                path: path.into(),
+                size_bytes: Some(size_bytes),
+                direct: true,
+                reads: true,
+                writes: true,
+                allow_overwrite: false,
+            };
+            let mut told = Instant::now();
+            let made = Target::open(&request, |done_bytes, total_bytes| {
+                if told.elapsed() >= PROGRESS_INTERVAL {
+                    told = Instant::now();
+                    let _ = replies.send(&Reply::Making { done_bytes, total_bytes });
+                }
+                !control.is_stopped()
+            });
+            match made {
+                Ok(target) => Reply::Made { notes: target.notes().to_vec() },
+                Err(error) => Reply::Failed { kind: FailureKind::Target, message: error.to_string() },
+            }
+        });
+        Ok(())
+    }
+
+    /// Does something on a thread of its own, which can be stopped, and sends what comes of it.
+    fn in_background<'scope, W: Write + Send>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        replies: &'scope Replies<W>,
+        workers: u32,
+        act: impl FnOnce(&Control) -> Reply + Send + 'scope,
+    ) {
+        let control = Arc::new(Control::new(workers));
         let over = Arc::new(AtomicBool::new(false));
         scope.spawn({
             let (control, over) = (Arc::clone(&control), Arc::clone(&over));
             move || {
-                let measuring = |clock_ns| {
-                    let _ = replies.send(&Reply::Measuring { clock_ns });
-                };
-                let reply = match prepared.run(&control, at_ns, measuring) {
-                    Ok(outcome) => Reply::Finished(outcome),
-                    Err((kind, message)) => Reply::Failed { kind, message },
-                };
+                let reply = act(&control);
                 // The host may give the next job as soon as it has read this.
                 over.store(true, Ordering::Release);
                 // A host that is gone cannot be told.
@@ -131,8 +208,15 @@ impl Session {
             }
         });
         self.running = Some(Running { control, over });
-        Ok(())
     }
+}
+
+fn sample(accounts: Accounts) -> Option<CpuSample> {
+    (accounts == Accounts::Agent).then(CpuSample::take)?.ok()
+}
+
+fn used_since(begin: Option<CpuSample>) -> Option<HostUse> {
+    Some(begin?.until(&CpuSample::take().ok()?))
 }
 
 fn refusal(message: &str) -> Reply {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
-use virtbench_agent::serve;
+use virtbench_agent::{Accounts, serve};
 use virtbench_record::JobOutcome;
 use virtbench_workload::{AccessLine, AccessSpec, JobSpec, LoadSpec, parse_workload};
 
@@ -17,7 +17,7 @@ fn agent() -> (UnixStream, JoinHandle<Result<(), ProtocolError>>) {
     let (host, agent) = UnixStream::pair().unwrap();
     host.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let reader = agent.try_clone().unwrap();
-    (host, std::thread::spawn(move || serve(reader, agent)))
+    (host, std::thread::spawn(move || serve(reader, agent, Accounts::Controller)))
 }
 
 fn ask(host: &mut UnixStream, request: &Request) -> Reply {
@@ -47,7 +47,8 @@ fn a_load_is_prepared_measured_and_finished_and_the_clock_answers_meanwhile() {
     assert!(matches!(ask(&mut host, &job(200_000_000)), Reply::Prepared { .. }));
     assert!(matches!(ask(&mut host, &Request::Start { at_ns: 0 }), Reply::Measuring { .. }));
     assert!(matches!(ask(&mut host, &Request::Ping { id: 9 }), Reply::Pong { id: 9, .. }));
-    let Reply::Finished(JobOutcome::Load(outcome)) = receive(&mut host).unwrap() else {
+    let Reply::Finished { outcome: JobOutcome::Load(outcome), host: None } = receive(&mut host).unwrap()
+    else {
         panic!("not finished")
     };
     assert!(outcome.total.operations > 0 && !outcome.interrupted);
@@ -66,11 +67,16 @@ fn a_workload_is_a_job_like_a_load() {
     let job = workload("memory:threads=2,array=256KiB,kernel=1ms,runs=2,ramp=1ms");
     assert_eq!(ask(&mut host, &job), Reply::Prepared { target: None });
     assert!(matches!(ask(&mut host, &Request::Start { at_ns: 0 }), Reply::Measuring { .. }));
-    let Reply::Finished(JobOutcome::Workload(outcome)) = receive(&mut host).unwrap() else { panic!() };
+    let Reply::Finished { outcome: JobOutcome::Workload(outcome), .. } = receive(&mut host).unwrap() else {
+        panic!()
+    };
     assert!(outcome.metric("triad").unwrap().samples.len() == 2 && !outcome.interrupted);
     ask(&mut host, &workload("memory:threads=1,array=256KiB,kernel=1ms,time=1h"));
     ask(&mut host, &Request::Start { at_ns: 0 });
-    let Reply::Finished(JobOutcome::Workload(outcome)) = ask(&mut host, &Request::Stop) else { panic!() };
+    let Reply::Finished { outcome: JobOutcome::Workload(outcome), .. } = ask(&mut host, &Request::Stop)
+    else {
+        panic!()
+    };
     assert!(outcome.interrupted);
     send(&mut host, &Request::Shutdown).unwrap();
     agent.join().unwrap().unwrap();
@@ -88,7 +94,7 @@ fn a_stopped_load_brings_back_what_it_has() {
     let (mut host, _agent) = agent();
     ask(&mut host, &job(600_000_000_000));
     ask(&mut host, &Request::Start { at_ns: 0 });
-    let Reply::Finished(JobOutcome::Load(outcome)) = ask(&mut host, &Request::Stop) else {
+    let Reply::Finished { outcome: JobOutcome::Load(outcome), .. } = ask(&mut host, &Request::Stop) else {
         panic!("not finished")
     };
     assert!(outcome.interrupted);

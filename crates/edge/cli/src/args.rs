@@ -34,7 +34,7 @@ pub use read_workload::read_workload;
 pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
-pub use study::{AcceleratorArg, AdaptersArgs, GuestArgs, NativeVsVmArgs, RunArgs};
+pub use study::{AcceleratorArg, AdaptersArgs, CompareArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
 
 /// Measures, predicts and fences the performance of virtual machines.
@@ -104,6 +104,8 @@ pub enum StudyCommand {
     NativeVsVm(Box<NativeVsVmArgs>),
     /// Which virtual adapter, over which backing? The same load through each, and what it costs the host
     Adapters(Box<AdaptersArgs>),
+    /// Which of these machines is faster? The same load on this host, guests, and machines that exist
+    Compare(Box<CompareArgs>),
     /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
     Neighbours(Box<NeighboursArgs>),
     /// Do my VMs disturb each other? Each alone and all together, and how far they deviate

@@ -85,6 +85,7 @@ fn what(command: &Command) -> Option<&'static str> {
         Command::Study(study) => match study {
             StudyCommand::NativeVsVm(_) => "study native-vs-vm",
             StudyCommand::Adapters(_) => "study adapters",
+            StudyCommand::Compare(_) => "study compare",
             StudyCommand::Neighbours(_) => "study neighbours",
             StudyCommand::Deviation(_) => "study deviation",
             StudyCommand::Predictions(_) => "study predictions",

@@ -18,7 +18,7 @@ pub enum Kind {
     Environment = 4,
     /// Results exist, but some operations failed.
     Measured = 5,
-    /// A guest crashed, hung or never answered.
+    /// A guest or a machine crashed, hung, could not be reached or never answered.
     Guest = 6,
     /// The run folder is in use, damaged or of another run.
     Folder = 7,
@@ -36,7 +36,7 @@ pub const MEANINGS: [(u8, &str); 10] = [
     (Kind::Target as u8, "The target cannot be used."),
     (Kind::Environment as u8, "Something that is needed is missing; virtbench doctor says what."),
     (Kind::Measured as u8, "There are results, but operations failed."),
-    (Kind::Guest as u8, "A guest crashed, hung or never answered."),
+    (Kind::Guest as u8, "A guest or a machine crashed, hung, could not be reached or never answered."),
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
     (Kind::Inconsistent as u8, "The cache of a fence is inconsistent."),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),

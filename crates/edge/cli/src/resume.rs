@@ -110,6 +110,7 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
     let (resume_, out_, json_) = match study {
         StudyCommand::NativeVsVm(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
         StudyCommand::Adapters(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
+        StudyCommand::Compare(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
         StudyCommand::Neighbours(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Deviation(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Predictions(args) => {

@@ -24,8 +24,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("counters", &["record"]),
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
     ("workloads", &["counters", "engine", "record", "units", "workload"]),
-    ("agent", &["engine", "record", "workload", "workloads"]),
-    ("lab", &["agent", "record", "units", "workload"]),
+    ("host", &["record"]),
+    ("agent", &["engine", "host", "record", "workload", "workloads"]),
+    ("lab", &["agent", "host", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     (
         "study",

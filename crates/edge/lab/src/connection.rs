@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,12 +13,14 @@ use virtbench_agent::now_ns;
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
-use virtbench_record::{DeviceFacts, JobOutcome, TargetFacts};
+use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 
 use crate::clock::{ClockOffset, RoundTrip, best_of};
 
 /// How long an idle agent may take to answer a ping, and any agent to take a request.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// How long an agent that writes a file may say nothing of its progress.
+const PROGRESS_LIMIT: Duration = Duration::from_secs(120);
 /// How often an agent that is late is asked for a sign of life.
 const SIGN_INTERVAL: Duration = Duration::from_secs(3);
 /// How much of the agent's introduction and of its explanations is believed, in characters.
@@ -70,6 +73,7 @@ pub enum ConnectionError {
 #[derive(Debug)]
 pub struct Connection {
     stream: UnixStream,
+    sender: Sender,
     pings: u64,
     /// The last ping that only asked for a sign of life; answers up to it may come at any time.
     last_sign_asked: u64,
@@ -77,10 +81,20 @@ pub struct Connection {
     signs_seen: u64,
 }
 
+/// The writing half. Several threads may have one: each message goes out whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender(Arc<Mutex<UnixStream>>);
+
+impl Sender {
+    pub(crate) fn send(&self, request: &Request) -> Result<(), ProtocolError> {
+        send(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), request)
+    }
+}
+
 /// Tells an agent to stop while someone else waits for what it says.
 #[derive(Debug)]
 pub struct Stopper {
-    stream: UnixStream,
+    sender: Sender,
 }
 
 impl Stopper {
@@ -89,7 +103,7 @@ impl Stopper {
     /// # Errors
     /// The connection failed.
     pub fn stop(&mut self) -> Result<(), ConnectionError> {
-        Ok(send(&mut self.stream, &Request::Stop)?)
+        Ok(self.sender.send(&Request::Stop)?)
     }
 }
 
@@ -100,7 +114,8 @@ impl Connection {
     /// The stream takes no time limit.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
-        Ok(Self { stream, pings: 0, last_sign_asked: 0, signs_seen: 0 })
+        let sender = Sender(Arc::new(Mutex::new(stream.try_clone()?)));
+        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, signs_seen: 0 })
     }
 
     /// A conversation and the other end of it, which an agent's process is to inherit.
@@ -176,6 +191,43 @@ impl Connection {
         }
     }
 
+    /// What the machine is, with the storage under `path`.
+    ///
+    /// # Errors
+    /// No answer, or a wrong one.
+    pub fn facts(&mut self, path: &str) -> Result<HostFacts, ConnectionError> {
+        self.send(&Request::Facts { path: path.to_owned() })?;
+        match self.receive("say what its machine is", ANSWER_LIMIT)? {
+            Reply::Facts(facts) => Ok(facts),
+            other => Err(unexpected("say what its machine is", &other)),
+        }
+    }
+
+    /// Has the agent write a test file whole; returns what a reader of results should know about it. `on_progress` is told
+    /// bytes written of bytes in all, and answers whether to go on.
+    ///
+    /// # Errors
+    /// `Refused` if it cannot be written or was not to be; anything else breaks the connection.
+    pub fn make_file(
+        &mut self,
+        path: &str,
+        size_bytes: u64,
+        mut on_progress: impl FnMut(u64, u64) -> bool,
+    ) -> Result<Vec<String>, ConnectionError> {
+        self.send(&Request::MakeFile { path: path.to_owned(), size_bytes })?;
+        loop {
+            match self.receive("write its test file", PROGRESS_LIMIT)? {
+                Reply::Making { done_bytes, total_bytes } => {
+                    if !on_progress(done_bytes, total_bytes) {
+                        self.send(&Request::Stop)?;
+                    }
+                }
+                Reply::Made { notes } => return Ok(notes.iter().map(|note| shortened(note)).collect()),
+                other => return Err(unexpected("write its test file", &other)),
+            }
+        }
+    }
+
     /// Has the agent get ready for `job`.
     ///
     /// # Errors
@@ -204,12 +256,12 @@ impl Connection {
     pub fn measuring(&mut self, limit: Duration) -> Result<Measuring, ConnectionError> {
         match self.receive("begin to measure", limit)? {
             Reply::Measuring { clock_ns } => Ok(Measuring::Since { clock_ns }),
-            Reply::Finished(outcome) => Ok(Measuring::Stopped(outcome)),
+            Reply::Finished { outcome, .. } => Ok(Measuring::Stopped(outcome)),
             other => Err(unexpected("begin to measure", &other)),
         }
     }
 
-    /// Waits for the job's outcome: for as long as it may take, and `grace` beyond. From when it is
+    /// Waits for the job's outcome, and what the machine's processors did meanwhile where only the agent sees it: for as long as it may take, and `grace` beyond. From when it is
     /// expected the agent is asked for signs of life, so that an error can tell a dead disk from a dead
     /// guest; one that gives none for `grace` is not waited for any longer.
     ///
@@ -221,7 +273,7 @@ impl Connection {
         expected: Duration,
         longest: Duration,
         grace: Duration,
-    ) -> Result<JobOutcome, ConnectionError> {
+    ) -> Result<(JobOutcome, Option<HostUse>), ConnectionError> {
         let limit = longest + grace;
         let until = Instant::now() + limit;
         let mut heard = Instant::now() + expected;
@@ -243,7 +295,7 @@ impl Connection {
                 continue;
             }
             match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
-                Some(Reply::Finished(outcome)) => return Ok(outcome),
+                Some(Reply::Finished { outcome, host }) => return Ok((outcome, host)),
                 Some(other) => return Err(unexpected("finish the load", &other)),
                 None => {
                     patience = SIGN_INTERVAL;
@@ -273,16 +325,18 @@ impl Connection {
     }
 
     /// A second way to the agent, for `Stop` alone.
-    ///
-    /// # Errors
-    /// No descriptor is left.
-    pub fn stopper(&self) -> Result<Stopper, ConnectionError> {
-        let stream = self.stream.try_clone().map_err(ProtocolError::from)?;
-        Ok(Stopper { stream })
+    #[must_use]
+    pub fn stopper(&self) -> Stopper {
+        Stopper { sender: self.sender.clone() }
+    }
+
+    /// A second way to the agent.
+    pub(crate) fn sender(&self) -> Sender {
+        self.sender.clone()
     }
 
     fn send(&mut self, request: &Request) -> Result<(), ConnectionError> {
-        send(&mut self.stream, request).map_err(|error| match error {
+        self.sender.send(request).map_err(|error| match error {
             ProtocolError::Io(error) if is_timeout(&error) => {
                 ConnectionError::TimedOut { expected: "take a request", limit: ANSWER_LIMIT }
             }

@@ -60,6 +60,12 @@ pub enum LabError {
     },
 }
 
+impl From<virtbench_host::Unreadable> for LabError {
+    fn from(error: virtbench_host::Unreadable) -> Self {
+        Self::HostUse { why: error.to_string() }
+    }
+}
+
 impl From<ModuleError> for LabError {
     fn from(error: ModuleError) -> Self {
         Self::Image(error.into())

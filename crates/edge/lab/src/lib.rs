@@ -1,4 +1,4 @@
-//! Where loads are applied: natively or in a QEMU guest, behind one seam.
+//! Where loads are applied: natively, in a QEMU guest, or on an existing machine, behind one seam.
 //!
 //! An [`Environment`] starts [`Machine`]s; [`measure_together`] gives them
 //! their jobs, loads or classic workloads, at one moment.
@@ -14,14 +14,11 @@ mod clock;
 mod command;
 mod connection;
 mod console;
-mod disk;
 mod doctor;
 mod error;
 mod filesystem;
 mod guest;
 mod guest_disk;
-mod host;
-mod host_cpu;
 mod image;
 mod initramfs;
 mod io_limit;
@@ -32,13 +29,13 @@ mod measure;
 mod memory_file;
 mod modules;
 mod native;
-mod others;
 mod own_filesystem;
 mod process;
 mod process_cpu;
 mod qcow2;
 mod qemu;
 mod qmp;
+mod remote;
 mod settings_in_effect;
 mod storage_daemon;
 mod tsc;
@@ -57,14 +54,11 @@ pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use command::{CommandError, run_command};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
 pub use console::Console;
-pub use disk::disk_facts;
 pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
-pub use host::{available_memory_bytes, host_facts};
-pub use host_cpu::CpuSample;
 pub use image::{AGENT, GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
@@ -80,5 +74,7 @@ pub use process::MachineError;
 pub use process_cpu::Observed;
 pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
 pub use qemu::{Qemu, QemuError};
+pub use remote::{AddressError, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
+pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, host_facts};
 pub use vm::Vm;

@@ -1,13 +1,13 @@
 //! The seam: environments, and the machines that are started in them.
 
 use virtbench_agent::protocol::{Greeting, TargetRef};
-use virtbench_record::{GuestFacts, SetupFacts};
+use virtbench_record::{GuestFacts, HostFacts, SetupFacts};
 
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::process::MachineError;
 
-/// A kind of place where loads can be applied: natively, in a QEMU guest; later libvirt, vSphere, ssh.
+/// A kind of place where loads can be applied: natively, in a QEMU guest, on an existing machine.
 pub trait Environment: Send {
     /// Its name in records, such as `native` or `vm`.
     fn name(&self) -> &str;
@@ -35,6 +35,11 @@ pub trait Machine: Send {
 
     /// The guest's facts; nothing where there is no guest.
     fn guest(&self) -> Option<GuestFacts>;
+
+    /// What it is, where it is another machine than this host.
+    fn facts(&self) -> Option<&HostFacts> {
+        None
+    }
 
     /// What a reader should know, such as a setting that could not be had.
     fn notes(&self) -> Vec<String> {

@@ -11,18 +11,20 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::Job;
+use virtbench_host::CpuSample;
 use virtbench_record::{ClockCheck, HostUse, JobOutcome, LoadOutcome, Measured, ProcessUse, WorkloadOutcome};
 use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 
 use crate::clock::ClockOffset;
 use crate::connection::{ConnectionError, Measuring, Stopper};
 use crate::error::LabError;
-use crate::host_cpu::CpuSample;
 use crate::machine::Machine;
 use crate::process_cpu::{Observed, ProcessSample};
 
 /// Pings that one synchronisation takes; the quickest counts, and one takes 0.2 ms.
 const PINGS: u32 = 25;
+/// The most that a far machine is given to hear of the start, in nanoseconds.
+const MAX_LEAD_NS: u64 = 2_000_000_000;
 /// How often a wish to stop is looked for.
 const STOP_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -102,17 +104,16 @@ pub fn measure_together(
     };
     let before = each(&mut assignments, |assignment| ready(assignment, limits));
     let before: Vec<ClockOffset> = before.into_iter().collect::<Result<_, _>>()?;
-    let mut stoppers = Vec::with_capacity(assignments.len());
-    for Assignment { machine, .. } in &mut assignments {
-        let stopper = machine.connection().stopper();
-        stoppers.push(stopper.map_err(|error| failure(*machine, error))?);
-    }
+    let mut stoppers: Vec<Stopper> =
+        assignments.iter_mut().map(|assignment| assignment.machine.connection().stopper()).collect();
     if stop.load(Ordering::Relaxed) {
         return Err(LabError::Stopped);
     }
 
-    // Sending takes 0.1 ms a machine; a guest starved of its processor takes longer to hear it.
-    let start_ns = now_ns() + 50_000_000 + 5_000_000 * assignments.len() as u64;
+    // Sending takes 0.1 ms a machine; a guest starved of its processor takes longer to hear it, and so does a far machine.
+    let farthest_ns = before.iter().map(|clock| 4 * clock.uncertainty_ns).max().unwrap_or(0);
+    let start_ns =
+        now_ns() + 50_000_000 + 5_000_000 * assignments.len() as u64 + farthest_ns.min(MAX_LEAD_NS);
     let begin_ns = start_ns + ramp_ns;
     let started_unix_ns = unix_ns() + begin_ns.saturating_sub(now_ns());
     let running = AtomicUsize::new(assignments.len());
@@ -137,8 +138,9 @@ pub fn measure_together(
     let measured = |run: Run| Measured {
         host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns(), run.clock.as_ref()),
         outcome: run.outcome,
-        host: host.clone(),
-        processes: processes.clone(),
+        // This host's processes say nothing of another machine's processors.
+        processes: if run.host.is_some() { Vec::new() } else { processes.clone() },
+        host: run.host.unwrap_or_else(|| host.clone()),
         clock: run.clock,
     };
     Ok(MeasuredTogether { started_unix_ns, results: runs.into_iter().map(|run| run.map(measured)).collect() })
@@ -227,6 +229,8 @@ fn clock_of(machine: &mut dyn Machine) -> Result<ClockOffset, LabError> {
 /// What one machine did.
 struct Run {
     outcome: JobOutcome,
+    /// What its machine's processors did, where that is not this host.
+    host: Option<HostUse>,
     clock: Option<ClockCheck>,
 }
 
@@ -242,7 +246,7 @@ fn run(
     let (expected, longest) =
         (Duration::from_nanos(spec.expected_ns()), Duration::from_nanos(spec.time_ns()));
     let connection = machine.connection();
-    let outcome = connection
+    let (outcome, host) = connection
         .start(before.agent_ns(start_ns))
         .and_then(|()| connection.measuring(ramp_limit))
         .and_then(|measuring| match measuring {
@@ -252,7 +256,7 @@ fn run(
         .map_err(|error| failure(machine, error))?
         .ok_or(LabError::Stopped)?;
     let clock = if machine.shares_host_clock() { None } else { before.drift_until(&clock_of(machine)?) };
-    Ok(Run { outcome, clock })
+    Ok(Run { outcome, host, clock })
 }
 
 fn failure(machine: &mut dyn Machine, error: ConnectionError) -> LabError {

@@ -112,7 +112,7 @@ fn play(mut stream: UnixStream, manner: Manner) {
                 if manner != Manner::Silent {
                     let elapsed_ns = clock() - begin_ns;
                     let outcome = JobOutcome::Load(Box::new(outcome(spec, elapsed_ns, stopped)));
-                    send(&mut stream, &Reply::Finished(outcome)).unwrap();
+                    send(&mut stream, &Reply::Finished { outcome, host: None }).unwrap();
                 }
             }
             _ => return,

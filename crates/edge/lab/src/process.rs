@@ -1,9 +1,9 @@
 //! A process that runs an agent, and what its failures mean.
 
-use std::io;
+use std::io::{self, PipeWriter};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use thiserror::Error;
@@ -47,6 +47,14 @@ pub enum MachineError {
         /// The console's last lines.
         console: Vec<String>,
     },
+    /// A machine cannot be reached, or no agent runs there.
+    #[error("{why}{}", said(console))]
+    Unreachable {
+        /// Why, and what to do.
+        why: String,
+        /// What ssh and the login said.
+        console: Vec<String>,
+    },
     /// The agent did not answer in time, or did not keep to the protocol.
     #[error("{source}{}", tail(console))]
     Conversation {
@@ -72,6 +80,10 @@ fn tail(console: &[String]) -> String {
     format!("; the last lines of its console:\n  | {}", console.join("\n  | "))
 }
 
+fn said(console: &[String]) -> String {
+    if console.is_empty() { String::new() } else { format!(":\n  | {}", console.join("\n  | ")) }
+}
+
 /// A child with its output. Dropping it kills it.
 #[derive(Debug)]
 pub(crate) struct AgentProcess {
@@ -84,14 +96,39 @@ impl AgentProcess {
     /// Starts `command`, which errors call `what`, with its standard streams collected and the
     /// descriptors `inherited`.
     pub(crate) fn spawn(
-        mut command: Command,
+        command: Command,
         inherited: Vec<OwnedFd>,
         what: &'static str,
     ) -> Result<Self, MachineError> {
+        Self::start(command, what, |command, writer| {
+            command.stdin(Stdio::null()).stdout(writer.try_clone()?);
+            Ok(inherited)
+        })
+    }
+
+    /// The same of a program that talks over its standard streams, whose other end is `stream`; what it says on stderr is
+    /// collected.
+    pub(crate) fn spawn_talking(
+        command: Command,
+        stream: OwnedFd,
+        what: &'static str,
+    ) -> Result<Self, MachineError> {
+        Self::start(command, what, |command, _| {
+            command.stdin(stream.try_clone()?).stdout(stream);
+            Ok(Vec::new())
+        })
+    }
+
+    fn start(
+        mut command: Command,
+        what: &'static str,
+        streams: impl FnOnce(&mut Command, &PipeWriter) -> io::Result<Vec<OwnedFd>>,
+    ) -> Result<Self, MachineError> {
         let program = PathBuf::from(command.get_program());
-        let start = || -> io::Result<Self> {
+        let start = move || -> io::Result<Self> {
             let (reader, writer) = io::pipe()?;
-            command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+            let inherited = streams(&mut command, &writer)?;
+            command.stderr(writer);
             let words = format!("{command:?}");
             let child = BoundChild::spawn(command, inherited)?;
             tracing::debug!(process = child.id(), %words, "{what} started");
@@ -106,6 +143,13 @@ impl AgentProcess {
 
     pub(crate) fn console(&self) -> &Console {
         &self.console
+    }
+
+    /// How it ended, if it has or does within `limit`, with its last words.
+    pub(crate) fn ended_within(&mut self, limit: Duration) -> Option<(ExitStatus, Vec<String>)> {
+        let status = self.child.wait_within(limit).ok().flatten()?;
+        self.console.settle(END_LIMIT);
+        Some((status, self.console.tail()))
     }
 
     /// Whether it still runs; if not, why.

@@ -48,6 +48,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
         },
         guest: None,
         setups: Vec::new(),
+        machines: Vec::new(),
         idle: Vec::new(),
         notes: vec![],
     }

@@ -142,6 +142,12 @@ impl Images {
         Ok(images)
     }
 
+    /// The raw file, which every configuration without a file of its own has in common.
+    #[must_use]
+    pub fn raw(&self) -> &Path {
+        self.raw.path()
+    }
+
     /// Checks that the folder has room for the disks of several machines, all in one configuration; those
     /// that a killed run left are counted as room.
     ///

@@ -63,6 +63,7 @@ mod colocation;
 mod contents;
 mod course;
 mod disk;
+mod environments;
 mod estimate;
 mod event;
 #[cfg(test)]
@@ -102,6 +103,7 @@ pub use colocation::{
 pub use contents::Contents;
 pub use course::Course;
 pub use disk::{DiskError, StudyDisk};
+pub use environments::{EnvironmentNames, EnvironmentUri, NamedEnvironment, NamesError, QemuUri, UriError};
 pub use estimate::Estimate;
 pub use event::{Event, Observer};
 pub use fence::{
@@ -110,7 +112,7 @@ pub use fence::{
 };
 pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance};
 pub use grid::{Grid, GridError, check_plan};
-pub use grid_study::{Adapters, GridOptions, NativeVsVm};
+pub use grid_study::{Adapters, Compare, GridOptions, NativeVsVm};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};
 pub use points::measure_points;

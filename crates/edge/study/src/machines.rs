@@ -8,7 +8,7 @@ use virtbench_lab::{
     Assignment, Environment, LabError, Machine, MachineError, MeasuredTogether, Observed, TimeLimits,
     measure_observed, measure_together, observe,
 };
-use virtbench_record::{GuestsState, IdleBaseline, Measured, ProcessRole, Provenance, Record};
+use virtbench_record::{GuestsState, IdleBaseline, MachineFacts, Measured, ProcessRole, Provenance, Record};
 use virtbench_workload::{JobSpec, LoadSpec};
 
 use crate::course::{Course, unix_ns};
@@ -291,6 +291,11 @@ impl<'a> Machines<'a> {
 fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
     if let Some(guest) = machine.guest() {
         provenance.guest.get_or_insert(guest);
+    }
+    if let Some(facts) = machine.facts() {
+        provenance.machines.retain(|other| other.environment != machine.name());
+        let environment = machine.name().to_owned();
+        provenance.machines.push(MachineFacts { environment, facts: facts.clone() });
     }
     provenance.add_notes(machine.notes());
     if let Some(setup) = machine.setup()

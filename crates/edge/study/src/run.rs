@@ -114,6 +114,7 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
         plan,
         guest: None,
         setups: Vec::new(),
+        machines: Vec::new(),
         idle: Vec::new(),
         notes: Vec::new(),
     }

@@ -26,7 +26,7 @@ use crate::{Comparison, compare};
 pub enum StudySummary {
     /// `schema/study-native-vs-vm.schema.json`
     NativeVsVm(NativeVsVmSummary),
-    /// `schema/study-adapters.schema.json`
+    /// `schema/study-adapters.schema.json`, also of a study that compares environments
     Adapters(AdaptersSummary),
     /// `schema/study-neighbours.schema.json`
     Neighbours(NeighboursSummary),
@@ -42,7 +42,9 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
     let (points, sets) = (records.points(), records.sets());
     match &provenance.plan {
         Plan::NativeVsVm(_) => StudySummary::NativeVsVm(native_vs_vm(conclusion, provenance, points)),
-        Plan::Adapters(_) => StudySummary::Adapters(adapters(conclusion, provenance, points)),
+        Plan::Adapters(_) | Plan::Compare(_) => {
+            StudySummary::Adapters(configurations(conclusion, provenance, points))
+        }
         Plan::Neighbours(_) => StudySummary::Neighbours(neighbours(conclusion, provenance, sets)),
         Plan::Deviation(_) => StudySummary::Deviation(deviation(conclusion, provenance, sets)),
         Plan::Predictions(_) => {
@@ -77,7 +79,11 @@ fn native_vs_vm(
 }
 
 /// Of configurations against each other.
-fn adapters(conclusion: Conclusion, provenance: &Provenance, records: &[PointRecord]) -> AdaptersSummary {
+fn configurations(
+    conclusion: Conclusion,
+    provenance: &Provenance,
+    records: &[PointRecord],
+) -> AdaptersSummary {
     let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed());
     let (points_measured, points_unavailable) = counts(records);
     AdaptersSummary {

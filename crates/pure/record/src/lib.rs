@@ -45,7 +45,7 @@ pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };
-pub use plan::{GridPlan, Plan};
+pub use plan::{ComparePlan, GridPlan, Plan};
 pub use point::{
     ClockCheck, Measured, PointKey, PointRecord, PointStatus, Record, RecordError, parse_records,
 };
@@ -56,7 +56,8 @@ pub use profile::{
     Band, Capacity, MAX_SIZES, MAX_WORKERS, PROFILE_FORMAT, Profile, ProfileError, SizeShare, Source, Sourced,
 };
 pub use provenance::{
-    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, Provenance, RUN_FORMAT, parse_provenance,
+    AcceleratorFacts, DiskFacts, GuestFacts, HostFacts, IN_MEMORY, MachineFacts, Provenance, RUN_FORMAT,
+    parse_provenance,
 };
 pub use records::Records;
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};

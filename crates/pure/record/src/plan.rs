@@ -14,6 +14,8 @@ pub enum Plan {
     NativeVsVm(GridPlan),
     /// The same load through different virtual adapters and over different backings ([ESX Adapters 2006]).
     Adapters(GridPlan),
+    /// The same load on environments of whatever kind: this host, guests, machines that exist.
+    Compare(ComparePlan),
     /// The same workload in one VM, in two, in three, ... at once ([Multi-VM 2010]).
     Neighbours(ColocationPlan),
     /// VMs with others beside them against the same VMs alone ([VirtualFence 2013], sections 4 and 5).
@@ -52,6 +54,17 @@ pub struct GridPlan {
     pub seed: u64,
 }
 
+/// Points of a grid, and where they are measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparePlan {
+    /// The points; its environments are names.
+    #[serde(flatten)]
+    pub grid: GridPlan,
+    /// What each environment is, in the same order, such as `native:` or `ssh://root@metal/srv`.
+    pub uris: Vec<String>,
+}
+
 impl Plan {
     /// The study's name on the command line.
     #[must_use]
@@ -59,6 +72,7 @@ impl Plan {
         match self {
             Self::NativeVsVm(_) => "native-vs-vm",
             Self::Adapters(_) => "adapters",
+            Self::Compare(_) => "compare",
             Self::Neighbours(_) => "neighbours",
             Self::Deviation(_) => "deviation",
             Self::Predictions(_) => "predictions",
@@ -70,6 +84,7 @@ impl Plan {
     pub fn grid(&self) -> Option<&GridPlan> {
         match self {
             Self::NativeVsVm(plan) | Self::Adapters(plan) => Some(plan),
+            Self::Compare(plan) => Some(&plan.grid),
             Self::Neighbours(_) | Self::Deviation(_) | Self::Predictions(_) => None,
         }
     }
@@ -79,7 +94,7 @@ impl Plan {
     pub fn colocation(&self) -> Option<&ColocationPlan> {
         match self {
             Self::Neighbours(plan) | Self::Deviation(plan) => Some(plan),
-            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Predictions(_) => None,
+            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Compare(_) | Self::Predictions(_) => None,
         }
     }
 
@@ -88,7 +103,11 @@ impl Plan {
     pub fn predictions(&self) -> Option<&PredictionsPlan> {
         match self {
             Self::Predictions(plan) => Some(plan),
-            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Neighbours(_) | Self::Deviation(_) => None,
+            Self::NativeVsVm(_)
+            | Self::Adapters(_)
+            | Self::Compare(_)
+            | Self::Neighbours(_)
+            | Self::Deviation(_) => None,
         }
     }
 
@@ -103,6 +122,7 @@ impl Plan {
     pub fn seed(&self) -> u64 {
         match self {
             Self::NativeVsVm(plan) | Self::Adapters(plan) => plan.seed,
+            Self::Compare(plan) => plan.grid.seed,
             Self::Neighbours(plan) | Self::Deviation(plan) => plan.seed,
             Self::Predictions(_) => 1,
         }
@@ -114,6 +134,11 @@ impl Plan {
         let compared = match (self, other) {
             (Self::NativeVsVm(a), Self::NativeVsVm(b)) | (Self::Adapters(a), Self::Adapters(b)) => {
                 grid_parts(a, b)
+            }
+            (Self::Compare(a), Self::Compare(b)) => {
+                let mut parts = grid_parts(&a.grid, &b.grid);
+                parts.push(("what the environments are", a.uris == b.uris));
+                parts
             }
             (Self::Neighbours(a), Self::Neighbours(b)) | (Self::Deviation(a), Self::Deviation(b)) => {
                 a.compared_parts(b)

@@ -79,6 +79,16 @@ pub struct GuestFacts {
     pub boot_ns: u64,
 }
 
+/// A machine that is not the host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineFacts {
+    /// Name of the environment.
+    pub environment: String,
+    /// What it is, with the storage that was measured there.
+    pub facts: HostFacts,
+}
+
 /// Version of `run.json`. Raised when a field changes its meaning or goes away; earlier ones are still read.
 pub const RUN_FORMAT: u32 = 2;
 
@@ -100,6 +110,9 @@ pub struct Provenance {
     pub host: HostFacts,
     /// The guest, once it has booted.
     pub guest: Option<GuestFacts>,
+    /// Machines other than the host, once they have answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineFacts>,
     /// What each environment is, in the plan's order, in a study of configurations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub setups: Vec<SetupFacts>,

@@ -23,7 +23,7 @@ impl Records {
     /// As [`parse_records`].
     pub fn parse(plan: &Plan, text: &str) -> Result<(Self, usize), RecordError> {
         match plan {
-            Plan::NativeVsVm(_) | Plan::Adapters(_) => {
+            Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Compare(_) => {
                 parse_records(text).map(|(records, whole)| (Self::Points(records), whole))
             }
             Plan::Neighbours(_) | Plan::Deviation(_) => {

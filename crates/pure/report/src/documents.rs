@@ -35,7 +35,9 @@ pub struct Documents {
 pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<String, String>) -> String {
     match &provenance.plan {
         Plan::NativeVsVm(_) => page::native_vs_vm(&Run::new(provenance, records.points()), histograms),
-        Plan::Adapters(_) => Analysed::run(provenance, records.points(), Margin::default()).html(),
+        Plan::Adapters(_) | Plan::Compare(_) => {
+            Analysed::run(provenance, records.points(), Margin::default()).html()
+        }
         Plan::Neighbours(_) => page::neighbours(provenance, records.sets()),
         Plan::Deviation(_) => page::deviation(provenance, records.sets()),
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
@@ -48,7 +50,9 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
     let (points, sets) = (records.points(), records.sets());
     match &provenance.plan {
         Plan::NativeVsVm(_) => of_run(&Run::new(provenance, points)),
-        Plan::Adapters(_) => Analysed::run(provenance, points, Margin::default()).takeaway(),
+        Plan::Adapters(_) | Plan::Compare(_) => {
+            Analysed::run(provenance, points, Margin::default()).takeaway()
+        }
         Plan::Neighbours(_) => of_neighbours(&analyse_neighbours(provenance, sets), provenance, sets),
         Plan::Deviation(_) => of_deviation(&analyse_deviation(provenance, sets), provenance, sets),
         Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
@@ -66,7 +70,7 @@ pub fn documents(
 ) -> Result<Documents, CsvError> {
     let (csv, more) = match &provenance.plan {
         Plan::NativeVsVm(_) => (csv(records.points())?, None),
-        Plan::Adapters(_) => {
+        Plan::Adapters(_) | Plan::Compare(_) => {
             let verdicts = Analysed::run(provenance, records.points(), Margin::default()).verdicts_csv()?;
             (csv(records.points())?, Some(("verdicts.csv", verdicts)))
         }

@@ -5,8 +5,8 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
 use virtbench_record::{
-    CaseSet, ColocationPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, Plan, PointRecord,
-    PredictionsPlan, Provenance, SetRecord,
+    CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, Plan,
+    PointRecord, PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -83,10 +83,20 @@ fn colocation(plan: &ColocationPlan) -> Markup {
     }
 }
 
+fn compare(plan: &ComparePlan) -> Markup {
+    html! {
+        (grid(&plan.grid))
+        dl.facts {
+            @for (name, uri) in plan.grid.environments.iter().zip(&plan.uris) { (fact(name, uri)) }
+        }
+    }
+}
+
 /// The section's lists, with these notes.
 pub(crate) fn section(provenance: &Provenance, notes: &[String]) -> Markup {
     let plan = match &provenance.plan {
         Plan::NativeVsVm(plan) | Plan::Adapters(plan) => grid(plan),
+        Plan::Compare(plan) => compare(plan),
         Plan::Neighbours(plan) | Plan::Deviation(plan) => colocation(plan),
         Plan::Predictions(plan) => predictions(plan),
     };
@@ -99,6 +109,10 @@ pub(crate) fn section(provenance: &Provenance, notes: &[String]) -> Markup {
         }
         h3 { "Host" }
         (host(&provenance.host))
+        @for machine in &provenance.machines {
+            h3 { "Machine " (machine.environment) }
+            (host(&machine.facts))
+        }
         h3 { "Guest" }
         @match &provenance.guest {
             Some(facts) => (guest(facts)),

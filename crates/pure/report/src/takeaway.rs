@@ -50,10 +50,15 @@ fn compared(run: &Run<'_>, summary: &RatioSummary) -> String {
     let under =
         guest.map_or_else(String::new, |guest| format!(", under {},", guest.accelerator.name.to_uppercase()));
     let disk = guest.map_or_else(String::new, |guest| format!(" whose disk is {}", guest.adapter));
-    let reach =
-        format!("On this host{under} a VM{disk} reaches {} of native throughput", ratio(summary.mean.value));
+    let who = format!("On this host{under} a VM{disk}");
+    reaches(&who, "native throughput", summary, run.comparison.curve.len())
+}
+
+/// `WHO reaches 0.38 of WHAT on average over 18 points (...).`
+fn reaches(who: &str, what: &str, summary: &RatioSummary, points: usize) -> String {
+    let reach = format!("{who} reaches {} of {what}", ratio(summary.mean.value));
     let (least, most) = (ratio(summary.min.ratio.value), ratio(summary.max.ratio.value));
-    match run.comparison.curve.len() {
+    match points {
         1 => {
             let interval = summary
                 .min

@@ -89,6 +89,46 @@ pub struct AdaptersArgs {
     pub guest: GuestArgs,
 }
 
+/// `virtbench study compare`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Environments alternate point by point. Each has a test file of --size, which is made whole before and removed \
+afterwards; those of this host share one in --target-dir.
+
+An environment is a URI, a URI with a name of yours (metal=ssh://...), or a name from virtbench.toml, which is looked \
+for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
+  native:[FOLDER]          this host
+  qemu:[FOLDER]?SETTINGS   a guest that is booted for it; settings are disk=SETUP (as study adapters --setup), vcpus=N,
+                           memory=SIZE, accelerator=auto|kvm|tcg, kernel=FILE, joined by &
+  ssh://[USER@]HOST[:PORT]/FOLDER[?config=FILE][&agent=keep]
+                           a machine that exists, through the system's ssh and its configuration; /~/FOLDER is in the
+                           user's home there. It needs no root and nothing installed. The agent works in FOLDER, ends with
+                           the connection, and leaves nothing; with agent=keep it stays in ~/.cache/virtbench there
+
+  # virtbench.toml
+  [environments]
+  metal = \"ssh://root@metal/srv\"
+  vm = \"ssh://root@vm/srv\"
+
+Examples:
+  virtbench study compare --environment ssh://root@metal/srv --environment ssh://root@vm/srv
+  virtbench study compare --environment metal --environment vm --environment 'qemu:?disk=nvme&vcpus=2'
+  virtbench study compare --resume --out two-machines")]
+pub struct CompareArgs {
+    /// Where the load is applied, the reference first: [NAME=]URI or a name from virtbench.toml; two to eight
+    #[arg(long, value_name = "URI|NAME", required_unless_present = "resume")]
+    pub environment: Vec<String>,
+    /// Points to measure: quick (18 points, 3 repetitions), paper (100 points of three minutes in each), or a TOML file
+    #[arg(long, value_name = "quick|paper|FILE", default_value = "quick")]
+    pub grid: String,
+    /// How points are measured, and where they go
+    #[command(flatten)]
+    pub run: RunArgs,
+    /// What guests run on that do not say so themselves
+    #[command(flatten)]
+    pub guest: GuestArgs,
+}
+
 /// How a study's points are measured, and where they go.
 #[derive(Debug, Args)]
 pub struct RunArgs {

@@ -60,7 +60,9 @@ fn open(path: &Path) -> Result<Source, Failure> {
     if path.is_dir() {
         let run = load_any_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
         let what = match run.provenance.plan {
-            Plan::NativeVsVm(_) | Plan::Adapters(_) => return Ok(Source::Run(Box::new(run))),
+            Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Compare(_) => {
+                return Ok(Source::Run(Box::new(run)));
+            }
             Plan::Neighbours(_) | Plan::Deviation(_) => "VMs side by side",
             Plan::Predictions(_) => "predictions",
         };

@@ -2,6 +2,7 @@
 
 mod adapters;
 mod common;
+mod compare;
 mod deviation;
 mod grid_options;
 mod native_vs_vm;
@@ -19,6 +20,7 @@ pub fn execute(command: &StudyCommand) -> Outcome {
     match command {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
+        StudyCommand::Compare(args) => compare::execute(args),
         StudyCommand::Neighbours(args) => neighbours::execute(args),
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
         StudyCommand::Deviation(args) => systems::execute(args),

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use virtbench_lab::{CpuSample, host_facts};
+use virtbench_lab::{CpuSample, LabError, host_facts};
 use virtbench_profiler::{Application, ApplicationError, Limits, ProfilerError, profile};
 use virtbench_record::Profile;
 
@@ -44,9 +44,9 @@ pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result
     let (reader, writer) = io::pipe().map_err(failed)?;
     let listener = thread::spawn(move || listen(reader, echo));
     let start = move || Application::start(command, folder, Some(Stdio::from(writer)));
-    let before = CpuSample::take()?;
+    let before = CpuSample::take().map_err(LabError::from)?;
     let profiled = profile(start, limits, stop);
-    let host_use = before.until(&CpuSample::take()?);
+    let host_use = before.until(&CpuSample::take().map_err(LabError::from)?);
     // Everything that could still write has been ended.
     let output = listener.join().unwrap_or_default();
     let mut profile = profiled.map_err(profiler_failure)?;

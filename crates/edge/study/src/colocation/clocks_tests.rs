@@ -68,7 +68,10 @@ fn play(mut stream: UnixStream, manner: Clock) {
                 if let Clock::Leaps(by) = manner {
                     leapt += by;
                 }
-                send(&mut stream, &Reply::Finished(JobOutcome::Load(Box::new(outcome(spec)))))
+                send(
+                    &mut stream,
+                    &Reply::Finished { outcome: JobOutcome::Load(Box::new(outcome(spec))), host: None },
+                )
             }
             _ => return,
         };

@@ -1,9 +1,11 @@
 //! Studies of a grid of points: the same loads in several environments, point by point in turn.
 
 mod adapters;
+mod compare;
 mod native_vs_vm;
 mod options;
 
 pub use adapters::Adapters;
+pub use compare::Compare;
 pub use native_vs_vm::NativeVsVm;
 pub use options::GridOptions;

@@ -42,7 +42,7 @@ impl GridOptions {
     /// A point is no load that can be applied.
     pub(super) fn provenance(
         &self,
-        study: fn(GridPlan) -> Plan,
+        study: impl FnOnce(GridPlan) -> Plan,
         environments: Vec<String>,
         run: &Run<'_>,
     ) -> Result<Provenance, StudyError> {

@@ -38,6 +38,7 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
         host: crate::test_support::host(processors),
         guest: Some(guest),
         setups: Vec::new(),
+        machines: Vec::new(),
         idle: Vec::new(),
         notes: Vec::new(),
     }

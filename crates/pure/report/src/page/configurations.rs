@@ -1,7 +1,7 @@
 //! The page of configurations compared with each other: a study of adapters, or somebody's table.
 
 use maud::{Markup, html};
-use virtbench_record::{PointRecord, Provenance, ResultTable};
+use virtbench_record::{Plan, PointRecord, Provenance, ResultTable};
 
 use super::{document, opening, section};
 use crate::analysed::{Analysed, Source};
@@ -21,7 +21,10 @@ fn page(analysed: &Analysed<'_>) -> String {
     let figures = figures::over_block_sizes(analysis);
     let (title, place, version) = match &analysed.source {
         Source::Run { provenance, .. } => (
-            "Virtual disk adapters and backings".to_owned(),
+            match &provenance.plan {
+                Plan::Compare(_) => "Storage of several machines".to_owned(),
+                _ => "Virtual disk adapters and backings".to_owned(),
+            },
             format!("{} · {}", provenance.host.cpu, provenance::started(provenance)),
             provenance.version.as_str(),
         ),

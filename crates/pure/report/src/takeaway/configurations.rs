@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use virtbench_model::Span;
 use virtbench_model::pairwise::{Advice, Finding, Group, LEVEL, Metric, Tally, Use, recommend};
+use virtbench_model::{Span, compare};
 use virtbench_record::{
-    GuestsState, ProcessRole, ProcessUse, Provenance, ResultTable, role_percent, unattributed_percent,
+    GridPlan, GuestsState, Plan, PointRecord, ProcessRole, ProcessUse, Provenance, ResultTable, role_percent,
+    unattributed_percent,
 };
 
 use super::words::{group_name, listed, reach};
-use super::{Takeaway, cautions};
+use super::{Takeaway, cautions, reaches};
 use crate::analysed::{Analysed, Source};
 use crate::environments::Environments;
 use crate::format::{count, significant, trimmed, whole};
@@ -48,6 +49,17 @@ impl Analysed<'_> {
 }
 
 fn headline(analysed: &Analysed<'_>) -> String {
+    if let Source::Run { provenance, records } = &analysed.source
+        && let Plan::Compare(plan) = &provenance.plan
+        && let Some(sentence) = against_first(&plan.grid, records)
+    {
+        return sentence;
+    }
+    recommended(analysed)
+}
+
+/// What to use for which kind of I/O.
+fn recommended(analysed: &Analysed<'_>) -> String {
     let analysis = &analysed.analysis;
     let names = &analysis.measurements.configurations;
     let measured: Vec<&String> = names
@@ -118,6 +130,18 @@ fn headline(analysed: &Analysed<'_>) -> String {
         if doubtful { format!("{advice}; for the rest, these repetitions do not tell") } else { advice };
     let verb = if place.is_empty() { "Use" } else { "use" };
     format!("{place}{verb} {advice}{}.", costs(analysed, &covered))
+}
+
+/// How each environment does against the first; nothing where no point was measured in both.
+fn against_first(plan: &GridPlan, records: &[PointRecord]) -> Option<String> {
+    let (first, others) = plan.environments.split_first()?;
+    let sentences = others.iter().filter_map(|other| {
+        let comparison = compare(records, first, other, plan.seed);
+        let summary = comparison.summary.as_ref()?;
+        Some(reaches(other, &format!("{first}'s throughput"), summary, comparison.curve.len()))
+    });
+    let sentences: Vec<String> = sentences.collect();
+    (!sentences.is_empty()).then(|| sentences.join(" "))
 }
 
 /// `On this host under TCG, `.

@@ -121,6 +121,7 @@ pub fn described(plan: Plan) -> Provenance {
             boot_ns: 4_200_000_000,
         }),
         setups: Vec::new(),
+        machines: Vec::new(),
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }

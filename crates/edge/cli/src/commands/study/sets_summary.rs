@@ -28,7 +28,7 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
             }
             deviation(out, &analyse_deviation(provenance, records))
         }
-        Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Predictions(_) => Ok(()),
+        Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Compare(_) | Plan::Predictions(_) => Ok(()),
     })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();

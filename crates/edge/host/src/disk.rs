@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use procfs::process::{MountInfo, Process};
 use rustix::fs::{major, minor};
-use virtbench_agent::chosen_scheduler;
 use virtbench_record::DiskFacts;
 
 /// What lies under `path`, a file or directory. What cannot be found out is `None`, or `unknown`.
@@ -52,6 +51,13 @@ fn block_device(path: &Path, mount: &MountInfo) -> Option<PathBuf> {
     by_number.chain(by_name).find_map(|directory| fs::canonicalize(directory).ok())
 }
 
+/// The scheduler in brackets of `none [mq-deadline] bfq`.
+#[must_use]
+pub fn chosen_scheduler(line: &str) -> String {
+    let inside = line.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
+    inside.map_or(line, |(name, _)| name).to_owned()
+}
+
 fn read_line(path: &Path) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.lines().next()?.trim().to_owned())
 }
@@ -59,6 +65,13 @@ fn read_line(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_scheduler_in_use_is_the_one_in_brackets() {
+        assert_eq!(chosen_scheduler("none [mq-deadline] bfq"), "mq-deadline");
+        assert_eq!(chosen_scheduler("none"), "none");
+        assert_eq!(chosen_scheduler("]["), "][");
+    }
 
     #[test]
     fn proc_is_a_file_system_without_a_device() {

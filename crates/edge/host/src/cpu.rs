@@ -1,16 +1,19 @@
 //! The host's CPU use, summed over all its processors as in [ESX Adapters 2006].
 
-use procfs::{CpuTime, CurrentSI, KernelStats};
-use virtbench_agent::now_ns;
+use std::time::Instant;
+
+use procfs::{CpuTime, CurrentSI, KernelStats, ProcError};
 use virtbench_record::HostUse;
 
-use crate::error::LabError;
 use crate::others::{others_percent, others_ticks};
+
+/// The accounts of `/proc/stat` cannot be read or understood.
+pub type Unreadable = ProcError;
 
 /// The processors' time accounts at one instant.
 #[derive(Debug, Clone)]
 pub struct CpuSample {
-    at_ns: u64,
+    at: Instant,
     total: CpuTime,
     processors: u32,
     /// What other programs have used, in ticks.
@@ -22,17 +25,17 @@ impl CpuSample {
     ///
     /// # Errors
     /// It cannot be read or understood.
-    pub fn take() -> Result<Self, LabError> {
-        let stats = KernelStats::current().map_err(|error| LabError::HostUse { why: error.to_string() })?;
+    pub fn take() -> Result<Self, Unreadable> {
+        let stats = KernelStats::current()?;
         let processors = u32::try_from(stats.cpu_time.len()).unwrap_or(u32::MAX);
         let others = others_ticks(&stats.total);
-        Ok(Self { at_ns: now_ns(), total: stats.total, processors, others })
+        Ok(Self { at: Instant::now(), total: stats.total, processors, others })
     }
 
     /// What was used from this sample to a `later` one.
     #[must_use]
     pub fn until(&self, later: &Self) -> HostUse {
-        let seconds = later.at_ns.saturating_sub(self.at_ns).max(1) as f64 / 1e9;
+        let seconds = later.at.saturating_duration_since(self.at).as_secs_f64().max(1e-9);
         let percent = |spent: fn(&CpuTime) -> u64| {
             let ticks = spent(&later.total).saturating_sub(spent(&self.total)) as f64;
             ticks / procfs::ticks_per_second() as f64 / seconds * 100.0
@@ -54,6 +57,7 @@ impl CpuSample {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn a_sample_held_against_itself_shows_no_use() {
@@ -66,7 +70,7 @@ mod tests {
     fn ticks_of_the_host_become_percent_of_one_processor() {
         let first = CpuSample::take().unwrap();
         let mut later = CpuSample::take().unwrap();
-        later.at_ns = first.at_ns + 2_000_000_000;
+        later.at = first.at + Duration::from_secs(2);
         later.total = first.total.clone();
         later.total.user += 3 * procfs::ticks_per_second();
         later.total.system += procfs::ticks_per_second();

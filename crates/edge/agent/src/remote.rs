@@ -1,0 +1,124 @@
+//! The agent on another machine: it speaks on its standard streams, works in a folder of its own, and leaves nothing.
+//!
+//! It ends when its controller says so or hangs up, when a signal tells it to, and when nothing was heard of the
+//! controller for [`SILENCE_LIMIT`]: a network that is cut tells neither side.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use virtbench_engine::monotonic_ns;
+
+use crate::protocol::{NOT_READY, READY, SILENCE_LIMIT};
+use crate::session::{Accounts, serve};
+use crate::work_folder::WorkFolder;
+
+/// How often the silence is looked at.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Serves the controller at the other end of the standard streams, in a folder made in `folder`. `program` is this
+/// program's own file, to be removed at once; nothing where it is to stay.
+#[must_use]
+pub fn run_remotely(folder: &Path, program: Option<PathBuf>) -> ExitCode {
+    if let Some(program) = program {
+        let _ = fs::remove_file(program);
+    }
+    let mut out = io::stdout();
+    let begun = WorkFolder::make(folder).and_then(|folder| {
+        std::env::set_current_dir(folder.path())
+            .map_err(|error| format!("cannot enter {}: {error}", folder.path().display()))?;
+        Ok(Ending::new(folder))
+    });
+    let ending = match begun.and_then(|ending| ending.on_signals().map(|()| ending)) {
+        Ok(ending) => ending,
+        Err(why) => {
+            // A login's greeting may have ended without a line's end.
+            let _ = writeln!(out, "\n{NOT_READY}{why}").and_then(|()| out.flush());
+            return ExitCode::FAILURE;
+        }
+    };
+    let heard = Heard::new();
+    heard.watch(ending.clone());
+    let served = writeln!(out, "\n{READY}").and_then(|()| out.flush()).map_err(Into::into).and_then(|()| {
+        serve(Watched { reader: io::stdin(), heard: heard.clone() }, io::stdout(), Accounts::Agent)
+    });
+    ending.tidy();
+    match served {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("virtbench-agent: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder, until somebody has removed it.
+#[derive(Clone)]
+struct Ending(Arc<Mutex<Option<WorkFolder>>>);
+
+impl Ending {
+    fn new(folder: WorkFolder) -> Self {
+        Self(Arc::new(Mutex::new(Some(folder))))
+    }
+
+    /// Removes the folder, once.
+    fn tidy(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Ends the process whatever its other threads do.
+    fn end(&self, why: &str) -> ! {
+        eprintln!("virtbench-agent: {why}");
+        self.tidy();
+        std::process::exit(1)
+    }
+
+    fn on_signals(&self) -> Result<(), String> {
+        let ending = self.clone();
+        ctrlc::set_handler(move || ending.end("ended by a signal"))
+            .map_err(|error| format!("cannot listen for signals: {error}"))
+    }
+}
+
+/// When the controller was heard last, by the monotonic clock.
+#[derive(Clone)]
+struct Heard(Arc<AtomicU64>);
+
+impl Heard {
+    fn new() -> Self {
+        Self(Arc::new(AtomicU64::new(monotonic_ns())))
+    }
+
+    /// Ends the process once the controller has been silent for too long.
+    fn watch(&self, ending: Ending) {
+        let heard = self.clone();
+        thread::spawn(move || {
+            loop {
+                thread::sleep(LOOK_INTERVAL);
+                let silent_ns = monotonic_ns().saturating_sub(heard.0.load(Ordering::Relaxed));
+                if Duration::from_nanos(silent_ns) > SILENCE_LIMIT {
+                    ending.end(&format!("nothing was heard of the controller for {SILENCE_LIMIT:?}"));
+                }
+            }
+        });
+    }
+}
+
+/// A reader that notes when something came.
+struct Watched<R> {
+    reader: R,
+    heard: Heard,
+}
+
+impl<R: Read> Read for Watched<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.heard.0.store(monotonic_ns(), Ordering::Relaxed);
+        Ok(count)
+    }
+}

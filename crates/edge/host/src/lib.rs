@@ -1,0 +1,10 @@
+//! What a machine is, and what its processors are busy with: read on the machine itself, by virtbench or by an agent.
+
+mod cpu;
+mod disk;
+mod facts;
+mod others;
+
+pub use cpu::{CpuSample, Unreadable};
+pub use disk::{chosen_scheduler, disk_facts};
+pub use facts::{available_memory_bytes, host_facts};

@@ -1,0 +1,189 @@
+//! Where an existing machine is: `ssh://user@host:port/folder`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use fluent_uri::Uri;
+use fluent_uri::pct_enc::{EStr, Encoder};
+use thiserror::Error;
+
+/// What cannot be the address of a machine.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("{address}: {why}; an address is ssh://[USER@]HOST[:PORT]/FOLDER")]
+pub struct AddressError {
+    /// As it was given.
+    address: String,
+    /// What is wrong with it.
+    why: String,
+}
+
+/// A machine that exists, and a folder on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SshAddress {
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+    folder: String,
+    config: Option<PathBuf>,
+    keep: bool,
+}
+
+impl SshAddress {
+    /// The scheme of such addresses.
+    pub const SCHEME: &str = "ssh";
+
+    /// Reads `ssh://[USER@]HOST[:PORT]/FOLDER[?config=FILE][&agent=keep]`. The folder is absolute; `/~/FOLDER` is one in the
+    /// user's home there. `config` is given to ssh in place of the user's own configuration. With `agent=keep` the agent
+    /// stays in the user's cache there, and is not sent again.
+    ///
+    /// # Errors
+    /// It is no such address.
+    pub fn parse(text: &str) -> Result<Self, AddressError> {
+        let wrong = |why: &str| AddressError { address: text.to_owned(), why: why.to_owned() };
+        let uri = Uri::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        if uri.scheme().as_str() != Self::SCHEME {
+            return Err(wrong("not an ssh address"));
+        }
+        let authority = uri.authority().filter(|authority| !authority.host().is_empty());
+        let authority = authority.ok_or_else(|| wrong("no host"))?;
+        let user = authority
+            .userinfo()
+            .map(|user| decoded(user).ok_or_else(|| wrong("it is not UTF-8")))
+            .transpose()?;
+        if user.as_ref().is_some_and(|user| user.contains(':')) {
+            // Not even in an error.
+            let address = format!("ssh://...@{}", authority.host());
+            return Err(AddressError {
+                address,
+                why: "a password does not belong into an address; use a key".into(),
+            });
+        }
+        let host = authority.host().trim_matches(['[', ']']).to_owned();
+        if [Some(&host), user.as_ref()].into_iter().flatten().any(|word| word.starts_with('-')) {
+            return Err(wrong("a name that begins with - would be taken for an option"));
+        }
+        let port = authority.port_to_u16().map_err(|_| wrong("no such port"))?;
+        let path = decoded(uri.path()).ok_or_else(|| wrong("it is not UTF-8"))?;
+        let folder = path.strip_prefix("/~/").map_or(path.as_str(), |at_home| at_home).to_owned();
+        if folder.trim_matches('/').is_empty() {
+            return Err(wrong("it names no folder to work in"));
+        }
+        if folder.contains(['\n', '\0']) {
+            return Err(wrong("a folder's name cannot have a line's end in it"));
+        }
+        let mut address = Self { user, host, port, folder, config: None, keep: false };
+        for setting in uri.query().into_iter().flat_map(|query| query.split('&')) {
+            let setting = decoded(setting).ok_or_else(|| wrong("it is not UTF-8"))?;
+            match setting.split_once('=') {
+                Some(("config", file)) => address.config = Some(PathBuf::from(file)),
+                Some(("agent", "keep")) => address.keep = true,
+                _ => return Err(wrong(&format!("{setting} is no setting of it: config=FILE, agent=keep"))),
+            }
+        }
+        Ok(address)
+    }
+
+    /// What ssh is told to reach it, without a command.
+    pub(super) fn ssh_arguments(&self) -> Vec<String> {
+        let mut arguments = Vec::new();
+        if let Some(config) = &self.config {
+            arguments.extend(["-F".into(), config.to_string_lossy().into_owned()]);
+        }
+        if let Some(port) = self.port {
+            arguments.extend(["-p".into(), port.to_string()]);
+        }
+        if let Some(user) = &self.user {
+            arguments.extend(["-l".into(), user.clone()]);
+        }
+        arguments.push(self.host.clone());
+        arguments
+    }
+
+    /// The machine's name.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The folder there; a relative one begins in the user's home.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        Path::new(&self.folder)
+    }
+
+    /// Whether the agent stays there.
+    pub(super) fn keeps_agent(&self) -> bool {
+        self.keep
+    }
+}
+
+fn decoded<E: Encoder>(part: &EStr<E>) -> Option<String> {
+    part.decode().to_string().ok().map(String::from)
+}
+
+impl fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ssh://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?
+        } else {
+            f.write_str(&self.host)?
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        let begin = if self.folder.starts_with('/') { "" } else { "/~/" };
+        write!(f, "{begin}{}", self.folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn addresses_are_read_and_shown() {
+        for (text, arguments, folder) in [
+            ("ssh://metal/srv", "metal", "/srv"),
+            ("ssh://root@metal:2222/srv/a%20b", "-p 2222 -l root metal", "/srv/a b"),
+            ("ssh://[::1]:22/~/work", "-p 22 ::1", "work"),
+            ("ssh://metal/srv?config=/etc/x", "-F /etc/x metal", "/srv"),
+        ] {
+            let address = SshAddress::parse(text).unwrap();
+            assert_eq!(address.ssh_arguments().join(" "), arguments, "{text}");
+            assert_eq!(address.folder(), Path::new(folder));
+        }
+        let shown = SshAddress::parse("ssh://root@[::1]:22/~/work?config=x").unwrap().to_string();
+        assert_eq!(shown, "ssh://root@[::1]:22/~/work");
+    }
+
+    #[test]
+    fn what_is_wrong_in_an_address_is_said() {
+        for (text, word) in [
+            ("http://metal/srv", "not an ssh address"),
+            ("ssh://metal", "names no folder"),
+            ("ssh://metal/", "names no folder"),
+            ("ssh:///srv", "no host"),
+            ("ssh://me:secret@metal/srv", "password"),
+            ("ssh://-oProxyCommand=x/srv", "option"),
+            ("ssh://metal/srv?color=red", "color=red"),
+            ("metal", "ssh://[USER@]HOST"),
+        ] {
+            let error = SshAddress::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains("secret"), "{text}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "ssh://[-a-z0-9@:/?=&%~\\[\\]]{0,30}") {
+            if let Ok(address) = SshAddress::parse(&text) {
+                prop_assert!(address.ssh_arguments().last().is_some_and(|host| !host.starts_with('-')));
+            }
+        }
+    }
+}

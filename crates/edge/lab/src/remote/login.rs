@@ -1,0 +1,166 @@
+//! From a login to a running agent.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use virtbench_agent::protocol::{NOT_READY, READY};
+
+use super::agents::SentAgent;
+use super::script::MARK;
+
+/// The most that a login may print before the agent speaks, in bytes.
+const CHATTER_LIMIT: usize = 1 << 20;
+/// The longest line that is read whole, in bytes.
+const LINE_LIMIT: usize = 4096;
+
+/// Why no agent runs.
+#[derive(Debug)]
+pub(super) enum LoginError {
+    /// The machine cannot be used, as its script or agent says.
+    Unusable(String),
+    /// The connection ended or fell silent.
+    Broken {
+        /// What happened.
+        error: io::Error,
+        /// The last line that the login printed, if any.
+        last: String,
+    },
+}
+
+/// Brings the agent to life at the other end of `stream`, within `limit`.
+pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration) -> Result<(), LoginError> {
+    let mut lines = Lines { stream, until: Instant::now() + limit, read: 0, last: String::new() };
+    loop {
+        let line = match lines.next() {
+            Ok(line) => line,
+            Err(error) => return Err(LoginError::Broken { error, last: lines.last }),
+        };
+        if line == READY {
+            return Ok(());
+        }
+        if let Some(why) = line.strip_prefix(NOT_READY) {
+            return Err(LoginError::Unusable(why.to_owned()));
+        }
+        let Some(said) = line.strip_prefix(MARK) else {
+            tracing::trace!(line, "the login says");
+            lines.last = line;
+            continue;
+        };
+        match said.trim_start().split_once(' ') {
+            Some(("no", why)) => return Err(LoginError::Unusable(why.to_owned())),
+            Some(("need", machine)) => {
+                let agent = agents.iter().find(|agent| agent.machine == machine);
+                let agent = agent.ok_or_else(|| LoginError::Unusable(format!("no agent for {machine}")))?;
+                tracing::debug!(machine, bytes = agent.bytes.len(), "the agent is sent");
+                let sent = lines.send(&agent.bytes);
+                // A machine that has no room hangs up in the middle, and its word is already under way.
+                if let Err(error) = sent
+                    && error.kind() != io::ErrorKind::BrokenPipe
+                {
+                    return Err(LoginError::Broken { error, last: lines.last });
+                }
+            }
+            Some(("have", machine)) => tracing::debug!(machine, "the agent is there already"),
+            _ => lines.last = line,
+        }
+    }
+}
+
+/// What comes over the stream, line by line: not a byte is read beyond the last one's end.
+struct Lines<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+    read: usize,
+    /// The last line that meant nothing.
+    last: String,
+}
+
+impl Lines<'_> {
+    fn next(&mut self) -> io::Result<String> {
+        let mut line = Vec::new();
+        loop {
+            let mut byte = [0];
+            self.stream.set_read_timeout(Some(self.left()?))?;
+            if self.stream.read(&mut byte)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            self.read += 1;
+            if self.read > CHATTER_LIMIT {
+                return Err(io::Error::other("the login prints without end"));
+            }
+            match byte {
+                [b'\n'] => break,
+                [byte] if line.len() < LINE_LIMIT => line.push(byte),
+                _ => {}
+            }
+        }
+        Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.set_write_timeout(Some(self.left()?))?;
+        self.stream.write_all(bytes)
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::agents::agents;
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(10);
+
+    fn said(text: &str) -> (Result<(), LoginError>, UnixStream) {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        far.write_all(text.as_bytes()).unwrap();
+        let result = log_in(&near, agents(), LIMIT);
+        (result, near)
+    }
+
+    #[test]
+    fn what_a_login_prints_is_passed_over_and_not_a_byte_more() {
+        let (result, mut near) = said(
+            "Welcome!\nvirtbench is great\n\nvirtbench-login have x86_64\n\nvirtbench-agent ready\nframe",
+        );
+        result.unwrap();
+        let mut rest = [0; 5];
+        near.read_exact(&mut rest).unwrap();
+        assert_eq!(&rest, b"frame");
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_its_own_word() {
+        for text in [
+            "x\nvirtbench-login no its system is Plan9\n",
+            "\nvirtbench-agent cannot start: its system is Plan9\n",
+        ] {
+            let (result, _near) = said(text);
+            assert!(matches!(result, Err(LoginError::Unusable(why)) if why == "its system is Plan9"));
+        }
+    }
+
+    #[test]
+    fn a_login_that_never_ends_its_speech_is_left() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let speaker = std::thread::spawn(move || while far.write_all(&[b'y'; 4096]).is_ok() {});
+        let result = log_in(&near, agents(), LIMIT);
+        assert!(
+            matches!(result, Err(LoginError::Broken { error, .. }) if error.to_string().contains("without end"))
+        );
+        drop(near);
+        speaker.join().unwrap();
+    }
+
+    #[test]
+    fn a_silent_login_is_left() {
+        let (near, _far) = UnixStream::pair().unwrap();
+        let result = log_in(&near, agents(), Duration::from_millis(50));
+        assert!(matches!(result, Err(LoginError::Broken { .. })));
+    }
+}

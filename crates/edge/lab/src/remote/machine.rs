@@ -1,0 +1,185 @@
+//! An existing machine with an agent on it, over one ssh connection.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+use virtbench_agent::protocol::{Greeting, TEST_FILE, TargetRef};
+use virtbench_record::{GuestFacts, HostFacts};
+
+use super::address::SshAddress;
+use super::agents::agents;
+use super::alive::Alive;
+use super::login::{LoginError, log_in};
+use super::script;
+use crate::connection::{Connection, ConnectionError};
+use crate::error::LabError;
+use crate::machine::{Environment, Machine};
+use crate::process::{AgentProcess, MachineError};
+
+/// How long it may take from ssh's start to the agent's first word, the agent's transfer included.
+const LOGIN_LIMIT: Duration = Duration::from_secs(120);
+/// How long the agent may take to greet, and to end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long ssh may take to say why it ended.
+const END_LIMIT: Duration = Duration::from_secs(3);
+/// ssh's own exit code when there is no connection.
+const NO_CONNECTION: i32 = 255;
+/// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
+const OPTIONS: [&str; 11] = [
+    "-T",
+    "-e",
+    "none",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
+/// Loads are applied to a file on an existing machine.
+#[derive(Debug)]
+pub struct Ssh {
+    name: String,
+    address: SshAddress,
+    size_bytes: u64,
+}
+
+impl Ssh {
+    /// The machine at `address`, on which a test file of `size_bytes` is made.
+    #[must_use]
+    pub fn new(name: &str, address: SshAddress, size_bytes: u64) -> Self {
+        Self { name: name.to_owned(), address, size_bytes }
+    }
+
+    fn connect(&self) -> Result<SshMachine, MachineError> {
+        let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
+        let (stream, other) = UnixStream::pair().map_err(failed)?;
+        let mut command = Command::new("ssh");
+        command.args(OPTIONS).args(self.address.ssh_arguments());
+        command.arg("--").arg(script::command(&self.address, agents()));
+        let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
+        log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| self.explain(error, &mut process))?;
+        let mut connection = Connection::new(stream).map_err(failed)?;
+        let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
+        let alive = Alive::begin(connection.sender()).map_err(failed)?;
+        let made = connection.make_file(TEST_FILE, self.size_bytes, |done_bytes, total_bytes| {
+            tracing::debug!(name = self.name, done_bytes, total_bytes, "writing the test file");
+            true
+        });
+        let notes = made.map_err(|error| process.explain(error))?;
+        let facts = connection.facts(".").map_err(|error| process.explain(error))?;
+        tracing::info!(name = self.name, address = %self.address, process = process.id(), "the remote agent answers");
+        Ok(SshMachine { name: self.name.clone(), process, connection, greeting, notes, facts, _alive: alive })
+    }
+
+    /// What a login that came to nothing means.
+    fn explain(&self, error: LoginError, process: &mut AgentProcess) -> MachineError {
+        let address = &self.address;
+        match error {
+            LoginError::Unusable(why) => MachineError::Unreachable {
+                why: format!("{address} cannot be used: {why}"),
+                console: Vec::new(),
+            },
+            LoginError::Broken { error, last } => {
+                let ended = process.ended_within(END_LIMIT);
+                let command = format!("ssh {} true", address.ssh_arguments().join(" "));
+                let why = match &ended {
+                    Some((status, _)) if status.code() == Some(NO_CONNECTION) => {
+                        format!(
+                            "{address} cannot be reached; `{command}` must work without asking for anything"
+                        )
+                    }
+                    Some(_) => {
+                        format!("{address}: the login ended before the agent ran; does `{command}` work?")
+                    }
+                    None => {
+                        format!("{address}: the login came to no agent ({error}); does `{command}` work?")
+                    }
+                };
+                let mut console = ended.map(|(_, console)| console).unwrap_or_default();
+                console.extend(Some(last).filter(|last| !last.is_empty()));
+                MachineError::Unreachable { why, console }
+            }
+        }
+    }
+}
+
+impl Environment for Ssh {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn start(&mut self) -> Result<Box<dyn Machine>, LabError> {
+        let machine = self.connect();
+        let machine = machine.map_err(|source| LabError::Machine { machine: self.name.clone(), source })?;
+        Ok(Box::new(machine))
+    }
+}
+
+struct SshMachine {
+    name: String,
+    process: AgentProcess,
+    connection: Connection,
+    greeting: Greeting,
+    notes: Vec<String>,
+    facts: HostFacts,
+    _alive: Alive,
+}
+
+impl Machine for SshMachine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    fn target(&self) -> TargetRef {
+        TargetRef::Path(TEST_FILE.into())
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        None
+    }
+
+    fn facts(&self) -> Option<&HostFacts> {
+        Some(&self.facts)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.iter().map(|note| format!("{}: {note}", self.name)).collect()
+    }
+
+    fn shares_host_clock(&self) -> bool {
+        false
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.process.check()
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.process.explain(error)
+    }
+
+    fn shut_down(mut self: Box<Self>) {
+        let told = self.connection.shut_down().is_ok();
+        tracing::info!(name = self.name, process = self.process.id(), told, "the remote agent ends");
+        self.process.end_within(if told { LIMIT } else { Duration::ZERO });
+    }
+}

@@ -1,0 +1,335 @@
+//! What an environment is, in one word.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use fluent_uri::UriRef;
+use thiserror::Error;
+use virtbench_lab::{AddressError, DEFAULT_ADAPTER, SshAddress};
+use virtbench_units::{format_bytes, parse_bytes};
+
+use crate::guests::{GuestOptions, WantedAccelerator};
+use crate::setup::{Setup, SetupError};
+
+/// The longest name, in characters: it stands in tables.
+const NAME_LIMIT: usize = 40;
+
+/// What is no environment.
+#[derive(Debug, Error)]
+pub enum UriError {
+    /// It begins with none of the schemes.
+    #[error(
+        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, or a name from virtbench.toml"
+    )]
+    Scheme(String),
+    /// It is no address.
+    #[error("{uri}: {why}")]
+    Syntax {
+        /// The environment.
+        uri: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// A machine's address is wrong.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A VM's disk is impossible.
+    #[error("{uri}: {source}")]
+    Setup {
+        /// The environment.
+        uri: String,
+        /// What is impossible about it.
+        source: SetupError,
+    },
+    /// A name that cannot be one.
+    #[error("{0:?} is no name of an environment: up to 40 letters, digits, dots, hyphens and underscores")]
+    Name(String),
+    /// Two have one name.
+    #[error("two environments are called {0}: give them names, as in metal=ssh://...")]
+    Twice(String),
+    /// There is nothing to compare.
+    #[error("{0} environments cannot be compared: give two to eight")]
+    Count(usize),
+}
+
+/// Where a load is applied.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EnvironmentUri {
+    /// This host.
+    Native {
+        /// Folder for the test file; the run's own where none is named.
+        folder: Option<PathBuf>,
+    },
+    /// A guest that is booted for it.
+    Qemu(Box<QemuUri>),
+    /// A machine that exists.
+    Ssh(SshAddress),
+}
+
+/// A guest and its disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QemuUri {
+    /// Folder for its disk; the run's own where none is named.
+    pub folder: Option<PathBuf>,
+    /// Its disk.
+    pub setup: Setup,
+    /// Its virtual processors, where it says.
+    pub vcpus: Option<u32>,
+    /// Its memory in bytes, where it says.
+    pub memory_bytes: Option<u64>,
+    /// What executes its instructions, where it says.
+    pub accelerator: Option<WantedAccelerator>,
+    /// Its kernel, where it says.
+    pub kernel: Option<PathBuf>,
+}
+
+impl QemuUri {
+    /// What the guest is made of, where it does not say so itself like `others`.
+    #[must_use]
+    pub fn guest(&self, others: &GuestOptions) -> GuestOptions {
+        GuestOptions {
+            vcpus: self.vcpus.unwrap_or(others.vcpus),
+            memory_bytes: self.memory_bytes.unwrap_or(others.memory_bytes),
+            kernel: self.kernel.clone().or_else(|| others.kernel.clone()),
+            accelerator: self.accelerator.unwrap_or(others.accelerator),
+        }
+    }
+}
+
+impl EnvironmentUri {
+    /// Reads `native:[FOLDER]`, `qemu:[FOLDER]?SETTINGS` or `ssh://...`. The settings of a guest are `disk` (as `study
+    /// adapters --setup` has it), `vcpus`, `memory`, `accelerator` and `kernel`, joined by `&`.
+    ///
+    /// # Errors
+    /// It is none of these.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        let Some((scheme, rest)) = text.split_once(':') else {
+            return Err(UriError::Scheme(text.to_owned()));
+        };
+        match scheme {
+            "native" => {
+                let (folder, settings) = parts(text, rest)?;
+                match settings.first() {
+                    Some((name, _)) => Err(wrong(text, format!("native: takes no {name}"))),
+                    None => Ok(Self::Native { folder }),
+                }
+            }
+            "qemu" => qemu(text, rest),
+            SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
+            _ => Err(UriError::Scheme(text.to_owned())),
+        }
+    }
+
+    /// What it is called where it was given no name.
+    fn own_name(&self) -> String {
+        match self {
+            Self::Native { .. } => "native".into(),
+            Self::Qemu(qemu) => qemu.setup.to_string(),
+            Self::Ssh(address) => address.host().to_owned(),
+        }
+    }
+}
+
+fn wrong(uri: &str, why: impl Into<String>) -> UriError {
+    UriError::Syntax { uri: uri.to_owned(), why: why.into() }
+}
+
+/// Names and values, in their order.
+type Settings = Vec<(String, String)>;
+
+/// The folder, if one is named, and the settings of what follows a scheme.
+fn parts(text: &str, rest: &str) -> Result<(Option<PathBuf>, Settings), UriError> {
+    let reference = UriRef::parse(rest).map_err(|error| wrong(text, error.to_string()))?;
+    let not_utf8 = || wrong(text, "it is not UTF-8");
+    let folder = reference.path().decode().to_string().map_err(|_| not_utf8())?;
+    let folder = Some(PathBuf::from(&*folder)).filter(|folder| !folder.as_os_str().is_empty());
+    let settings = reference.query().into_iter().flat_map(|query| query.split('&')).map(|setting| {
+        let setting = setting.decode().to_string().map_err(|_| not_utf8())?;
+        let (name, value) =
+            setting.split_once('=').ok_or_else(|| wrong(text, format!("{setting} has no value")))?;
+        Ok((name.to_owned(), value.to_owned()))
+    });
+    Ok((folder, settings.collect::<Result<_, UriError>>()?))
+}
+
+fn qemu(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
+    let (folder, settings) = parts(text, rest)?;
+    let parsed =
+        |setup: &str| Setup::parse(setup).map_err(|source| UriError::Setup { uri: text.to_owned(), source });
+    let mut qemu = QemuUri {
+        folder,
+        setup: parsed(DEFAULT_ADAPTER.name)?,
+        vcpus: None,
+        memory_bytes: None,
+        accelerator: None,
+        kernel: None,
+    };
+    for (name, value) in settings {
+        match name.as_str() {
+            "disk" => qemu.setup = parsed(&value)?,
+            "vcpus" => {
+                let vcpus = value.parse().ok().filter(|vcpus| (1..=1024).contains(vcpus));
+                qemu.vcpus = Some(
+                    vcpus.ok_or_else(|| wrong(text, format!("vcpus={value}: a number from 1 to 1024")))?,
+                );
+            }
+            "memory" => {
+                let bytes = parse_bytes(&value).map_err(|error| wrong(text, format!("memory: {error}")))?;
+                qemu.memory_bytes = Some(bytes);
+            }
+            "accelerator" => {
+                let all = [WantedAccelerator::Auto, WantedAccelerator::Kvm, WantedAccelerator::Tcg];
+                let found = all.into_iter().find(|one| one.name() == value);
+                let found =
+                    found.ok_or_else(|| wrong(text, format!("accelerator={value}: auto, kvm or tcg")))?;
+                qemu.accelerator = Some(found);
+            }
+            "kernel" => qemu.kernel = Some(PathBuf::from(value)),
+            _ => {
+                let why = format!("qemu: takes no {name}: disk, vcpus, memory, accelerator, kernel");
+                return Err(wrong(text, why));
+            }
+        }
+    }
+    Ok(EnvironmentUri::Qemu(Box::new(qemu)))
+}
+
+impl fmt::Display for EnvironmentUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = |folder: &Option<PathBuf>| {
+            folder.as_ref().map_or_else(String::new, |folder| folder.display().to_string())
+        };
+        match self {
+            Self::Native { folder: own } => write!(f, "native:{}", folder(own)),
+            Self::Ssh(address) => address.fmt(f),
+            Self::Qemu(qemu) => {
+                write!(f, "qemu:{}?disk={}", folder(&qemu.folder), qemu.setup)?;
+                qemu.vcpus.map_or(Ok(()), |vcpus| write!(f, "&vcpus={vcpus}"))?;
+                qemu.memory_bytes
+                    .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
+                qemu.accelerator.map_or(Ok(()), |wanted| write!(f, "&accelerator={}", wanted.name()))?;
+                qemu.kernel.as_ref().map_or(Ok(()), |kernel| write!(f, "&kernel={}", kernel.display()))
+            }
+        }
+    }
+}
+
+/// An environment under the name that stands in records and tables.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedEnvironment {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub uri: EnvironmentUri,
+}
+
+impl NamedEnvironment {
+    /// Reads `[NAME=]URI`.
+    ///
+    /// # Errors
+    /// The name or the environment is none.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        match text.split_once('=') {
+            Some((name, uri)) if !name.contains(':') => Self::new(name, uri),
+            _ => {
+                let uri = EnvironmentUri::parse(text)?;
+                Ok(Self { name: uri.own_name(), uri })
+            }
+        }
+    }
+
+    /// The environment `uri`, called `name`.
+    ///
+    /// # Errors
+    /// The name or the environment is none.
+    pub fn new(name: &str, uri: &str) -> Result<Self, UriError> {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+        if name.is_empty() || name.len() > NAME_LIMIT || !name.chars().all(letter) {
+            return Err(UriError::Name(name.to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), uri: EnvironmentUri::parse(uri)? })
+    }
+
+    /// Checks that these can be told apart and compared.
+    ///
+    /// # Errors
+    /// There are too few or too many, or two have one name.
+    pub fn check(all: &[Self]) -> Result<(), UriError> {
+        if !(2..=8).contains(&all.len()) {
+            return Err(UriError::Count(all.len()));
+        }
+        for (index, one) in all.iter().enumerate() {
+            if all[..index].iter().any(|other| other.name == one.name) {
+                return Err(UriError::Twice(one.name.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn environments_are_read_named_and_shown() {
+        for (text, name, shown) in [
+            ("native:", "native", "native:"),
+            ("here=native:/srv/a%20b", "here", "native:/srv/a b"),
+            ("qemu:", "virtio-blk", "qemu:?disk=virtio-blk"),
+            (
+                "qemu:/srv?disk=nvme,queues=2@qcow2&vcpus=2&memory=512MiB&accelerator=tcg",
+                "nvme,queues=2@qcow2",
+                "qemu:/srv?disk=nvme,queues=2@qcow2&vcpus=2&memory=512MiB&accelerator=tcg",
+            ),
+            ("ssh://root@metal/srv?config=x", "metal", "ssh://root@metal/srv"),
+            ("a=ssh://metal/srv", "a", "ssh://metal/srv"),
+        ] {
+            let named = NamedEnvironment::parse(text).unwrap();
+            assert_eq!((named.name.as_str(), named.uri.to_string().as_str()), (name, shown));
+        }
+    }
+
+    #[test]
+    fn what_is_no_environment_is_said() {
+        for (text, word) in [
+            ("metal", "is no environment"),
+            ("docker:x", "is no environment"),
+            ("native:?speed=1", "native: takes no speed"),
+            ("qemu:?speed=1", "qemu: takes no speed"),
+            ("qemu:?vcpus", "vcpus has no value"),
+            ("qemu:?vcpus=0", "1 to 1024"),
+            ("qemu:?memory=much", "memory"),
+            ("qemu:?accelerator=warp", "auto, kvm or tcg"),
+            ("qemu:?disk=floppy", "floppy"),
+            ("ssh://metal", "names no folder"),
+            ("a b=native:", "is no name"),
+        ] {
+            let error = NamedEnvironment::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn environments_that_are_compared_have_names_of_their_own() {
+        let all = |texts: &[&str]| {
+            texts.iter().map(|text| NamedEnvironment::parse(text).unwrap()).collect::<Vec<_>>()
+        };
+        assert!(NamedEnvironment::check(&all(&["native:", "qemu:"])).is_ok());
+        assert!(matches!(NamedEnvironment::check(&all(&["native:"])), Err(UriError::Count(1))));
+        assert!(matches!(
+            NamedEnvironment::check(&all(&["qemu:", "qemu:?vcpus=2"])),
+            Err(UriError::Twice(_))
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(native|qemu|ssh|a=qemu):[-a-z0-9@:/?=&%~,]{0,30}") {
+            if let Ok(named) = NamedEnvironment::parse(&text) {
+                let _ = named.uri.to_string();
+            }
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The command line. Help, manual page and completions are generated from this.
 
 pub mod analyse;
+pub mod compare;
 pub mod costs;
 mod deviation;
 pub mod fence;
@@ -73,6 +74,8 @@ pub enum Command {
     Study(StudyCommand),
     /// Compare configurations with each other: a run's, or those of a table somebody published
     Analyse(analyse::AnalyseArgs),
+    /// Did it get worse? Compare two runs of one plan, before a change and after it
+    Compare(compare::CompareRunsArgs),
     /// Characterise what an application does to its storage
     Profile(Box<profile::ProfileArgs>),
     /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively
@@ -171,9 +174,16 @@ Examples:
   virtbench load --target /srv/test.img --mix size=4k,share=80,read=70 --mix size=64k,share=20,read=0,random=0
   virtbench load --target /srv/test.img --json | jq .total.iops
   virtbench load --trace day.csv --pace 2x --target /srv/test.img
+  virtbench load --environment ssh://root@metal/srv --size 4GiB --outstanding 32
   virtbench load --spec mailserver.icf --target /srv/test.img --time 30s --export fio-json=mail.json")]
-#[command(group(ArgGroup::new("what").args(["target", "spec"]).required(true).multiple(true)))]
+#[command(group(ArgGroup::new("what").args(["target", "spec", "environment"]).required(true).multiple(true)))]
 pub struct LoadArgs {
+    /// Apply the load in environments, one after another, to a test file of --size: [NAME=]URI or a name from
+    /// virtbench.toml, as study compare has them; may be repeated
+    #[arg(long, value_name = "URI|NAME", conflicts_with_all = [
+        "target", "spec", "trace", "live", "fault", "verify", "verify_only", "steady", "grow", "allow_overwrite"
+    ])]
+    pub environment: Vec<String>,
     /// The load
     #[command(flatten)]
     pub shape: ShapeArgs,

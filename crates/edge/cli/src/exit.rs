@@ -24,12 +24,14 @@ pub enum Kind {
     Folder = 7,
     /// A fence's cache says what cannot be.
     Inconsistent = 8,
+    /// Of two runs the later is worse, and that was asked for.
+    Regression = 9,
     /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
     Interrupted = 130,
 }
 
 /// The table for the manual page: every code with its meaning.
-pub const MEANINGS: [(u8, &str); 10] = [
+pub const MEANINGS: [(u8, &str); 11] = [
     (0, "It worked."),
     (Kind::Other as u8, "Something failed that has no code of its own."),
     (Kind::Usage as u8, "The command line asks for something impossible."),
@@ -39,6 +41,7 @@ pub const MEANINGS: [(u8, &str); 10] = [
     (Kind::Guest as u8, "A guest or a machine crashed, hung, could not be reached or never answered."),
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
     (Kind::Inconsistent as u8, "The cache of a fence is inconsistent."),
+    (Kind::Regression as u8, "Of two runs that were compared the later is worse (--fail-on regression)."),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
 ];
 

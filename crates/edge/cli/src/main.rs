@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
+        Command::Compare(compare) => commands::compare::execute(&compare),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
         Command::Profile(profile) => commands::profile::execute(&profile),
         Command::Costs(costs) => commands::costs::execute(&costs),

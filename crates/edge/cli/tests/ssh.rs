@@ -95,6 +95,30 @@ fn machines_that_exist_are_compared_with_this_one_and_keep_nothing() {
 }
 
 #[test]
+fn a_load_is_applied_on_a_machine_that_exists_and_on_this_host() {
+    let (sshd, folder) = (Sshd::start(), folder());
+    let here = format!("here=native:{}", folder.path().display());
+    let metal = format!("metal={}", sshd.address("far"));
+    let words = ["load", "--size", "8MiB", "--ramp", "20ms", "--time", "100ms", "--environment", &metal];
+    let table = run(&words);
+    assert!(table.code() == 0 && table.stdout.contains("[metal] on disk"), "{table:?}");
+    let both = run(&[&words[..], &["--environment", &here, "--json", "--repeat", "2"]].concat());
+    let json = both.json();
+    assert_eq!(both.code(), 0, "{both:?}");
+    for (index, name) in ["metal", "here"].iter().enumerate() {
+        let job = &json["jobs"][index];
+        assert!(job["job"] == *name && job["total"]["iops"].as_f64().unwrap() > 0.0, "{job}");
+        assert_eq!(job["repetitions"].as_array().unwrap().len(), 2);
+    }
+    assert!(sshd.is_clean("far"));
+    let unreachable = format!("gone={}", sshd.address_with("far", "key", 1));
+    let mixed = run(&[&words[..], &["--environment", &unreachable]].concat());
+    assert!(mixed.code() == 6 && mixed.stdout.contains("[metal] on disk"), "{mixed:?}");
+    let refused = run(&["load", "--environment", &metal, "--target", "x"]);
+    assert_eq!(refused.code(), 2, "{refused:?}");
+}
+
+#[test]
 fn what_a_login_prints_is_passed_over_and_names_come_from_a_file() {
     let chatter = "ForceCommand echo Welcome; echo; printf half; exec sh -c \"$SSH_ORIGINAL_COMMAND\"";
     let (sshd, folder) = (Sshd::with(chatter, ""), folder());

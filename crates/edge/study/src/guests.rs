@@ -48,6 +48,13 @@ pub struct GuestOptions {
     pub accelerator: WantedAccelerator,
 }
 
+impl Default for GuestOptions {
+    /// One processor, 256 MiB.
+    fn default() -> Self {
+        Self { vcpus: 1, memory_bytes: 256 << 20, kernel: None, accelerator: WantedAccelerator::Auto }
+    }
+}
+
 /// What guests also have beside their adapters.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Extras<'a> {

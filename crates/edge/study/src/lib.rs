@@ -103,7 +103,10 @@ pub use colocation::{
 pub use contents::Contents;
 pub use course::Course;
 pub use disk::{DiskError, StudyDisk};
-pub use environments::{EnvironmentNames, EnvironmentUri, NamedEnvironment, NamesError, QemuUri, UriError};
+pub use environments::{
+    EnvironmentNames, EnvironmentUri, FoundEnvironments, MadeEnvironments, NamedEnvironment, NamesError,
+    QemuUri, UriError,
+};
 pub use estimate::Estimate;
 pub use event::{Event, Observer};
 pub use fence::{

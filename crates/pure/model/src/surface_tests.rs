@@ -1,81 +1,11 @@
 //! Comparisons of small hand-written runs.
 
-use std::collections::BTreeMap;
-
-use virtbench_record::{
-    ClockCheck, DirectionStats, FORMAT, HostUse, LoadOutcome, Measured, PointStatus, TargetFacts, TargetKind,
-};
-use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+use virtbench_record::{ClockCheck, PointStatus};
 
 use super::*;
+use crate::test_support::{good, measured, record};
 
 const KEY: PointKey = PointKey { block_bytes: 4096, read_percent: 100, random_percent: 0 };
-
-fn measured(iops: f64, cpu_percent: f64) -> Measured {
-    let total = DirectionStats { iops, bytes_per_second: iops * 4096.0, ..DirectionStats::default() };
-    let access = AccessSpec::single(AccessLine::new(4096, 100.0, 0.0));
-    let outcome = LoadOutcome {
-        read: total.clone(),
-        write: DirectionStats::default(),
-        total,
-        trim: None,
-        flush: None,
-        lines: Vec::new(),
-        in_flight_at_end: None,
-        open_loop: None,
-        replay: None,
-        verify: None,
-        errors: 0,
-        error_kinds: BTreeMap::new(),
-        elapsed_ns: 1_000_000_000,
-        interrupted: false,
-        own_cpu_ns: [0, 0],
-        intervals: Vec::new(),
-        target: TargetFacts {
-            path: "null".into(),
-            kind: TargetKind::Null,
-            size_bytes: 1 << 20,
-            direct: false,
-            alignment_bytes: 1,
-        },
-        spec: LoadSpec {
-            outstanding: 1,
-            workers: 1,
-            ramp_ns: 0,
-            time_ns: 1_000_000_000,
-            interval_ns: 100_000_000,
-            direct: false,
-            seed: 1,
-            ..LoadSpec::new(access, 1 << 20)
-        },
-        seed: 1,
-        notes: Vec::new(),
-    };
-    let host = HostUse {
-        cpu_percent,
-        user_percent: cpu_percent,
-        system_percent: 0.0,
-        steal_percent: 0.0,
-        others_percent: None,
-        processors: 2,
-    };
-    Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_000_000, clock: None }
-}
-
-fn record(key: PointKey, environment: &str, repetition: u32, status: PointStatus) -> PointRecord {
-    PointRecord {
-        format: FORMAT,
-        point: key,
-        environment: environment.into(),
-        repetition,
-        started_unix_ns: 0,
-        status,
-    }
-}
-
-fn good(key: PointKey, environment: &str, repetition: u32, iops: f64, cpu_percent: f64) -> PointRecord {
-    record(key, environment, repetition, PointStatus::Measured(Box::new(measured(iops, cpu_percent))))
-}
 
 fn random(percent: u8) -> PointKey {
     PointKey { random_percent: percent, ..KEY }

@@ -4,6 +4,7 @@
 //! page. What can be shown there (3-D or flat, this point or that metric) are its variants, of which
 //! the page's script draws one at a time.
 
+mod before_after;
 mod breakdown;
 mod configurations;
 mod cpu;
@@ -16,6 +17,7 @@ mod shares;
 mod style;
 mod surface;
 
+pub(crate) use before_after::before_after;
 pub(crate) use breakdown::breakdown;
 pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;

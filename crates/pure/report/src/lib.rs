@@ -5,6 +5,7 @@
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
 mod analysed;
+mod before_after;
 mod documents;
 mod environments;
 mod fence;
@@ -25,6 +26,7 @@ mod takeaway;
 mod trials;
 
 pub use analysed::Analysed;
+pub use before_after::BeforeAfterPage;
 pub use documents::{Documents, documents, html, takeaway};
 pub use fence::{FencePage, FenceTable, fence_html};
 pub use fence_figure::{FenceFigure, FenceValue};

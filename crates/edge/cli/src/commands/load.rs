@@ -7,6 +7,7 @@
 mod check;
 mod describe;
 mod ends;
+mod environments;
 mod export;
 mod job;
 mod measure;
@@ -44,6 +45,9 @@ pub fn execute(args: &LoadArgs, matches: Option<&ArgMatches>) -> Outcome {
     if args.apply.verify_only {
         let (target, spec) = options::prepare_check(&args.shape)?;
         return check::execute(&spec, &target, args.shape.json);
+    }
+    if !args.environment.is_empty() {
+        return environments::execute(args);
     }
     let plan = options::plan(args, matches)?;
     export::check(&args.spec.export)?;

@@ -1,9 +1,11 @@
 //! One file for each command.
 
 pub mod analyse;
+pub mod compare;
 pub mod completions;
 pub mod costs;
 pub mod doctor;
+mod environments;
 pub mod fence;
 pub mod grid;
 pub mod load;

@@ -12,6 +12,8 @@ mod sets_summary;
 mod systems;
 mod watch;
 
+pub use common::study_failure;
+
 use crate::args::StudyCommand;
 use crate::exit::Outcome;
 

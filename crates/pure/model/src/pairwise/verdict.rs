@@ -47,6 +47,21 @@ impl Margin {
         self.0
     }
 
+    /// What can be said of a ratio that lies in `span`.
+    #[must_use]
+    pub fn finding(self, span: Span) -> Finding {
+        let inside = self.span();
+        if span.low > inside.high {
+            Finding::Higher
+        } else if span.high < inside.low {
+            Finding::Lower
+        } else if inside.contains(span.low) && inside.contains(span.high) {
+            Finding::Equivalent
+        } else {
+            Finding::Undecided
+        }
+    }
+
     /// The ratios that are inside.
     #[must_use]
     pub fn span(self) -> Span {
@@ -110,18 +125,8 @@ impl Judged {
     /// Judges a ratio, whose interval must be of [`VERDICT_CONFIDENCE`] at least.
     #[must_use]
     pub fn new(ratio: Ratio, margin: Margin) -> Self {
-        let inside = margin.span();
         let span = ratio.interval.unwrap_or(Span { low: ratio.value, high: ratio.value });
-        let finding = if span.low > inside.high {
-            Finding::Higher
-        } else if span.high < inside.low {
-            Finding::Lower
-        } else if inside.contains(span.low) && inside.contains(span.high) {
-            Finding::Equivalent
-        } else {
-            Finding::Undecided
-        };
-        Self { ratio, finding }
+        Self { ratio, finding: margin.finding(span) }
     }
 
     /// Whether the spread is known, so that the finding comes with confidence.

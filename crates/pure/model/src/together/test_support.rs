@@ -18,30 +18,7 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
         filesystem: None,
         seed: 1,
     });
-    let accelerator = AcceleratorFacts { name: "kvm".into(), why: String::new() };
-    let guest = GuestFacts {
-        accelerator,
-        qemu: "q".into(),
-        kernel: "k".into(),
-        vcpus,
-        memory_bytes: 1 << 28,
-        adapter: "virtio-blk".into(),
-        command_line: Vec::new(),
-        boot_ns: 1,
-    };
-    Provenance {
-        format: RUN_FORMAT,
-        version: "0".into(),
-        command: Vec::new(),
-        started_unix_s: 0,
-        plan,
-        host: crate::test_support::host(processors),
-        guest: Some(guest),
-        setups: Vec::new(),
-        machines: Vec::new(),
-        idle: Vec::new(),
-        notes: Vec::new(),
-    }
+    crate::test_support::provenance(plan, processors, vcpus)
 }
 
 pub(super) fn set(name: &str, role: SetRole, vms: usize, share_percent: Option<f64>) -> SetPlan {

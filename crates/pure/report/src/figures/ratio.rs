@@ -68,7 +68,7 @@ fn hover(point: &CurvePoint) -> String {
 }
 
 /// A line across the whole figure.
-fn level(value: f64, colour: &'static str, dash: DashType) -> Shape {
+pub(super) fn level(value: f64, colour: &'static str, dash: DashType) -> Shape {
     Shape::new()
         .shape_type(ShapeType::Line)
         .x_ref("paper")

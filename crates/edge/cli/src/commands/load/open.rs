@@ -13,7 +13,7 @@ use crate::exit::{Failure, Kind};
 use crate::{interrupt, progress};
 
 /// Size of a file that is made because nothing else was said, in bytes.
-const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
+pub const DEFAULT_SIZE_BYTES: u64 = 1 << 30;
 
 /// What a target is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,97 @@
+//! `virtbench compare`
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+use virtbench_model::before_after::{Change, Quantity};
+use virtbench_model::{BeforeAfter, Margin, before_after};
+use virtbench_record::Records;
+use virtbench_report::{BeforeAfterPage, Takeaway};
+use virtbench_study::{LoadedRun, load_any_run};
+
+use crate::args::compare::{CompareRunsArgs, FailOn};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::text_table::{TextTable, left};
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    headline: &'a str,
+    details: &'a [String],
+    cautions: &'a [String],
+    regression: bool,
+    #[serde(flatten)]
+    compared: &'a BeforeAfter,
+}
+
+/// Compares two runs of one plan.
+pub fn execute(args: &CompareRunsArgs) -> Outcome {
+    let margin = Margin::new(args.margin).ok_or_else(|| {
+        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
+    })?;
+    let [before, after] = [open(&args.before)?, open(&args.after)?];
+    let sides = [&before, &after].map(|run| (&run.provenance, run.records.points()));
+    let compared = before_after(sides, margin);
+    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    let page = BeforeAfterPage { compared: &compared, runs: [&names[0], &names[1]] };
+    if let Some(path) = &args.html {
+        fs::write(path, page.html(env!("CARGO_PKG_VERSION")))
+            .with_context(|| format!("--html: cannot write {}", path.display()))?;
+    }
+    let takeaway = page.takeaway();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let Takeaway { headline, details, cautions } = &takeaway;
+        let regression = compared.is_regression();
+        let report = Report { headline, details, cautions, regression, compared: &compared };
+        virtbench_formats::json::write(&mut out, &report)?;
+        writeln!(out)?;
+    } else if args.markdown {
+        write!(out, "{}", page.markdown())?;
+    } else {
+        text(&mut out, &compared, &takeaway)?;
+    }
+    if args.fail_on == Some(FailOn::Regression) && compared.is_regression() {
+        return Err(Failure::message(Kind::Regression, takeaway.headline));
+    }
+    Ok(())
+}
+
+fn open(path: &Path) -> Result<LoadedRun<Records>, Failure> {
+    let run = load_any_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
+    if run.provenance.plan.grid().is_none() {
+        let study = run.provenance.plan.study();
+        let message = format!("{}: a run of study {study} has no points to compare", path.display());
+        return Err(Failure::message(Kind::Usage, message));
+    }
+    Ok(run)
+}
+
+/// What differs between the runs, then what follows, then every point.
+fn text(out: &mut impl Write, compared: &BeforeAfter, takeaway: &Takeaway) -> io::Result<()> {
+    for sentence in takeaway.cautions.iter().chain([&takeaway.headline]).chain(&takeaway.details) {
+        writeln!(out, "{sentence}")?;
+    }
+    let mut table = TextTable::new(0, &[left(10), left(34), left(0), left(0), left(0)]);
+    table.row(["", "after / before", "throughput", "mean latency", "99th percentile"]);
+    let mut row = |name: &str, point: &str, changes: &[Change]| {
+        let cells = Quantity::ALL.map(|quantity| {
+            let change = changes.iter().find(|change| change.quantity == quantity);
+            change.map_or_else(
+                || "-".to_owned(),
+                |change| format!("{:.3} {}", change.ratio, change.verdict.name()),
+            )
+        });
+        table.row([name.to_owned(), point.to_owned()].into_iter().chain(cells));
+    };
+    for environment in &compared.environments {
+        row(&environment.name, "all points", &environment.overall);
+        for point in &environment.points {
+            row("", &point.point.to_string(), &point.changes);
+        }
+    }
+    writeln!(out, "\n{table}")
+}

@@ -1,0 +1,105 @@
+//! A load in other environments than this process.
+
+use anyhow::Context;
+use virtbench_lab::{Environment, LabError, Machine, TimeLimits, measure};
+use virtbench_record::{HostUse, LoadOutcome};
+use virtbench_study::{FoundEnvironments, GuestOptions, MadeEnvironments, NamedEnvironment};
+use virtbench_workload::LoadSpec;
+
+use super::job::{Job, Plan};
+use super::measure::verdict;
+use super::open::DEFAULT_SIZE_BYTES;
+use super::perform::Done;
+use super::repetitions::Repetitions;
+use super::{export, options, report};
+use crate::args::LoadArgs;
+use crate::commands::environments;
+use crate::commands::study::study_failure;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::say::tell;
+use crate::{interrupt, progress};
+
+/// Applies the load in each environment and prints what came of it.
+pub fn execute(args: &LoadArgs) -> Outcome {
+    let named = environments::named(&args.environment)?;
+    let size_bytes = args.shape.common.size.unwrap_or(DEFAULT_SIZE_BYTES);
+    let plan = options::plan(args, None)?;
+    let spec = plan.jobs.first().map(|job| on_file(job, size_bytes));
+    let spec = spec.ok_or_else(|| Failure::message(Kind::Other, "there is no load to apply"))?;
+    export::check(&args.spec.export)?;
+    let mut made = made(&named, size_bytes)?;
+    let mut done = Vec::new();
+    let mut ran = Ok(());
+    for environment in &mut made.environments {
+        match perform(args, &spec, environment.as_mut()) {
+            Ok(one) => {
+                if !args.shape.json {
+                    report::write_table(&one)?;
+                }
+                ran = ran.and(one.repetitions.outcomes().map(verdict).fold(Ok(()), Outcome::and));
+                done.push(one);
+            }
+            // What the others did stays.
+            Err(failure) => ran = ran.and(Err(failure)),
+        }
+        if interrupt::requested() {
+            break;
+        }
+    }
+    if args.shape.json && !done.is_empty() {
+        report::write_json(done.len() > 1, &Plan { jobs: Vec::new(), ..plan }, &done, &[])?;
+    }
+    ran.and(export::write(&args.spec.export, &done))
+}
+
+/// The load on a file of this size.
+fn on_file(job: &Job, size_bytes: u64) -> LoadSpec {
+    LoadSpec { region_bytes: size_bytes, ..job.load.clone() }
+}
+
+/// The environments with their test files; those of this host in the current folder.
+fn made(named: &[NamedEnvironment], size_bytes: u64) -> Result<MadeEnvironments, Failure> {
+    let folder = std::env::current_dir().context("cannot find the current folder")?;
+    let found = FoundEnvironments::find(named, &GuestOptions::default(), &mut |what| tell!("{what}"));
+    let run_name = format!("load-{}", std::process::id());
+    let bar = progress::bar(0, "writing the test file");
+    let made = found.and_then(|found| {
+        found.make((&folder, &run_name), size_bytes, interrupt::flag(), &mut |_, written, total| {
+            bar.set_length(total);
+            bar.set_position(written);
+        })
+    });
+    bar.finish_and_clear();
+    made.map_err(study_failure)
+}
+
+fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) -> Result<Done, Failure> {
+    let name = environment.name().to_owned();
+    let mut machine = environment.start().map_err(lab_failure)?;
+    let mut started = Vec::new();
+    let repetitions = Repetitions::measure(args.repeat.rule(), spec, |spec| {
+        let (began, outcome, host) = once(machine.as_mut(), spec)?;
+        started.push(began);
+        Ok((outcome, host))
+    })?;
+    machine.shut_down();
+    let started_unix_ns = started.get(repetitions.median_index()).copied().unwrap_or(0);
+    Ok(Done { name: Some(name), repetitions, settled: None, started_unix_ns })
+}
+
+/// Measures once; returns when that began, in nanoseconds since 1970, what came of it, and what the machine's processors
+/// did meanwhile.
+fn once(machine: &mut dyn Machine, spec: &LoadSpec) -> Result<(u64, LoadOutcome, HostUse), Failure> {
+    let measured = measure(machine, spec.clone(), TimeLimits::default(), interrupt::flag());
+    let (began, measured) = measured.map_err(lab_failure)?;
+    let mut outcome = measured.outcome;
+    outcome.notes.extend(machine.notes());
+    Ok((began, outcome, measured.host))
+}
+
+fn lab_failure(error: LabError) -> Failure {
+    match error {
+        LabError::Stopped => interrupt::failure("nothing was measured"),
+        error => Failure::new(Kind::Guest, error),
+    }
+}

@@ -1,0 +1,122 @@
+//! Environments that can be started, with all that they need on this host.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use virtbench_lab::{Environment, Native, Ssh};
+
+use super::uri::{EnvironmentUri, NamedEnvironment, QemuUri};
+use crate::contents::Contents;
+use crate::guests::{Extras, GuestOptions, Guests};
+use crate::images::Images;
+use crate::prerequisites::check_tools;
+use crate::setup::Setup;
+use crate::study_error::StudyError;
+
+/// Environments whose programs, kernels and images were found, before anything is made.
+pub struct FoundEnvironments<'e> {
+    named: &'e [NamedEnvironment],
+    /// Of each guest, in order.
+    guests: Vec<Guests>,
+}
+
+impl<'e> FoundEnvironments<'e> {
+    /// Looks for what the guests among them need, which are like `others` where they do not say so themselves. `remark` is
+    /// told what takes long.
+    ///
+    /// # Errors
+    /// Something is missing.
+    pub fn find(
+        named: &'e [NamedEnvironment],
+        others: &GuestOptions,
+        remark: &mut dyn FnMut(&str),
+    ) -> Result<Self, StudyError> {
+        let all: Vec<&QemuUri> = named.iter().filter_map(guest).collect();
+        check_tools(&all.iter().map(|qemu| qemu.setup.clone()).collect::<Vec<_>>())?;
+        let guests = all
+            .into_iter()
+            .map(|qemu| Guests::find(&qemu.guest(others), &[qemu.setup.adapter], Extras::default(), remark));
+        Ok(Self { named, guests: guests.collect::<Result<_, _>>()? })
+    }
+
+    /// Makes their disks of `size_bytes`: in `folder`, for those of this host that name no other, for the run `run_name`.
+    /// `on_progress` is told what is made, bytes written, and bytes in all.
+    ///
+    /// # Errors
+    /// A disk cannot be made, or `stop` was set.
+    pub fn make(
+        &self,
+        (folder, run_name): (&Path, &str),
+        size_bytes: u64,
+        stop: &AtomicBool,
+        on_progress: &mut dyn FnMut(&str, u64, u64),
+    ) -> Result<MadeEnvironments, StudyError> {
+        let mut disks = BTreeMap::new();
+        for (place, setups) in self.setups(folder) {
+            let images =
+                Images::prepare(&place, run_name, &setups, size_bytes, Contents::Written, stop, on_progress)?;
+            disks.insert(place, images);
+        }
+        let mut guests = self.guests.iter();
+        // The next disk of each folder: they were made in the environments' order.
+        let mut taken: BTreeMap<&Path, usize> = BTreeMap::new();
+        let mut environments: Vec<Box<dyn Environment>> = Vec::new();
+        for NamedEnvironment { name, uri } in self.named {
+            let missing = || StudyError::NoMachine(name.clone());
+            environments.push(match uri {
+                EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
+                EnvironmentUri::Native { folder: own } => {
+                    let images = disks.get(own.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
+                    Box::new(Native::new(name, images.raw().to_owned()))
+                }
+                EnvironmentUri::Qemu(qemu) => {
+                    let place = qemu.folder.as_deref().unwrap_or(folder);
+                    let index = taken.entry(place).or_default();
+                    let disk = disks.get(place).and_then(|images| images.disks().get(*index));
+                    *index += 1;
+                    let ((disk, _), guests) = disk.zip(guests.next()).ok_or_else(missing)?;
+                    guests.vm(name, disk.clone(), None, Vec::new())?
+                }
+            });
+        }
+        Ok(MadeEnvironments { environments, disks })
+    }
+
+    /// What the guests of each folder have, and folders of native ones: one file serves all of a folder that need none of
+    /// their own.
+    fn setups(&self, folder: &Path) -> BTreeMap<PathBuf, Vec<Setup>> {
+        let mut setups: BTreeMap<PathBuf, Vec<Setup>> = BTreeMap::new();
+        for environment in self.named {
+            let (own, setup) = match &environment.uri {
+                EnvironmentUri::Native { folder } => (folder, None),
+                EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
+                EnvironmentUri::Ssh(_) => continue,
+            };
+            setups.entry(own.as_deref().unwrap_or(folder).to_owned()).or_default().extend(setup);
+        }
+        setups
+    }
+}
+
+fn guest(environment: &NamedEnvironment) -> Option<&QemuUri> {
+    match &environment.uri {
+        EnvironmentUri::Qemu(qemu) => Some(qemu),
+        EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) => None,
+    }
+}
+
+/// Environments with their disks, which go with this value.
+pub struct MadeEnvironments {
+    /// In the order in which they were named.
+    pub environments: Vec<Box<dyn Environment>>,
+    disks: BTreeMap<PathBuf, Images>,
+}
+
+impl MadeEnvironments {
+    /// What a reader of results should know about the disks.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        self.disks.values().flat_map(|images| images.notes().to_vec()).collect()
+    }
+}

@@ -210,3 +210,21 @@ fn what_cannot_be_profiled_is_said() {
         assert!(finished.code() == code && is_said, "{arguments:?}: {finished:?}");
     }
 }
+
+#[test]
+fn an_application_without_io_is_profiled_by_its_metric_and_only_then() {
+    let count = ["sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"];
+    let with = |options: &[&str]| run(&[&["profile", "--json"], options, &["--"], &count].concat());
+    let profile = with(&["--metric", "elapsed"]);
+    assert_eq!(profile.code(), 0, "{profile:?}");
+    let json = profile.json();
+    assert_eq!((value(&json, "io_per_second"), &json["capacity"]["name"]), (0.0, &"runs/h".into()));
+    assert!(
+        value(&json, "cpu_user_percent") > 10.0 && json["notes"].to_string().contains("moved no data"),
+        "{json}"
+    );
+    let refused = with(&[]);
+    assert!(refused.code() == 3 && refused.stderr.contains("--metric elapsed"), "{refused:?}");
+    let by_io = with(&["--metric", "io"]);
+    assert_eq!(by_io.code(), 3, "{by_io:?}");
+}

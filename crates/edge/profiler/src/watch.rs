@@ -9,7 +9,7 @@ use procfs::process::{Process, StatFlags};
 use rustix::time::{ClockId, clock_gettime};
 use thiserror::Error;
 use virtbench_counters::{LeaveOut, Look};
-use virtbench_record::{Footprint, Profile, ProfileError};
+use virtbench_record::{Footprint, Profile, ProfileError, Source, Sourced};
 
 use crate::analysis::{Analysis, Machine, Summary, Whose};
 use crate::application::{Application, ApplicationError, bad_end};
@@ -26,6 +26,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SAMPLE_EVERY: [Duration; 2] = [Duration::from_millis(100), PAUSE];
 /// An application that lives shorter than this says nothing about rates.
 const SHORTEST: Duration = Duration::from_millis(250);
+/// One whose work is told by a metric says nothing about its processor time, below this.
+const SHORTEST_OF_METRIC: Duration = Duration::from_millis(50);
 
 /// How long an application is watched.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +38,8 @@ pub struct Limits {
     pub time: Duration,
     /// Whether the block layer's events may be used.
     pub tracing: bool,
+    /// Whether its I/O is what tells how much it does. Where a metric does, it need not have any.
+    pub io_needed: bool,
 }
 
 /// Why there is no profile.
@@ -62,7 +66,8 @@ pub enum ProfilerError {
     /// It left storage alone.
     #[error(
         "{name} moved no data to or from storage in {seconds:.1} s ({calls} reading and writing system calls): all its \
-         files may be in memory (page cache, tmpfs), so there is no I/O to predict"
+         files may be in memory (page cache, tmpfs), so there is no I/O to predict; with a metric (--metric elapsed) its \
+         processor time is"
     )]
     NoIo {
         /// What it is.
@@ -164,7 +169,8 @@ pub fn profile(
     analysis.until_s = Some(watched.last.at_s);
     drain(&mut tracing, &mut analysis, &tree);
     let elapsed = watched.last.at.saturating_duration_since(watched.first.at);
-    if elapsed < SHORTEST && watched.ended {
+    let shortest = if limits.io_needed { SHORTEST } else { SHORTEST_OF_METRIC };
+    if elapsed < shortest && watched.ended {
         return Err(too_short(name, elapsed, status, limits));
     }
     let seen = seen(name, &watched, &tree, tracing.map(|_| analysis.finish()));
@@ -175,7 +181,12 @@ pub fn profile(
         if seen.hidden_processes > 0 {
             return Err(ProfilerError::Hidden { name: seen.name });
         }
-        return Err(ProfilerError::NoIo { name: seen.name, seconds: elapsed.as_secs_f64(), calls });
+        let (name, seconds) = (seen.name, elapsed.as_secs_f64());
+        if limits.io_needed {
+            return Err(ProfilerError::NoIo { name, seconds, calls });
+        }
+        profile.io_per_second = Sourced::known(0.0, Source::ProcessIo);
+        profile.notes.push(format!("It moved no data to or from storage in {seconds:.1} s."));
     }
     if let Some(how) = status.and_then(bad_end) {
         profile.notes.push(format!("The application ended with {how}."));
@@ -185,7 +196,8 @@ pub fn profile(
             .notes
             .push(format!("It was watched for {:.1} s and had not ended by then.", elapsed.as_secs_f64()));
     }
-    Ok(profile.without_contradiction()?)
+    // Without I/O it is the metric, read later, that makes it a whole profile.
+    if profile.rate() > 0.0 { Ok(profile.without_contradiction()?) } else { Ok(profile) }
 }
 
 struct Watched {

@@ -328,6 +328,8 @@ impl Profile {
     fn check_each(&self) -> Result<(), ProfileError> {
         match self.io_per_second.value() {
             Some(rate) if *rate > 0.0 && rate.is_finite() => {}
+            // What it does is told by its capacity.
+            Some(rate) if *rate == 0.0 && self.capacity.is_some() => {}
             Some(rate) => refuse("io_per_second", format!("{rate} is no rate: there is nothing to predict"))?,
             None => refuse("io_per_second", "it must be known")?,
         }

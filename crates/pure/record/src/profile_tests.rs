@@ -102,3 +102,21 @@ fn a_response_time_that_contradicts_the_rest_is_unavailable_and_nothing_else_is_
     let nothing = Profile { io_per_second: known(0.0), ..whole };
     assert!(nothing.without_contradiction().is_err());
 }
+
+#[test]
+fn without_io_it_is_the_capacity_that_tells_what_an_application_does() {
+    let silent = || Sourced::unavailable("no operation was seen");
+    let computing = Profile {
+        io_per_second: known(0.0),
+        reads_per_second: silent(),
+        writes_per_second: silent(),
+        bytes_per_second: silent(),
+        sizes: Sourced::unavailable("no operation was seen"),
+        latency_ns: silent(),
+        think_ns: silent(),
+        capacity: Some(Capacity { name: "runs/h".into(), value: 3600.0 }),
+        ..mail_server()
+    };
+    assert_eq!(computing.check(), Ok(()));
+    assert_eq!(Profile { capacity: None, ..computing }.check().unwrap_err().figure, "io_per_second");
+}

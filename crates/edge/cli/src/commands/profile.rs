@@ -77,6 +77,7 @@ fn watch(args: &ProfileArgs) -> Result<Profile, Failure> {
         ramp: Duration::from_nanos(args.ramp),
         time: Duration::from_nanos(time_ns),
         tracing: !args.no_trace,
+        io_needed: true,
     };
     if let Some(process_id) = args.pid {
         let start = || Application::find(process_id);

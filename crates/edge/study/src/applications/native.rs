@@ -40,7 +40,7 @@ pub(super) fn profile_natively(
         command: &case.command,
         folder: Some(work),
         metric: case.metric.as_deref(),
-        limits: Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false },
+        limits: Limits { ramp: Duration::ZERO, time: LONGEST, tracing: false, io_needed: true },
         echo: |_| (),
     };
     let profiled = profile_command(&inputs, progress.stop);

@@ -43,6 +43,8 @@ pub fn profile_command(inputs: &CommandProfile<'_>, stop: &AtomicBool) -> Result
         |error: io::Error| ApplicationsError::Environment(format!("cannot run a command: {error}").into());
     let (reader, writer) = io::pipe().map_err(failed)?;
     let listener = thread::spawn(move || listen(reader, echo));
+    let io_needed = parsed.as_ref().is_none_or(|metric| matches!(metric, Metric::Io));
+    let limits = Limits { io_needed, ..limits };
     let start = move || Application::start(command, folder, Some(Stdio::from(writer)));
     let before = CpuSample::take().map_err(LabError::from)?;
     let profiled = profile(start, limits, stop);

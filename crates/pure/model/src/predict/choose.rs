@@ -59,6 +59,10 @@ fn choose(
         return Ok((Scaling, why.into()));
     }
     let profile = inputs.profile;
+    if profile.rate() <= 0.0 {
+        let what = "what work costs on both machines (`costs`): the application does no I/O that a surface could tell of";
+        return Err(PredictError::Needs { method: "scaling", what });
+    }
     let possible = profile.concurrency().is_some() && projection.is_some();
     let used = projection
         .map(|projection| profile.rate() / projection.predict(inputs.seed).reference_most_per_second);

@@ -14,6 +14,7 @@ pub mod predictions;
 pub mod profile;
 mod read_workload;
 pub mod repeat;
+pub mod run;
 pub mod saturate;
 mod sets;
 mod shape;
@@ -72,6 +73,8 @@ pub enum Command {
     /// Run an experiment and write its report
     #[command(subcommand)]
     Study(StudyCommand),
+    /// Run a study that stands in a file
+    Run(run::RunFileArgs),
     /// Compare configurations with each other: a run's, or those of a table somebody published
     Analyse(analyse::AnalyseArgs),
     /// Did it get worse? Compare two runs of one plan, before a change and after it

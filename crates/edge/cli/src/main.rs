@@ -6,6 +6,7 @@ mod applications;
 mod args;
 mod chart;
 mod claim;
+mod command_line;
 mod commands;
 mod company;
 mod exit;
@@ -17,6 +18,7 @@ mod log;
 mod progress;
 mod resume;
 mod say;
+mod study_file;
 mod text_table;
 mod watched;
 
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
+        Command::Run(run) => commands::run::execute(&run),
         Command::Compare(compare) => commands::compare::execute(&compare),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
         Command::Profile(profile) => commands::profile::execute(&profile),

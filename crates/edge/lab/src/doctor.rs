@@ -145,6 +145,10 @@ fn programs() -> Vec<Check> {
             },
         ),
         check(
+            "ssh",
+            program(&["ssh"], "machines that exist are reached by it", "apt install openssh-client"),
+        ),
+        check(
             "mkfs.ext4",
             program(&SBIN_EXT4, "workloads on files in guests need it", "apt install e2fsprogs"),
         ),

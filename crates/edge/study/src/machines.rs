@@ -263,6 +263,11 @@ impl<'a> Machines<'a> {
         }
     }
 
+    /// Whether it runs on this host, so that what its processors did is what this host's did.
+    pub(crate) fn is_on_host(&self, index: usize) -> bool {
+        self.running[index].as_ref().is_none_or(|machine| machine.facts().is_none())
+    }
+
     /// Kills a machine; it is gone before another can have its disk.
     pub(crate) fn discard(&mut self, index: usize) {
         self.order.retain(|other| *other != index);

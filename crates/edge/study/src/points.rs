@@ -63,7 +63,8 @@ pub fn measure_points(
         tracing::debug!(environment, point = %step.point, repetition = step.repetition, "measured");
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
-            observer.event(Event::Recorded(record.measured().map(|measured| &measured.host)));
+            let host = record.measured().map(|measured| &measured.host);
+            observer.event(Event::Recorded(host.filter(|_| machines.is_on_host(step.environment))));
         }
     }
     machines.shut_down();

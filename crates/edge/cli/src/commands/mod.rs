@@ -13,6 +13,7 @@ pub mod man;
 pub mod predict;
 pub mod profile;
 pub mod report;
+pub mod run;
 pub mod saturate;
 pub mod study;
 pub mod surface;

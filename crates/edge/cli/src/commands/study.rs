@@ -14,8 +14,31 @@ mod watch;
 
 pub use common::study_failure;
 
+use virtbench_study::Estimate;
+
 use crate::args::StudyCommand;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+
+/// What the experiment measures and how long that takes about; nothing where that is known only once it runs.
+///
+/// # Errors
+/// It is impossible.
+pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
+    Ok(match command {
+        StudyCommand::NativeVsVm(args) => Some(native_vs_vm::study(args)?.options.estimate(2)),
+        StudyCommand::Adapters(args) => {
+            let study = adapters::study(args)?;
+            Some(study.options.estimate(study.setups.len()))
+        }
+        StudyCommand::Compare(args) => {
+            let study = compare::study(args)?;
+            Some(study.options.estimate(study.environments.len()))
+        }
+        StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
+        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) => None,
+    })
+}
 
 /// Runs the experiment.
 pub fn execute(command: &StudyCommand) -> Outcome {

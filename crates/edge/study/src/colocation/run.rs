@@ -19,6 +19,15 @@ use crate::study_error::StudyError;
 const BESIDE_NS: u64 = 5_000_000_000;
 
 impl Colocation {
+    /// What is to be measured, and how long that takes about.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        let of_repetition =
+            |repetition| (0..self.sets.len()).map(move |set| ScheduledSet { set, repetition });
+        let steps: Vec<ScheduledSet> = (0..self.options.repetitions).flat_map(of_repetition).collect();
+        estimate(&self.sets, &self.specs(), &steps, self.vms().len())
+    }
+
     /// Measures whatever is missing in the run folder. Where nothing is, no disk is made and no guest booted.
     ///
     /// # Errors

@@ -65,6 +65,14 @@ impl GridOptions {
         Ok(run.provenance(study(plan), self.disks_folder(run)))
     }
 
+    /// What is to be measured in so many environments, and how long that takes about.
+    #[must_use]
+    pub fn estimate(&self, environments: usize) -> Estimate {
+        let grid = &self.grid;
+        let measurements = grid.points().len() * grid.repetitions as usize * environments;
+        Estimate::equal(measurements, each_ns(grid.ramp_ns, grid.time_ns))
+    }
+
     /// The folder for the test disks.
     pub(super) fn disks_folder<'f, 'a: 'f>(&'f self, run: &Run<'a>) -> &'f Path {
         run.disks_folder(self.target_dir.as_deref())
@@ -74,6 +82,11 @@ impl GridOptions {
 /// Says how much there is to do.
 pub(super) fn announce(folder: &RunFolder, run: &mut Run<'_>) {
     let Some(plan) = folder.provenance().plan.grid() else { return };
-    let each_ns = plan.ramp_ns.saturating_add(plan.time_ns).saturating_add(STEP_OVERHEAD_NS);
-    run.observer.event(Event::Planned(&Estimate::equal(schedule(plan).len(), each_ns)));
+    let estimate = Estimate::equal(schedule(plan).len(), each_ns(plan.ramp_ns, plan.time_ns));
+    run.observer.event(Event::Planned(&estimate));
+}
+
+/// How long a measurement takes, in nanoseconds.
+fn each_ns(ramp_ns: u64, time_ns: u64) -> u64 {
+    ramp_ns.saturating_add(time_ns).saturating_add(STEP_OVERHEAD_NS)
 }

@@ -14,11 +14,7 @@ const DEFAULT_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsa
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &AdaptersArgs) -> Outcome {
     let out = common::folder_path(args.run.out.as_deref(), "adapters");
-    let setups = named(args)?;
-    let named = || grid::read_named(&args.grid, Grid::adapters_quick, Grid::adapters_paper);
-    let options = grid_options::options(&args.run, &args.guest, named)?;
-    let booted = args.booted.map(|booted| usize::try_from(booted).unwrap_or(usize::MAX));
-    let study = Adapters { options, setups, booted };
+    let study = study(args)?;
     let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
     let run = common::show(&out, args.run.json)?;
     for setup in &run.provenance.setups {
@@ -27,6 +23,15 @@ pub fn execute(args: &AdaptersArgs) -> Outcome {
         }
     }
     measured
+}
+
+/// The study that is asked for.
+pub fn study(args: &AdaptersArgs) -> Result<Adapters, Failure> {
+    let setups = named(args)?;
+    let named = || grid::read_named(&args.grid, Grid::adapters_quick, Grid::adapters_paper);
+    let options = grid_options::options(&args.run, &args.guest, named)?;
+    let booted = args.booted.map(|booted| usize::try_from(booted).unwrap_or(usize::MAX));
+    Ok(Adapters { options, setups, booted })
 }
 
 fn named(args: &AdaptersArgs) -> Result<Vec<Setup>, Failure> {

@@ -11,6 +11,7 @@ use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, 
 
 use super::watch::Watch;
 use crate::applications::applications_kind;
+use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
@@ -27,7 +28,7 @@ pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
 /// Runs a study into the folder `out`, with what happens on the terminal.
 pub fn watched<T>(out: &Path, resume: bool, study: impl FnOnce(&mut Run<'_>) -> T) -> T {
     let mut watch = Watch::new();
-    let command = std::env::args().collect();
+    let command = command_line::words();
     let run = &mut Run { out, resume, command, stop: interrupt::flag(), observer: &mut watch };
     let done = study(run);
     // What is left of it after a failure.

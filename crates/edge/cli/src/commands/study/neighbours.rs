@@ -5,14 +5,19 @@ use virtbench_study::Colocation;
 use super::common::{self, study_failure};
 use super::sets_summary;
 use crate::args::NeighboursArgs;
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
 pub fn execute(args: &NeighboursArgs) -> Outcome {
     let out = common::folder_path(args.sets.out.as_deref(), "neighbours");
-    let options = args.sets.options(args.vcpus, args.memory)?;
-    let study = Colocation::neighbours(args.workload.clone(), &args.vms, options).map_err(study_failure)?;
+    let study = study(args)?;
     let measured = common::run(&out, args.sets.resume, |run| study.run(run))?;
     sets_summary::show(&out, args.sets.json)?;
     measured
+}
+
+/// The study that is asked for.
+pub fn study(args: &NeighboursArgs) -> Result<Colocation, Failure> {
+    let options = args.sets.options(args.vcpus, args.memory)?;
+    Colocation::neighbours(args.workload.clone(), &args.vms, options).map_err(study_failure)
 }

@@ -1,0 +1,202 @@
+//! A study as a file: its name and its options.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::{ArgAction, ArgMatches, Command, CommandFactory};
+use serde::Deserialize;
+use toml::{Spanned, Value};
+use virtbench_study::read_provenance;
+
+use crate::args::Arguments;
+use crate::exit::{Failure, Kind};
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+/// What a run is told anew, and no file says.
+const OF_A_RUN: [&str; 3] = ["out", "resume", "json"];
+
+#[derive(Deserialize)]
+struct StudyFile {
+    study: Spanned<String>,
+    #[serde(flatten)]
+    options: BTreeMap<String, Value>,
+}
+
+/// The command line of the study in a file, or of a run in a folder.
+///
+/// # Errors
+/// It cannot be read, or names no study or no option of it; with the line.
+pub fn words(path: &Path) -> Result<Vec<String>, Failure> {
+    if path.is_dir() {
+        return read_provenance(path)
+            .map(|provenance| without(provenance.command, &OF_A_RUN))
+            .map_err(|error| Failure::new(Kind::Folder, error));
+    }
+    let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| usage(error.to_string()))?.len();
+    if size > MAX_BYTES {
+        return Err(usage(format!("it is larger than {MAX_BYTES} bytes")));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+    parse(&text).map_err(usage)
+}
+
+/// A command line without some of its options.
+fn without(words: Vec<String>, options: &[&str]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = words.into_iter().peekable();
+    while let Some(word) = words.next() {
+        let name = word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name).to_owned());
+        match name {
+            Some(name) if options.contains(&name.as_str()) => {
+                if name == "out" && !word.contains('=') {
+                    words.next();
+                }
+            }
+            _ => kept.push(word),
+        }
+    }
+    kept
+}
+
+fn parse(text: &str) -> Result<Vec<String>, String> {
+    let file: StudyFile = toml::from_str(text).map_err(|error| error.to_string())?;
+    let name = file.study.get_ref();
+    let arguments = Arguments::command();
+    let study = arguments.find_subcommand("study").and_then(|study| study.find_subcommand(name));
+    let study = study.ok_or_else(|| {
+        format!(
+            "line {}: there is no study {name:?}: {}",
+            line(text, file.study.span().start),
+            studies(&arguments)
+        )
+    })?;
+    let mut words = vec!["virtbench".to_owned(), "study".to_owned(), name.clone()];
+    for (option, value) in &file.options {
+        let place = || line(text, text.find(option.as_str()).unwrap_or(0));
+        let known = study.get_arguments().find(|argument| argument.get_long() == Some(option));
+        let Some(known) = known.filter(|_| !OF_A_RUN.contains(&option.as_str())) else {
+            let why = if OF_A_RUN.contains(&option.as_str()) {
+                "is for the command line"
+            } else {
+                "is none of its options"
+            };
+            return Err(format!(
+                "line {}: {option} {why} (`virtbench help study {name}` lists them)",
+                place()
+            ));
+        };
+        let values = match value {
+            Value::Array(values) => values.iter().map(plain).collect(),
+            Value::Boolean(set) if !known.get_action().takes_values() => {
+                if *set {
+                    words.push(format!("--{option}"));
+                }
+                continue;
+            }
+            value => vec![plain(value)],
+        };
+        for value in values {
+            let value = value
+                .ok_or_else(|| format!("line {}: {option}: a text or number, or a list of them", place()))?;
+            words.push(format!("--{option}={value}"));
+        }
+    }
+    Ok(words)
+}
+
+fn studies(arguments: &Command) -> String {
+    let names = arguments.find_subcommand("study").into_iter().flat_map(Command::get_subcommands);
+    names.map(Command::get_name).collect::<Vec<_>>().join(", ")
+}
+
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Integer(number) => Some(number.to_string()),
+        Value::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The line, from 1, of a place in a text.
+fn line(text: &str, place: usize) -> usize {
+    text.as_bytes().iter().take(place).filter(|byte| **byte == b'\n').count() + 1
+}
+
+/// The study of a command line as a file: every option that was given.
+pub fn write(matches: &ArgMatches) -> String {
+    let Some((name, given)) = matches.subcommand_matches("study").and_then(ArgMatches::subcommand) else {
+        return String::new();
+    };
+    let arguments = Arguments::command();
+    let study = arguments.find_subcommand("study").and_then(|study| study.find_subcommand(name));
+    let mut text = format!("study = {}\n", Value::from(name));
+    for option in study.into_iter().flat_map(Command::get_arguments) {
+        let id = option.get_id().as_str();
+        let said = given.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let Some(long) = option.get_long().filter(|long| said && !OF_A_RUN.contains(long)) else { continue };
+        let raw = given.get_raw(id).into_iter().flatten();
+        let values: Vec<Value> = raw.map(|value| Value::from(value.to_string_lossy().into_owned())).collect();
+        let value = match (option.get_action(), values.as_slice()) {
+            (ArgAction::SetTrue, _) => Value::from(true),
+            (_, [only]) => only.clone(),
+            _ => Value::Array(values),
+        };
+        let _ = writeln!(text, "{long} = {value}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const FILE: &str =
+        "study = 'compare'\nenvironment = ['a=native:', 'b=native:/srv']\nrepetitions = 5\ngrid = 'quick'\n";
+
+    #[test]
+    fn a_file_is_a_command_line_and_back() {
+        let words = parse(FILE).unwrap();
+        assert_eq!(words[1..3], ["study", "compare"]);
+        let matches = Arguments::command().try_get_matches_from(&words).unwrap();
+        let written = write(&matches);
+        let again = Arguments::command().try_get_matches_from(parse(&written).unwrap()).unwrap();
+        assert_eq!(write(&again), written);
+        assert!(written.contains("environment = [\"a=native:\", \"b=native:/srv\"]"), "{written}");
+        assert_eq!(parse("study = 'native-vs-vm'\n").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_line() {
+        for (text, said) in [
+            ("study = 'weather'", "line 1: there is no study \"weather\""),
+            ("study = 'compare'\nspeed = 1", "line 2: speed is none of its options"),
+            ("study = 'compare'\nout = 'x'", "line 2: out is for the command line"),
+            ("study = 'compare'\nsize = { a = 1 }", "line 2: size: a text or number"),
+            ("grid = 'quick'", "missing field `study`"),
+            ("study = ", "line 1"),
+        ] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_a_run_was_told_for_itself_is_left_out() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let kept =
+            without(words("virtbench study compare --out a --json --grid quick --out=b --resume"), &OF_A_RUN);
+        assert_eq!(kept, words("virtbench study compare --grid quick"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(study = 'compare'\n)?[a-z='\\[\\] 0-9\n]{0,60}") {
+            let _ = parse(&text);
+        }
+    }
+}

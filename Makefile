@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-test setup-lint setup-bench setup-predictions check-predictions deviation evaluation clean
+.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -93,11 +93,12 @@ fuzz:
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 # The agent for machines of another kind is built for an installed command and for tests.
+build bench profile: export VIRTBENCH_AGENTS = host
 build:
-	VIRTBENCH_AGENTS=host $(CARGO) build --release --locked -p virtbench
+	$(CARGO) build --release --locked -p virtbench
 
 PREFIX ?= /usr/local
-install: setup-study
+install: setup-install
 	$(CARGO) build --release --locked -p virtbench
 	install -Dm755 --strip $(VIRTBENCH) $(DESTDIR)$(PREFIX)/bin/virtbench
 	$(VIRTBENCH) man $(DESTDIR)$(PREFIX)/share/man/man1
@@ -108,6 +109,8 @@ install: setup-study
 setup: setup-study
 setup-study:
 	scripts/setup.sh study
+setup-install:
+	scripts/setup.sh install
 setup-test:
 	scripts/setup.sh test
 setup-lint:

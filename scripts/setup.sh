@@ -8,11 +8,11 @@ cd "$(dirname "$0")/.."
 purpose=${1:-study}
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
-  study | lint) ;;
+  study | install | lint) ;;
   test) packages+=(chromium fonts-dejavu-core fio libnbd-bin nbdkit openssh-client openssh-server openssl qemu-user-static systemd) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, test, lint, bench or predictions" >&2; exit 2 ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, lint, bench or predictions" >&2; exit 2 ;;
 esac
 
 as_root() {
@@ -49,8 +49,11 @@ if ! command -v cargo >/dev/null; then
     . "$HOME/.cargo/env"
   fi
 fi
-# The program inside guests and on other machines is linked statically against musl.
-for target in x86_64-unknown-linux-musl aarch64-unknown-linux-musl; do
+# The program inside guests and on other machines is linked statically against musl. Machines of another kind than this one
+# are for an installed command and for tests.
+targets=(x86_64-unknown-linux-musl)
+case $purpose in install | lint | test) targets+=(aarch64-unknown-linux-musl) ;; esac
+for target in "${targets[@]}"; do
   if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target" ]; then
     echo "setup: adding the $target target"
     rustup target add "$target"

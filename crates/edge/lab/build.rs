@@ -137,7 +137,7 @@ fn require_target(target: &str) -> Result<(), Box<dyn Error>> {
     if output.status.success() && Path::new(directory.trim()).is_dir() {
         return Ok(());
     }
-    Err(format!("the agent is built for {target}, which is not installed: rustup target add {target}").into())
+    Err(format!("the agent is built for {target}, which is not installed: rustup target add {target} (or VIRTBENCH_AGENTS=host)").into())
 }
 
 fn variable(name: &str) -> Result<String, String> {

@@ -27,7 +27,7 @@ pub mod workload;
 
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use groups::command;
@@ -54,9 +54,21 @@ pub struct Arguments {
     /// more
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+    /// How a study says on stderr how far it is: for people, or as a JSON object a line for programs that watch
+    #[arg(long, global = true, value_enum, default_value = "text", hide_default_value = true)]
+    pub progress: ProgressArg,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// For whom progress is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressArg {
+    /// People
+    Text,
+    /// Programs
+    Json,
 }
 
 /// What to do.

@@ -29,6 +29,9 @@ use clap::FromArgMatches;
 
 fn main() -> ExitCode {
     let matches = args::command().get_matches();
+    if matches.get_one("progress") == Some(&args::ProgressArg::Json) {
+        say::to_machines();
+    }
     if let Err(failure) = log::install(matches.get_count("verbose")) {
         return exit::report(Err(failure));
     }

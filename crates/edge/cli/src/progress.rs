@@ -6,7 +6,7 @@ use virtbench_workload::AccessSpec;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::log;
+use crate::{log, say};
 
 /// A bar over `length` units. Drawn on stderr, and only if that is a terminal.
 pub fn bar(length: u64, what: &str) -> ProgressBar {
@@ -18,7 +18,7 @@ pub fn bar(length: u64, what: &str) -> ProgressBar {
 
 /// A bar and lines of what happens would write over each other.
 fn shown(bar: ProgressBar) -> ProgressBar {
-    if log::is_shown() {
+    if log::is_shown() || say::is_for_machines() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     bar

@@ -3,7 +3,10 @@
 
 use std::fmt::Arguments;
 use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
+
+use serde_json::{Value, json};
 
 /// Why stdout takes nothing any more.
 static STDOUT_FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -17,11 +20,32 @@ pub fn line(text: Arguments<'_>) {
     }
 }
 
+/// Whether stderr is for machines: a JSON object a line.
+static FOR_MACHINES: AtomicBool = AtomicBool::new(false);
+
+/// From now on every line of stderr is a JSON object: an event of a study, or a remark.
+pub fn to_machines() {
+    FOR_MACHINES.store(true, Ordering::Relaxed);
+}
+
+/// Whether stderr is for machines.
+pub fn is_for_machines() -> bool {
+    FOR_MACHINES.load(Ordering::Relaxed)
+}
+
+/// Writes an event to stderr, for machines.
+pub fn event(event: &Value) {
+    let _ = writeln!(io::stderr().lock(), "{event}");
+}
+
 /// Remarks that wait for whoever draws on the terminal, while somebody does.
 static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Writes a line to stderr, if anybody reads it; while a picture is drawn there, it waits for the next frame.
 pub fn remark(text: Arguments<'_>) {
+    if is_for_machines() {
+        return event(&json!({ "event": "remark", "text": text.to_string() }));
+    }
     match WAITING.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         Some(waiting) => waiting.push(text.to_string()),
         None => drop(writeln!(io::stderr().lock(), "{text}")),

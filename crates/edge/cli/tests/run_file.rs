@@ -45,6 +45,24 @@ fn a_file_is_run_and_its_run_can_be_resumed_and_told_as_a_file_again() {
 }
 
 #[test]
+fn programs_that_watch_get_a_json_object_a_line() {
+    let folder = folder();
+    let [file, out] = [file(folder.path()), folder.path().join("run")].map(|path| path.display().to_string());
+    let done = run(&["run", &file, "--out", &out, "--progress", "json"]);
+    assert_eq!(done.code(), 0, "{done:?}");
+    let parsed = |line: &str| -> serde_json::Value {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    let events: Vec<serde_json::Value> = done.stderr.lines().map(parsed).collect();
+    let of = |name: &str| events.iter().filter(|event| event["event"] == name).collect::<Vec<_>>();
+    assert_eq!(of("planned")[0]["measurements"], 8);
+    assert_eq!((of("measuring").len(), of("recorded").len()), (8, 8), "{events:?}");
+    assert_eq!(of("measuring")[7]["done"], 7);
+    assert!(of("recorded")[0]["host"]["processors"].as_u64().unwrap() > 0);
+    assert_eq!(of("opened")[0]["folder"], out.as_str());
+}
+
+#[test]
 fn a_wrong_file_is_refused_with_its_name_and_line() {
     let folder = folder();
     let path = folder.path().join("study.toml");

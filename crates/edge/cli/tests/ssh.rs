@@ -220,6 +220,24 @@ fn a_connection_that_is_lost_is_an_error_of_its_machine_and_what_was_measured_st
 }
 
 #[test]
+fn a_stop_while_a_far_test_file_is_written_ends_it_at_once() {
+    let (sshd, folder) = (Sshd::start(), folder());
+    let out = folder.path().join("run");
+    let environments = [format!("metal={}", sshd.address("far")), format!("vm={}", sshd.address("vm"))];
+    let mut words = arguments(folder.path(), &out, &environments, "50ms", "1");
+    let size = words.iter().position(|word| word == "8MiB").unwrap();
+    // Larger than what is written until the signal comes.
+    words[size] = "6GiB".into();
+    let child = virtbench().args(words).spawn().unwrap();
+    let file = sshd.path("far/.virtbench-agent/disk.virtbench-partial");
+    wait_for("the test file to grow", || (fs::metadata(&file).ok()?.len() > 0).then_some(()));
+    signal(&child, "INT");
+    let done = finish(child);
+    assert_eq!(done.code(), 130, "{done:?}");
+    wait_for("the far side to be clean", || sshd.is_clean("far").then_some(()));
+}
+
+#[test]
 fn a_kept_agent_is_sent_once_and_a_damaged_one_again() {
     let (home, folder) = (folder(), folder());
     let sshd = Sshd::with(&format!("SetEnv XDG_CACHE_HOME={}", home.path().display()), "");

@@ -63,7 +63,7 @@ pub use image::{AGENT, GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
-pub use machine::{Environment, Machine};
+pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{
     Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
 };

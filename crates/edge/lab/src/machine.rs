@@ -7,6 +7,9 @@ use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::process::MachineError;
 
+/// Is told bytes written of bytes in all, and answers whether to go on.
+pub type OnProgress<'a> = dyn FnMut(u64, u64) -> bool + 'a;
+
 /// A kind of place where loads can be applied: natively, in a QEMU guest, on an existing machine.
 pub trait Environment: Send {
     /// Its name in records, such as `native` or `vm`.
@@ -32,6 +35,16 @@ pub trait Machine: Send {
 
     /// What its loads are applied to.
     fn target(&self) -> TargetRef;
+
+    /// Makes what its loads are applied to, where it is the machine itself that has to. `on_progress` is told bytes written of
+    /// bytes in all, and answers whether to go on.
+    ///
+    /// # Errors
+    /// It cannot be made, or was not to be.
+    fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
+        let _ = on_progress;
+        Ok(())
+    }
 
     /// The guest's facts; nothing where there is no guest.
     fn guest(&self) -> Option<GuestFacts>;

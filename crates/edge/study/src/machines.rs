@@ -46,8 +46,12 @@ impl<'a> Machines<'a> {
             if stop.load(Ordering::Relaxed) {
                 return Err(StudyError::Stopped);
             }
-            observer.event(Event::Starting(self.environments[index].name()));
-            self.start(index, folder)?;
+            let name = self.environments[index].name().to_owned();
+            observer.event(Event::Starting(&name));
+            let what = format!("writing the test file of {name}");
+            self.start(index, folder, stop, &mut |done, total| {
+                observer.event(Event::Making { what: &what, done, total });
+            })?;
         }
         if self.course.quiesce {
             self.idle(GuestsState::Running, folder, stop, observer)?;
@@ -57,9 +61,23 @@ impl<'a> Machines<'a> {
         Ok(())
     }
 
-    fn start<R: Record>(&mut self, index: usize, folder: &mut RunFolder<R>) -> Result<(), StudyError> {
-        let machine = self.environments[index].start()?;
-        self.keep(index, machine, folder)
+    fn start<R: Record>(
+        &mut self,
+        index: usize,
+        folder: &mut RunFolder<R>,
+        stop: &AtomicBool,
+        on_progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), StudyError> {
+        let mut machine = self.environments[index].start()?;
+        let made = machine.make_target(&mut |done, total| {
+            on_progress(done, total);
+            !stop.load(Ordering::Relaxed)
+        });
+        match made {
+            Err(_) if stop.load(Ordering::Relaxed) => Err(StudyError::Stopped),
+            Err(source) => Err(LabError::Machine { machine: machine.name().to_owned(), source }.into()),
+            Ok(()) => self.keep(index, machine, folder),
+        }
     }
 
     fn keep<R: Record>(
@@ -127,7 +145,12 @@ impl<'a> Machines<'a> {
     }
 
     /// Has the machine ready to be loaded: booted if it is not, and awake.
-    pub(crate) fn wake(&mut self, index: usize, folder: &mut RunFolder) -> Result<(), StudyError> {
+    pub(crate) fn wake(
+        &mut self,
+        index: usize,
+        folder: &mut RunFolder,
+        stop: &AtomicBool,
+    ) -> Result<(), StudyError> {
         if self.running[index].is_some() {
             return self.tell(index, |machine| machine.wake());
         }
@@ -135,7 +158,7 @@ impl<'a> Machines<'a> {
             let oldest = self.order.remove(0);
             self.end(oldest);
         }
-        self.start(index, folder)
+        self.start(index, folder, stop, &mut |_, _| ())
     }
 
     /// Has the machine wait, if machines are to.

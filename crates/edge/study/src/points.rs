@@ -97,7 +97,7 @@ fn measure_step(
 ) -> Result<PointRecord, StudyError> {
     let environment = plan.environments[step.environment].clone();
     let spec = load_of(plan, step.point, step.repetition);
-    machines.wake(step.environment, folder)?;
+    machines.wake(step.environment, folder, stop)?;
     let measured = machines.measure(step.environment, spec, stop);
     if measured.is_ok() {
         machines.quiesce(step.environment)?;

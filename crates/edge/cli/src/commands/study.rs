@@ -4,6 +4,7 @@ mod adapters;
 mod common;
 mod compare;
 mod deviation;
+mod events;
 mod grid_options;
 mod native_vs_vm;
 mod neighbours;

@@ -82,8 +82,11 @@ impl Lines<'_> {
         loop {
             let mut byte = [0];
             self.stream.set_read_timeout(Some(self.left()?))?;
-            if self.stream.read(&mut byte)? == 0 {
-                return Err(io::ErrorKind::UnexpectedEof.into());
+            match self.stream.read(&mut byte) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
             }
             self.read += 1;
             if self.read > CHATTER_LIMIT {

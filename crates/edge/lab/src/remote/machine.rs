@@ -16,7 +16,7 @@ use super::login::{LoginError, log_in};
 use super::script;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
-use crate::machine::{Environment, Machine};
+use crate::machine::{Environment, Machine, OnProgress};
 use crate::process::{AgentProcess, MachineError};
 
 /// How long it may take from ssh's start to the agent's first word, the agent's transfer included.
@@ -68,14 +68,19 @@ impl Ssh {
         let mut connection = Connection::new(stream).map_err(failed)?;
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
-        let made = connection.make_file(TEST_FILE, self.size_bytes, |done_bytes, total_bytes| {
-            tracing::debug!(name = self.name, done_bytes, total_bytes, "writing the test file");
-            true
-        });
-        let notes = made.map_err(|error| process.explain(error))?;
         let facts = connection.facts(".").map_err(|error| process.explain(error))?;
         tracing::info!(name = self.name, address = %self.address, process = process.id(), "the remote agent answers");
-        Ok(SshMachine { name: self.name.clone(), process, connection, greeting, notes, facts, _alive: alive })
+        let (name, size_bytes) = (self.name.clone(), self.size_bytes);
+        Ok(SshMachine {
+            name,
+            size_bytes,
+            process,
+            connection,
+            greeting,
+            notes: Vec::new(),
+            facts,
+            _alive: alive,
+        })
     }
 
     /// What a login that came to nothing means.
@@ -124,6 +129,7 @@ impl Environment for Ssh {
 
 struct SshMachine {
     name: String,
+    size_bytes: u64,
     process: AgentProcess,
     connection: Connection,
     greeting: Greeting,
@@ -147,6 +153,12 @@ impl Machine for SshMachine {
 
     fn target(&self) -> TargetRef {
         TargetRef::Path(TEST_FILE.into())
+    }
+
+    fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
+        let made = self.connection.make_file(TEST_FILE, self.size_bytes, on_progress);
+        self.notes = made.map_err(|error| self.process.explain(error))?;
+        Ok(())
     }
 
     fn guest(&self) -> Option<GuestFacts> {

@@ -76,6 +76,7 @@ fn made(named: &[NamedEnvironment], size_bytes: u64) -> Result<MadeEnvironments,
 fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) -> Result<Done, Failure> {
     let name = environment.name().to_owned();
     let mut machine = environment.start().map_err(lab_failure)?;
+    make_target(machine.as_mut())?;
     let mut started = Vec::new();
     let repetitions = Repetitions::measure(args.repeat.rule(), spec, |spec| {
         let (began, outcome, host) = once(machine.as_mut(), spec)?;
@@ -85,6 +86,22 @@ fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) 
     machine.shut_down();
     let started_unix_ns = started.get(repetitions.median_index()).copied().unwrap_or(0);
     Ok(Done { name: Some(name), repetitions, settled: None, started_unix_ns })
+}
+
+/// Has a machine elsewhere write its test file.
+fn make_target(machine: &mut dyn Machine) -> Outcome {
+    let bar = progress::bar(0, "writing the test file");
+    let made = machine.make_target(&mut |written, total| {
+        bar.set_length(total);
+        bar.set_position(written);
+        !interrupt::requested()
+    });
+    bar.finish_and_clear();
+    match made {
+        Err(_) if interrupt::requested() => Err(interrupt::failure("nothing was measured")),
+        Err(source) => Err(lab_failure(LabError::Machine { machine: machine.name().to_owned(), source })),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Measures once; returns when that began, in nanoseconds since 1970, what came of it, and what the machine's processors

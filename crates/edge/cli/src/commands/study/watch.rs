@@ -8,9 +8,10 @@ use virtbench_record::{GuestsState, HostUse, Trial};
 use virtbench_study::{Estimate, Event, Observer};
 use virtbench_units::format_duration_ns;
 
+use super::events;
 use crate::company::Company;
 use crate::say::tell;
-use crate::{log, progress};
+use crate::{log, progress, say};
 
 /// Off a terminal, the longest without a line.
 const LINE_EVERY: Duration = Duration::from_secs(30);
@@ -36,7 +37,8 @@ impl Watch {
     fn begin(&mut self, bar: ProgressBar) {
         self.bar.finish_and_clear();
         self.bar = bar;
-        self.lines = (!io::stderr().is_terminal()).then(|| (Instant::now(), Lines::default()));
+        let for_people = !say::is_for_machines() && !io::stderr().is_terminal();
+        self.lines = for_people.then(|| (Instant::now(), Lines::default()));
         self.company = Some(Company::new());
     }
 
@@ -94,6 +96,11 @@ impl Watch {
 
 impl Observer for Watch {
     fn event(&mut self, event: Event<'_>) {
+        if say::is_for_machines()
+            && let Some(value) = events::json(&event)
+        {
+            say::event(&value);
+        }
         match event {
             Event::Remark(what) => self.say(what),
             Event::Opened(folder) => log::keep_in(folder),
@@ -107,7 +114,9 @@ impl Observer for Watch {
             }
             Event::Planned(estimate) => {
                 self.bar.finish_and_clear();
-                tell!("{estimate}");
+                if !say::is_for_machines() {
+                    tell!("{estimate}");
+                }
                 self.begin(match (&estimate.moments_ns, estimate.total_ns) {
                     (Some(_), Some(total_ns)) => progress::timer(Some(total_ns), "starting"),
                     _ => progress::bar(estimate.measurements as u64, "starting"),

@@ -214,7 +214,7 @@ mod tests {
         let with = |line: &str| format!("{MAIL}\n{line}\n");
         for (text, said) in [
             (MAIL.replace("= 512", "= 700"), "700 reads and 280 writes"),
-            (MAIL.replace("= 792", "= 0"), "0 is no rate"),
+            (MAIL.replace("= 792", "= 0"), "512 reads and 280 writes per second are 792, not 0"),
             (MAIL.replace("workers = 50", "workers = 10"), "Little's law"),
             (with("nonsense = 1"), "unknown field `nonsense`"),
             (with("sizes = [{size = '16 parsecs', share = 100}]"), "16 parsecs"),

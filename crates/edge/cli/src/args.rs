@@ -30,7 +30,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
-pub use groups::command;
+pub use groups::{command, study as study_command};
 pub use load_args::ApplyArgs;
 pub use read_workload::read_workload;
 pub use sets::NeighboursArgs;

@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use virtbench_record::Provenance;
 use virtbench_study::read_provenance;
 
-use crate::args::{Arguments, Command, StudyCommand};
+use crate::args::{Arguments, Command, StudyCommand, study_command};
 use crate::exit::{Failure, Kind};
 
 /// What may be said anew.
@@ -64,9 +64,8 @@ fn begun(out: &Path) -> Option<Provenance> {
 
 /// Refuses the first option that is given and is not the run's.
 fn refuse_others(name: &str, given: &ArgMatches, stored: &ArgMatches, out: &Path) -> Result<(), Failure> {
-    let all = Arguments::command();
-    let study = all.find_subcommand("study").and_then(|study| study.find_subcommand(name));
-    for option in study.into_iter().flat_map(clap::Command::get_arguments) {
+    let study = study_command(name);
+    for option in study.iter().flat_map(clap::Command::get_arguments) {
         let id = option.get_id().as_str();
         let (wanted, was) = (raw(given, id), raw(stored, id));
         let is_own = OWN.contains(&id) || (flag(given, "again") && id == OWN_OF_AGAIN);
@@ -88,13 +87,13 @@ fn refuse_others(name: &str, given: &ArgMatches, stored: &ArgMatches, out: &Path
 }
 
 /// Whether an option stands on the command line.
-fn is_given(matches: &ArgMatches, id: &str) -> bool {
+pub fn is_given(matches: &ArgMatches, id: &str) -> bool {
     matches.try_contains_id(id).is_ok()
         && matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
 }
 
 /// The values of an option as they were written, or its defaults.
-fn raw(matches: &ArgMatches, id: &str) -> Vec<OsString> {
+pub fn raw(matches: &ArgMatches, id: &str) -> Vec<OsString> {
     let values = matches.try_get_raw(id).ok().flatten();
     values.map_or_else(Vec::new, |values| values.map(OsString::from).collect())
 }

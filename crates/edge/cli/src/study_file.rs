@@ -9,8 +9,9 @@ use serde::Deserialize;
 use toml::{Spanned, Value};
 use virtbench_study::read_provenance;
 
-use crate::args::Arguments;
+use crate::args::{Arguments, study_command};
 use crate::exit::{Failure, Kind};
+use crate::resume::{is_given, raw};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -64,14 +65,8 @@ fn without(words: Vec<String>, options: &[&str]) -> Vec<String> {
 fn parse(text: &str) -> Result<Vec<String>, String> {
     let file: StudyFile = toml::from_str(text).map_err(|error| error.to_string())?;
     let name = file.study.get_ref();
-    let arguments = Arguments::command();
-    let study = arguments.find_subcommand("study").and_then(|study| study.find_subcommand(name));
-    let study = study.ok_or_else(|| {
-        format!(
-            "line {}: there is no study {name:?}: {}",
-            line(text, file.study.span().start),
-            studies(&arguments)
-        )
+    let study = study_command(name).ok_or_else(|| {
+        format!("line {}: there is no study {name:?}: {}", line(text, file.study.span().start), studies())
     })?;
     let mut words = vec!["virtbench".to_owned(), "study".to_owned(), name.clone()];
     for (option, value) in &file.options {
@@ -107,7 +102,8 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
     Ok(words)
 }
 
-fn studies(arguments: &Command) -> String {
+fn studies() -> String {
+    let arguments = Arguments::command();
     let names = arguments.find_subcommand("study").into_iter().flat_map(Command::get_subcommands);
     names.map(Command::get_name).collect::<Vec<_>>().join(", ")
 }
@@ -131,14 +127,13 @@ pub fn write(matches: &ArgMatches) -> String {
     let Some((name, given)) = matches.subcommand_matches("study").and_then(ArgMatches::subcommand) else {
         return String::new();
     };
-    let arguments = Arguments::command();
-    let study = arguments.find_subcommand("study").and_then(|study| study.find_subcommand(name));
+    let study = study_command(name);
     let mut text = format!("study = {}\n", Value::from(name));
-    for option in study.into_iter().flat_map(Command::get_arguments) {
+    for option in study.iter().flat_map(Command::get_arguments) {
         let id = option.get_id().as_str();
-        let said = given.value_source(id) == Some(clap::parser::ValueSource::CommandLine);
+        let said = is_given(given, id);
         let Some(long) = option.get_long().filter(|long| said && !OF_A_RUN.contains(long)) else { continue };
-        let raw = given.get_raw(id).into_iter().flatten();
+        let raw = raw(given, id).into_iter();
         let values: Vec<Value> = raw.map(|value| Value::from(value.to_string_lossy().into_owned())).collect();
         let value = match (option.get_action(), values.as_slice()) {
             (ArgAction::SetTrue, _) => Value::from(true),

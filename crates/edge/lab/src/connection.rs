@@ -399,18 +399,22 @@ pub enum Measuring {
 }
 
 /// A stream that gives up at one instant, however slowly bytes trickle in.
-struct Deadline<'a> {
-    stream: &'a UnixStream,
-    at: Instant,
+pub(crate) struct Deadline<'a> {
+    pub(crate) stream: &'a UnixStream,
+    pub(crate) at: Instant,
+}
+
+impl Deadline<'_> {
+    /// The time that is left, if there is any.
+    pub(crate) fn left(&self) -> io::Result<Duration> {
+        let left = self.at.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+    }
 }
 
 impl Read for Deadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let left = self.at.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
-        }
-        self.stream.set_read_timeout(Some(left))?;
+        self.stream.set_read_timeout(Some(self.left()?))?;
         self.stream.read(buffer)
     }
 }

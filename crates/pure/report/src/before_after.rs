@@ -130,7 +130,7 @@ impl BeforeAfterPage<'_> {
         let _ = writeln!(text, "\n| environment | point | {} |\n|---|---|---|---|---|", names.join(" | "));
         let mut row = |name: &str, point: &str, changes: &[Change]| {
             let cells =
-                Quantity::ALL.map(|quantity| find(changes, quantity).map_or_else(|| "–".into(), in_cell));
+                Quantity::ALL.map(|quantity| quantity.find(changes).map_or_else(|| "–".into(), in_cell));
             let _ = writeln!(text, "| {name} | {point} | {} |", cells.join(" | "));
         };
         for environment in &self.compared.environments {
@@ -206,17 +206,13 @@ fn row(name: &str, point: &str, repetitions: &str, changes: &[Change]) -> Markup
         tr {
             th scope="row" { (name) } td { (point) } td.number { (repetitions) }
             @for quantity in Quantity::ALL {
-                @match find(changes, quantity) {
+                @match quantity.find(changes) {
                     Some(change) => td class=(class(change)) { (in_cell(change)) },
                     None => td { "–" },
                 }
             }
         }
     }
-}
-
-fn find(changes: &[Change], quantity: Quantity) -> Option<&Change> {
-    changes.iter().find(|change| change.quantity == quantity)
 }
 
 /// `0.80 (0.78 to 0.82)`.

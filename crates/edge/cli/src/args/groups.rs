@@ -30,6 +30,11 @@ pub fn command() -> Command {
     ))
 }
 
+/// The command line of the study `name`, if there is one.
+pub fn study(name: &str) -> Option<Command> {
+    Arguments::command().find_subcommand("study")?.find_subcommand(name).cloned()
+}
+
 fn groups(command: &Command) -> String {
     let longest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
     let mut text = String::new();

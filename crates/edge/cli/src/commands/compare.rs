@@ -79,7 +79,7 @@ fn text(out: &mut impl Write, compared: &BeforeAfter, takeaway: &Takeaway) -> io
     table.row(["", "after / before", "throughput", "mean latency", "99th percentile"]);
     let mut row = |name: &str, point: &str, changes: &[Change]| {
         let cells = Quantity::ALL.map(|quantity| {
-            let change = changes.iter().find(|change| change.quantity == quantity);
+            let change = quantity.find(changes);
             change.map_or_else(
                 || "-".to_owned(),
                 |change| format!("{:.3} {}", change.ratio, change.verdict.name()),

@@ -8,6 +8,7 @@ use virtbench_agent::protocol::{NOT_READY, READY};
 
 use super::agents::SentAgent;
 use super::script::MARK;
+use crate::connection::Deadline;
 
 /// The most that a login may print before the agent speaks, in bytes.
 const CHATTER_LIMIT: usize = 1 << 20;
@@ -30,7 +31,8 @@ pub(super) enum LoginError {
 
 /// Brings the agent to life at the other end of `stream`, within `limit`.
 pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration) -> Result<(), LoginError> {
-    let mut lines = Lines { stream, until: Instant::now() + limit, read: 0, last: String::new() };
+    let reader = Deadline { stream, at: Instant::now() + limit };
+    let mut lines = Lines { reader, read: 0, last: String::new() };
     loop {
         let line = match lines.next() {
             Ok(line) => line,
@@ -69,8 +71,7 @@ pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration)
 
 /// What comes over the stream, line by line: not a byte is read beyond the last one's end.
 struct Lines<'a> {
-    stream: &'a UnixStream,
-    until: Instant,
+    reader: Deadline<'a>,
     read: usize,
     /// The last line that meant nothing.
     last: String,
@@ -81,8 +82,7 @@ impl Lines<'_> {
         let mut line = Vec::new();
         loop {
             let mut byte = [0];
-            self.stream.set_read_timeout(Some(self.left()?))?;
-            match self.stream.read(&mut byte) {
+            match self.reader.read(&mut byte) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -102,13 +102,9 @@ impl Lines<'_> {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.stream.set_write_timeout(Some(self.left()?))?;
-        self.stream.write_all(bytes)
-    }
-
-    fn left(&self) -> io::Result<Duration> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+        let mut stream = self.reader.stream;
+        stream.set_write_timeout(Some(self.reader.left()?))?;
+        stream.write_all(bytes)
     }
 }
 

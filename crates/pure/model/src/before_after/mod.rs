@@ -39,6 +39,12 @@ impl Quantity {
         }
     }
 
+    /// What became of it among these changes.
+    #[must_use]
+    pub fn find(self, changes: &[Change]) -> Option<&Change> {
+        changes.iter().find(|change| change.quantity == self)
+    }
+
     fn value(self, record: &PointRecord) -> Option<f64> {
         let total = &record.measured()?.outcome.total;
         match self {

@@ -35,10 +35,7 @@ fn drawing(
     quantity: Quantity,
     margin: f64,
 ) -> Option<Drawing> {
-    let points = environment
-        .points
-        .iter()
-        .filter_map(|point| Some((point, point.changes.iter().find(|change| change.quantity == quantity)?)));
+    let points = environment.points.iter().filter_map(|point| Some((point, quantity.find(&point.changes)?)));
     let points: Vec<_> = points.collect();
     if points.is_empty() {
         return None;

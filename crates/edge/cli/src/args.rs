@@ -6,6 +6,7 @@ pub mod costs;
 mod deviation;
 pub mod fence;
 mod groups;
+pub mod history;
 mod job;
 mod load_args;
 mod percent;
@@ -91,6 +92,9 @@ pub enum Command {
     Analyse(analyse::AnalyseArgs),
     /// Did it get worse? Compare two runs of one plan, before a change and after it
     Compare(compare::CompareRunsArgs),
+    /// Did it get worse over time? Every run in a catalogue, and where its figures changed
+    #[command(subcommand)]
+    History(history::HistoryCommand),
     /// Characterise what an application does to its storage
     Profile(Box<profile::ProfileArgs>),
     /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively

@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         Command::Study(study) => commands::study::execute(&study),
         Command::Run(run) => commands::run::execute(&run),
         Command::Compare(compare) => commands::compare::execute(&compare),
+        Command::History(history) => commands::history::execute(&history),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
         Command::Profile(profile) => commands::profile::execute(&profile),
         Command::Costs(costs) => commands::costs::execute(&costs),

@@ -45,6 +45,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "workload",
         ],
     ),
+    ("history", &["model", "record", "study"]),
     ("bench", &["fence", "fence-evaluation", "fence-sim", "lab", "record", "units", "workload"]),
     (
         "cli",
@@ -55,6 +56,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fence-evaluation",
             "fence-sim",
             "formats",
+            "history",
             "lab",
             "study",
             "report",

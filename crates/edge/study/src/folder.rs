@@ -322,7 +322,10 @@ fn read_results<R>(
 }
 
 /// Writes a value as JSON beside the file and renames, so that the file is whole at any moment.
-pub(crate) fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), FolderError> {
+///
+/// # Errors
+/// The file cannot be written; an earlier one then is still whole.
+pub fn write_whole<T: Serialize>(path: &Path, value: &T) -> Result<(), FolderError> {
     let beside = path.with_extension("json.new");
     let write = || -> io::Result<()> {
         let mut file = File::create(&beside)?;

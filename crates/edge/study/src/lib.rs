@@ -113,7 +113,9 @@ pub use fence::{
     FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, System, Throttle,
     check_host_devices,
 };
-pub use folder::{FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance};
+pub use folder::{
+    FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance, write_whole,
+};
 pub use grid::{Grid, GridError, check_plan};
 pub use grid_study::{Adapters, Compare, GridOptions, NativeVsVm};
 pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};

@@ -10,6 +10,7 @@
 pub mod before_after;
 pub mod busy;
 pub mod deviation;
+pub mod history;
 pub mod interval;
 pub mod kind;
 pub mod pairwise;
@@ -41,6 +42,6 @@ pub use saturation::{
 };
 pub use slo::{LatencyMetric, Slo, SloError, parse_slo};
 pub use steady::{Steadiness, SteadyDetector, SteadyError, SteadyRule, is_steady, parse_steady};
-pub use summary::{StudySummary, summarise};
+pub use summary::{StudySummary, summarise, summarise_analysis};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};
 pub use surface_fit::{FittedPoint, FittedSurface, MAX_GRID_POINTS, SurfaceFit};

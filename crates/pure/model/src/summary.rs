@@ -3,13 +3,13 @@
 use serde::Serialize;
 use virtbench_record::{
     AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey, PointNumbers,
-    PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
-    ShareNumbers, SideNumbers, Trial,
+    KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey,
+    PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance,
+    Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
 };
 
 use crate::interval::Estimate;
-use crate::pairwise::{Analysis, Cell, Margin, Measurements, Metric, Pair, analyse};
+use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
@@ -74,7 +74,7 @@ fn native_vs_vm(
         points_unavailable,
         mean_ratio: summary.map(|summary| ratio(summary.mean)),
         ratios: ratios.collect(),
-        points: point_numbers(&measurements(provenance, records), records),
+        points: point_numbers(&measurements(provenance, records)),
     }
 }
 
@@ -85,13 +85,49 @@ fn configurations(
     records: &[PointRecord],
 ) -> AdaptersSummary {
     let analysis = analyse(measurements(provenance, records), Margin::default(), provenance.plan.seed());
-    let (points_measured, points_unavailable) = counts(records);
+    summarise_analysis(conclusion, &analysis, records)
+}
+
+/// The numbers of an analysis. `records` are those it was made of; none where that was a table.
+#[must_use]
+pub fn summarise_analysis(
+    conclusion: Conclusion,
+    analysis: &Analysis,
+    records: &[PointRecord],
+) -> AdaptersSummary {
+    let (points_measured, points_unavailable) = if records.is_empty() {
+        let cells = analysis.measurements.points.values().flatten();
+        (cells.map(|cell| cell.side.repetitions).sum(), 0)
+    } else {
+        counts(records)
+    };
     AdaptersSummary {
         conclusion,
         points_measured,
         points_unavailable,
-        points: point_numbers(&analysis.measurements, records),
-        pairs: analysis.pairs.iter().flat_map(|pair| pair_numbers(&analysis, pair)).collect(),
+        margin: analysis.margin.share(),
+        points: point_numbers(&analysis.measurements),
+        pairs: analysis.pairs.iter().flat_map(|pair| pair_numbers(analysis, pair)).collect(),
+        kinds: analysis.groups.iter().map(|group| kind_numbers(analysis, group)).collect(),
+    }
+}
+
+fn kind_numbers(analysis: &Analysis, group: &Group) -> KindNumbers {
+    let name = |standing: &Standing| analysis.name(standing.configuration).to_owned();
+    let standings = group.standings.iter().map(|standing| StandingNumbers {
+        configuration: name(standing),
+        bytes_per_second: standing.bytes_per_second,
+        iops_per_cpu_percent: standing.iops_per_cpu_percent,
+        against_best: standing.against_best.map(|judged| ratio(judged.ratio)),
+        finding: standing.against_best.map(|judged| judged.finding.name().to_owned()),
+    });
+    KindNumbers {
+        read_percent: group.kind.read_percent,
+        random_percent: group.kind.random_percent,
+        small: group.small,
+        points: group.points.len(),
+        choices: analysis.advice(group).choices().into_iter().map(name).collect(),
+        standings: standings.collect(),
     }
 }
 
@@ -104,7 +140,7 @@ fn counts(records: &[PointRecord]) -> (usize, usize) {
     (measured, records.len() - measured)
 }
 
-fn point_numbers(measurements: &Measurements, records: &[PointRecord]) -> Vec<PointNumbers> {
+fn point_numbers(measurements: &Measurements) -> Vec<PointNumbers> {
     let of_point = |(point, cells): (&PointKey, &Vec<Cell>)| {
         let sides = measurements.configurations.iter().zip(cells).map(|(environment, cell)| {
             let side = &cell.side;
@@ -114,8 +150,12 @@ fn point_numbers(measurements: &Measurements, records: &[PointRecord]) -> Vec<Po
                 bytes_per_second: side.throughput.map(estimated),
                 iops: side.iops.map(estimated),
                 latency_mean_ns: side.latency_ns,
-                latency_p99_ns: p99_ns(records, *point, environment),
+                latency_p99_ns: side.p99_ns,
                 host_cpu_percent: side.cpu_percent.map(estimated),
+                iops_per_cpu_percent: side.iops_per_cpu_percent(),
+                kb_per_second_per_cpu_percent: side
+                    .bytes_per_second_per_cpu_percent()
+                    .map(|bytes| bytes / 1e3),
                 errors: side.errors,
                 unavailable: side.unavailable.clone(),
             }
@@ -123,16 +163,6 @@ fn point_numbers(measurements: &Measurements, records: &[PointRecord]) -> Vec<Po
         PointNumbers { point: *point, sides: sides.collect() }
     };
     measurements.points.iter().map(of_point).collect()
-}
-
-/// The median of the repetitions' 99th percentiles.
-fn p99_ns(records: &[PointRecord], point: PointKey, environment: &str) -> Option<f64> {
-    let of_side = records.iter().filter(|record| record.point == point && record.environment == environment);
-    let mut all: Vec<u64> =
-        of_side.filter_map(|record| Some(record.measured()?.outcome.total.latency_ns?.p99)).collect();
-    all.sort_unstable();
-    let (low, high) = (all.get(all.len().checked_sub(1)? / 2)?, all.get(all.len() / 2)?);
-    Some((*low as f64 + *high as f64) / 2.0)
 }
 
 fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Item = PairNumbers> + 'a {

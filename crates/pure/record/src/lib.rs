@@ -62,9 +62,9 @@ pub use provenance::{
 pub use records::Records;
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
-    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
+    AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, KindNumbers,
     NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
-    ShareNumbers, SideNumbers,
+    ShareNumbers, SideNumbers, StandingNumbers,
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use verification::{Damage, DamagedBlock, Verification};

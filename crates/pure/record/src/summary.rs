@@ -53,6 +53,12 @@ pub struct SideNumbers {
     pub latency_p99_ns: Option<f64>,
     /// CPU use of the host, in percent of one processor, summed over all.
     pub host_cpu_percent: Option<Estimated>,
+    /// Operations per second for each percent of host CPU ([ESX Adapters 2006]).
+    #[serde(default)]
+    pub iops_per_cpu_percent: Option<f64>,
+    /// Kilobytes (1,000 bytes) per second for each percent of host CPU ([ESX Adapters 2006]).
+    #[serde(default)]
+    pub kb_per_second_per_cpu_percent: Option<f64>,
     /// Operations that failed.
     pub errors: u64,
     /// Why repetitions could not be measured.
@@ -114,11 +120,45 @@ pub struct PairNumbers {
     pub quantity: String,
     /// The first as a multiple of the second, with its interval of 90 %, which the finding is read from.
     pub ratio: Estimated,
-    /// `higher`, `lower`, `equivalent` or `undecided`, said of the first within the margin of 5 %.
+    /// `higher`, `lower`, `equivalent` or `undecided`, said of the first within the margin.
     pub finding: String,
 }
 
-/// What `study adapters` prints as JSON.
+/// How a configuration did at all points of one kind and size of I/O.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StandingNumbers {
+    /// Name of the configuration.
+    pub configuration: String,
+    /// Bytes per second: geometric mean over points and repetitions.
+    pub bytes_per_second: f64,
+    /// Operations per second for each percent of host CPU, likewise.
+    pub iops_per_cpu_percent: Option<f64>,
+    /// Its throughput as a multiple of the best's, with an interval that allows for the choice of the best; null for the best.
+    pub against_best: Option<Estimated>,
+    /// `lower`, `equivalent` or `undecided`, said of that ratio; null for the best.
+    pub finding: Option<String>,
+}
+
+/// Which configuration for one kind and size of I/O.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct KindNumbers {
+    /// Share of reads, in percent.
+    pub read_percent: u8,
+    /// Share of random seeks, in percent.
+    pub random_percent: u8,
+    /// Whether blocks are of up to 16 KiB.
+    pub small: bool,
+    /// Points that every configuration in `standings` was measured at.
+    pub points: usize,
+    /// Names of those to use; empty where the best is not told from another.
+    pub choices: Vec<String>,
+    /// The configurations, the best first.
+    pub standings: Vec<StandingNumbers>,
+}
+
+/// What `study adapters`, `study compare` and `analyse` print as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdaptersSummary {
@@ -129,10 +169,16 @@ pub struct AdaptersSummary {
     pub points_measured: usize,
     /// Measurements that cannot be made here.
     pub points_unavailable: usize,
+    /// How much more or less counts as the same, as a share.
+    #[serde(default)]
+    pub margin: f64,
     /// What was measured at each point.
     pub points: Vec<PointNumbers>,
     /// Every pair of configurations, compared at each point.
     pub pairs: Vec<PairNumbers>,
+    /// What to use for each kind and size of I/O.
+    #[serde(default)]
+    pub kinds: Vec<KindNumbers>,
 }
 
 /// One VM's part in a figure of a set.

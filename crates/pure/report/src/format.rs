@@ -15,6 +15,14 @@ pub(crate) fn scaled(unit: &str) -> (f64, &str) {
     }
 }
 
+/// A value with its unit, as `120 MB/s`; `unit` is as records have it, and empty for a ratio.
+#[must_use]
+pub fn with_unit(value: f64, unit: &str) -> String {
+    let (factor, unit) = scaled(unit);
+    let space = if unit.is_empty() { "" } else { " " };
+    format!("{}{space}{unit}", significant(value * factor))
+}
+
 /// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND_NS: f64 = 1e6;
 

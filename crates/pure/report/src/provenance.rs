@@ -14,13 +14,15 @@ use crate::format::{count, shell_line};
 
 /// When the run began, in UTC.
 pub(crate) fn started(provenance: &Provenance) -> String {
-    UNIX_EPOCH
-        .checked_add(Duration::from_secs(provenance.started_unix_s))
-        .filter(|_| provenance.started_unix_s < LAST_YEAR_S)
-        .map_or_else(
-            || format!("{} s since 1970", provenance.started_unix_s),
-            |time| humantime::format_rfc3339_seconds(time).to_string(),
-        )
+    moment(provenance.started_unix_s)
+}
+
+/// So many seconds after 1970 began, in UTC.
+pub(crate) fn moment(unix_s: u64) -> String {
+    UNIX_EPOCH.checked_add(Duration::from_secs(unix_s)).filter(|_| unix_s < LAST_YEAR_S).map_or_else(
+        || format!("{unix_s} s since 1970"),
+        |time| humantime::format_rfc3339_seconds(time).to_string(),
+    )
 }
 
 /// The end of the year 9999, in seconds since 1970: dates have four digits.

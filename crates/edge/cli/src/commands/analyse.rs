@@ -1,20 +1,20 @@
 //! `virtbench analyse`
 
-mod json;
 mod table;
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use virtbench_formats::{MAX_TABLE_BYTES, read_table};
-use virtbench_model::Margin;
+use virtbench_model::{Margin, summarise_analysis};
 use virtbench_record::{Plan, Records, ResultTable};
 use virtbench_report::Analysed;
 use virtbench_study::{LoadedRun, load_any_run};
 
 use crate::args::analyse::AnalyseArgs;
+use crate::commands::study::conclusion;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// What was found at the path given.
@@ -45,7 +45,13 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let takeaway = analysed.takeaway();
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &json::Report::new(&analysed.analysis, &takeaway))?;
+        let records = if let Source::Run(run) = &source { run.records.points() } else { &[] };
+        let path = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).to_owned();
+        let conclusion = conclusion(&args.source, &[path(&args.html), path(&args.csv)], &takeaway);
+        virtbench_formats::json::write(
+            &mut out,
+            &summarise_analysis(conclusion, &analysed.analysis, records),
+        )?;
         writeln!(out)?;
         return Ok(());
     }

@@ -8,6 +8,7 @@ pub mod doctor;
 mod environments;
 pub mod fence;
 pub mod grid;
+pub mod history;
 pub mod load;
 pub mod man;
 pub mod predict;

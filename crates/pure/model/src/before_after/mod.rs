@@ -6,7 +6,7 @@ mod independent;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use virtbench_record::{PointKey, PointRecord, Provenance};
+use virtbench_record::{Better, PointKey, PointRecord, Provenance};
 
 use self::differences::differences;
 use self::independent::LogRatio;
@@ -45,23 +45,32 @@ impl Quantity {
         changes.iter().find(|change| change.quantity == self)
     }
 
-    fn value(self, record: &PointRecord) -> Option<f64> {
+    /// Its unit.
+    #[must_use]
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Throughput => "B/s",
+            Self::MeanLatency | Self::P99Latency => "ns",
+        }
+    }
+
+    /// Which direction is better.
+    #[must_use]
+    pub fn better(self) -> Better {
+        match self {
+            Self::Throughput => Better::Higher,
+            Self::MeanLatency | Self::P99Latency => Better::Lower,
+        }
+    }
+
+    /// What a record has of it, in its unit.
+    #[must_use]
+    pub fn value(self, record: &PointRecord) -> Option<f64> {
         let total = &record.measured()?.outcome.total;
         match self {
             Self::Throughput => Some(total.bytes_per_second),
             Self::MeanLatency => Some(total.latency_ns?.mean),
             Self::P99Latency => Some(total.latency_ns?.p99 as f64),
-        }
-    }
-
-    fn direction(self, finding: Finding) -> Direction {
-        let more_is_better = self == Self::Throughput;
-        match finding {
-            Finding::Equivalent => Direction::Equivalent,
-            Finding::Undecided => Direction::Undecided,
-            Finding::Higher if more_is_better => Direction::Better,
-            Finding::Lower if !more_is_better => Direction::Better,
-            Finding::Higher | Finding::Lower => Direction::Worse,
         }
     }
 }
@@ -81,6 +90,17 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// What a finding about a quantity means; nothing is decided of one that is neither good nor bad.
+    #[must_use]
+    pub fn of(finding: Finding, better: Better) -> Self {
+        match (finding, better) {
+            (Finding::Equivalent, _) => Self::Equivalent,
+            (Finding::Undecided, _) | (_, Better::Neither) => Self::Undecided,
+            (Finding::Higher, Better::Higher) | (Finding::Lower, Better::Lower) => Self::Better,
+            (Finding::Higher, Better::Lower) | (Finding::Lower, Better::Higher) => Self::Worse,
+        }
+    }
+
     /// In a word.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -229,7 +249,7 @@ fn samples(records: &[PointRecord]) -> Samples<'_> {
 fn change(quantity: Quantity, ratio: &LogRatio, margin: Margin, adjusted: f64) -> Change {
     let value = ratio.ratio();
     let judged = |span: Option<Span>| {
-        quantity.direction(margin.finding(span.unwrap_or(Span { low: value, high: value })))
+        Direction::of(margin.finding(span.unwrap_or(Span { low: value, high: value })), quantity.better())
     };
     let interval = ratio.interval(VERDICT_CONFIDENCE);
     let careful = ratio.interval(adjusted);

@@ -94,8 +94,8 @@ fn less_latency_is_better() {
         (Finding::Equivalent, Direction::Equivalent, Direction::Equivalent),
         (Finding::Undecided, Direction::Undecided, Direction::Undecided),
     ] {
-        assert_eq!(Quantity::Throughput.direction(finding), throughput);
-        assert_eq!(Quantity::P99Latency.direction(finding), latency);
+        assert_eq!(Direction::of(finding, Quantity::Throughput.better()), throughput);
+        assert_eq!(Direction::of(finding, Quantity::P99Latency.better()), latency);
     }
 }
 

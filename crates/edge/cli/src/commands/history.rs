@@ -1,0 +1,201 @@
+//! `virtbench history`
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use anyhow::Context;
+use serde::Serialize;
+use virtbench_history::{Catalogue, CatalogueError, Filter, read_tags, write_tags};
+use virtbench_model::Margin;
+use virtbench_model::history::{History, HistoryRun, Measure, history};
+use virtbench_report::{HistoryPage, Takeaway, with_unit};
+use virtbench_study::read_provenance;
+
+use crate::args::compare::FailOn;
+use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::say::{line, say, tell};
+use crate::text_table::{TextTable, left, right};
+
+/// The seed of the permutations: the same runs have the same changes.
+const SEED: u64 = 1;
+/// How many headlines of a run are listed.
+const LISTED: usize = 2;
+
+/// What `list --json` prints of a run.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    run: &'a HistoryRun,
+    measures: &'a [Measure],
+}
+
+/// What `page --json` prints.
+#[derive(Serialize)]
+struct Report<'a> {
+    headline: &'a str,
+    details: &'a [String],
+    cautions: &'a [String],
+    regression: bool,
+    #[serde(flatten)]
+    history: &'a History,
+}
+
+/// Lists, tags and follows runs.
+pub fn execute(command: &HistoryCommand) -> Outcome {
+    match command {
+        HistoryCommand::List(args) => list(args),
+        HistoryCommand::Page(args) => page(args),
+        HistoryCommand::Tag(args) => tag(args),
+    }
+}
+
+fn list(args: &HistoryListArgs) -> Outcome {
+    let runs = select(&args.selection)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        let runs: Vec<Listed> = runs.iter().map(|run| Listed { run, measures: &run.measures }).collect();
+        virtbench_formats::json::write(&mut out, &serde_json::json!({ "runs": runs }))?;
+        writeln!(out)?;
+        return Ok(());
+    }
+    drop(out);
+    if runs.is_empty() {
+        line(format_args!("no runs: name a folder that has some, as in virtbench history list DIR"));
+        return Ok(());
+    }
+    let mut table = TextTable::new(0, &[left(0), left(0), left(0), left(0), left(0)]);
+    table.row(["began, UTC", "study", "what it came to", "tags", "folder"]);
+    for run in &runs {
+        table.row([began(run), run.study.clone(), headlines(run), run.tags.join(", "), run.folder.clone()]);
+    }
+    line(format_args!("{table}"));
+    Ok(())
+}
+
+fn page(args: &HistoryPageArgs) -> Outcome {
+    let margin = Margin::new(args.margin).ok_or_else(|| {
+        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
+    })?;
+    let history = history(select(&args.selection)?, margin, SEED);
+    let page = HistoryPage { history: &history };
+    if let Some(path) = &args.html {
+        fs::write(path, page.html(env!("CARGO_PKG_VERSION")))
+            .with_context(|| format!("--html: cannot write {}", path.display()))?;
+    }
+    let takeaway = page.takeaway();
+    let Takeaway { headline, details, cautions } = &takeaway;
+    if args.json {
+        let mut out = io::stdout().lock();
+        let regression = history.is_regression();
+        virtbench_formats::json::write(
+            &mut out,
+            &Report { headline, details, cautions, regression, history: &history },
+        )?;
+        writeln!(out)?;
+    } else {
+        text(&history, &takeaway);
+        if let Some(path) = &args.html {
+            say!("\npage: {}", path.display());
+        }
+    }
+    if args.fail_on == Some(FailOn::Regression) && history.is_regression() {
+        return Err(Failure::message(Kind::Regression, takeaway.headline));
+    }
+    Ok(())
+}
+
+/// What follows, then the headlines of every group of comparable runs.
+fn text(history: &History, takeaway: &Takeaway) {
+    for sentence in [&takeaway.headline].into_iter().chain(&takeaway.details).chain(&takeaway.cautions) {
+        line(format_args!("{sentence}"));
+    }
+    for group in &history.groups {
+        line(format_args!("\n{}, {} runs on {}", group.study, group.runs.len(), group.host));
+        let mut table = TextTable::new(2, &[left(0), left(0), right(0), right(0), right(0)]);
+        table.row(["measured", "what", "first", "latest", "changes"]);
+        for series in group.series.iter().filter(|series| series.headline) {
+            let (Some((_, first)), Some((_, latest))) = (series.values.first(), series.values.last()) else {
+                continue;
+            };
+            let changes = series.changes.len().to_string();
+            let [first, latest] = [first, latest].map(|value| with_unit(*value, &series.unit));
+            table.row([&series.subject, &series.quantity, &first, &latest, &changes]);
+        }
+        line(format_args!("{table}"));
+    }
+}
+
+fn tag(args: &HistoryTagArgs) -> Outcome {
+    let tags = if args.tags.is_empty() && args.remove.is_empty() {
+        read_provenance(&args.folder).map_err(CatalogueError::from).and_then(|_| read_tags(&args.folder))
+    } else {
+        write_tags(&args.folder, &args.tags, &args.remove)
+    };
+    for tag in tags.map_err(failure)? {
+        say!("{tag}");
+    }
+    Ok(())
+}
+
+/// The runs that are meant, after a look at the folders that hold them.
+fn select(selection: &SelectionArgs) -> Result<Vec<HistoryRun>, Failure> {
+    let path = selection.catalogue.clone().map_or_else(default_catalogue, Ok)?;
+    let folders: Vec<PathBuf> =
+        selection.folders.iter().map(|folder| whole_path(folder)).collect::<Result<_, _>>()?;
+    let mut catalogue = Catalogue::open(&path).map_err(failure)?;
+    let scanned =
+        if folders.is_empty() { catalogue.refresh() } else { catalogue.scan(&folders) }.map_err(failure)?;
+    for (folder, why) in &scanned.unreadable {
+        tell!("left out: {why} ({})", folder.display());
+    }
+    let filter = Filter {
+        folders,
+        study: selection.study.clone(),
+        host: selection.host.clone(),
+        tags: selection.tag.clone(),
+        since_unix_s: selection.since,
+    };
+    catalogue.runs(&filter).map_err(failure)
+}
+
+fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {
+    folder
+        .canonicalize()
+        .with_context(|| format!("{}", folder.display()))
+        .map_err(|error| Failure::new(Kind::Folder, error))
+}
+
+fn default_catalogue() -> Result<PathBuf, Failure> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    data.map(|data| data.join("virtbench/history.sqlite")).ok_or_else(|| {
+        Failure::message(Kind::Environment, "neither XDG_DATA_HOME nor HOME is set: give --catalogue FILE")
+    })
+}
+
+fn failure(error: CatalogueError) -> Failure {
+    let kind = match &error {
+        CatalogueError::Tag(_) | CatalogueError::TooManyTags { .. } => Kind::Usage,
+        _ => Kind::Folder,
+    };
+    Failure::new(kind, error)
+}
+
+fn began(run: &HistoryRun) -> String {
+    let began = UNIX_EPOCH + Duration::from_secs(run.started_unix_s.min(u64::from(u32::MAX)));
+    humantime::format_rfc3339_seconds(began).to_string().replace('T', " ").replace('Z', "")
+}
+
+/// Its first headlines, ratios before others.
+fn headlines(run: &HistoryRun) -> String {
+    let mut headlines: Vec<&Measure> = run.measures.iter().filter(|measure| measure.headline).collect();
+    headlines.sort_by_key(|measure| !measure.unit.is_empty());
+    let in_words = |measure: &&Measure| {
+        format!("{}: {} {}", measure.subject, measure.quantity, with_unit(measure.value, &measure.unit))
+    };
+    let words: Vec<String> = headlines.iter().take(LISTED).map(in_words).collect();
+    if words.is_empty() { "unfinished".to_owned() } else { words.join("; ") }
+}

@@ -1,0 +1,121 @@
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::tags::{read_tags, write_tags};
+use serde_json::json;
+
+/// A run of which nothing was measured yet.
+fn run(folder: &Path, started_unix_s: u64, cpu: &str) {
+    fs::create_dir_all(folder).unwrap();
+    let plan = json!({
+        "study": "native-vs-vm", "grid": "quick", "blocks_bytes": [4096], "read_percents": [100], "random_percents": [0],
+        "repetitions": 1, "outstanding": 1, "workers": 1, "ramp_ns": 0, "time_ns": 1, "size_bytes": 4096,
+        "environments": ["native"], "seed": started_unix_s,
+    });
+    let host = json!({
+        "kernel": "6.1", "distribution": "d", "cpu": cpu, "processors": 2, "memory_bytes": 1, "hypervisor": null,
+        "disk": {"filesystem": "ext4", "device": "vda", "rotational": null, "scheduler": null, "write_cache": null},
+    });
+    let provenance = json!({
+        "format": 2, "version": "1", "command": [], "started_unix_s": started_unix_s, "plan": plan, "host": host,
+        "guest": null, "notes": [],
+    });
+    fs::write(folder.join("run.json"), provenance.to_string()).unwrap();
+}
+
+fn folders(catalogue: &Catalogue, filter: &Filter) -> Vec<String> {
+    let runs = catalogue.runs(filter).unwrap();
+    let name = |folder: &str| Path::new(folder).file_name().unwrap().to_string_lossy().into_owned();
+    runs.iter().map(|run| name(&run.folder)).collect()
+}
+
+#[test]
+fn runs_are_found_once_and_forgotten_when_they_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().join("runs");
+    for (name, at) in [("b", 2), ("deeper/a", 1), (".hidden/c", 3), ("b/inside", 4)] {
+        run(&root.join(name), at, "cpu");
+    }
+    fs::create_dir_all(root.join("damaged")).unwrap();
+    fs::write(root.join("damaged/run.json"), "{").unwrap();
+    let mut catalogue = Catalogue::open(&folder.path().join("new/history.sqlite")).unwrap();
+    let scanned = catalogue.scan(std::slice::from_ref(&root)).unwrap();
+    assert_eq!((scanned.read, scanned.unchanged, scanned.unreadable.len()), (2, 0, 1));
+    assert_eq!(folders(&catalogue, &Filter::default()), ["a", "b"]);
+    let runs = catalogue.runs(&Filter::default()).unwrap();
+    assert_eq!(runs[0].plan, runs[1].plan, "the seed makes no difference");
+
+    let again = catalogue.refresh().unwrap();
+    assert_eq!((again.read, again.unchanged, again.unreadable.len(), again.gone), (0, 2, 1, 0));
+    fs::remove_dir_all(root.join("b")).unwrap();
+    run(&root.join("deeper/a"), 7, "another cpu");
+    let later = catalogue.refresh().unwrap();
+    assert_eq!((later.read, later.gone), (1, 1));
+    assert_eq!(catalogue.runs(&Filter::default()).unwrap()[0].started_unix_s, 7);
+}
+
+#[test]
+fn filters_take_runs_by_folder_study_host_tag_and_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, at, cpu) in [("one", 10, "EPYC"), ("two", 20, "Xeon"), ("three", 30, "EPYC")] {
+        run(&folder.path().join(name), at, cpu);
+    }
+    write_tags(&folder.path().join("one"), &["before".into()], &[]).unwrap();
+    let mut catalogue = Catalogue::open(&folder.path().join("history.sqlite")).unwrap();
+    catalogue.scan(&[folder.path().to_owned()]).unwrap();
+    let shown = |filter: Filter| folders(&catalogue, &filter);
+    assert_eq!(shown(Filter { host: Some("epyc".into()), ..Filter::default() }), ["one", "three"]);
+    assert_eq!(shown(Filter { since_unix_s: 20, ..Filter::default() }), ["two", "three"]);
+    assert_eq!(shown(Filter { tags: vec!["before".into()], ..Filter::default() }), ["one"]);
+    assert_eq!(shown(Filter { folders: vec![folder.path().join("two")], ..Filter::default() }), ["two"]);
+    assert!(shown(Filter { study: Some("adapters".into()), ..Filter::default() }).is_empty());
+}
+
+#[test]
+fn tags_outlive_the_catalogue() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, path) = (folder.path().join("one"), folder.path().join("history.sqlite"));
+    run(&one, 1, "cpu");
+    assert!(write_tags(folder.path(), &["x".into()], &[]).is_err(), "there is no run");
+    assert!(write_tags(&one, &["two words".into()], &[]).is_err());
+    write_tags(&one, &["release/1.0".into(), "slow".into()], &[]).unwrap();
+    assert_eq!(Vec::from_iter(write_tags(&one, &[], &["slow".into()]).unwrap()), ["release/1.0"]);
+    assert_eq!(read_tags(&one).unwrap().len(), 1);
+    for _ in 0..2 {
+        let mut catalogue = Catalogue::open(&path).unwrap();
+        catalogue.scan(&[folder.path().to_owned()]).unwrap();
+        assert_eq!(catalogue.runs(&Filter::default()).unwrap()[0].tags, ["release/1.0"]);
+        drop(catalogue);
+        fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn another_programs_file_is_never_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.txt");
+    fs::write(&text, "not a database, but long enough to have a header of a hundred bytes. ".repeat(3))
+        .unwrap();
+    let foreign = folder.path().join("foreign.sqlite");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    for path in [&text, &foreign] {
+        let before = fs::read(path).unwrap();
+        assert!(matches!(Catalogue::open(path), Err(CatalogueError::Foreign(_))), "{}", path.display());
+        assert_eq!(fs::read(path).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_catalogue_of_another_version_is_filled_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("history.sqlite");
+    run(&folder.path().join("one"), 1, "cpu");
+    let mut catalogue = Catalogue::open(&path).unwrap();
+    catalogue.scan(&[folder.path().to_owned()]).unwrap();
+    catalogue.connection.pragma_update(None, "user_version", FORMAT + 1).unwrap();
+    catalogue.connection.execute_batch("DROP TABLE unreadable").unwrap();
+    drop(catalogue);
+    let mut catalogue = Catalogue::open(&path).unwrap();
+    assert!(catalogue.runs(&Filter::default()).unwrap().is_empty());
+    assert_eq!(catalogue.refresh().unwrap().read, 1);
+}

@@ -1,0 +1,44 @@
+//! What can be wrong with a catalogue.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+use virtbench_study::FolderError;
+
+/// A catalogue or a tag that cannot be used.
+#[derive(Debug, Error)]
+pub enum CatalogueError {
+    /// It is another program's file.
+    #[error("{path} is no catalogue of virtbench: choose another --catalogue", path = .0.display())]
+    Foreign(PathBuf),
+    /// SQLite refused.
+    #[error("{path}: {source}; a damaged catalogue can be removed: `virtbench history list FOLDER` fills it again",
+        path = path.display())]
+    Sqlite {
+        /// The catalogue.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {source}", path = path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// A run folder cannot be used.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// A word that is no tag.
+    #[error("{0:?} is no tag: up to 60 letters, digits, dots, hyphens, slashes and underscores")]
+    Tag(String),
+    /// A run has too many.
+    #[error("{path} would have more than {limit} tags", path = path.display(), limit = crate::MAX_TAGS)]
+    TooManyTags {
+        /// The run folder.
+        path: PathBuf,
+    },
+}

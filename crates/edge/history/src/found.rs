@@ -1,0 +1,118 @@
+//! Run folders, and what is read of one.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use virtbench_model::history::{HistoryRun, measures};
+use virtbench_record::{Plan, Provenance};
+use virtbench_study::{FolderError, load_any_run};
+use walkdir::{DirEntry, WalkDir};
+
+use crate::tags::read_tags;
+
+/// How far below a folder runs are looked for.
+const DEEPEST: usize = 6;
+/// The most folders that are looked at.
+const MOST_FOLDERS: usize = 200_000;
+const RUN_FILE: &str = "run.json";
+
+/// The run folders in `root`, or itself. Links are not followed, and neither hidden folders nor what lies in a run are
+/// looked into.
+pub(crate) fn run_folders(root: &Path) -> Vec<PathBuf> {
+    let visible = |entry: &DirEntry| {
+        let hidden = entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".");
+        entry.file_type().is_dir() && !hidden
+    };
+    let mut found = Vec::new();
+    let mut walk = WalkDir::new(root).max_depth(DEEPEST).sort_by_file_name().into_iter();
+    let mut looked_at = 0;
+    while let Some(entry) = walk.next() {
+        let Ok(entry) = entry else { continue };
+        looked_at += 1;
+        if looked_at > MOST_FOLDERS {
+            break;
+        }
+        if !visible(&entry) {
+            if entry.file_type().is_dir() {
+                walk.skip_current_dir();
+            }
+        } else if entry.path().join(RUN_FILE).is_file() {
+            found.push(entry.into_path());
+            walk.skip_current_dir();
+        }
+    }
+    found
+}
+
+/// What tells that nothing changed in a run folder since it was read: sizes and times of its files.
+pub(crate) fn state(folder: &Path) -> String {
+    let of_file = |name: &str| {
+        let metadata = fs::metadata(folder.join(name)).ok()?;
+        let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(format!("{name} {} {}", metadata.len(), modified.as_nanos()))
+    };
+    let states: Vec<String> =
+        [RUN_FILE, "results.jsonl", "tags.json"].into_iter().filter_map(of_file).collect();
+    states.join("; ")
+}
+
+/// Reads a run folder.
+///
+/// # Errors
+/// A file of it is damaged or of a later version.
+pub(crate) fn read_run(folder: &Path) -> Result<HistoryRun, FolderError> {
+    let run = load_any_run(folder)?;
+    let provenance = &run.provenance;
+    Ok(HistoryRun {
+        folder: folder.display().to_string(),
+        started_unix_s: provenance.started_unix_s,
+        study: provenance.plan.study().to_owned(),
+        plan: comparable(&provenance.plan),
+        host: host(provenance),
+        versions: versions(provenance),
+        // A list that cannot be read is mended by tagging anew; the run counts all the same.
+        tags: read_tags(folder).unwrap_or_default().into_iter().collect(),
+        measures: measures(provenance, &run.records),
+    })
+}
+
+/// The plan without what does not change what is measured: how often, and in which order.
+fn comparable(plan: &Plan) -> String {
+    let mut value = serde_json::to_value(plan).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        for name in ["seed", "repetitions", "trials"] {
+            fields.remove(name);
+        }
+    }
+    value.to_string()
+}
+
+/// Processors and storage: runs on others are not comparable. Versions may differ.
+fn host(provenance: &Provenance) -> String {
+    let mut machines = vec![("", &provenance.host)];
+    machines.extend(provenance.machines.iter().map(|machine| (machine.environment.as_str(), &machine.facts)));
+    let words = machines.into_iter().map(|(name, facts)| {
+        let disk = facts.disk.device.as_deref().unwrap_or("an unknown device");
+        let name = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        format!("{name}{}, {} processors, {} on {disk}", facts.cpu, facts.processors, facts.disk.filesystem)
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn versions(provenance: &Provenance) -> BTreeMap<String, String> {
+    let mut versions = BTreeMap::from([
+        ("virtbench".to_owned(), provenance.version.clone()),
+        ("kernel".to_owned(), provenance.host.kernel.clone()),
+    ]);
+    if let Some(guest) = &provenance.guest {
+        versions.insert("QEMU".into(), guest.qemu.clone());
+        versions.insert("guest kernel".into(), guest.kernel.clone());
+        versions.insert("accelerator".into(), guest.accelerator.name.clone());
+    }
+    for machine in &provenance.machines {
+        versions.insert(format!("kernel of {}", machine.environment), machine.facts.kernel.clone());
+    }
+    versions
+}

@@ -1,0 +1,231 @@
+//! What a run comes to, as numbers that can be followed from run to run.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use virtbench_record::{Better, PointKey, PointRecord, Provenance, Records, SetRecord, Trial};
+
+use crate::before_after::Quantity;
+
+/// One number of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Measure {
+    /// Where it was measured, such as `native, all points` or `vm1 in together`.
+    pub subject: String,
+    /// What was measured, such as `throughput`.
+    pub quantity: String,
+    /// Its unit: `B/s`, `1/s`, `ns`, `%`, a workload's own, or empty for a ratio.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// Whether it sums up the run. The others are its parts.
+    pub headline: bool,
+    /// The mean over repetitions, by logarithms.
+    pub value: f64,
+}
+
+/// The measures of a run, its headlines first. What was measured only in part has no headline.
+#[must_use]
+pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
+    let mut measures = match records {
+        Records::Points(points) => of_points(provenance, points),
+        Records::Sets(sets) => of_sets(provenance, sets),
+        Records::Trials(trials) => of_trials(trials),
+    };
+    measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
+    measures.sort_by_key(|measure| !measure.headline);
+    measures
+}
+
+fn measure(
+    subject: String,
+    quantity: &str,
+    unit: &str,
+    better: Better,
+    headline: bool,
+    value: f64,
+) -> Measure {
+    Measure { subject, quantity: quantity.to_owned(), unit: unit.to_owned(), better, headline, value }
+}
+
+/// The mean by logarithms, so that half and double cancel; not a number of no values.
+fn geometric(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+/// Each quantity of each environment, at each point and over all of them; and throughput as a multiple of the reference's.
+fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.grid() else { return Vec::new() };
+    let points = plan.blocks_bytes.len() * plan.read_percents.len() * plan.random_percents.len();
+    let mut measures = Vec::new();
+    for quantity in Quantity::ALL {
+        let mut reference: Option<f64> = None;
+        for (index, environment) in plan.environments.iter().enumerate() {
+            let by_point = by_point(records, environment, quantity);
+            let part = |(point, value): (&PointKey, &f64)| {
+                let subject = format!("{environment}, {point}");
+                measure(subject, quantity.name(), quantity.unit(), quantity.better(), false, *value)
+            };
+            measures.extend(by_point.iter().map(part));
+            if by_point.len() < points {
+                continue;
+            }
+            let all = geometric(&by_point.values().copied().collect::<Vec<_>>());
+            let (name, better) = (quantity.name(), quantity.better());
+            let subject = format!("{environment}, all points");
+            measures.push(measure(subject, name, quantity.unit(), better, true, all));
+            match reference {
+                None if index == 0 => reference = Some(all),
+                Some(reference) if quantity == Quantity::Throughput => {
+                    let subject = format!("{environment} / {}, all points", plan.environments[0]);
+                    measures.push(measure(subject, name, "", better, true, all / reference));
+                }
+                _ => {}
+            }
+        }
+    }
+    measures
+}
+
+fn by_point(records: &[PointRecord], environment: &str, quantity: Quantity) -> BTreeMap<PointKey, f64> {
+    let mut samples: BTreeMap<PointKey, Vec<f64>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.environment == environment) {
+        if let Some(value) = quantity.value(record).filter(|value| *value > 0.0) {
+            samples.entry(record.point).or_default().push(value);
+        }
+    }
+    samples.into_iter().map(|(point, values)| (point, geometric(&values))).collect()
+}
+
+/// Throughput and response time of each machine of each set, and their mean over the machines.
+fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.colocation() else { return Vec::new() };
+    type Value = fn(&virtbench_record::JobOutcome) -> Option<f64>;
+    let quantities: [(&str, &str, Better, Value); 2] = [
+        ("throughput", "1/s", Better::Higher, virtbench_record::JobOutcome::throughput),
+        ("mean response time", "ns", Better::Lower, virtbench_record::JobOutcome::response_ns),
+    ];
+    let mut measures = Vec::new();
+    for set in &plan.sets {
+        let of_set: Vec<&SetRecord> = records.iter().filter(|record| record.set == set.name).collect();
+        for (name, unit, better, value) in quantities {
+            let mut means = Vec::new();
+            for member in &set.members {
+                let members = of_set.iter().flat_map(|record| &record.members);
+                let usable = members.filter(|other| other.vm == member.vm).filter_map(|one| one.usable());
+                let samples: Vec<f64> =
+                    usable.filter_map(|one| value(&one.outcome)).filter(|value| *value > 0.0).collect();
+                if samples.is_empty() {
+                    continue;
+                }
+                means.push(geometric(&samples));
+                let subject = format!("{} in {}", member.vm, set.name);
+                measures.push(measure(subject, name, unit, better, false, geometric(&samples)));
+            }
+            if means.len() == set.members.len() {
+                let subject = format!("mean of {}", set.name);
+                measures.push(measure(subject, name, unit, better, true, geometric(&means)));
+            }
+        }
+    }
+    measures
+}
+
+/// The size of the errors, of all single trials and of each case, and what each case reached.
+fn of_trials(trials: &[Trial]) -> Vec<Measure> {
+    let error = |trials: &[&Trial]| {
+        trials.iter().map(|trial| trial.error_percent().abs()).sum::<f64>() / trials.len() as f64
+    };
+    let mut cases: BTreeMap<&str, Vec<&Trial>> = BTreeMap::new();
+    for trial in trials {
+        cases.entry(&trial.case).or_default().push(trial);
+    }
+    let mut measures = Vec::new();
+    if !trials.is_empty() {
+        let all: Vec<&Trial> = trials.iter().collect();
+        measures.push(measure(
+            "all cases".into(),
+            "error of single trials",
+            "%",
+            Better::Lower,
+            true,
+            error(&all),
+        ));
+    }
+    for (case, trials) in cases {
+        measures.push(measure(
+            case.to_owned(),
+            "error of single trials",
+            "%",
+            Better::Lower,
+            false,
+            error(&trials),
+        ));
+        let reached: Vec<f64> = trials.iter().map(|trial| trial.truth).collect();
+        let unit = trials.first().map_or("", |trial| &trial.capacity_name);
+        measures.push(measure(
+            format!("{case} in the VM"),
+            "throughput",
+            unit,
+            Better::Higher,
+            false,
+            geometric(&reached),
+        ));
+    }
+    measures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_support::{good, provenance};
+    use virtbench_record::{GridPlan, Plan};
+
+    fn grid(environments: &[&str]) -> Plan {
+        Plan::NativeVsVm(GridPlan {
+            grid: "g".into(),
+            blocks_bytes: vec![4096],
+            read_percents: vec![0, 100],
+            random_percents: vec![100],
+            repetitions: 2,
+            outstanding: 1,
+            workers: 1,
+            ramp_ns: 0,
+            time_ns: 1,
+            size_bytes: 1 << 20,
+            environments: environments.iter().map(ToString::to_string).collect(),
+            seed: 1,
+        })
+    }
+
+    fn point(read_percent: u8) -> PointKey {
+        PointKey { block_bytes: 4096, read_percent, random_percent: 100 }
+    }
+
+    #[test]
+    fn a_grid_has_every_point_and_a_headline_for_each_environment() {
+        let provenance = provenance(grid(&["native", "vm"]), 2, 1);
+        let mut records = Vec::new();
+        for (environment, scale) in [("native", 1.0), ("vm", 0.25)] {
+            for (read, iops) in [(0, 100.0), (100, 400.0)] {
+                records.extend(
+                    [0.5, 2.0].map(|noise| good(point(read), environment, 0, iops * scale * noise, 1.0)),
+                );
+            }
+        }
+        let found = measures(&provenance, &Records::Points(records));
+        let value = |subject: &str| found.iter().find(|one| one.subject == subject).unwrap().value;
+        assert!((value("native, all points") - 200.0 * 4096.0).abs() < 1e-6, "{found:?}");
+        assert!((value("vm / native, all points") - 0.25).abs() < 1e-12);
+        assert!((value(&format!("vm, {}", point(100))) - 100.0 * 4096.0).abs() < 1e-6);
+        assert!(found.iter().take_while(|one| one.headline).count() == 3, "{found:?}");
+    }
+
+    #[test]
+    fn an_environment_that_lacks_a_point_has_no_headline() {
+        let provenance = provenance(grid(&["native", "vm"]), 2, 1);
+        let records = vec![good(point(0), "native", 0, 10.0, 1.0)];
+        let found = measures(&provenance, &Records::Points(records));
+        assert!(found.len() == 1 && !found[0].headline, "{found:?}");
+    }
+}

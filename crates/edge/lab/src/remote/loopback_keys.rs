@@ -1,12 +1,12 @@
 //! Keys and configuration of an OpenSSH server that is reached on loopback, and of its clients. For tests and benchmarks.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 /// The names of the keys' files: the server's, the user's, and one that the server does not know.
 const KEYS: [&str; 3] = ["host", "key", "stranger"];
@@ -76,7 +76,10 @@ impl LoopbackKeys {
             self.path(key).display(),
             self.path("known").display()
         );
-        fs::write(&config, text)?;
+        // Whole at any moment: others may be logging in with it.
+        let mut file = NamedTempFile::new_in(self.folder.path())?;
+        file.write_all(text.as_bytes())?;
+        file.persist(&config)?;
         Ok(config)
     }
 }

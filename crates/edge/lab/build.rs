@@ -15,9 +15,12 @@ use std::process::{Command, ExitCode};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
 
 /// Kinds of processors, as `uname -m` and Rust's targets name them.
 const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
+/// What is read and written at once where an agent is sent to, in bytes: it is sent in whole blocks.
+const BLOCK_BYTES: usize = 64 << 10;
 /// What the agent is made of, from the workspace's root.
 const SOURCES: [&str; 10] = [
     "Cargo.toml",
@@ -53,6 +56,7 @@ fn provide_agent() -> Result<(), Box<dyn Error>> {
     let missing: Vec<&str> =
         machines.iter().copied().filter(|machine| *machine != host || ready_made.is_none()).collect();
     let built = if missing.is_empty() { PathBuf::new() } else { build(&out, &missing)? };
+    let mut table = String::new();
     for &machine in &machines {
         let of_target = || built.join(target(machine)).join("agent/virtbench-agent");
         let agent = ready_made.clone().filter(|_| machine == host).unwrap_or_else(of_target);
@@ -64,14 +68,22 @@ fn provide_agent() -> Result<(), Box<dyn Error>> {
         let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
         packed.write_all(&program)?;
         fs::write(out.join(format!("virtbench-agent-{machine}")), packed.finish()?)?;
+        table += &row(machine, program);
     }
-    let lines = machines.iter().map(|machine| {
-        format!(
-            "(\"{machine}\", include_bytes!(concat!(env!(\"OUT_DIR\"), \"/virtbench-agent-{machine}\"))),"
-        )
-    });
-    fs::write(out.join("agents.rs"), format!("&[{}]", lines.collect::<String>()))?;
+    fs::write(out.join("block_bytes.rs"), BLOCK_BYTES.to_string())?;
+    fs::write(out.join("agents.rs"), format!("&[{table}]"))?;
     Ok(())
+}
+
+/// A row of the table of agents: what is sent is the program and zeros up to a whole block.
+fn row(machine: &str, mut program: Vec<u8>) -> String {
+    program.resize(program.len().next_multiple_of(BLOCK_BYTES), 0);
+    let digest: String = Sha256::digest(&program).iter().map(|byte| format!("{byte:02x}")).collect();
+    let blocks = program.len() / BLOCK_BYTES;
+    format!(
+        "Packed {{ machine: \"{machine}\", digest: \"{digest}\", blocks: {blocks}, \
+         bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/virtbench-agent-{machine}\")) }},"
+    )
 }
 
 fn target(machine: &str) -> String {

@@ -53,7 +53,7 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
     ])
 }
 
-fn line(figure: &str, value: f64, most: f64) -> Verdict {
+pub fn line(figure: &str, value: f64, most: f64) -> Verdict {
     let kept = value <= most;
     println!(
         "{figure:<56} {value:>10.2} {:>10} {}",

@@ -6,6 +6,7 @@
 //!
 //! `make profile`: where each nanosecond of the loops goes.
 
+mod agents;
 mod bandwidth;
 mod binary;
 mod fence;
@@ -33,7 +34,7 @@ const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
-    "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | serve [ROUNDS] | serve-nbd [ROUNDS] |
+    "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | serve [ROUNDS] | serve-nbd [ROUNDS] |
      start-up [ROUNDS] |
      [files] [ROUNDS]]";
 
@@ -92,6 +93,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
             tools::make_file(&file)?;
             return footprint::check(folder.path(), &Target::File(file)).map(Some);
         }
+        Some("agents") => return agents::check(folder()?.path()).map(Some),
         Some("serve") => serve::check,
         Some("serve-nbd") => serve_nbd::check,
         Some("start-up") => start_up::check,
@@ -154,6 +156,7 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(start_up::check(rounds, folder)?);
     println!();
     verdicts.extend(footprint::check(folder, &file)?);
+    verdicts.extend(agents::check(folder)?);
     Ok(verdicts)
 }
 

@@ -89,6 +89,11 @@ fn field(pid: u32, name: &str) -> Option<String> {
 
 /// Resident memory of a process and of all that descend from it, in KiB.
 fn resident_kib(pid: u32) -> Option<f64> {
+    Some(family(pid)?.into_iter().filter_map(|process| kib(process, "VmRSS:")).sum())
+}
+
+/// A process and all that descend from it.
+pub fn family(pid: u32) -> Option<Vec<u32>> {
     let processes: Vec<(u32, u32)> = fs::read_dir("/proc")
         .ok()?
         .flatten()
@@ -103,5 +108,5 @@ fn resident_kib(pid: u32) -> Option<f64> {
         family.extend(processes.iter().filter(|(_, of)| *of == parent).map(|(process, _)| *process));
         next += 1;
     }
-    Some(family.into_iter().filter_map(|process| kib(process, "VmRSS:")).sum())
+    Some(family)
 }

@@ -1,5 +1,6 @@
 //! The command line. Help, manual page and completions are generated from this.
 
+pub mod alternate;
 pub mod analyse;
 pub mod compare;
 pub mod costs;

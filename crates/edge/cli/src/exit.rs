@@ -30,6 +30,24 @@ pub enum Kind {
     Interrupted = 130,
 }
 
+impl Kind {
+    /// The kind that another virtbench ended with.
+    pub fn of_code(code: i32) -> Self {
+        let known = [
+            Self::Usage,
+            Self::Target,
+            Self::Environment,
+            Self::Measured,
+            Self::Guest,
+            Self::Folder,
+            Self::Inconsistent,
+            Self::Regression,
+            Self::Interrupted,
+        ];
+        known.into_iter().find(|kind| i32::from(*kind as u8) == code).unwrap_or(Self::Other)
+    }
+}
+
 /// The table for the manual page: every code with its meaning.
 pub const MEANINGS: [(u8, &str); 11] = [
     (0, "It worked."),
@@ -61,6 +79,11 @@ impl Failure {
     /// A failure that needs no more than a sentence.
     pub fn message(kind: Kind, message: impl Into<String>) -> Self {
         Self { kind, error: anyhow::Error::msg(message.into()) }
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Kind {
+        self.kind
     }
 }
 

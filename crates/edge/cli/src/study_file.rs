@@ -17,6 +17,8 @@ use crate::resume::{is_given, raw};
 const MAX_BYTES: u64 = 1 << 20;
 /// What a run is told anew, and no file says.
 const OF_A_RUN: [&str; 3] = ["out", "resume", "json"];
+/// Options that may be left out of a command line and have a value.
+const WITH_VALUES: [&str; 2] = ["out", "repetitions"];
 
 #[derive(Deserialize)]
 struct StudyFile {
@@ -44,6 +46,13 @@ pub fn words(path: &Path) -> Result<Vec<String>, Failure> {
     parse(&text).map_err(usage)
 }
 
+/// The command line of one repetition of a study.
+pub fn one_repetition(words: Vec<String>) -> Vec<String> {
+    let mut words = without(words, &["repetitions"]);
+    words.push("--repetitions=1".into());
+    words
+}
+
 /// A command line without some of its options.
 fn without(words: Vec<String>, options: &[&str]) -> Vec<String> {
     let mut kept = Vec::new();
@@ -52,7 +61,7 @@ fn without(words: Vec<String>, options: &[&str]) -> Vec<String> {
         let name = word.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name).to_owned());
         match name {
             Some(name) if options.contains(&name.as_str()) => {
-                if name == "out" && !word.contains('=') {
+                if WITH_VALUES.contains(&name.as_str()) && !word.contains('=') {
                     words.next();
                 }
             }
@@ -186,6 +195,9 @@ mod tests {
         let kept =
             without(words("virtbench study compare --out a --json --grid quick --out=b --resume"), &OF_A_RUN);
         assert_eq!(kept, words("virtbench study compare --grid quick"));
+        let once =
+            one_repetition(words("virtbench study compare --repetitions 5 --grid quick --repetitions=2"));
+        assert_eq!(once, words("virtbench study compare --grid quick --repetitions=1"));
     }
 
     proptest! {

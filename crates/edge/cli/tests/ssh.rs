@@ -91,6 +91,7 @@ fn machines_that_exist_are_compared_with_this_one_and_keep_nothing() {
     );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Machine metal") && page.contains("Storage of several machines"));
+    assert!(page.contains("Processor by processor") && page.contains("Steal"), "the far side's processors");
     assert!(sshd.is_clean("metal") && sshd.is_clean("a vm"), "something is left");
 }
 

@@ -1,4 +1,4 @@
-//! The host's CPU use, summed over all its processors as in [ESX Adapters 2006].
+//! The host's CPU use, summed over all its processors as in [ESX Adapters 2006], and of each.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ pub type Unreadable = ProcError;
 pub struct CpuSample {
     at: Instant,
     total: CpuTime,
-    processors: u32,
+    each: Vec<CpuTime>,
     /// What other programs have used, in ticks.
     others: Option<u64>,
 }
@@ -27,31 +27,42 @@ impl CpuSample {
     /// It cannot be read or understood.
     pub fn take() -> Result<Self, Unreadable> {
         let stats = KernelStats::current()?;
-        let processors = u32::try_from(stats.cpu_time.len()).unwrap_or(u32::MAX);
         let others = others_ticks(&stats.total);
-        Ok(Self { at: Instant::now(), total: stats.total, processors, others })
+        Ok(Self { at: Instant::now(), total: stats.total, each: stats.cpu_time, others })
     }
 
     /// What was used from this sample to a `later` one.
     #[must_use]
     pub fn until(&self, later: &Self) -> HostUse {
         let seconds = later.at.saturating_duration_since(self.at).as_secs_f64().max(1e-9);
-        let percent = |spent: fn(&CpuTime) -> u64| {
-            let ticks = spent(&later.total).saturating_sub(spent(&self.total)) as f64;
+        let share = |spent: fn(&CpuTime) -> u64, before: &CpuTime, after: &CpuTime| {
+            let ticks = spent(after).saturating_sub(spent(before)) as f64;
             ticks / procfs::ticks_per_second() as f64 / seconds * 100.0
         };
-        // `user` includes guests already.
-        let user_percent = percent(|time| time.user + time.nice);
-        let system_percent = percent(|time| time.system + time.irq.unwrap_or(0) + time.softirq.unwrap_or(0));
+        let percent = |spent| share(spent, &self.total, &later.total);
+        let (user_percent, system_percent) = (percent(user), percent(system));
+        let each = self.each.iter().zip(&later.each).filter(|_| self.each.len() == later.each.len());
+        let each_percent = each.map(|(before, after)| share(|time| user(time) + system(time), before, after));
         HostUse {
             cpu_percent: user_percent + system_percent,
             user_percent,
             system_percent,
             steal_percent: percent(|time| time.steal.unwrap_or(0)),
             others_percent: others_percent(self.others, later.others, seconds),
-            processors: later.processors,
+            processors: u32::try_from(later.each.len()).unwrap_or(u32::MAX),
+            each_percent: each_percent.collect(),
         }
     }
+}
+
+/// In user mode, in ticks; that includes guests already.
+fn user(time: &CpuTime) -> u64 {
+    time.user + time.nice
+}
+
+/// In kernel mode with interrupts, in ticks.
+fn system(time: &CpuTime) -> u64 {
+    time.system + time.irq.unwrap_or(0) + time.softirq.unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -74,7 +85,16 @@ mod tests {
         later.total = first.total.clone();
         later.total.user += 3 * procfs::ticks_per_second();
         later.total.system += procfs::ticks_per_second();
+        later.each = first.each.clone();
+        later.each[0].user += procfs::ticks_per_second();
         let used = first.until(&later);
         assert!((used.user_percent - 150.0).abs() < 1e-9 && (used.cpu_percent - 200.0).abs() < 1e-9);
+        assert_eq!(used.each_percent.len(), first.each.len());
+        assert!(
+            (used.each_percent[0] - 50.0).abs() < 1e-9
+                && used.each_percent[1..].iter().all(|one| *one == 0.0)
+        );
+        later.each.push(first.total.clone());
+        assert_eq!(first.until(&later).each_percent, [0.0; 0]);
     }
 }

@@ -22,7 +22,7 @@ pub fn host_facts(target: &Path) -> HostFacts {
             .ok()
             .and_then(|text| pretty_name(&text))
             .unwrap_or_else(unknown),
-        cpu: model.or_else(|| field("model name")).unwrap_or_else(unknown),
+        cpu: model.or_else(|| field("model name")).unwrap_or_else(|| cpu_by_number(processors.as_ref())),
         processors: processors.as_ref().map_or(1, |info| u32::try_from(info.num_cores()).unwrap_or(u32::MAX)),
         memory_bytes: memory.totalram.saturating_mul(memory.mem_unit.into()),
         hypervisor: hypervisor(processors.as_ref()),
@@ -38,6 +38,16 @@ pub fn available_memory_bytes() -> Option<u64> {
 
 fn unknown() -> String {
     "unknown".into()
+}
+
+/// A processor whose kernel knows no name for it, as that of Arm: its kind, with the numbers of maker and model.
+fn cpu_by_number(processors: Option<&CpuInfo>) -> String {
+    let number = |name: &str| processors.and_then(|info| info.get_field(0, name)).map(str::to_owned);
+    let machine = uname().machine().to_string_lossy().into_owned();
+    match (number("CPU implementer"), number("CPU part")) {
+        (Some(maker), Some(part)) => format!("{machine} (implementer {maker}, part {part})"),
+        _ => machine,
+    }
 }
 
 /// `PRETTY_NAME` of os-release(5).

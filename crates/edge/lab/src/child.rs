@@ -68,6 +68,11 @@ impl BoundChild {
         }
     }
 
+    /// Tells it of an interrupt, as the terminal's Ctrl-C would. Nothing happens if it has ended already.
+    pub(crate) fn interrupt(&self) {
+        let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::INT);
+    }
+
     /// Asks it to end. Nothing happens if it has ended already.
     pub(crate) fn terminate(&self) {
         let _ = pidfd_send_signal(self.pidfd.as_fd(), Signal::TERM);

@@ -45,6 +45,13 @@ impl ClockOffset {
         host_ns.saturating_add_signed(self.offset_ns)
     }
 
+    /// What the host's clock shows when the agent's shows `agent_ns`.
+    #[must_use]
+    pub fn host_ns(&self, agent_ns: u64) -> u64 {
+        let host = i128::from(agent_ns) - i128::from(self.offset_ns);
+        u64::try_from(host).unwrap_or(if host < 0 { 0 } else { u64::MAX })
+    }
+
     /// How the agent's clock ran between this moment and a `later` one; nothing if no time passed.
     #[must_use]
     pub fn drift_until(&self, later: &Self) -> Option<ClockCheck> {
@@ -93,6 +100,7 @@ mod tests {
             }).collect();
             let found = best_of(&trips);
             prop_assert!(found.offset_ns.abs_diff(offset) <= found.uncertainty_ns);
+            prop_assert_eq!(found.host_ns(found.agent_ns(found.at_ns)), found.at_ns);
             prop_assert_eq!(found.agent_ns(found.at_ns), found.at_ns.checked_add_signed(found.offset_ns).unwrap());
         }
 

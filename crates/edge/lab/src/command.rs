@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -92,6 +92,26 @@ pub fn run_command(
     }
     let said = listener.join().unwrap_or_default();
     Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), said })
+}
+
+/// Runs a command, whose output is for nobody but whose remarks stay visible, to its end. When `stop` is set it is sent an
+/// interrupt, once, and waited for; when this process ends, it is killed.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_watched(mut command: Command, stop: &AtomicBool) -> io::Result<ExitStatus> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let mut child = BoundChild::spawn(command, Vec::new())?;
+    let mut told = false;
+    loop {
+        if let Some(status) = child.wait_within(PAUSE)? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed) && !told {
+            child.interrupt();
+            told = true;
+        }
+    }
 }
 
 /// A process group that is killed when this goes, and by its leader when this process is killed.

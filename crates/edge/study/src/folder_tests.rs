@@ -102,6 +102,7 @@ fn record(repetition: u32) -> PointRecord {
                 steal_percent: 0.0,
                 others_percent: None,
                 processors: 2,
+                each_percent: Vec::new(),
             },
             processes: Vec::new(),
             host_elapsed_ns: 1,

@@ -81,6 +81,7 @@ mod tests {
             steal_percent: 0.0,
             others_percent,
             processors: 2,
+            each_percent: Vec::new(),
         }
     }
 

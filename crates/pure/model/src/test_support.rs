@@ -73,6 +73,7 @@ pub(crate) fn measured(iops: f64, cpu_percent: f64) -> Measured {
         steal_percent: 0.0,
         others_percent: None,
         processors: 2,
+        each_percent: Vec::new(),
     };
     Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_000_000, clock: None }
 }

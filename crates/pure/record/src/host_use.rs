@@ -22,6 +22,9 @@ pub struct HostUse {
     pub others_percent: Option<f64>,
     /// Processors summed over.
     pub processors: u32,
+    /// Each processor's part of `cpu_percent`, in their order; empty where nobody looked or their number changed meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub each_percent: Vec<f64>,
 }
 
 impl HostUse {
@@ -132,6 +135,7 @@ mod tests {
             steal_percent: 0.0,
             others_percent: None,
             processors: 2,
+            each_percent: Vec::new(),
         };
         let process = |role, user_percent, system_percent| ProcessUse {
             name: "p".into(),

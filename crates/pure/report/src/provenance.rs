@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, UNIX_EPOCH};
 
 use maud::{Markup, html};
+use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
     CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, Plan,
     PointRecord, PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
-use crate::format::{count, shell_line};
+use crate::format::{count, shell_line, trimmed};
 
 /// When the run began, in UTC.
 pub(crate) fn started(provenance: &Provenance) -> String {
@@ -30,7 +31,7 @@ const LAST_YEAR_S: u64 = 253_402_300_800;
 
 /// The notes of a run of points, then those of its measurements, each once.
 pub(crate) fn of_points(provenance: &Provenance, records: &[PointRecord]) -> Markup {
-    section(provenance, &notes(provenance, records))
+    section(provenance, &notes(provenance, records), &|environment| machine_use(records, environment))
 }
 
 /// The same of a run of sets of machines.
@@ -47,7 +48,7 @@ pub(crate) fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Markup 
             }
         }
     }
-    section(provenance, &notes)
+    section(provenance, &notes, &|_| None)
 }
 
 fn predictions(plan: &PredictionsPlan) -> Markup {
@@ -94,8 +95,12 @@ fn compare(plan: &ComparePlan) -> Markup {
     }
 }
 
-/// The section's lists, with these notes.
-pub(crate) fn section(provenance: &Provenance, notes: &[String]) -> Markup {
+/// The section's lists, with these notes, and what the machine of an environment did where that is known.
+pub(crate) fn section(
+    provenance: &Provenance,
+    notes: &[String],
+    used: &dyn Fn(&str) -> Option<MachineUse>,
+) -> Markup {
     let plan = match &provenance.plan {
         Plan::NativeVsVm(plan) | Plan::Adapters(plan) => grid(plan),
         Plan::Compare(plan) => compare(plan),
@@ -114,6 +119,7 @@ pub(crate) fn section(provenance: &Provenance, notes: &[String]) -> Markup {
         @for machine in &provenance.machines {
             h3 { "Machine " (machine.environment) }
             (host(&machine.facts))
+            @if let Some(used) = used(&machine.environment) { (processors(&used)) }
         }
         h3 { "Guest" }
         @match &provenance.guest {
@@ -145,6 +151,19 @@ fn host(facts: &HostFacts) -> Markup {
             (fact("System", &format!("{}, kernel {}", facts.distribution, facts.kernel)))
             (fact("Hypervisor", &kind))
             (fact("Disk", &disk(&facts.disk)))
+        }
+    }
+}
+
+/// What a machine's processors did while it was measured.
+fn processors(used: &MachineUse) -> Markup {
+    let percent = |value: &f64| format!("{} %", trimmed(*value, 1));
+    let each: Vec<String> = used.each_percent.iter().map(percent).collect();
+    html! {
+        dl.facts {
+            (fact("Busy", &format!("{} of one processor, on average over its points", percent(&used.cpu_percent))))
+            @if !each.is_empty() { (fact("Processor by processor", &each.join(", "))) }
+            (fact("Steal", &format!("{} of one processor, taken by a hypervisor below it", percent(&used.steal_percent))))
         }
     }
 }

@@ -40,7 +40,7 @@ pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> Str
         section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Where these figures come from" }
-            (crate::provenance::section(provenance, &provenance.notes))
+            (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
     document(title, &provenance.version, &content, std::iter::empty())

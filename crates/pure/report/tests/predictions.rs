@@ -75,6 +75,7 @@ fn trials_beside_other_programs_are_said_and_quiet_ones_are_not() {
         steal_percent: 0.0,
         others_percent: Some(others_percent),
         processors: 2,
+        each_percent: Vec::new(),
     };
     let beside = |native: f64, vm: f64| Trial {
         reference_host: Some(host(native)),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::alternate::AlternateArgs;
 use super::repeat::share;
 
 /// When the comparison of two runs fails.
@@ -24,24 +25,36 @@ Each verdict (better, worse, equivalent within the margin, undecided) is by itse
 comparisons. Repetitions of two runs have no counterparts, so they are pooled; runs that were not measured in turn also \
 show what else has changed on the host, and that is said.
 
+--alternate measures both sides in one go: a turn of BEFORE, one of AFTER, one of AFTER, one of BEFORE, and so on. The sides
+are two studies as files, as `virtbench run` has them, that differ in a kernel or a configuration, or one study and two \
+commands. Environments are compared that have the same name on both sides. Each turn is a run folder of its own below \
+--out; it makes its files and starts its guests anew. After a kill --alternate --resume goes on, and the two folders can \
+be compared again at any time.
+
 Examples:
   virtbench compare virtbench-native-vs-vm-monday virtbench-native-vs-vm-friday
   virtbench compare main/run branch/run --fail-on regression --markdown > comment.md
+  virtbench compare --alternate old-kernel.toml new-kernel.toml --fail-on regression
+  virtbench compare --alternate nightly.toml --before-command ./main/virtbench --after-command ./branch/virtbench
+  virtbench compare virtbench-alternate-2026-11-23/before virtbench-alternate-2026-11-23/after --margin 2%
   virtbench compare before after --margin 10% --html change.html --json | jq .environments[0].overall")]
 pub struct CompareRunsArgs {
-    /// Run folder from before the change
-    #[arg(value_name = "BEFORE")]
-    pub before: PathBuf,
-    /// Run folder from after it
-    #[arg(value_name = "AFTER")]
-    pub after: PathBuf,
+    /// Run folder from before the change, or a folder with a run for each turn; a study with --alternate
+    #[arg(value_name = "BEFORE", required_unless_present = "resume")]
+    pub before: Option<PathBuf>,
+    /// The same from after it
+    #[arg(value_name = "AFTER", required_unless_present = "alternate")]
+    pub after: Option<PathBuf>,
+    /// Both measured in turn
+    #[command(flatten)]
+    pub alternate: AlternateArgs,
     /// How much more or less counts as the same
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share)]
     pub margin: f64,
     /// End with exit code 9 if it got worse
     #[arg(long, value_enum)]
     pub fail_on: Option<FailOn>,
-    /// Write a page with figures here
+    /// Write a page with figures here [default with --alternate: report.html in --out]
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
     /// Print a table in Markdown, for a pull request

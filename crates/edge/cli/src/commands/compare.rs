@@ -1,16 +1,17 @@
 //! `virtbench compare`
 
+mod alternate;
+mod side;
+
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::Serialize;
 use virtbench_model::before_after::{Change, Quantity};
 use virtbench_model::{BeforeAfter, Margin, before_after};
-use virtbench_record::Records;
 use virtbench_report::{BeforeAfterPage, Takeaway};
-use virtbench_study::{LoadedRun, load_any_run};
 
 use crate::args::compare::{CompareRunsArgs, FailOn};
 use crate::exit::{Failure, Kind, Outcome};
@@ -27,17 +28,19 @@ struct Report<'a> {
     compared: &'a BeforeAfter,
 }
 
-/// Compares two runs of one plan.
+/// Compares two runs of one plan, which are measured first if that is asked for.
 pub fn execute(args: &CompareRunsArgs) -> Outcome {
     let margin = Margin::new(args.margin).ok_or_else(|| {
         Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
     })?;
-    let [before, after] = [open(&args.before)?, open(&args.after)?];
-    let sides = [&before, &after].map(|run| (&run.provenance, run.records.points()));
+    let folders = folders(args)?;
+    let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
+    let sides = [&before, &after].map(|side| (&side.provenance, side.points.as_slice()));
     let compared = before_after(sides, margin);
-    let names = [&args.before, &args.after].map(|path| path.display().to_string());
+    let names = folders.each_ref().map(|path| path.display().to_string());
     let page = BeforeAfterPage { compared: &compared, runs: [&names[0], &names[1]] };
-    if let Some(path) = &args.html {
+    let beside = args.alternate.alternate.then(|| folders[0].with_file_name("report.html"));
+    if let Some(path) = args.html.as_ref().or(beside.as_ref()) {
         fs::write(path, page.html(env!("CARGO_PKG_VERSION")))
             .with_context(|| format!("--html: cannot write {}", path.display()))?;
     }
@@ -60,14 +63,14 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
     Ok(())
 }
 
-fn open(path: &Path) -> Result<LoadedRun<Records>, Failure> {
-    let run = load_any_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
-    if run.provenance.plan.grid().is_none() {
-        let study = run.provenance.plan.study();
-        let message = format!("{}: a run of study {study} has no points to compare", path.display());
-        return Err(Failure::message(Kind::Usage, message));
+/// The folders of both sides; measured now if that is asked for.
+fn folders(args: &CompareRunsArgs) -> Result<[PathBuf; 2], Failure> {
+    if args.alternate.alternate {
+        return alternate::measure(args);
     }
-    Ok(run)
+    let named = args.before.clone().zip(args.after.clone());
+    let (before, after) = named.ok_or_else(|| Failure::message(Kind::Usage, "name two run folders"))?;
+    Ok([before, after])
 }
 
 /// What differs between the runs, then what follows, then every point.

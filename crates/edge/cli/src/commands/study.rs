@@ -13,7 +13,7 @@ mod sets_summary;
 mod systems;
 mod watch;
 
-pub use common::{conclusion, study_failure};
+pub use common::{conclusion, folder_path, study_failure};
 
 use virtbench_study::Estimate;
 

@@ -22,9 +22,9 @@ const EMULATOR: &str = "qemu-aarch64-static";
 #[test]
 fn the_agent_for_arm_makes_a_file_and_loads_it() {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-    let agent = agents().iter().find(|agent| agent.machine == "aarch64").unwrap();
+    let agent = agents().iter().find(|agent| agent.machine() == "aarch64").unwrap();
     let program = folder.path().join("agent");
-    fs::write(&program, &agent.bytes).unwrap();
+    fs::write(&program, agent.bytes()).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
     let (stream, other) = UnixStream::pair().unwrap();
     let mut command = Command::new(EMULATOR);

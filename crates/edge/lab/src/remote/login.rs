@@ -52,10 +52,10 @@ pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration)
         match said.trim_start().split_once(' ') {
             Some(("no", why)) => return Err(LoginError::Unusable(why.to_owned())),
             Some(("need", machine)) => {
-                let agent = agents.iter().find(|agent| agent.machine == machine);
+                let agent = agents.iter().find(|agent| agent.machine() == machine);
                 let agent = agent.ok_or_else(|| LoginError::Unusable(format!("no agent for {machine}")))?;
-                tracing::debug!(machine, bytes = agent.bytes.len(), "the agent is sent");
-                let sent = lines.send(&agent.bytes);
+                tracing::debug!(machine, bytes = agent.bytes().len(), "the agent is sent");
+                let sent = lines.send(agent.bytes());
                 // A machine that has no room hangs up in the middle, and its word is already under way.
                 if let Err(error) = sent
                     && error.kind() != io::ErrorKind::BrokenPipe

@@ -14,6 +14,7 @@ use super::agents::agents;
 use super::alive::Alive;
 use super::login::{LoginError, log_in};
 use super::script;
+use super::turn::Turn;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::machine::{Environment, Machine, OnProgress};
@@ -27,6 +28,8 @@ const LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(3);
 /// ssh's own exit code when there is no connection.
 const NO_CONNECTION: i32 = 255;
+/// In what ssh says when the server hangs up before it has introduced itself.
+const NO_GREETING: &str = "kex_exchange_identification";
 /// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
 const OPTIONS: [&str; 11] = [
     "-T",
@@ -59,12 +62,14 @@ impl Ssh {
 
     fn connect(&self) -> Result<SshMachine, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
+        let turn = Turn::wait();
         let (stream, other) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new("ssh");
         command.args(OPTIONS).args(self.address.ssh_arguments());
         command.arg("--").arg(script::command(&self.address, agents()));
         let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
         log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| self.explain(error, &mut process))?;
+        drop(turn);
         let mut connection = Connection::new(stream).map_err(failed)?;
         let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
@@ -94,7 +99,12 @@ impl Ssh {
             LoginError::Broken { error, last } => {
                 let ended = process.ended_within(END_LIMIT);
                 let command = format!("ssh {} true", address.ssh_arguments().join(" "));
+                let dropped = |console: &[String]| console.iter().any(|line| line.contains(NO_GREETING));
                 let why = match &ended {
+                    Some((_, console)) if dropped(console) => format!(
+                        "{address}: its ssh server dropped the connection before the login; too many may be logging in there at \
+                         once (MaxStartups in its sshd_config), and `{command}` must work"
+                    ),
                     Some((status, _)) if status.code() == Some(NO_CONNECTION) => {
                         format!(
                             "{address} cannot be reached; `{command}` must work without asking for anything"

@@ -16,8 +16,13 @@ mod alive;
 #[cfg(test)]
 mod emulated_tests;
 mod login;
+mod loopback;
+mod loopback_keys;
 mod machine;
 mod script;
+mod turn;
 
 pub use address::{AddressError, SshAddress};
+pub use loopback::LoopbackSshd;
+pub use loopback_keys::LoopbackKeys;
 pub use machine::Ssh;

@@ -8,6 +8,8 @@ pub(super) const MARK: &str = "virtbench-login";
 
 /// The script. It is one line without single quotes or exclamation marks, so that any login shell hands it on as it is.
 ///
+/// What an earlier one left that was killed in the middle, as by a reboot, is removed: a login takes two minutes at most.
+///
 /// Arguments: the folder, whether the agent is kept (`keep` or `remove`), then machine, blocks and digest of each agent.
 const SCRIPT: &str = "\
 umask 077; folder=$1; keep=$2; shift 2; \
@@ -19,6 +21,7 @@ while [ $# -ge 3 ]; do all=\"$all $1\"; if [ \"$1\" = \"$machine\" ]; then block
 [ -n \"$blocks\" ] || stop \"its processor is $machine, and this virtbench has agents for$all: one that make install builds has more\"; \
 mkdir -p \"$folder\" 2>/dev/null || stop \"cannot make the folder $folder: $(mkdir -p \"$folder\" 2>&1)\"; \
 [ -w \"$folder\" ] || stop \"cannot write into $folder\"; \
+find \"$folder\" -maxdepth 1 -type f -name \".virtbench-*-*\" -mmin +10 -exec rm -f {} + 2>/dev/null; \
 command -v sha256sum >/dev/null || stop \"it has no sha256sum\"; \
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/virtbench; place=; why=; \
 if [ $keep = keep ]; then set -- \"$cache\"; else set -- \"$folder\" \"${XDG_RUNTIME_DIR:-/tmp}\" /tmp /var/tmp \"$HOME\"; fi; \
@@ -46,7 +49,7 @@ pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
     let folder = quoted(&if folder.starts_with('/') { folder.into_owned() } else { format!("./{folder}") });
     let mut command = format!("exec /bin/sh -c '{script}' virtbench {folder} {keep}");
     for agent in agents {
-        command.push_str(&format!(" {} {} {}", agent.machine, agent.blocks(), agent.digest));
+        command.push_str(&format!(" {} {} {}", agent.machine(), agent.blocks(), agent.digest()));
     }
     command
 }

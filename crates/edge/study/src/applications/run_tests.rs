@@ -97,6 +97,7 @@ fn host(others_percent: f64) -> HostUse {
         steal_percent: 0.0,
         others_percent: Some(others_percent),
         processors: 2,
+        each_percent: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use virtbench_lab::{Environment, Native, Ssh};
+use virtbench_lab::{Environment, Native, Ssh, require_descriptors};
 
 use super::uri::{EnvironmentUri, NamedEnvironment, QemuUri};
 use crate::contents::Contents;
@@ -32,6 +32,7 @@ impl<'e> FoundEnvironments<'e> {
         others: &GuestOptions,
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, StudyError> {
+        require_descriptors(named.len()).map_err(|error| StudyError::Environment(error.into()))?;
         let all: Vec<&QemuUri> = named.iter().filter_map(guest).collect();
         check_tools(&all.iter().map(|qemu| qemu.setup.clone()).collect::<Vec<_>>())?;
         let guests = all

@@ -39,6 +39,7 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
         steal_percent: 0.0,
         others_percent: None,
         processors: 2,
+        each_percent: Vec::new(),
     };
     SetRecord {
         format: FORMAT,

@@ -90,6 +90,7 @@ fn host(cpu_percent: f64) -> HostUse {
         steal_percent: 0.0,
         others_percent: None,
         processors: 2,
+        each_percent: Vec::new(),
     }
 }
 

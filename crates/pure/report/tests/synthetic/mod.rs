@@ -222,6 +222,7 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
         steal_percent: 0.0,
         others_percent: None,
         processors: 2,
+        each_percent: Vec::new(),
     };
     let clock = vm.then_some(ClockCheck { drift_ppm: 12.0, uncertainty_ppm: 40.0 });
     Measured { outcome, host, processes: Vec::new(), host_elapsed_ns: 1_000_400_000, clock }

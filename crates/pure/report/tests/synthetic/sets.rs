@@ -111,6 +111,7 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                 steal_percent: 0.0,
                 others_percent: None,
                 processors: 2,
+                each_percent: Vec::new(),
             };
             all.push(SetRecord {
                 format: FORMAT,

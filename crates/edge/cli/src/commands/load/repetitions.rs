@@ -189,6 +189,7 @@ mod tests {
             steal_percent: 0.0,
             others_percent: None,
             processors: 1,
+            each_percent: Vec::new(),
         };
         (outcome, host)
     }

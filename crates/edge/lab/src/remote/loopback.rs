@@ -1,0 +1,106 @@
+//! A machine that exists, on this host: an OpenSSH server on loopback with keys, configuration and port of its own. For
+//! tests and benchmarks.
+
+use std::fs;
+use std::io;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::loopback_keys::LoopbackKeys;
+use crate::child::BoundChild;
+
+/// The server's program, which is not on everybody's path.
+const SERVER: &str = "/usr/sbin/sshd";
+/// Where the server of a system's administrator wants an empty folder, which a started system has.
+const SEPARATION: &str = "/run/sshd";
+/// How long the server may take to listen.
+const LIMIT: Duration = Duration::from_secs(30);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The server. Dropping it ends it.
+#[derive(Debug)]
+pub struct LoopbackSshd {
+    child: BoundChild,
+    keys: LoopbackKeys,
+}
+
+impl LoopbackSshd {
+    /// Starts it with its files in a new folder in `parent`, and more lines of configuration; after the shell commands
+    /// `before`, if there are any, in a mount namespace of its own.
+    ///
+    /// # Errors
+    /// OpenSSH is missing, or the server does not listen.
+    pub fn start(parent: &Path, configuration: &str, before: &str) -> io::Result<Self> {
+        let keys = LoopbackKeys::make(parent)?;
+        if rustix::process::geteuid().is_root() && !Path::new(SEPARATION).exists() {
+            fs::create_dir_all(SEPARATION)?;
+        }
+        let address = format!("127.0.0.1:{}", keys.port());
+        let text = LoopbackKeys::server_configuration(&keys.path(""), &address, configuration);
+        fs::write(keys.path("sshd_config"), text)?;
+        let mut child = BoundChild::spawn(serve(&keys, before)?, Vec::new())?;
+        let until = Instant::now() + LIMIT;
+        while TcpStream::connect(("127.0.0.1", keys.port())).is_err() {
+            if child.wait_within(PAUSE)?.is_some() || Instant::now() > until {
+                let log = fs::read_to_string(keys.path("log")).unwrap_or_default();
+                return Err(io::Error::other(format!("{SERVER} does not listen: {log}")));
+            }
+        }
+        Ok(Self { child, keys })
+    }
+
+    /// Its process, whose children are the sessions.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its port on loopback.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.keys.port()
+    }
+
+    /// A file or folder of this machine's.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.keys.path(name)
+    }
+
+    /// The address of a folder on it.
+    ///
+    /// # Errors
+    /// The client's configuration cannot be written.
+    pub fn address(&self, folder: &str) -> io::Result<String> {
+        self.address_with(folder, "key", self.port())
+    }
+
+    /// The same with another of its keys (`host`, `key`, `stranger`) or another port.
+    ///
+    /// # Errors
+    /// The client's configuration cannot be written.
+    pub fn address_with(&self, folder: &str, key: &str, port: u16) -> io::Result<String> {
+        let config = self.keys.client_configuration(key, port)?;
+        Ok(format!("ssh://metal{}?config={}", self.path(folder).display(), config.display()))
+    }
+
+    /// Whether nothing is left in a folder on it, or the folder is not there.
+    #[must_use]
+    pub fn is_clean(&self, folder: &str) -> bool {
+        fs::read_dir(self.path(folder)).map_or(true, |mut entries| entries.next().is_none())
+    }
+}
+
+/// The command that serves in the foreground, logging into a file.
+fn serve(keys: &LoopbackKeys, before: &str) -> io::Result<Command> {
+    let serve = format!("{before}\nexec {SERVER} -D -e -f {}", keys.path("sshd_config").display());
+    let mut command = Command::new(if before.is_empty() { "sh" } else { "unshare" });
+    if !before.is_empty() {
+        command.args(["-m", "sh"]);
+    }
+    let log = fs::File::create(keys.path("log"))?;
+    command.args(["-ec", &serve]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    Ok(command)
+}

@@ -64,7 +64,12 @@ fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
 
 /// Stands behind the name of a set whose figures are no finding.
 fn mark(set: &NeighbourSet) -> &'static str {
-    if set.overload.is_some() { " *" } else { "" }
+    match (set.overload, set.loose_start) {
+        (Some(_), Some(_)) => " * †",
+        (Some(_), None) => " *",
+        (None, Some(_)) => " †",
+        (None, None) => "",
+    }
 }
 
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {

@@ -19,12 +19,13 @@ const LOOSE_START: &str =
 
 /// The page of a run of neighbours.
 pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let title = if in_environments(provenance) { "Machines side by side" } else { "VMs side by side" };
     let analysis = analyse_neighbours(provenance, records);
     let figures = figures::shares(&analysis);
     let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
     let loose = analysis.sets.iter().any(|set| set.loose_start.is_some());
     let content = html! {
-        (head("VMs side by side", provenance, &of_neighbours(&analysis, provenance, records)))
+        (head(title, provenance, &of_neighbours(&analysis, provenance, records)))
         (section("figures", "Who gets what", "Nothing was measured.", &figures))
         section aria-labelledby="tables" {
             h2 id="tables" { "Every number of VMs" }
@@ -34,11 +35,14 @@ pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> Stri
         }
         (tail(provenance, records))
     };
-    document("VMs side by side", &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content, figures.iter())
 }
 
 /// The page of a run of deviation.
 pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> String {
+    let in_environments = in_environments(provenance);
+    let title =
+        if in_environments { "Machines alone and beside others" } else { "VMs alone and beside others" };
     let analysis = analyse_deviation(provenance, records);
     let overloaded = analysis.sets.iter().any(|set| set.overload.is_some());
     let loose = analysis.sets.iter().any(|set| set.loose_start.is_some());
@@ -49,7 +53,7 @@ pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> Strin
         None => figures::deviations(&analysis),
     };
     let content = html! {
-        (head("VMs alone and beside others", provenance, &of_deviation(&analysis, provenance, records)))
+        (head(title, provenance, &of_deviation(&analysis, provenance, records)))
         @if let Some(matrix) = &matrix {
             section aria-labelledby="workloads" { h2 id="workloads" { "Workloads" } (tables::workloads(matrix)) }
         }
@@ -62,7 +66,11 @@ pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> Strin
         }
         (tail(provenance, records))
     };
-    document("VMs alone and beside others", &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content, figures.iter())
+}
+
+fn in_environments(facts: &Provenance) -> bool {
+    facts.plan.colocation().is_some_and(|plan| !plan.homes.is_empty())
 }
 
 fn head(title: &str, facts: &Provenance, takeaway: &Takeaway) -> Markup {

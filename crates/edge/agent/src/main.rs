@@ -1,9 +1,9 @@
 //! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), or on another machine
-//! (`--remote FOLDER [PROGRAM]`).
+//! (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
@@ -15,11 +15,16 @@ fn main() -> ExitCode {
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let fd = match arguments.as_slice() {
-        [flag, folder] if flag == "--remote" => {
-            return virtbench_agent::run_remotely(Path::new(folder), None);
+        [flag, folder, program @ ..] if flag == "--remote" && program.len() < 2 => {
+            return virtbench_agent::run_remotely(
+                Path::new(folder),
+                None,
+                program.first().map(PathBuf::from),
+            );
         }
-        [flag, folder, program] if flag == "--remote" => {
-            return virtbench_agent::run_remotely(Path::new(folder), Some(program.into()));
+        [flag, name, folder, program @ ..] if flag == "--remote-as" && program.len() < 2 => {
+            let program = program.first().map(PathBuf::from);
+            return virtbench_agent::run_remotely(Path::new(folder), Some(name), program);
         }
         [flag, fd] if flag == "--fd" => fd.parse::<RawFd>().ok().filter(|fd| *fd > 2),
         _ => None,

@@ -21,15 +21,15 @@ use crate::work_folder::WorkFolder;
 /// How often the silence is looked at.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves the controller at the other end of the standard streams, in a folder made in `folder`. `program` is this
-/// program's own file, to be removed at once; nothing where it is to stay.
+/// Serves the controller at the other end of the standard streams, in a folder made in `folder`, where agents of several
+/// names have one each. `program` is this program's own file, to be removed at once; nothing where it is to stay.
 #[must_use]
-pub fn run_remotely(folder: &Path, program: Option<PathBuf>) -> ExitCode {
+pub fn run_remotely(folder: &Path, name: Option<&str>, program: Option<PathBuf>) -> ExitCode {
     if let Some(program) = program {
         let _ = fs::remove_file(program);
     }
     let mut out = io::stdout();
-    let begun = WorkFolder::make(folder).and_then(|folder| {
+    let begun = WorkFolder::make(folder, name).and_then(|folder| {
         std::env::set_current_dir(folder.path())
             .map_err(|error| format!("cannot enter {}: {error}", folder.path().display()))?;
         Ok(Ending::new(folder))

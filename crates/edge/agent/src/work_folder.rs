@@ -20,15 +20,15 @@ pub(crate) struct WorkFolder {
 }
 
 impl WorkFolder {
-    /// Makes it in `parent`, which is made too if need be.
+    /// Makes it in `parent`, which is made too if need be; one for each `name`.
     ///
     /// # Errors
     /// It cannot be made or emptied, belongs to somebody else, or another agent uses it; in words for the user.
-    pub(crate) fn make(parent: &Path) -> Result<Self, String> {
+    pub(crate) fn make(parent: &Path, name: Option<&str>) -> Result<Self, String> {
         let fails = |error: io::Error| format!("cannot use {}: {error}", parent.display());
         fs::create_dir_all(parent).map_err(fails)?;
         // Absolute, because the agent changes its own directory.
-        let path = parent.canonicalize().map_err(fails)?.join(NAME);
+        let path = parent.canonicalize().map_err(fails)?.join(folder_name(name)?);
         let fails = |error: io::Error| format!("cannot use {}: {error}", path.display());
         for _ in 0..ATTEMPTS {
             match DirBuilder::new().mode(0o700).create(&path) {
@@ -61,6 +61,16 @@ impl Drop for WorkFolder {
         let _ = fs::remove_dir_all(&self.path);
         let _ = flock(&self.lock, FlockOperation::Unlock);
     }
+}
+
+/// The folder's name for an agent of this name.
+fn folder_name(name: Option<&str>) -> Result<String, String> {
+    let Some(name) = name else { return Ok(NAME.to_owned()) };
+    if name.is_empty() || !name.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter))
+    {
+        return Err(format!("{name:?} is no name for an agent's folder"));
+    }
+    Ok(format!("{NAME}-{name}"))
 }
 
 /// The folder itself, opened; nothing if it has just gone.
@@ -107,11 +117,14 @@ mod tests {
     fn a_folder_is_used_by_one_agent_and_goes_with_it() {
         let temp = tempfile::tempdir().unwrap();
         let parent = temp.path().join("made/too");
-        let folder = WorkFolder::make(&parent).unwrap();
+        let folder = WorkFolder::make(&parent, None).unwrap();
         fs::write(folder.path().join("disk"), "x").unwrap();
-        let refused = WorkFolder::make(&parent).unwrap_err();
+        let refused = WorkFolder::make(&parent, None).unwrap_err();
         assert!(refused.contains("in use by another run"), "{refused}");
-        drop(folder);
+        let other = WorkFolder::make(&parent, Some("vm2")).unwrap();
+        assert!(other.path() != folder.path() && WorkFolder::make(&parent, Some("vm2")).is_err());
+        assert!(WorkFolder::make(&parent, Some("../vm3")).is_err());
+        drop((folder, other));
         assert_eq!(fs::read_dir(&parent).unwrap().count(), 0);
     }
 
@@ -121,7 +134,7 @@ mod tests {
         let left = temp.path().join(NAME);
         fs::create_dir_all(left.join("tree")).unwrap();
         fs::write(left.join("disk"), "x").unwrap();
-        let folder = WorkFolder::make(temp.path()).unwrap();
+        let folder = WorkFolder::make(temp.path(), None).unwrap();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 
@@ -131,7 +144,7 @@ mod tests {
         let elsewhere = tempfile::tempdir().unwrap();
         fs::write(elsewhere.path().join("theirs"), "x").unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), temp.path().join(NAME)).unwrap();
-        assert!(WorkFolder::make(temp.path()).is_err());
+        assert!(WorkFolder::make(temp.path(), None).is_err());
         assert!(elsewhere.path().join("theirs").exists());
     }
 }

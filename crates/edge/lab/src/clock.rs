@@ -2,6 +2,10 @@
 
 use virtbench_record::ClockCheck;
 
+/// The most that a clock gains or loses which runs steadily, in parts per million: the kernel slews one by 500 at most where NTP
+/// tells it to, and a bad crystal adds a hundred.
+const STEADY_PPM: u64 = 1_000;
+
 /// One question for an agent's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
@@ -80,6 +84,22 @@ pub fn best_of(trips: &[RoundTrip]) -> ClockOffset {
     ClockOffset { offset_ns, uncertainty_ns: half + 1, at_ns }
 }
 
+/// The largest change of an offset from one moment to the next that no steady clock makes, in nanoseconds: more than the
+/// uncertainties and [`STEADY_PPM`] leave open, as after a suspend, a migration or a reboot. Nothing where there is none.
+#[must_use]
+pub fn jump_ns(offsets: &[ClockOffset]) -> Option<i64> {
+    let jumps = offsets.windows(2).filter_map(|pair| {
+        let [before, after] = pair else { return None };
+        let gained = i128::from(after.offset_ns) - i128::from(before.offset_ns);
+        let passed_ns = after.at_ns.saturating_sub(before.at_ns);
+        let open = before.uncertainty_ns.saturating_add(after.uncertainty_ns);
+        let open = u128::from(open) + u128::from(passed_ns / 1_000_000 * STEADY_PPM);
+        (gained.unsigned_abs() > open).then_some(gained)
+    });
+    let largest = jumps.max_by_key(|gained| gained.unsigned_abs())?;
+    Some(i64::try_from(largest).unwrap_or(if largest < 0 { i64::MIN } else { i64::MAX }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +130,26 @@ mod tests {
             let _ = first.drift_until(&best_of(&[RoundTrip { sent_ns: later, clock_ns, received_ns }]));
             let _ = first.agent_ns(later);
         }
+    }
+
+    #[test]
+    fn a_clock_that_jumps_is_told_from_one_that_drifts() {
+        let at = |seconds: u64, offset_ns: i64, uncertainty_ns: u64| ClockOffset {
+            offset_ns,
+            uncertainty_ns,
+            at_ns: seconds * 1_000_000_000,
+        };
+        // 600 ppm, and a round trip that took 40 ms.
+        assert_eq!(
+            jump_ns(&[at(1, 0, 1_000), at(6, 3_000_000, 1_000), at(11, 20_000_000, 20_000_000)]),
+            None
+        );
+        // Suspended for two seconds: its clock stood still.
+        let suspended = [at(1, 0, 1_000), at(6, -2_000_000_000, 1_000), at(11, -2_000_000_000, 1_000)];
+        assert_eq!(jump_ns(&suspended), Some(-2_000_000_000));
+        assert_eq!(jump_ns(&[at(1, 0, 0), at(2, 30_000_000, 0), at(3, -1_000_000, 0)]), Some(-31_000_000));
+        assert_eq!(jump_ns(&[at(1, i64::MIN, 0), at(2, i64::MAX, 0)]), Some(i64::MAX));
+        assert_eq!(jump_ns(&[at(1, 0, 0)]), None);
     }
 
     #[test]

@@ -23,6 +23,10 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const PROGRESS_LIMIT: Duration = Duration::from_secs(120);
 /// How often an agent that is late is asked for a sign of life.
 const SIGN_INTERVAL: Duration = Duration::from_secs(3);
+/// How often the clock of an agent that works is looked at.
+const LOOK_INTERVAL: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(5) };
+/// Pings of one such look; the quickest round trip counts. They cost the agent 0.2 ms each.
+const LOOK_PINGS: usize = 5;
 /// How much of the agent's introduction and of its explanations is believed, in characters.
 const TEXT_LIMIT: usize = 500;
 
@@ -77,8 +81,12 @@ pub struct Connection {
     pings: u64,
     /// The last ping that only asked for a sign of life; answers up to it may come at any time.
     last_sign_asked: u64,
-    /// Answers to those.
-    signs_seen: u64,
+    /// When it left, by the host's clock.
+    sign_sent_ns: u64,
+    /// Round trips of signs of life since the last look at the clock.
+    trips: Vec<RoundTrip>,
+    /// What was found out of the agent's clock while it worked.
+    offsets: Vec<ClockOffset>,
 }
 
 /// The writing half. Several threads may have one: each message goes out whole.
@@ -115,7 +123,8 @@ impl Connection {
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let sender = Sender(Arc::new(Mutex::new(stream.try_clone()?)));
-        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, signs_seen: 0 })
+        let (trips, offsets) = (Vec::new(), Vec::new());
+        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, sign_sent_ns: 0, trips, offsets })
     }
 
     /// A conversation and the other end of it, which an agent's process is to inherit.
@@ -261,9 +270,10 @@ impl Connection {
         }
     }
 
-    /// Waits for the job's outcome, and what the machine's processors did meanwhile where only the agent sees it: for as long as it may take, and `grace` beyond. From when it is
-    /// expected the agent is asked for signs of life, so that an error can tell a dead disk from a dead
-    /// guest; one that gives none for `grace` is not waited for any longer.
+    /// Waits for the job's outcome, and what the machine's processors did meanwhile where only the agent sees it: for as long
+    /// as it may take, and `grace` beyond. From when it is expected the agent is asked for signs of life, so that an error can
+    /// tell a dead disk from a dead guest; one that gives none for `grace` is not waited for any longer. Every few seconds
+    /// before, its clock is looked at; [`take_offsets`](Self::take_offsets) has what was found.
     ///
     /// # Errors
     /// `Refused` if the load failed, `NotFinished` if its time ran out; anything else breaks the
@@ -274,35 +284,61 @@ impl Connection {
         longest: Duration,
         grace: Duration,
     ) -> Result<(JobOutcome, Option<HostUse>), ConnectionError> {
-        let limit = longest + grace;
-        let until = Instant::now() + limit;
-        let mut heard = Instant::now() + expected;
-        let signs_before = self.signs_seen;
-        let mut patience = expected + SIGN_INTERVAL;
+        let (begun, limit) = (Instant::now(), longest + grace);
+        let (due, until) = (begun + expected, begun + limit);
+        let (mut heard, mut answers) = (due, false);
+        let mut ask_at = next_question(due);
+        self.trips.clear();
+        self.offsets.clear();
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(ConnectionError::NotFinished { limit, answers: self.signs_seen > signs_before });
+                return Err(ConnectionError::NotFinished { limit, answers });
             }
             if heard.elapsed() >= grace {
                 return Err(ConnectionError::NotFinished { limit: expected + grace, answers: false });
             }
-            if !self.readable_within(patience.min(left))? {
-                self.pings += 1;
-                self.last_sign_asked = self.pings;
-                self.send(&Request::Ping { id: self.pings })?;
-                patience = SIGN_INTERVAL;
+            if !self.readable_within(ask_at.saturating_duration_since(Instant::now()).min(left))? {
+                self.end_look();
+                self.ask_for_sign()?;
+                ask_at = next_question(due);
                 continue;
             }
             match self.receive_next("finish the load", Instant::now() + ANSWER_LIMIT, limit)? {
-                Some(Reply::Finished { outcome, host }) => return Ok((outcome, host)),
+                Some(Reply::Finished { outcome, host }) => {
+                    self.end_look();
+                    return Ok((outcome, host));
+                }
                 Some(other) => return Err(unexpected("finish the load", &other)),
+                None if Instant::now() < due && (1..LOOK_PINGS).contains(&self.trips.len()) => {
+                    self.ask_for_sign()?
+                }
                 None => {
-                    patience = SIGN_INTERVAL;
-                    heard = Instant::now();
+                    heard = heard.max(Instant::now());
+                    answers |= Instant::now() >= due;
+                    ask_at = next_question(due);
                 }
             }
         }
+    }
+
+    fn ask_for_sign(&mut self) -> Result<(), ConnectionError> {
+        self.pings += 1;
+        (self.last_sign_asked, self.sign_sent_ns) = (self.pings, now_ns());
+        self.send(&Request::Ping { id: self.pings })
+    }
+
+    /// Makes one offset of the round trips until now, if there are any.
+    fn end_look(&mut self) {
+        if !self.trips.is_empty() {
+            self.offsets.push(best_of(&self.trips));
+            self.trips.clear();
+        }
+    }
+
+    /// The offsets of the agent's clock that were measured while it worked, in order.
+    pub fn take_offsets(&mut self) -> Vec<ClockOffset> {
+        std::mem::take(&mut self.offsets)
     }
 
     /// Waits until there is something to read, or the agent has hung up.
@@ -370,8 +406,12 @@ impl Connection {
             Ok(Reply::Failed { kind, message }) => {
                 Err(ConnectionError::Refused { kind, message: shortened(&message) })
             }
-            Ok(Reply::Pong { id, .. }) if id <= self.last_sign_asked => {
-                self.signs_seen += 1;
+            Ok(Reply::Pong { id, clock_ns }) if id <= self.last_sign_asked => {
+                // An answer to an earlier question came late, and says nothing of the clock.
+                if id == self.last_sign_asked {
+                    let (sent_ns, received_ns) = (self.sign_sent_ns, now_ns());
+                    self.trips.push(RoundTrip { sent_ns, clock_ns, received_ns });
+                }
                 Ok(None)
             }
             Ok(reply) => Ok(Some(reply)),
@@ -417,6 +457,12 @@ impl Read for Deadline<'_> {
         self.stream.set_read_timeout(Some(self.left()?))?;
         self.stream.read(buffer)
     }
+}
+
+/// When an agent that works is asked next, whose outcome is `due` then: for its clock, and once it is late, for a sign of life.
+fn next_question(due: Instant) -> Instant {
+    let now = Instant::now();
+    if now + LOOK_INTERVAL < due { now + LOOK_INTERVAL } else { due.max(now) + SIGN_INTERVAL }
 }
 
 fn is_timeout(error: &io::Error) -> bool {

@@ -108,12 +108,46 @@ fn a_workload_may_take_longer_than_expected_but_not_be_silent() {
 fn an_outcome_may_come_after_signs_of_life() {
     let (host, mut agent) = UnixStream::pair().unwrap();
     let mut connection = Connection::new(host).unwrap();
-    connection.last_sign_asked = 3;
+    (connection.pings, connection.last_sign_asked) = (3, 3);
     for id in 1..=3 {
         send(&mut agent, &Reply::Pong { id, clock_ns: 0 }).unwrap();
     }
     send(&mut agent, &Reply::Failed { kind: FailureKind::Run, message: "over".into() }).unwrap();
     let error = connection.finished(SOON, SOON, SOON).unwrap_err();
     assert!(matches!(error, ConnectionError::Refused { kind: FailureKind::Run, .. }));
-    assert_eq!(connection.signs_seen, 3);
+    assert_eq!(connection.trips.len(), 1, "late answers say nothing of the clock");
+}
+
+#[test]
+fn the_clock_of_an_agent_that_works_is_looked_at_again_and_again() {
+    const AHEAD_NS: u64 = 1_000_000_000_000;
+    let (host, mut agent) = UnixStream::pair().unwrap();
+    let mut connection = Connection::new(host).unwrap();
+    // Of the third look on it answers slowly.
+    thread::spawn(move || {
+        let mut asked = 0;
+        while let Ok(Request::Ping { id }) = virtbench_agent::protocol::receive(&mut agent) {
+            asked += 1;
+            if asked > 2 * LOOK_PINGS {
+                thread::sleep(SOON / 10);
+            }
+            send(&mut agent, &Reply::Pong { id, clock_ns: now_ns() + AHEAD_NS }).unwrap();
+            if asked == 3 * LOOK_PINGS {
+                let failed = Reply::Failed { kind: FailureKind::Run, message: "over".into() };
+                return send(&mut agent, &failed).unwrap();
+            }
+        }
+    });
+    let hour = Duration::from_secs(3600);
+    let error = connection.finished(hour, hour, hour).unwrap_err();
+    assert!(matches!(error, ConnectionError::Refused { .. }), "{error}");
+    connection.end_look();
+    let offsets = connection.take_offsets();
+    assert_eq!(offsets.len(), 3, "{offsets:?}");
+    for offset in &offsets {
+        let off = offset.offset_ns.abs_diff(i64::try_from(AHEAD_NS).unwrap());
+        assert!(off <= offset.uncertainty_ns, "{offset:?}");
+    }
+    assert!(offsets[2].uncertainty_ns > 4_000_000, "a slow answer leaves more open: {offsets:?}");
+    assert!(connection.take_offsets().is_empty());
 }

@@ -15,7 +15,7 @@ use virtbench_host::CpuSample;
 use virtbench_record::{ClockCheck, HostUse, JobOutcome, LoadOutcome, Measured, ProcessUse, WorkloadOutcome};
 use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 
-use crate::clock::ClockOffset;
+use crate::clock::{ClockOffset, jump_ns};
 use crate::connection::{ConnectionError, Measuring, Stopper};
 use crate::error::LabError;
 use crate::machine::Machine;
@@ -77,6 +77,27 @@ impl Kind for WorkloadSpec {
     }
 }
 
+/// A machine's clock as it was seen from this host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenClock {
+    /// What is not known of the offset by which it was told when to begin, in nanoseconds.
+    pub uncertainty_ns: u64,
+    /// By how much it jumped, in nanoseconds, if it did.
+    pub jump_ns: Option<i64>,
+    /// How often its offset was measured: before, meanwhile and after.
+    pub offsets: u32,
+}
+
+impl SeenClock {
+    fn new(offsets: &[ClockOffset]) -> Self {
+        Self {
+            uncertainty_ns: offsets.first().map_or(0, |before| before.uncertainty_ns),
+            jump_ns: jump_ns(offsets),
+            offsets: u32::try_from(offsets.len()).unwrap_or(u32::MAX),
+        }
+    }
+}
+
 /// What was measured together.
 #[derive(Debug)]
 pub struct MeasuredTogether {
@@ -84,6 +105,8 @@ pub struct MeasuredTogether {
     pub started_unix_ns: u64,
     /// When each began to measure, in nanoseconds after the agreed moment, by the host's clock; nothing for those that failed.
     pub late_ns: Vec<Option<i64>>,
+    /// What was seen of each one's clock; nothing for those that failed.
+    pub clocks: Vec<Option<SeenClock>>,
     /// Machine by machine, in the order given. That one fails does not end the others.
     pub results: Vec<Result<Measured<JobOutcome>, LabError>>,
 }
@@ -102,7 +125,12 @@ pub fn measure_together(
     stop: &AtomicBool,
 ) -> Result<MeasuredTogether, LabError> {
     let Some((ramp_ns, time_ns)) = phases(&assignments)? else {
-        return Ok(MeasuredTogether { started_unix_ns: unix_ns(), late_ns: Vec::new(), results: Vec::new() });
+        return Ok(MeasuredTogether {
+            started_unix_ns: unix_ns(),
+            late_ns: Vec::new(),
+            clocks: Vec::new(),
+            results: Vec::new(),
+        });
     };
     let before = each(&mut assignments, |assignment| ready(assignment, limits));
     let before: Vec<ClockOffset> = before.into_iter().collect::<Result<_, _>>()?;
@@ -146,8 +174,9 @@ pub fn measure_together(
         clock: run.clock,
     };
     let late_ns = runs.iter().map(|run| run.as_ref().ok().map(|run| late(run.began_ns, begin_ns))).collect();
+    let clocks = runs.iter().map(|run| run.as_ref().ok().map(|run| SeenClock::new(&run.offsets))).collect();
     let results = runs.into_iter().map(|run| run.map(measured)).collect();
-    Ok(MeasuredTogether { started_unix_ns, late_ns, results })
+    Ok(MeasuredTogether { started_unix_ns, late_ns, clocks, results })
 }
 
 /// Measures one machine; returns when measuring began, in nanoseconds since 1970, and the figures.
@@ -239,6 +268,8 @@ fn late(began_ns: u64, agreed_ns: u64) -> i64 {
 struct Run {
     /// When it began to measure, by the host's clock.
     began_ns: u64,
+    /// The offsets of its clock: before, meanwhile, after.
+    offsets: Vec<ClockOffset>,
     outcome: JobOutcome,
     /// What its machine's processors did, where that is not this host.
     host: Option<HostUse>,
@@ -269,8 +300,14 @@ fn run(
         })
         .map_err(|error| failure(machine, error))?
         .ok_or(LabError::Stopped)?;
-    let clock = if machine.shares_host_clock() { None } else { before.drift_until(&clock_of(machine)?) };
-    Ok(Run { began_ns, outcome, host, clock })
+    if machine.shares_host_clock() {
+        return Ok(Run { began_ns, offsets: vec![*before], outcome, host, clock: None });
+    }
+    let mut offsets = vec![*before];
+    offsets.extend(machine.connection().take_offsets());
+    let after = clock_of(machine)?;
+    offsets.push(after);
+    Ok(Run { began_ns, offsets, outcome, host, clock: before.drift_until(&after) })
 }
 
 fn failure(machine: &mut dyn Machine, error: ConnectionError) -> LabError {

@@ -18,6 +18,12 @@ enum Manner {
     Good,
     /// Its clock runs this much faster than the host's.
     Fast(f64),
+    /// Its clock leaps ahead by so many milliseconds after half of the measuring time.
+    Leaps(u64),
+    /// It begins so many milliseconds after the moment that it was told.
+    Late(u64),
+    /// It thinks for so many milliseconds before each answer to a ping.
+    Slow(u64),
     CannotPrepare,
     /// It hangs up when it should measure.
     Dies,
@@ -83,12 +89,19 @@ impl Machine for Fake {
 fn play(mut stream: UnixStream, manner: Manner) {
     let origin = now_ns();
     let rate = if let Manner::Fast(rate) = manner { rate } else { 1.0 };
+    let leapt = std::cell::Cell::new(0);
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds, and positive")]
-    let clock = || 5_000_000_000 + ((now_ns() - origin) as f64 * rate) as u64;
+    let clock = || 5_000_000_000 + ((now_ns() - origin) as f64 * rate) as u64 + leapt.get();
+    let pong = |stream: &mut UnixStream, id| {
+        if let Manner::Slow(ms) = manner {
+            thread::sleep(Duration::from_millis(ms));
+        }
+        send(stream, &Reply::Pong { id, clock_ns: clock() }).unwrap();
+    };
     let mut prepared = None;
     while let Ok(request) = receive::<Request>(&mut stream) {
         match request {
-            Request::Ping { id } => send(&mut stream, &Reply::Pong { id, clock_ns: clock() }).unwrap(),
+            Request::Ping { id } => pong(&mut stream, id),
             Request::Prepare(_) if manner == Manner::CannotPrepare => {
                 let message = "the target is a directory".into();
                 send(&mut stream, &Reply::Failed { kind: FailureKind::Target, message }).unwrap();
@@ -105,9 +118,29 @@ fn play(mut stream: UnixStream, manner: Manner) {
                 if manner == Manner::Dies {
                     return;
                 }
+                let begin_ns = if let Manner::Late(ms) = manner {
+                    thread::sleep(Duration::from_millis(ms));
+                    begin_ns + ms * 1_000_000
+                } else {
+                    begin_ns
+                };
                 send(&mut stream, &Reply::Measuring { clock_ns: begin_ns }).unwrap();
-                stream.set_read_timeout(Some(Duration::from_nanos(spec.time_ns))).unwrap();
-                let stopped = receive::<Request>(&mut stream).is_ok();
+                let end_ns = clock() + spec.time_ns;
+                let mut stopped = false;
+                while !stopped && clock() < end_ns + leapt.get() {
+                    if let Manner::Leaps(ms) = manner
+                        && clock() > end_ns - spec.time_ns / 2
+                    {
+                        leapt.set(ms * 1_000_000);
+                    }
+                    let step = Duration::from_nanos((spec.time_ns / 10).min(50_000_000));
+                    stream.set_read_timeout(Some(step)).unwrap();
+                    match receive::<Request>(&mut stream) {
+                        Ok(Request::Ping { id }) => pong(&mut stream, id),
+                        Ok(_) => stopped = true,
+                        Err(_) => {}
+                    }
+                }
                 stream.set_read_timeout(None).unwrap();
                 if manner != Manner::Silent {
                     let elapsed_ns = clock() - begin_ns;
@@ -203,6 +236,33 @@ fn a_clock_that_runs_fast_is_found_out_and_corrected() {
     assert!(measured.clock.as_ref().unwrap().is_suspect(), "{:?}", measured.clock);
     let ratio = measured.outcome.elapsed_ns() as f64 / measured.host_elapsed_ns as f64;
     assert!((1.4..1.6).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn how_late_each_machine_began_and_how_well_its_clock_is_known_is_told() {
+    let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Late(200)), Fake::new(Manner::Slow(20))];
+    let measured = together(&mut fakes, 300, limits(), &AtomicBool::new(false)).unwrap();
+    let late: Vec<i64> = measured.late_ns.iter().map(|late| late.unwrap()).collect();
+    let clocks: Vec<SeenClock> = measured.clocks.iter().map(|clock| clock.unwrap()).collect();
+    // What they say of themselves, as well as their clocks are known.
+    for (late, clock, expected) in [(late[0], clocks[0], 0), (late[1], clocks[1], 200_000_000)] {
+        assert!(late.abs_diff(expected) <= clock.uncertainty_ns, "{late}: {clock:?}");
+    }
+    assert!(clocks[2].uncertainty_ns >= 9_000_000 && clocks[0].uncertainty_ns < 9_000_000, "{clocks:?}");
+    assert!(late[2].unsigned_abs() <= clocks[2].uncertainty_ns, "{late:?}");
+    assert!(clocks.iter().all(|clock| clock.jump_ns.is_none() && clock.offsets >= 2), "{clocks:?}");
+}
+
+#[test]
+fn a_clock_that_leaps_in_the_middle_is_found_out() {
+    let mut fakes = [Fake::new(Manner::Leaps(700)), Fake::new(Manner::Dies)];
+    let measured = together(&mut fakes, 600, limits(), &AtomicBool::new(false)).unwrap();
+    let clock = measured.clocks[0].unwrap();
+    // Looked at before, after, and meanwhile.
+    assert!(clock.offsets > 2, "{clock:?}");
+    let jump_ns = clock.jump_ns.unwrap();
+    assert!(jump_ns.abs_diff(700_000_000) < 50_000_000, "{jump_ns}");
+    assert_eq!((measured.clocks[1], measured.late_ns[1]), (None, None), "the dead are not judged");
 }
 
 #[test]

@@ -7,15 +7,21 @@ use virtbench_agent::protocol::{Greeting, TargetRef, VERSION};
 use virtbench_lab::{Connection, ConnectionError, Machine, MachineError};
 use virtbench_record::GuestFacts;
 
-/// A machine named `vm1`, with a clock of its own.
+/// A machine with a clock of its own.
 pub(crate) struct FakeMachine {
+    name: String,
     connection: Connection,
     greeting: Greeting,
 }
 
 impl FakeMachine {
-    /// A machine whose agent is `play`, which gets the agent's end of the connection.
+    /// A machine named `vm1` whose agent is `play`, which gets the agent's end of the connection.
     pub(crate) fn boxed(play: impl FnOnce(UnixStream) + Send + 'static) -> Box<dyn Machine> {
+        Self::named("vm1", play)
+    }
+
+    /// The same under another name.
+    pub(crate) fn named(name: &str, play: impl FnOnce(UnixStream) + Send + 'static) -> Box<dyn Machine> {
         let (host, agent) = UnixStream::pair().unwrap();
         thread::spawn(move || play(agent));
         let greeting = Greeting {
@@ -25,13 +31,13 @@ impl FakeMachine {
             memory_bytes: 0,
             clock_source: String::new(),
         };
-        Box::new(Self { connection: Connection::new(host).unwrap(), greeting })
+        Box::new(Self { name: name.to_owned(), connection: Connection::new(host).unwrap(), greeting })
     }
 }
 
 impl Machine for FakeMachine {
     fn name(&self) -> &str {
-        "vm1"
+        &self.name
     }
     fn connection(&mut self) -> &mut Connection {
         &mut self.connection

@@ -46,6 +46,7 @@
 //! let options = ColocationOptions {
 //!     guest: GuestOptions { vcpus, memory_bytes, kernel: None, accelerator },
 //!     setup: Setup::parse("virtio-blk@raw")?, size_bytes: 64 << 20, filesystem: "ext4".into(), target_dir: None,
+//!     environments: Vec::new(),
 //!     pinned: false, repetitions: 3, time_ns: Some(2_000_000_000), ramp_ns: None, seed: 1,
 //! };
 //! let (stop, out) = (AtomicBool::new(false), Path::new("neighbours"));
@@ -85,6 +86,7 @@ mod schedule;
 mod setup;
 mod sides;
 mod study_error;
+mod study_folder;
 mod surface;
 
 pub use applications::{
@@ -105,7 +107,7 @@ pub use course::Course;
 pub use disk::{DiskError, StudyDisk};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, MadeEnvironments, NamedEnvironment, NamesError,
-    QemuUri, UriError,
+    QemuUri, UriError, split_machines,
 };
 pub use estimate::Estimate;
 pub use event::{Event, Observer};

@@ -1,6 +1,7 @@
 //! The machines of a study: booted, quiesced while another is measured, started anew when they hang.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
 use crate::study_error::StudyError;
 
-/// What a boot comes to.
-type Started = Result<Box<dyn Machine>, LabError>;
+/// What a start comes to.
+type Started = Result<Box<dyn Machine>, StudyError>;
 
 /// The machines, one for each environment at most.
 pub(crate) struct Machines<'a> {
@@ -68,16 +69,8 @@ impl<'a> Machines<'a> {
         stop: &AtomicBool,
         on_progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), StudyError> {
-        let mut machine = self.environments[index].start()?;
-        let made = machine.make_target(&mut |done, total| {
-            on_progress(done, total);
-            !stop.load(Ordering::Relaxed)
-        });
-        match made {
-            Err(_) if stop.load(Ordering::Relaxed) => Err(StudyError::Stopped),
-            Err(source) => Err(LabError::Machine { machine: machine.name().to_owned(), source }.into()),
-            Ok(()) => self.keep(index, machine, folder),
-        }
+        let machine = started(self.environments[index].as_mut(), stop, on_progress)?;
+        self.keep(index, machine, folder)
     }
 
     fn keep<R: Record>(
@@ -198,7 +191,8 @@ impl<'a> Machines<'a> {
         &mut self,
         wanted: &[usize],
         folder: &mut RunFolder<R>,
-        on_boot: &mut dyn FnMut(&str),
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
     ) -> Result<(), StudyError> {
         for index in 0..self.running.len() {
             if wanted.contains(&index) {
@@ -208,25 +202,9 @@ impl<'a> Machines<'a> {
             }
         }
         let running = &self.running;
-        let missing: Vec<_> = self
-            .environments
-            .iter_mut()
-            .enumerate()
-            .filter(|(index, _)| wanted.contains(index) && running[*index].is_none())
-            .collect();
-        let started: Vec<(usize, Started)> = thread::scope(|scope| {
-            let threads: Vec<_> = missing
-                .into_iter()
-                .map(|(index, environment)| {
-                    on_boot(environment.name());
-                    (index, scope.spawn(move || environment.start()))
-                })
-                .collect();
-            let joined = |thread: thread::ScopedJoinHandle<'_, _>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(|(index, thread)| (index, joined(thread))).collect()
-        });
+        let missing = self.environments.iter_mut().enumerate();
+        let missing = missing.filter(|(index, _)| wanted.contains(index) && running[*index].is_none());
+        let started = all_started(missing, stop, observer);
         for (index, machine) in started {
             self.keep(index, machine?, folder)?;
         }
@@ -315,14 +293,66 @@ impl<'a> Machines<'a> {
     }
 }
 
+/// Starts a machine and has it make what its loads are applied to.
+fn started(
+    environment: &mut dyn Environment,
+    stop: &AtomicBool,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Started {
+    let mut machine = environment.start()?;
+    let made = machine.make_target(&mut |done, total| {
+        on_progress(done, total);
+        !stop.load(Ordering::Relaxed)
+    });
+    match made {
+        Err(_) if stop.load(Ordering::Relaxed) => Err(StudyError::Stopped),
+        Err(source) => Err(LabError::Machine { machine: machine.name().to_owned(), source }.into()),
+        Ok(()) => Ok(machine),
+    }
+}
+
+/// Starts these machines at once.
+fn all_started<'e>(
+    environments: impl Iterator<Item = (usize, &'e mut Box<dyn Environment>)>,
+    stop: &AtomicBool,
+    observer: &mut dyn Observer,
+) -> Vec<(usize, Started)> {
+    let (progress, making) = mpsc::channel::<(String, u64, u64)>();
+    thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (index, environment) in environments {
+            observer.event(Event::Starting(environment.name()));
+            let (what, progress) =
+                (format!("writing the test file of {}", environment.name()), progress.clone());
+            let start = move || {
+                started(environment.as_mut(), stop, &mut |done, total| {
+                    // Whoever shows it may be gone; the file is made nevertheless.
+                    let _ = progress.send((what.clone(), done, total));
+                })
+            };
+            threads.push((index, scope.spawn(start)));
+        }
+        drop(progress);
+        for (what, done, total) in making {
+            observer.event(Event::Making { what: &what, done, total });
+        }
+        let joined = |thread: thread::ScopedJoinHandle<'_, Started>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(|(index, thread)| (index, joined(thread))).collect()
+    })
+}
+
 /// Says of a machine that was started what it is.
 fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
     if let Some(guest) = machine.guest() {
         provenance.guest.get_or_insert(guest);
     }
     if let Some(facts) = machine.facts() {
-        provenance.machines.retain(|other| other.environment != machine.name());
-        let environment = machine.name().to_owned();
+        // Several machines of sets may live on one host, which is named once.
+        let home = provenance.plan.colocation().and_then(|plan| plan.home(machine.name()));
+        let environment = home.map_or_else(|| machine.name().to_owned(), |home| home.environment.clone());
+        provenance.machines.retain(|other| other.environment != environment);
         provenance.machines.push(MachineFacts { environment, facts: facts.clone() });
     }
     provenance.add_notes(machine.notes());

@@ -16,7 +16,7 @@ use crate::predict::trials::{
 use crate::ratio::Ratio;
 use crate::together::{
     Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
-    analyse_neighbours,
+    analyse_neighbours, loose_starts, machine_numbers,
 };
 use crate::{Comparison, compare};
 
@@ -213,6 +213,8 @@ fn neighbours(conclusion: Conclusion, provenance: &Provenance, records: &[SetRec
         sets_measured: records.len(),
         members_without_figures: without_figures(records),
         figures: figures.collect(),
+        machines: provenance.plan.colocation().map_or_else(Vec::new, |plan| machine_numbers(plan, records)),
+        loose_starts: loose_starts(records),
     }
 }
 
@@ -226,6 +228,8 @@ fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetReco
         members_without_figures: without_figures(records),
         saturation: saturation.into_iter().map(|one| one.map(estimated)).collect(),
         vms: sets.iter().flat_map(|set| disturbed(set, workloads)).collect(),
+        machines: provenance.plan.colocation().map_or_else(Vec::new, |plan| machine_numbers(plan, records)),
+        loose_starts: loose_starts(records),
     }
 }
 

@@ -7,6 +7,7 @@ use crate::histogram::TakenHistogram;
 use crate::host_use::{HostUse, ProcessUse};
 use crate::plan::Plan;
 use crate::point::{ClockCheck, Record};
+use crate::set_start::{MemberStart, SetStart};
 use crate::workload::JobOutcome;
 
 /// What one machine of a set did.
@@ -19,6 +20,12 @@ pub struct MemberMeasured {
     pub host_elapsed_ns: u64,
     /// Its clock against the host's.
     pub clock: Option<ClockCheck>,
+    /// How it began, in a run of environments.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<MemberStart>,
+    /// What its own machine's processors did, where that is not this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostUse>,
 }
 
 impl MemberMeasured {
@@ -101,7 +108,10 @@ pub struct SetRecord {
     pub attempts: u32,
     /// When measuring was to begin, in nanoseconds since 1970 by the host's clock.
     pub started_unix_ns: u64,
-    /// What it cost the host; nothing where nothing was started.
+    /// How exactly its machines began together, where several of environments did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<SetStart>,
+    /// What it cost this host; nothing where nothing was started on it.
     pub host: Option<HostUse>,
     /// Whose that was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

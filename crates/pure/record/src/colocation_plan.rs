@@ -39,6 +39,18 @@ pub struct SetPlan {
     pub members: Vec<MemberPlan>,
 }
 
+/// Where a machine lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Home {
+    /// The machine's name.
+    pub vm: String,
+    /// Name of the environment; machines of one live on the same host or hypervisor.
+    pub environment: String,
+    /// What the environment is, such as `native:` or `ssh://root@metal/srv`.
+    pub uri: String,
+}
+
 /// What a run of sets of machines set out to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -67,6 +79,9 @@ pub struct ColocationPlan {
     pub filesystem: Option<String>,
     /// Seed of every random choice.
     pub seed: u64,
+    /// Where each machine lives, in their order; none where all are guests that the run boots on this host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub homes: Vec<Home>,
 }
 
 impl ColocationPlan {
@@ -83,12 +98,25 @@ impl ColocationPlan {
                     && self.disk == other.disk
                     && self.filesystem == other.filesystem,
             ),
+            ("what the environments are", self.homes == other.homes),
             ("the number of repetitions", self.repetitions == other.repetitions),
             ("the ramp-up", self.ramp_ns == other.ramp_ns),
             ("the measuring time", self.time_ns == other.time_ns),
             ("the size of the disk", self.size_bytes == other.size_bytes),
             ("the seed", self.seed == other.seed),
         ]
+    }
+
+    /// Where the machine of this name lives; nothing where it is a guest that the run boots on this host.
+    #[must_use]
+    pub fn home(&self, vm: &str) -> Option<&Home> {
+        self.homes.iter().find(|home| home.vm == vm)
+    }
+
+    /// The machine of this name with its environment, as `vm2 (metal)`, where it has one.
+    #[must_use]
+    pub fn label(&self, vm: &str) -> String {
+        self.home(vm).map_or_else(|| vm.to_owned(), |home| format!("{vm} ({})", home.environment))
     }
 
     /// The set of this name.

@@ -23,6 +23,7 @@ mod predictions_plan;
 mod profile;
 mod provenance;
 mod records;
+mod set_start;
 mod setup;
 mod summary;
 mod systems;
@@ -30,7 +31,7 @@ mod verification;
 mod workload;
 
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
-pub use colocation_plan::{ColocationPlan, MemberPlan, SetPlan, SetRole};
+pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
@@ -60,11 +61,12 @@ pub use provenance::{
     parse_provenance,
 };
 pub use records::Records;
+pub use set_start::{MemberStart, SetStart};
 pub use setup::{BackingFacts, DeviceFacts, NotHonoured, SetupFacts};
 pub use summary::{
     AdaptersSummary, Conclusion, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated, KindNumbers,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, PointNumbers, PointRatio,
-    ShareNumbers, SideNumbers, StandingNumbers,
+    LooseStart, MachineNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers,
+    PointNumbers, PointRatio, ShareNumbers, SideNumbers, StandingNumbers,
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use verification::{Damage, DamagedBlock, Verification};

@@ -219,6 +219,53 @@ pub struct NeighbourNumbers {
     pub overload: Option<String>,
 }
 
+/// A machine of a run of environments, over its measurements.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineNumbers {
+    /// The machine.
+    pub vm: String,
+    /// Name of the environment it lives in.
+    pub environment: String,
+    /// What that is.
+    pub uri: String,
+    /// Measurements of it that can be used.
+    pub measured: usize,
+    /// Measurements in which it failed, could not start, or cannot be used.
+    pub without_figures: usize,
+    /// When it began, in nanoseconds after the agreed moment: the measurement that is furthest off.
+    pub late_ns: Option<i64>,
+    /// What is not known of the offset of its clock, in nanoseconds, at most.
+    pub offset_uncertainty_ns: Option<u64>,
+    /// How much faster its clock ran than this host's, in parts per million: the measurement that is furthest off. Nothing
+    /// where it is this host's.
+    pub drift_ppm: Option<f64>,
+    /// The largest jump of its clock, in nanoseconds, if there was one.
+    pub clock_jump_ns: Option<i64>,
+    /// Processors of its own machine; nothing where that is this host.
+    pub processors: Option<u32>,
+    /// What they did, in percent of one, on average.
+    pub cpu_percent: Option<f64>,
+    /// What a hypervisor below took, in percent of one processor, on average.
+    pub steal_percent: Option<f64>,
+    /// What other programs used there, in percent of one processor, on average; also absent where nobody looked.
+    pub others_percent: Option<f64>,
+}
+
+/// A measurement whose machines did not begin together as exactly as the study needs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LooseStart {
+    /// Name of the set.
+    pub set: String,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// The most by which one of them may have run apart, in nanoseconds.
+    pub uncertainty_ns: u64,
+    /// What the study needs, in nanoseconds.
+    pub needed_ns: u64,
+}
+
 /// What `study neighbours` prints as JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -232,6 +279,12 @@ pub struct NeighboursSummary {
     pub members_without_figures: usize,
     /// Each figure of each set.
     pub figures: Vec<NeighbourNumbers>,
+    /// Each machine, in a run of environments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineNumbers>,
+    /// Measurements whose machines did not begin together as exactly as is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loose_starts: Vec<LooseStart>,
 }
 
 /// A figure alone and beside others.
@@ -281,4 +334,10 @@ pub struct DeviationSummary {
     pub saturation: Vec<Option<Estimated>>,
     /// Each VM of each set.
     pub vms: Vec<DisturbedNumbers>,
+    /// Each machine, in a run of environments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineNumbers>,
+    /// Measurements whose machines did not begin together as exactly as is needed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loose_starts: Vec<LooseStart>,
 }

@@ -187,6 +187,15 @@ impl JobOutcome {
         }
     }
 
+    /// User and system CPU time of what applied it, in nanoseconds.
+    #[must_use]
+    pub fn own_cpu_ns(&self) -> [u64; 2] {
+        match self {
+            Self::Load(load) => load.own_cpu_ns,
+            Self::Workload(workload) => workload.own_cpu_ns,
+        }
+    }
+
     /// Operations that failed.
     #[must_use]
     pub fn errors(&self) -> u64 {

@@ -69,19 +69,22 @@ fn predictions(plan: &PredictionsPlan) -> Markup {
 
 fn colocation(plan: &ColocationPlan) -> Markup {
     let sets: Vec<String> = plan.sets.iter().map(|set| set.name.clone()).collect();
+    let filesystem = plan.filesystem.as_ref().map_or_else(String::new, |name| format!(", {name}"));
     html! {
         dl.facts {
             (fact("Workloads", &plan.workloads.join("; ")))
             (fact("Sets of VMs", &sets.join(", ")))
             (fact("Repetitions", &plan.repetitions.to_string()))
-            (fact("Each VM", &format!(
-                "{}, {}", count(plan.vcpus as usize, "virtual processor"), format_bytes(plan.memory_bytes)
-            )))
-            (fact("Held to processors", if plan.pinned { "yes, in turns" } else { "no" }))
-            (fact("Disk of each", &format!(
-                "{}, {}{}", plan.disk, format_bytes(plan.size_bytes),
-                plan.filesystem.as_ref().map_or_else(String::new, |name| format!(", {name}"))
-            )))
+            @if plan.homes.is_empty() {
+                (fact("Each VM", &format!(
+                    "{}, {}", count(plan.vcpus as usize, "virtual processor"), format_bytes(plan.memory_bytes)
+                )))
+                (fact("Held to processors", if plan.pinned { "yes, in turns" } else { "no" }))
+                (fact("Disk of each", &format!("{}, {}{filesystem}", plan.disk, format_bytes(plan.size_bytes))))
+            } @else {
+                @for home in &plan.homes { (fact(&home.vm, &format!("{}: {}", home.environment, home.uri))) }
+                (fact("Disk or test file of each", &format_bytes(plan.size_bytes)))
+            }
         }
     }
 }

@@ -29,18 +29,37 @@ const HEADER: &[&str] = &[
     "host_cpu_percent",
 ];
 
+/// More of machines that live in environments.
+const HOME_HEADER: &[&str] = &[
+    "late_ns",
+    "offset_uncertainty_ns",
+    "clock_jump_ns",
+    "start_uncertainty_ns",
+    "start_needed_ns",
+    "machine_cpu_percent",
+    "machine_steal_percent",
+    "machine_others_percent",
+];
+
 /// A row for each figure of each machine, in the order of `records`; one that failed has a row too. A
-/// cell without a value is empty, never zero. Units stand at the end of each column's name.
+/// cell without a value is empty, never zero. Units stand at the end of each column's name. Machines that live in
+/// environments have more columns.
 ///
 /// # Errors
 /// The writer failed, which only an exhausted memory can cause.
 pub fn sets_csv(records: &[SetRecord]) -> Result<String, CsvError> {
     let mut writer = Writer::from_writer(Vec::new());
-    writer.write_record(HEADER).map_err(CsvError::from)?;
+    let in_environments = records.iter().flat_map(|record| &record.members).any(is_in_environment);
+    let more = if in_environments { HOME_HEADER } else { &[] };
+    writer.write_record(HEADER.iter().chain(more)).map_err(CsvError::from)?;
     for record in records {
         for member in &record.members {
             for figure in figures(member) {
-                writer.write_record(row(record, member, figure)).map_err(CsvError::from)?;
+                let mut row = row(record, member, figure);
+                if in_environments {
+                    row.extend(home_cells(record, member));
+                }
+                writer.write_record(row).map_err(CsvError::from)?;
             }
         }
     }
@@ -111,4 +130,24 @@ fn row(record: &SetRecord, member: &MemberRecord, figure: [String; 5]) -> Vec<St
         optional(record.host.as_ref().map(|host| cell(host.cpu_percent))),
     ]);
     row
+}
+
+fn is_in_environment(member: &MemberRecord) -> bool {
+    member.measured().is_some_and(|measured| measured.start.is_some())
+}
+
+fn home_cells(record: &SetRecord, member: &MemberRecord) -> [String; 8] {
+    let measured = member.measured();
+    let start = measured.and_then(|measured| measured.start);
+    let host = measured.and_then(|measured| measured.host.as_ref());
+    [
+        optional(start.map(|start| start.late_ns)),
+        optional(start.map(|start| start.offset_uncertainty_ns)),
+        optional(start.and_then(|start| start.clock_jump_ns)),
+        optional(record.start.map(|start| start.uncertainty_ns)),
+        optional(record.start.map(|start| start.needed_ns)),
+        optional(host.map(|host| cell(host.cpu_percent))),
+        optional(host.map(|host| cell(host.steal_percent))),
+        optional(host.and_then(|host| host.others_percent).map(cell)),
+    ]
 }

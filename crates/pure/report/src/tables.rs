@@ -10,7 +10,7 @@ mod verdicts;
 pub(crate) use accounting::{accounting, idle};
 pub(crate) use kinds::kinds;
 pub(crate) use points::points;
-pub(crate) use sets::{deviations, neighbours, workloads};
+pub(crate) use sets::{deviations, machines, neighbours, workloads};
 pub(crate) use settings::settings;
 pub(crate) use verdicts::{matrices, verdicts};
 

@@ -6,7 +6,7 @@ mod synthetic;
 
 use synthetic::sets::{deviation, matrix, neighbours};
 use synthetic::{sets_html, sets_takeaway};
-use virtbench_record::{MemberStatus, Plan};
+use virtbench_record::{Home, MemberStart, MemberStatus, Plan, SetStart};
 use virtbench_report::sets_csv;
 
 #[test]
@@ -96,4 +96,84 @@ fn a_run_that_measured_nothing_says_so() {
         assert!(taken.headline.contains("No") || taken.headline.contains("nothing"), "{taken:?}");
         assert!(sets_html(&facts, &[]).contains("</html>"));
     }
+}
+
+/// Two machines in `metal`, the third in `vm`; together in repetition 2 one was late and a clock jumped.
+fn in_environments() -> (virtbench_record::Provenance, Vec<virtbench_record::SetRecord>) {
+    let (mut facts, mut records) = deviation();
+    facts.guest = None;
+    let (Plan::Deviation(plan) | Plan::Neighbours(plan)) = &mut facts.plan else { panic!() };
+    plan.homes = [("vm1", "metal"), ("vm2", "metal"), ("vm3", "vm")]
+        .map(|(vm, environment)| Home {
+            vm: vm.into(),
+            environment: environment.into(),
+            uri: format!("ssh://{environment}/srv"),
+        })
+        .into();
+    for record in &mut records {
+        let loose = record.set == "together" && record.repetition == 1;
+        let mut started = Vec::new();
+        for member in &mut record.members {
+            let MemberStatus::Measured(measured) = &mut member.status else { continue };
+            let late_ns = if loose && member.vm == "vm3" { 80_000_000 } else { 150_000 };
+            let start = MemberStart {
+                late_ns,
+                offset_uncertainty_ns: 50_000,
+                clock_jump_ns: (loose && member.vm == "vm2").then_some(-30_000_000),
+                offsets_measured: 6,
+            };
+            (measured.start, measured.host) = (Some(start), record.host.clone());
+            started.push((start, measured.host_elapsed_ns));
+        }
+        (record.start, record.host) = (SetStart::of(&started), None);
+    }
+    (facts, records)
+}
+
+#[test]
+fn a_set_that_did_not_begin_together_is_marked_on_the_page_in_sentences_json_and_csv() {
+    let (facts, records) = in_environments();
+    let taken = sets_takeaway(&facts, &records);
+    let said = |words: &str| taken.cautions.iter().any(|caution| caution.contains(words));
+    assert!(
+        said("in 1 of 15 measurements: in together, repetition 2, a machine may have run 80.0"),
+        "{taken:?}"
+    );
+    assert!(said("and the study needs 10.0 ms"), "{taken:?}");
+    assert!(said("The clock of vm2 (metal) jumped by -30.0 ms"), "{taken:?}");
+    let page = sets_html(&facts, &records);
+    for words in
+        ["together †", "† its machines did not begin together", "Machines and their hosts", "ssh://vm/srv"]
+    {
+        assert!(page.contains(words), "{words}");
+    }
+    let all = virtbench_record::Records::Sets(records.clone());
+    let json = serde_json::to_value(virtbench_model::summarise(Default::default(), &facts, &all)).unwrap();
+    let loose = &json["loose_starts"];
+    assert_eq!((loose.as_array().unwrap().len(), &loose[0]["set"]), (1, &"together".into()), "{loose}");
+    assert_eq!(
+        (&loose[0]["uncertainty_ns"], &loose[0]["needed_ns"]),
+        (&80_050_000.into(), &10_000_000.into())
+    );
+    assert_eq!(
+        (&json["machines"][2]["late_ns"], &json["machines"][2]["environment"]),
+        (&80_000_000.into(), &"vm".into())
+    );
+    let csv = sets_csv(&records).unwrap();
+    assert!(csv.lines().next().unwrap().contains("late_ns,offset_uncertainty_ns,clock_jump_ns"), "{csv}");
+    assert!(csv.contains(",80000000,50000,,80050000,10000000,120,0,"), "{csv}");
+}
+
+#[test]
+fn runs_of_guests_have_no_machines_and_no_marks() {
+    let (facts, records) = deviation();
+    let page = sets_html(&facts, &records);
+    assert!(!page.contains("†") && !page.contains("Machines and their hosts"));
+    let json = serde_json::to_string(&virtbench_model::summarise(
+        Default::default(),
+        &facts,
+        &virtbench_record::Records::Sets(records.clone()),
+    ));
+    assert!(!json.unwrap().contains("loose_starts"));
+    assert!(!sets_csv(&records).unwrap().contains("late_ns"));
 }

@@ -20,6 +20,9 @@ With --matrix each workload runs alone, and in one VM beside each workload in an
 can: who disturbs whom. Workloads and loads are written as for `study neighbours`; loads and workloads \
 on files do not go together.
 
+With --environment the machines live in environments, on one host or several, as for `study neighbours`; with --matrix \
+there are two. Shares are of the saturation that the first machine finds, or with --saturating all of what all do together.
+
 With --systems the VMs' disks are the fence daemon's, on devices that behave as a hard disk and a \
 solid-state drive, shared in one way after the other. Each has a run of its own in --out; the table \
 that compares them, with what the simulator says of the same load, is table.md (and table.json); all \
@@ -32,12 +35,13 @@ Examples:
   virtbench study deviation --workload mailserver:files=200
   virtbench study deviation --workload load:size=4k,read=50,random=100 --pattern 5,5,5,5 --time 10s
   virtbench study deviation --workload fileserver:files=500 --backing loop --pattern shares.txt
+  virtbench study deviation --workload load:size=4k,read=50 --pattern 10,40 --environment metal --environment qemu:
   virtbench study deviation --systems none,VirtualFence,VirtualFence:30ms --size 64MiB --memory 128MiB --time 30s \\
       --workload load:size=4k,read=50,random=100,outstanding=8
   virtbench study deviation --matrix --workload cpu:kernel=200ms --workload memory --workload load:read=50")]
 pub struct DeviationArgs {
     /// What the VMs run; with --matrix two at least
-    #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required = true)]
+    #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required_unless_present = "resume")]
     pub workload: Vec<NamedJob>,
     /// A VM for each share of saturation, in percent ([VirtualFence 2013], sections 4.3 and 7.2: 8,24,24,24 and 5,5,5,5), or a file of them
     #[arg(long, value_name = "SHARE,...|FILE", default_value = "8,24,24,24", value_parser = read_pattern)]
@@ -46,7 +50,7 @@ pub struct DeviationArgs {
     #[arg(long, conflicts_with = "pattern")]
     pub matrix: bool,
     #[arg(long, value_name = "NAME,...", help = systems_help(), value_delimiter = ',', value_parser = read_system,
-        conflicts_with_all = ["matrix", "adapter", "backing"])]
+        conflicts_with_all = ["matrix", "adapter", "backing", "environment"])]
     pub systems: Vec<Systems>,
     /// Which VMs run while saturation is looked for [default: one; all with --systems]
     #[arg(long, value_enum, conflicts_with = "matrix")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use virtbench_study::{ColocationOptions, NamedJob, Setup};
+use virtbench_study::{ColocationOptions, NamedEnvironment, NamedJob, Setup};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::job::read_job;
@@ -18,17 +18,27 @@ workload` (memory, cpu, bonnie, iozone, fileserver, mailserver, webserver, MODEL
 load: load:size=4k,read=70,random=100,outstanding=16,time=10s. Each VM has a disk of its own, with a file \
 system where the workload needs one.
 
+With --environment the machines live in environments, on one host or several; they are called vm1, vm2, ... all the \
+same. Environments (native:, qemu:, ssh://, or names; see `study compare`) are taken in order, round and round: with two \
+named, vm1 and vm3 live in the first, vm2 in the second. *N after one says that N machines in a row live in it. Each has a \
+test file, disk or folder of its own. Every machine is told to begin at one moment by its own clock; how late it was and how \
+well its clock is known is recorded, and a measurement is marked that is not as exact as is needed (a hundredth of the \
+measuring time, 50 ms at most).
+
 Examples:
   virtbench study neighbours --workload memory
   virtbench study neighbours --workload cpu:kernel=500ms,runs=3 --vms 1,2,4 --memory 512MiB
   virtbench study neighbours --workload iozone:size=512MiB --vms 1,3,5 --size 2GiB --memory 256MiB
-  virtbench study neighbours --workload load:size=4k,read=70,random=100 --vms 1,2,3")]
+  virtbench study neighbours --workload load:size=4k,read=70,random=100 --vms 1,2,3
+  virtbench study neighbours --workload load:size=4k,read=70 --environment ssh://root@a/srv --environment ssh://root@b/srv
+  virtbench study neighbours --workload load:size=4k --environment 'metal*4' --environment 'qemu:?vcpus=2' --vms 1,3,5")]
 pub struct NeighboursArgs {
     /// What every VM runs
-    #[arg(long, value_name = "WORKLOAD", value_parser = read_job)]
+    #[arg(long, value_name = "WORKLOAD", value_parser = read_job, required = false, required_unless_present = "resume")]
     pub workload: NamedJob,
-    /// How many VMs run together, one measurement for each number
-    #[arg(long, value_name = "N,...", value_delimiter = ',', default_value = "1,2,3,4,5,6,7",
+    /// How many VMs run together, one measurement for each number [default: 1 to 7; where several fit the environments, 1
+    /// to as many]
+    #[arg(long, value_name = "N,...", value_delimiter = ',',
         value_parser = clap::value_parser!(u32).range(1..=64))]
     pub vms: Vec<u32>,
     /// Virtual processors of each VM
@@ -42,6 +52,17 @@ pub struct NeighboursArgs {
     pub sets: SetsArgs,
 }
 
+impl NeighboursArgs {
+    /// How many VMs run together, where so many have a place in environments.
+    pub fn numbers(&self, places: usize) -> Vec<u32> {
+        let most = if places > 1 { u32::try_from(places).unwrap_or(MAX_USUAL) } else { MAX_USUAL };
+        if self.vms.is_empty() { (1..=most).collect() } else { self.vms.clone() }
+    }
+}
+
+/// VMs at most, where nothing is said.
+const MAX_USUAL: u32 = 7;
+
 /// Whether VMs are held to processors of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum PinArg {
@@ -54,6 +75,9 @@ pub enum PinArg {
 /// How several VMs run at once, and where their results go.
 #[derive(Debug, Clone, Args)]
 pub struct SetsArgs {
+    /// Where the machines live, in order, round and round: [NAME=]URI or a name from virtbench.toml; *N after it for N in a row
+    #[arg(long, value_name = "URI|NAME[*N]", conflicts_with_all = ["pin", "adapter", "backing"])]
+    pub environment: Vec<String>,
     /// Whether each VM is held to processors of the host
     #[arg(long, value_enum, default_value = "none")]
     pub pin: PinArg,
@@ -103,16 +127,22 @@ pub struct SetsArgs {
 }
 
 impl SetsArgs {
-    /// The same as a study takes it, its machines with so many processors and so much memory.
+    /// The same as a study takes it, its machines with so many processors and so much memory, or in these environments.
     ///
     /// # Errors
     /// There is no such adapter or backing.
-    pub fn options(&self, vcpus: u32, memory: u64) -> Result<ColocationOptions, Failure> {
+    pub fn options(
+        &self,
+        vcpus: u32,
+        memory: u64,
+        environments: Vec<NamedEnvironment>,
+    ) -> Result<ColocationOptions, Failure> {
         let guest = GuestArgs { vcpus, memory, kernel: self.kernel.clone(), accelerator: self.accelerator };
         Ok(ColocationOptions {
             guest: guest.options(),
             setup: Setup::parse(&format!("{}@{}", self.adapter, self.backing))
                 .map_err(|error| Failure::new(Kind::Usage, error))?,
+            environments,
             size_bytes: self.size,
             filesystem: self.filesystem.clone(),
             target_dir: self.target_dir.clone(),

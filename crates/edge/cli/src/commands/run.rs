@@ -53,10 +53,13 @@ fn arguments(matches: &ArgMatches) -> Result<Arguments, Failure> {
 
 /// Prints what would be run as a file, and how long it takes where that is known.
 fn dry_run(matches: &ArgMatches) -> Outcome {
-    let estimate: Option<Estimate> = match arguments(matches)?.command {
-        Command::Study(command) => study::estimate(&command)?,
-        _ => None,
+    let (estimate, homes): (Option<Estimate>, Option<String>) = match arguments(matches)?.command {
+        Command::Study(command) => (study::estimate(&command)?, study::homes(&command)?),
+        _ => (None, None),
     };
+    if let Some(homes) = homes {
+        tell!("machines: {homes}");
+    }
     match estimate {
         Some(estimate) => tell!("{estimate}"),
         None => tell!("how long it takes is known once it runs"),

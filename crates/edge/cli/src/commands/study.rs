@@ -41,6 +41,18 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
     })
 }
 
+/// Where the machines of the experiment live, in words; nothing where it has none in environments.
+///
+/// # Errors
+/// It is impossible.
+pub fn homes(command: &StudyCommand) -> Result<Option<String>, Failure> {
+    Ok(match command {
+        StudyCommand::Neighbours(args) => neighbours::study(args)?.homes_in_words(),
+        StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::study(args)?.homes_in_words(),
+        _ => None,
+    })
+}
+
 /// Runs the experiment.
 pub fn execute(command: &StudyCommand) -> Outcome {
     match command {

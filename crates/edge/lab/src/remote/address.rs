@@ -26,6 +26,7 @@ pub struct SshAddress {
     folder: String,
     config: Option<PathBuf>,
     keep: bool,
+    agent_name: Option<String>,
 }
 
 impl SshAddress {
@@ -71,7 +72,7 @@ impl SshAddress {
         if folder.contains(['\n', '\0']) {
             return Err(wrong("a folder's name cannot have a line's end in it"));
         }
-        let mut address = Self { user, host, port, folder, config: None, keep: false };
+        let mut address = Self { user, host, port, folder, config: None, keep: false, agent_name: None };
         for setting in uri.query().into_iter().flat_map(|query| query.split('&')) {
             let setting = decoded(setting).ok_or_else(|| wrong("it is not UTF-8"))?;
             match setting.split_once('=') {
@@ -81,6 +82,18 @@ impl SshAddress {
             }
         }
         Ok(address)
+    }
+
+    /// The same for one of several agents that share the folder: each works in one of its own in it. Its name is of letters,
+    /// digits, dots, hyphens and underscores.
+    #[must_use]
+    pub fn with_agent_name(self, name: &str) -> Self {
+        Self { agent_name: Some(name.to_owned()), ..self }
+    }
+
+    /// The name of the agent, where several share the folder.
+    pub(super) fn agent_name(&self) -> Option<&str> {
+        self.agent_name.as_deref()
     }
 
     /// What ssh is told to reach it, without a command.

@@ -45,19 +45,34 @@ const OPTIONS: [&str; 11] = [
     "ServerAliveCountMax=3",
 ];
 
-/// Loads are applied to a file on an existing machine.
+/// Loads are applied to a file on an existing machine, or workloads keep files in a folder of it.
 #[derive(Debug)]
 pub struct Ssh {
     name: String,
     address: SshAddress,
-    size_bytes: u64,
+    target: Target,
+}
+
+/// What is worked on, in the agent's folder.
+#[derive(Debug, Clone, Copy)]
+enum Target {
+    /// A test file of so many bytes.
+    File(u64),
+    /// The folder itself.
+    Folder,
 }
 
 impl Ssh {
     /// The machine at `address`, on which a test file of `size_bytes` is made.
     #[must_use]
     pub fn new(name: &str, address: SshAddress, size_bytes: u64) -> Self {
-        Self { name: name.to_owned(), address, size_bytes }
+        Self { name: name.to_owned(), address, target: Target::File(size_bytes) }
+    }
+
+    /// The machine at `address`, for workloads that keep files in the agent's folder.
+    #[must_use]
+    pub fn for_files(name: &str, address: SshAddress) -> Self {
+        Self { name: name.to_owned(), address, target: Target::Folder }
     }
 
     fn connect(&self) -> Result<SshMachine, MachineError> {
@@ -75,10 +90,9 @@ impl Ssh {
         let alive = Alive::begin(connection.sender()).map_err(failed)?;
         let facts = connection.facts(".").map_err(|error| process.explain(error))?;
         tracing::info!(name = self.name, address = %self.address, process = process.id(), "the remote agent answers");
-        let (name, size_bytes) = (self.name.clone(), self.size_bytes);
         Ok(SshMachine {
-            name,
-            size_bytes,
+            name: self.name.clone(),
+            target: self.target,
             process,
             connection,
             greeting,
@@ -139,7 +153,7 @@ impl Environment for Ssh {
 
 struct SshMachine {
     name: String,
-    size_bytes: u64,
+    target: Target,
     process: AgentProcess,
     connection: Connection,
     greeting: Greeting,
@@ -162,11 +176,15 @@ impl Machine for SshMachine {
     }
 
     fn target(&self) -> TargetRef {
-        TargetRef::Path(TEST_FILE.into())
+        TargetRef::Path(match self.target {
+            Target::File(_) => TEST_FILE.into(),
+            Target::Folder => ".".into(),
+        })
     }
 
     fn make_target(&mut self, on_progress: &mut OnProgress<'_>) -> Result<(), MachineError> {
-        let made = self.connection.make_file(TEST_FILE, self.size_bytes, on_progress);
+        let Target::File(size_bytes) = self.target else { return Ok(()) };
+        let made = self.connection.make_file(TEST_FILE, size_bytes, on_progress);
         self.notes = made.map_err(|error| self.process.explain(error))?;
         Ok(())
     }

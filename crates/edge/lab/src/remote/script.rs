@@ -10,9 +10,10 @@ pub(super) const MARK: &str = "virtbench-login";
 ///
 /// What an earlier one left that was killed in the middle, as by a reboot, is removed: a login takes two minutes at most.
 ///
-/// Arguments: the folder, whether the agent is kept (`keep` or `remove`), then machine, blocks and digest of each agent.
+/// Arguments: the folder, whether the agent is kept (`keep` or `remove`), how the agent is begun, then machine, blocks and
+/// digest of each agent.
 const SCRIPT: &str = "\
-umask 077; folder=$1; keep=$2; shift 2; \
+umask 077; folder=$1; keep=$2; begin=$3; shift 3; \
 say() { echo; echo \"MARK $*\"; }; \
 stop() { say \"no $*\"; exit 1; }; \
 [ \"$(uname -s)\" = Linux ] || stop \"its system is $(uname -s), and virtbench has an agent for Linux\"; \
@@ -38,7 +39,7 @@ part=$agent.$$; trap \"rm -f \\\"$part\\\"\" 0 1 2 15; say need $machine; \
 dd bs=BLOCK count=$blocks iflag=fullblock of=\"$part\" 2>/dev/null || stop \"cannot write the agent into $place: no room\"; \
 [ \"$(sum \"$part\")\" = \"$digest\" ] || stop \"the agent has not arrived whole in $place: is there room?\"; \
 chmod 700 \"$part\" && mv \"$part\" \"$agent\" || stop \"cannot keep the agent in $place\"; trap - 0 1 2 15; fi; \
-if [ $keep = keep ]; then exec \"$agent\" --remote \"$folder\"; else exec \"$agent\" --remote \"$folder\" \"$agent\"; fi";
+if [ $keep = keep ]; then exec \"$agent\" $begin \"$folder\"; else exec \"$agent\" $begin \"$folder\" \"$agent\"; fi";
 
 /// The command for the login shell of the machine at `address`.
 pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
@@ -47,7 +48,9 @@ pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
     let folder = address.folder().to_string_lossy();
     // One in the user's home may begin as an option does.
     let folder = quoted(&if folder.starts_with('/') { folder.into_owned() } else { format!("./{folder}") });
-    let mut command = format!("exec /bin/sh -c '{script}' virtbench {folder} {keep}");
+    let begin =
+        address.agent_name().map_or_else(|| "--remote".to_owned(), |name| format!("--remote-as {name}"));
+    let mut command = format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {}", quoted(&begin));
     for agent in agents {
         command.push_str(&format!(" {} {} {}", agent.machine(), agent.blocks(), agent.digest()));
     }
@@ -71,6 +74,8 @@ mod tests {
     #[test]
     fn a_folder_is_one_word() {
         let address = SshAddress::parse("ssh://metal/srv/it's%20$HOME").unwrap();
-        assert!(command(&address, &[]).ends_with(r"virtbench '/srv/it'\''s $HOME' remove"));
+        assert!(command(&address, &[]).ends_with(r"virtbench '/srv/it'\''s $HOME' remove '--remote'"));
+        let named = address.with_agent_name("vm2");
+        assert!(command(&named, &[]).ends_with(r"remove '--remote-as vm2'"));
     }
 }

@@ -1,14 +1,20 @@
 //! Measures sets of machines that run at one moment ([Multi-VM 2010]; [VirtualFence 2013], section 4).
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, TimeLimits};
-use virtbench_record::{FORMAT, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord};
+use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, SeenClock, TimeLimits};
+use virtbench_model::is_busy;
+use virtbench_model::together::far_hosts;
+use virtbench_record::{
+    ColocationPlan, FORMAT, MemberMeasured, MemberRecord, MemberStart, MemberStatus, SetPlan, SetRecord,
+    SetStart,
+};
 use virtbench_workload::JobSpec;
 
 use super::jobs::jobs_of;
-use super::schedule::missing_sets;
+use super::schedule::{ScheduledSet, missing_sets};
 use crate::course::{Course, unix_ns};
 use crate::event::{Event, Observer};
 use crate::folder::RunFolder;
@@ -38,6 +44,10 @@ pub fn measure_sets(
     let missing = missing_sets(folder);
     let before = folder.records().len();
     let mut sitting = Sitting { machines: Machines::new(environments, Course::SIDE_BY_SIDE), lost: 0 };
+    if !plan.homes.is_empty() {
+        // A host that cannot be reached is known before anything is measured.
+        sitting.start_all(&plan, &missing, folder, stop, observer)?;
+    }
     for (index, step) in missing.into_iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             return Err(StudyError::Stopped);
@@ -46,6 +56,12 @@ pub fn measure_sets(
         observer.event(Event::Measuring { done: before + index, what: &set.name });
         let jobs = jobs_of(set, &plan, jobs, folder.records(), step.repetition)?;
         let record = sitting.measure(set, step.repetition, &jobs, folder, stop, observer)?;
+        for note in busy_elsewhere(&plan, &record) {
+            if !folder.provenance().notes.contains(&note) {
+                observer.event(Event::Remark(&format!("note: {note}")));
+                folder.amend(|provenance| provenance.notes.push(note))?;
+            }
+        }
         folder.add(record)?;
         if let Some(record) = folder.records().last() {
             observer.event(Event::Recorded(record.host.as_ref()));
@@ -53,6 +69,15 @@ pub fn measure_sets(
     }
     sitting.machines.shut_down();
     Ok(())
+}
+
+/// Says of other hosts than this one that other programs use them, in words that are the same each time.
+fn busy_elsewhere(plan: &ColocationPlan, record: &SetRecord) -> Vec<String> {
+    let busy = far_hosts(plan, record).into_iter().filter(|(_, host)| is_busy(host));
+    busy.map(|(environment, _)| {
+        format!("{environment}: other programs use more than a tenth of its processors: the figures show that as well")
+    })
+    .collect()
 }
 
 /// The machines of one sitting.
@@ -63,6 +88,21 @@ struct Sitting<'a> {
 }
 
 impl Sitting<'_> {
+    /// Starts every machine of these steps.
+    fn start_all(
+        &mut self,
+        plan: &ColocationPlan,
+        steps: &[ScheduledSet],
+        folder: &mut RunFolder<SetRecord>,
+        stop: &AtomicBool,
+        observer: &mut dyn Observer,
+    ) -> Result<(), StudyError> {
+        let members = steps.iter().flat_map(|step| &plan.sets[step.set].members);
+        let wanted: BTreeSet<usize> =
+            members.filter_map(|member| self.machines.index_of(&member.vm)).collect();
+        self.machines.wake_only(&wanted.into_iter().collect::<Vec<_>>(), folder, stop, observer)
+    }
+
     /// Measures a set until it can be used, or often enough.
     fn measure(
         &mut self,
@@ -83,7 +123,7 @@ impl Sitting<'_> {
         let jobs: Vec<(usize, JobSpec)> = indices.iter().copied().zip(jobs.iter().cloned()).collect();
         let mut attempt = 1;
         loop {
-            self.machines.wake_only(&indices, folder, &mut |name| observer.event(Event::Starting(name)))?;
+            self.machines.wake_only(&indices, folder, stop, observer)?;
             let together = match self.machines.measure_together(&jobs, LIMITS, stop) {
                 Ok(together) => together,
                 Err(LabError::Stopped) => return Err(StudyError::Stopped),
@@ -101,9 +141,11 @@ impl Sitting<'_> {
             if stop.load(Ordering::Relaxed) {
                 return Err(StudyError::Stopped);
             }
-            let (record, lost) = record_of(set, repetition, attempt, together);
+            let labels: Vec<String> = set.members.iter().map(|member| label(folder, &member.vm)).collect();
+            let places: Vec<Place> = indices.iter().map(|index| self.place(*index, folder)).collect();
+            let (record, lost) = record_of(set, repetition, attempt, &places, together);
             for (position, why) in &lost {
-                let vm = &set.members[*position].vm;
+                let vm = &labels[*position];
                 observer.event(Event::Remark(&format!("lost {vm}, the others went on: {why}")));
                 self.machines.discard(indices[*position]);
             }
@@ -116,7 +158,7 @@ impl Sitting<'_> {
                 .members
                 .iter()
                 .zip(&indices)
-                .filter(|(member, _)| member.measured().is_some_and(MemberMeasured::has_suspect_clock))
+                .filter(|(member, _)| has_suspect_clock(member))
                 .map(|(_, index)| *index)
                 .collect();
             suspect.iter().for_each(|index| self.machines.discard(*index));
@@ -124,16 +166,23 @@ impl Sitting<'_> {
                 return Ok(record);
             }
             attempt += 1;
-            let names: Vec<&str> = record
-                .members
-                .iter()
-                .filter(|member| member.measured().is_some_and(MemberMeasured::has_suspect_clock))
-                .map(|member| member.vm.as_str())
-                .collect();
+            let suspects = record.members.iter().zip(&labels).filter(|(member, _)| has_suspect_clock(member));
+            let names: Vec<&str> = suspects.map(|(_, label)| label.as_str()).collect();
             let why = format!("the clock of {} ran wrong; booted anew", names.join(", "));
             observer.event(Event::Remark(&format!("{} is measured again: {why}", set.name)));
             let note = format!("{}: {why}, and the set measured again", set.name);
             folder.amend(|provenance| provenance.notes.push(note))?;
+        }
+    }
+
+    /// What a machine's figures are told with.
+    fn place(&self, index: usize, folder: &RunFolder<SetRecord>) -> Place {
+        let in_environments =
+            folder.provenance().plan.colocation().is_some_and(|plan| !plan.homes.is_empty());
+        match (in_environments, self.machines.is_on_host(index)) {
+            (false, _) => Place::Guest,
+            (true, true) => Place::Here,
+            (true, false) => Place::Elsewhere,
         }
     }
 
@@ -150,6 +199,26 @@ impl Sitting<'_> {
     }
 }
 
+/// Where a machine of a set runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// In a study of guests of this host.
+    Guest,
+    /// On this host, in a study of environments.
+    Here,
+    /// On another machine.
+    Elsewhere,
+}
+
+fn has_suspect_clock(member: &MemberRecord) -> bool {
+    member.measured().is_some_and(MemberMeasured::has_suspect_clock)
+}
+
+/// A machine's name with its environment's.
+fn label(folder: &RunFolder<SetRecord>, vm: &str) -> String {
+    folder.provenance().plan.colocation().map_or_else(|| vm.to_owned(), |plan| plan.label(vm))
+}
+
 /// A set that cannot be started, and whose fault that is.
 fn unavailable(set: &SetPlan, repetition: u32, attempts: u32, machine: &str, message: &str) -> SetRecord {
     let member = |vm: &str| {
@@ -163,6 +232,7 @@ fn unavailable(set: &SetPlan, repetition: u32, attempts: u32, machine: &str, mes
         repetition,
         attempts,
         started_unix_ns: unix_ns(),
+        start: None,
         host: None,
         processes: Vec::new(),
         members: set.members.iter().map(|plan| member(&plan.vm)).collect(),
@@ -174,21 +244,33 @@ fn record_of(
     set: &SetPlan,
     repetition: u32,
     attempts: u32,
+    places: &[Place],
     together: MeasuredTogether,
 ) -> (SetRecord, Vec<(usize, String)>) {
     let (mut host, mut processes, mut lost) = (None, Vec::new(), Vec::new());
     let mut members = Vec::with_capacity(set.members.len());
-    for (position, (plan, result)) in set.members.iter().zip(together.results).enumerate() {
+    let starts =
+        together.late_ns.iter().zip(&together.clocks).map(|(late, seen)| Some(start_of((*late)?, (*seen)?)));
+    let each = set.members.iter().zip(places).zip(together.results).zip(starts);
+    for (position, (((plan, place), result), start)) in each.enumerate() {
         let status = match result {
             Ok(measured) => {
-                host.get_or_insert(measured.host);
-                if processes.is_empty() {
-                    processes = measured.processes;
-                }
+                let own = match place {
+                    Place::Elsewhere => Some(measured.host),
+                    Place::Guest | Place::Here => {
+                        host.get_or_insert(measured.host);
+                        if processes.is_empty() {
+                            processes = measured.processes;
+                        }
+                        None
+                    }
+                };
                 MemberStatus::Measured(Box::new(MemberMeasured {
                     outcome: measured.outcome,
                     host_elapsed_ns: measured.host_elapsed_ns,
                     clock: measured.clock,
+                    start: start.filter(|_| *place != Place::Guest),
+                    host: own,
                 }))
             }
             Err(error) => {
@@ -202,17 +284,32 @@ fn record_of(
         };
         members.push(MemberRecord { vm: plan.vm.clone(), status });
     }
+    let started = |member: &MemberRecord| {
+        let measured = member.measured()?;
+        Some((measured.start?, measured.host_elapsed_ns))
+    };
     let record = SetRecord {
         format: FORMAT,
         set: set.name.clone(),
         repetition,
         attempts,
         started_unix_ns: together.started_unix_ns,
+        start: SetStart::of(&members.iter().filter_map(started).collect::<Vec<_>>()),
         host,
         processes,
         members,
     };
     (record, lost)
+}
+
+fn start_of(late_ns: i64, seen: SeenClock) -> MemberStart {
+    let SeenClock { uncertainty_ns, jump_ns, offsets } = seen;
+    MemberStart {
+        late_ns,
+        offset_uncertainty_ns: uncertainty_ns,
+        clock_jump_ns: jump_ns,
+        offsets_measured: offsets,
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::disks::Disks;
 use super::measure::measure_sets;
 use super::schedule::{ScheduledSet, missing_sets, schedule_sets};
 use super::study::Colocation;
+use crate::environments::FoundEnvironments;
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
@@ -37,15 +38,23 @@ impl Colocation {
         self.check_host()?;
         let filesystem = self.filesystem()?;
         let provenance = self.provenance(filesystem, run);
+        if let Some(homes) = self.homes_in_words() {
+            run.remark(&format!("machines: {homes}"));
+        }
         let mut folder: RunFolder<SetRecord> = run.open(provenance)?;
         if missing_sets(&folder).is_empty() {
             return Ok(Ok(()));
         }
-        let measured = self.measure(filesystem, &mut folder, run);
+        let measured = if self.options.environments.is_empty() {
+            self.measure_guests(filesystem, &mut folder, run)
+        } else {
+            self.measure_housed(filesystem, &mut folder, run)
+        };
         run.end(folder, measured)
     }
 
-    fn measure(
+    /// In guests that are booted here, one for each machine.
+    fn measure_guests(
         &self,
         filesystem: Option<Filesystem>,
         folder: &mut RunFolder<SetRecord>,
@@ -66,10 +75,48 @@ impl Colocation {
             };
             environments.push(guests.vm(vm, disk.clone(), None, held_to)?);
         }
+        self.measure(folder, &mut environments, run)
+    }
+
+    /// In environments, each machine with a disk, file or folder of its own.
+    fn measure_housed(
+        &self,
+        filesystem: Option<Filesystem>,
+        folder: &mut RunFolder<SetRecord>,
+        run: &mut Run<'_>,
+    ) -> Result<(), StudyError> {
+        let (contents, size_bytes) = self.contents(filesystem);
+        let (place, run_name, machines) = (self.disks_folder(run), run.name(), self.housed());
+        let mut environments: Vec<Box<dyn Environment>> = Vec::with_capacity(machines.len());
+        let mut kept = Vec::with_capacity(machines.len());
+        for machine in &machines {
+            let one = std::slice::from_ref(machine);
+            let found = FoundEnvironments::find_with(one, &self.options.guest, contents, &mut |what| {
+                run.remark(what)
+            })?;
+            let observer = &mut *run.observer;
+            let mut show = |what: &str, done, total| {
+                observer.event(Event::Making { what: &format!("{}: {what}", machine.name), done, total });
+            };
+            let run_name = format!("{run_name}-{}", machine.name);
+            let mut made = found.make((place, &run_name), size_bytes, run.stop, &mut show)?;
+            environments.append(&mut made.environments);
+            kept.push(made);
+        }
+        folder.amend(|provenance| kept.iter().for_each(|made| provenance.add_notes(made.notes())))?;
+        self.measure(folder, &mut environments, run)
+    }
+
+    fn measure(
+        &self,
+        folder: &mut RunFolder<SetRecord>,
+        environments: &mut [Box<dyn Environment>],
+        run: &mut Run<'_>,
+    ) -> Result<(), StudyError> {
         let jobs = self.specs();
         let steps = folder.provenance().plan.colocation().map_or_else(Vec::new, schedule_sets);
-        run.observer.event(Event::Planned(&estimate(&self.sets, &jobs, &steps, vms.len())));
-        measure_sets(folder, &mut environments, &jobs, run.stop, run.observer)
+        run.observer.event(Event::Planned(&estimate(&self.sets, &jobs, &steps, environments.len())));
+        measure_sets(folder, environments, &jobs, run.stop, run.observer)
     }
 }
 

@@ -27,6 +27,7 @@ fn saturation_comes_first_and_every_set_once_a_repetition() {
         size_bytes: 1,
         filesystem: None,
         seed: 1,
+        homes: Vec::new(),
     };
     let steps = schedule_sets(&plan);
     assert_eq!(steps.len(), 16);

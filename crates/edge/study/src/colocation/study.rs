@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use virtbench_lab::Filesystem;
-use virtbench_record::{ColocationPlan, Plan, Provenance, SetPlan};
+use virtbench_record::{ColocationPlan, Home, Plan, Provenance, SetPlan};
 use virtbench_units::format_bytes;
 use virtbench_workload::{JobSpec, Workload};
 
 use super::sets::{Saturating, matrix, neighbours, pattern};
 use crate::contents::Contents;
+use crate::environments::{NamedEnvironment, homes, housed, in_words};
 use crate::guests::GuestOptions;
 use crate::prerequisites::{check_tools, guests_that_fit, lacking_memory};
 use crate::run::Run;
@@ -44,6 +45,9 @@ pub struct ColocationOptions {
     pub filesystem: String,
     /// Folder for the disks, instead of the run folder: the storage under it is what is measured.
     pub target_dir: Option<PathBuf>,
+    /// Where the machines live, in order, round and round: an environment as often as it takes machines in a row. None where all
+    /// are guests that are booted here, with that disk.
+    pub environments: Vec<NamedEnvironment>,
     /// Whether each machine is held to processors of the host.
     pub pinned: bool,
     /// Repetitions of each set.
@@ -105,7 +109,25 @@ impl Colocation {
         options: ColocationOptions,
     ) -> Result<Self, StudyError> {
         jobs.iter_mut().try_for_each(|job| fit(&mut job.spec, options.time_ns, options.ramp_ns))?;
-        Ok(Self { study, jobs, sets, options })
+        let study = Self { study, jobs, sets, options };
+        homes(&study.vms(), &study.options.environments).map_err(StudyError::input)?;
+        Ok(study)
+    }
+
+    /// Where each machine lives, in words; nothing where all are guests that are booted here.
+    #[must_use]
+    pub fn homes_in_words(&self) -> Option<String> {
+        Some(in_words(&self.homes())).filter(|words| !words.is_empty())
+    }
+
+    fn homes(&self) -> Vec<Home> {
+        // They were checked when the study was made.
+        homes(&self.vms(), &self.options.environments).unwrap_or_default()
+    }
+
+    /// The machines that live in environments, each by its own name.
+    pub(super) fn housed(&self) -> Vec<NamedEnvironment> {
+        housed(&self.vms(), &self.options.environments)
     }
 
     /// What the machines are given to do, before each gets its seed and rate.
@@ -129,8 +151,16 @@ impl Colocation {
     /// # Errors
     /// A program, a device or memory is missing.
     pub(super) fn check_host(&self) -> Result<(), StudyError> {
-        check_tools(std::slice::from_ref(&self.options.setup))?;
-        let (vms, memory_bytes) = (self.vms().len(), self.options.guest.memory_bytes);
+        let others = &self.options.guest;
+        let (vms, memory_bytes) = if self.options.environments.is_empty() {
+            check_tools(std::slice::from_ref(&self.options.setup))?;
+            (self.vms().len(), others.memory_bytes)
+        } else {
+            let housed = self.housed();
+            let guests = housed.iter().filter_map(NamedEnvironment::guest);
+            let memory: Vec<u64> = guests.map(|guest| guest.guest(others).memory_bytes).collect();
+            (memory.len(), memory.into_iter().max().unwrap_or(0))
+        };
         let Some((needed_bytes, free_bytes)) = lacking_memory(vms, memory_bytes) else { return Ok(()) };
         let why = format!(
             "{vms} VMs of {} need {} with QEMU's own, and this host has {} available: {} fit; lower the \
@@ -195,6 +225,7 @@ impl Colocation {
             size_bytes: self.contents(filesystem).1,
             filesystem: filesystem.map(|filesystem| filesystem.name().to_owned()),
             seed: self.options.seed,
+            homes: self.homes(),
         };
         run.provenance((self.study)(plan), self.disks_folder(run))
     }

@@ -13,10 +13,13 @@ use crate::images::Images;
 use crate::prerequisites::check_tools;
 use crate::setup::Setup;
 use crate::study_error::StudyError;
+use crate::study_folder::StudyFolder;
 
 /// Environments whose programs, kernels and images were found, before anything is made.
 pub struct FoundEnvironments<'e> {
     named: &'e [NamedEnvironment],
+    /// What their disks have at first.
+    contents: Contents,
     /// Of each guest, in order.
     guests: Vec<Guests>,
 }
@@ -32,13 +35,28 @@ impl<'e> FoundEnvironments<'e> {
         others: &GuestOptions,
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, StudyError> {
+        Self::find_with(named, others, Contents::Written, remark)
+    }
+
+    /// The same with other contents of their disks. With a file system, which guests get, others work in a folder.
+    ///
+    /// # Errors
+    /// Something is missing.
+    pub fn find_with(
+        named: &'e [NamedEnvironment],
+        others: &GuestOptions,
+        contents: Contents,
+        remark: &mut dyn FnMut(&str),
+    ) -> Result<Self, StudyError> {
+        let filesystem = if let Contents::Empty(filesystem) = contents { filesystem } else { None };
+        let extras = Extras { filesystems: filesystem.as_slice(), carried: &[] };
         require_descriptors(named.len()).map_err(|error| StudyError::Environment(error.into()))?;
-        let all: Vec<&QemuUri> = named.iter().filter_map(guest).collect();
+        let all: Vec<&QemuUri> = named.iter().filter_map(NamedEnvironment::guest).collect();
         check_tools(&all.iter().map(|qemu| qemu.setup.clone()).collect::<Vec<_>>())?;
         let guests = all
             .into_iter()
-            .map(|qemu| Guests::find(&qemu.guest(others), &[qemu.setup.adapter], Extras::default(), remark));
-        Ok(Self { named, guests: guests.collect::<Result<_, _>>()? })
+            .map(|qemu| Guests::find(&qemu.guest(others), &[qemu.setup.adapter], extras, remark));
+        Ok(Self { named, contents, guests: guests.collect::<Result<_, _>>()? })
     }
 
     /// Makes their disks of `size_bytes`: in `folder`, for those of this host that name no other, for the run `run_name`.
@@ -56,16 +74,26 @@ impl<'e> FoundEnvironments<'e> {
         let mut disks = BTreeMap::new();
         for (place, setups) in self.setups(folder) {
             let images =
-                Images::prepare(&place, run_name, &setups, size_bytes, Contents::Written, stop, on_progress)?;
+                Images::prepare(&place, run_name, &setups, size_bytes, self.contents, stop, on_progress)?;
             disks.insert(place, images);
         }
         let mut guests = self.guests.iter();
         // The next disk of each folder: they were made in the environments' order.
         let mut taken: BTreeMap<&Path, usize> = BTreeMap::new();
-        let mut environments: Vec<Box<dyn Environment>> = Vec::new();
+        let (mut environments, mut folders) = (Vec::<Box<dyn Environment>>::new(), Vec::new());
         for NamedEnvironment { name, uri } in self.named {
             let missing = || StudyError::NoMachine(name.clone());
             environments.push(match uri {
+                EnvironmentUri::Ssh(address) if self.has_files() => {
+                    Box::new(Ssh::for_files(name, address.clone()))
+                }
+                EnvironmentUri::Native { folder: own } if self.has_files() => {
+                    let files =
+                        StudyFolder::make(own.as_deref().unwrap_or(folder), &format!("{run_name}-{name}"))?;
+                    let path = files.path().to_owned();
+                    folders.push(files);
+                    Box::new(Native::new(name, path))
+                }
                 EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
                 EnvironmentUri::Native { folder: own } => {
                     let images = disks.get(own.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
@@ -81,7 +109,12 @@ impl<'e> FoundEnvironments<'e> {
                 }
             });
         }
-        Ok(MadeEnvironments { environments, disks })
+        Ok(MadeEnvironments { environments, disks, _folders: folders })
+    }
+
+    /// Whether workloads keep files in them.
+    fn has_files(&self) -> bool {
+        matches!(self.contents, Contents::Empty(Some(_)))
     }
 
     /// What the guests of each folder have, and folders of native ones: one file serves all of a folder that need none of
@@ -90,6 +123,7 @@ impl<'e> FoundEnvironments<'e> {
         let mut setups: BTreeMap<PathBuf, Vec<Setup>> = BTreeMap::new();
         for environment in self.named {
             let (own, setup) = match &environment.uri {
+                EnvironmentUri::Native { .. } if self.has_files() => continue,
                 EnvironmentUri::Native { folder } => (folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
                 EnvironmentUri::Ssh(_) => continue,
@@ -100,18 +134,12 @@ impl<'e> FoundEnvironments<'e> {
     }
 }
 
-fn guest(environment: &NamedEnvironment) -> Option<&QemuUri> {
-    match &environment.uri {
-        EnvironmentUri::Qemu(qemu) => Some(qemu),
-        EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) => None,
-    }
-}
-
 /// Environments with their disks, which go with this value.
 pub struct MadeEnvironments {
     /// In the order in which they were named.
     pub environments: Vec<Box<dyn Environment>>,
     disks: BTreeMap<PathBuf, Images>,
+    _folders: Vec<StudyFolder>,
 }
 
 impl MadeEnvironments {

@@ -1,9 +1,12 @@
 //! Environments as a user names them: `native:`, `qemu:`, `ssh://`, or a name from `virtbench.toml`.
 
+mod homes;
 mod made;
 mod names;
 mod uri;
 
+pub use homes::split_machines;
+pub(crate) use homes::{homes, housed, in_words};
 pub use made::{FoundEnvironments, MadeEnvironments};
 pub use names::{EnvironmentNames, NamesError};
 pub use uri::{EnvironmentUri, NamedEnvironment, QemuUri, UriError};

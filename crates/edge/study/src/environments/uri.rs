@@ -47,6 +47,20 @@ pub enum UriError {
     /// Two have one name.
     #[error("two environments are called {0}: give them names, as in metal=ssh://...")]
     Twice(String),
+    /// A number of machines that cannot be one.
+    #[error("{0}: *1 to *64 after an environment says how many machines in a row live in it")]
+    Machines(String),
+    /// An environment would be empty.
+    #[error(
+        "there is room for {places} machines in the environments, and {machines} run together: name as many or fewer; \
+         with fewer they are taken in turn, with more some would stay empty"
+    )]
+    Room {
+        /// Machines that the environments are named for.
+        places: usize,
+        /// Machines that there are.
+        machines: usize,
+    },
     /// There is nothing to compare.
     #[error("{0} environments cannot be compared: give two to eight")]
     Count(usize),
@@ -248,6 +262,15 @@ impl NamedEnvironment {
             return Err(UriError::Name(name.to_owned()));
         }
         Ok(Self { name: name.to_owned(), uri: EnvironmentUri::parse(uri)? })
+    }
+
+    /// The guest that is booted for it, if there is one.
+    #[must_use]
+    pub fn guest(&self) -> Option<&QemuUri> {
+        match &self.uri {
+            EnvironmentUri::Qemu(qemu) => Some(qemu),
+            EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) => None,
+        }
     }
 
     /// Checks that these can be told apart and compared.

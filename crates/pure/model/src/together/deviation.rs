@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{ColocationPlan, JobOutcome, Provenance, SetPlan, SetRecord, SetRole};
+use virtbench_record::{ColocationPlan, JobOutcome, Provenance, SetPlan, SetRecord, SetRole, SetStart};
 
 use super::overload::{Overload, overload};
+use super::start::loose_start;
 use crate::deviation::{OverExperiments, deviation_percent, over_experiments};
 use crate::interval::{Estimate, median};
 use crate::kind::FigureKind;
@@ -53,6 +54,8 @@ pub struct DisturbedSet {
     pub expected_response: Option<Estimate>,
     /// Why its figures are no finding about the workloads, if that is so.
     pub overload: Option<Overload>,
+    /// The measurement that began least exactly, if one did less exactly than is needed.
+    pub loose_start: Option<SetStart>,
     /// Machines that failed, could not start or cannot be used, over all repetitions.
     pub without_figures: usize,
 }
@@ -118,6 +121,7 @@ pub fn analyse_deviation(provenance: &Provenance, records: &[SetRecord]) -> Devi
                 expected_throughput: expected(&lone(&throughputs), seed),
                 expected_response: expected(&lone(&responses), seed),
                 overload: overload(provenance, &of_set),
+                loose_start: loose_start(&of_set),
                 without_figures: of_set
                     .iter()
                     .flat_map(|record| &record.members)

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Better, ColocationPlan, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord};
+use virtbench_record::{
+    Better, ColocationPlan, JobOutcome, MemberMeasured, Provenance, SetPlan, SetRecord, SetStart,
+};
 
 use super::fairness::{jain, sample_stddev, worst_to_best};
 use super::overload::{Overload, is_emulated, overload};
 use super::series::{IntervalShares, lay_side_by_side};
+use super::start::loose_start;
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
 use crate::ratio::{Ratio, paired_ratio};
@@ -20,6 +23,8 @@ pub enum Region {
     Equal,
     /// More: they share.
     More,
+    /// The machines live in environments, on processors of their own or not.
+    Elsewhere,
 }
 
 impl Region {
@@ -40,6 +45,7 @@ impl Region {
             Self::Fewer => "fewer",
             Self::Equal => "equal",
             Self::More => "more",
+            Self::Elsewhere => "-",
         }
     }
 }
@@ -62,6 +68,8 @@ pub struct NeighbourSet {
     pub guest_steal_percent: Option<f64>,
     /// Why its figures are no finding about the workload, if that is so.
     pub overload: Option<Overload>,
+    /// The measurement that began least exactly, if one did less exactly than is needed.
+    pub loose_start: Option<SetStart>,
     /// Repetitions recorded.
     pub repetitions: usize,
     /// Machines, over all repetitions, that failed or could not start.
@@ -335,10 +343,16 @@ fn about(
     NeighbourSet {
         name: set.name.clone(),
         vms,
-        region: Region::new(vms as u64 * u64::from(plan.vcpus), processors),
+        region: if plan.homes.is_empty() {
+            Region::new(vms as u64 * u64::from(plan.vcpus), processors)
+        } else {
+            Region::Elsewhere
+        },
+        loose_start: loose_start(records),
         host_cpu_percent,
         host_steal_percent: average(hosts().map(|host| host.steal_percent).collect()),
-        guest_steal_percent: average(steal.collect()).filter(|_| !is_emulated(provenance)),
+        guest_steal_percent: average(steal.collect())
+            .filter(|_| plan.homes.is_empty() && !is_emulated(provenance)),
         overload: overload(provenance, records),
         repetitions: records.len(),
         failed: members().filter(|member| member.measured().is_none()).count(),

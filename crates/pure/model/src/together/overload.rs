@@ -1,7 +1,10 @@
 //! Whether a host was so busy that what was measured on it says something else than it seems to.
 
+use std::collections::BTreeMap;
+
 use virtbench_record::{HostUse, Provenance, SetRecord, unattributed_percent};
 
+use super::hosts::far_hosts;
 use crate::busy::OTHERS_SHARE;
 
 /// Share of all processors' time from which on a host is called out of CPU.
@@ -33,9 +36,29 @@ impl Overload {
     }
 }
 
-/// Judges the records of one set, by their mean.
+/// Judges the records of one set, by their mean: this host, and those of machines that live elsewhere.
 #[must_use]
 pub fn overload(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overload> {
+    of_this_host(provenance, records).or_else(|| of_far_hosts(provenance, records))
+}
+
+/// On another host only other programs falsify figures: what virtbench does there is what was asked for.
+fn of_far_hosts(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overload> {
+    let plan = provenance.plan.colocation()?;
+    let mut hosts: BTreeMap<&str, Vec<HostUse>> = BTreeMap::new();
+    for (environment, host) in records.iter().flat_map(|record| far_hosts(plan, record)) {
+        hosts.entry(environment).or_default().push(host);
+    }
+    let is_overloaded = |hosts: &Vec<HostUse>| {
+        let all: f64 = hosts.iter().map(|host| 100.0 * f64::from(host.processors.max(1))).sum();
+        let sum = |of: fn(&HostUse) -> f64| hosts.iter().map(of).sum::<f64>();
+        sum(|host| host.cpu_percent) >= OUT_OF_CPU * all
+            && sum(|host| host.others_percent.unwrap_or(0.0)) >= OTHERS_SHARE * all
+    };
+    hosts.values().any(is_overloaded).then_some(Overload::Others)
+}
+
+fn of_this_host(provenance: &Provenance, records: &[&SetRecord]) -> Option<Overload> {
     let hosts: Vec<_> = records.iter().filter_map(|record| Some((record, record.host.as_ref()?))).collect();
     if hosts.is_empty() {
         return None;

@@ -17,6 +17,7 @@ pub(super) fn provenance(processors: u32, vcpus: u32, sets: Vec<SetPlan>) -> Pro
         size_bytes: 1 << 20,
         filesystem: None,
         seed: 1,
+        homes: Vec::new(),
     });
     crate::test_support::provenance(plan, processors, vcpus)
 }
@@ -27,7 +28,13 @@ pub(super) fn set(name: &str, role: SetRole, vms: usize, share_percent: Option<f
 }
 
 pub(super) fn member(vm: usize, outcome: JobOutcome) -> MemberRecord {
-    let measured = MemberMeasured { host_elapsed_ns: outcome.elapsed_ns(), outcome, clock: None };
+    let measured = MemberMeasured {
+        host_elapsed_ns: outcome.elapsed_ns(),
+        outcome,
+        clock: None,
+        start: None,
+        host: None,
+    };
     MemberRecord { vm: format!("vm{vm}"), status: MemberStatus::Measured(Box::new(measured)) }
 }
 
@@ -47,6 +54,7 @@ pub(super) fn record(set: &str, repetition: u32, busy_percent: f64, members: Vec
         repetition,
         attempts: 1,
         started_unix_ns: 1,
+        start: None,
         host: Some(host),
         processes: Vec::new(),
         members,

@@ -4,7 +4,7 @@ use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Scatter, Traces};
 use virtbench_model::Span;
-use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, NeighbourSet, Shared, jain};
+use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, jain};
 
 use super::profile::whiskers;
 use super::style::{HOVER, axis, layout, palette};
@@ -59,12 +59,18 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
 /// The same below a bar, with the region of overcommitment ([Multi-VM 2010]'s question).
 fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     let set = &analysis.sets[shared.set];
-    format!("{}{}<br>{}", name_of(analysis, shared), mark(set), set.region.name())
+    let name = format!("{}{}", name_of(analysis, shared), mark(set));
+    if set.region == Region::Elsewhere { name } else { format!("{name}<br>{}", set.region.name()) }
 }
 
 /// Stands behind the name of a set whose figures are no finding.
 fn mark(set: &NeighbourSet) -> &'static str {
-    if set.overload.is_some() { " *" } else { "" }
+    match (set.overload, set.loose_start) {
+        (Some(_), Some(_)) => " * †",
+        (Some(_), None) => " *",
+        (None, Some(_)) => " †",
+        (None, None) => "",
+    }
 }
 
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {

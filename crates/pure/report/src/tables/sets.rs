@@ -4,6 +4,7 @@ use maud::{Markup, html};
 use virtbench_model::together::{
     Deviated, DeviationAnalysis, DisturbedSet, DisturbedVm, NeighbourAnalysis, NeighbourMetric, Shared,
 };
+use virtbench_record::MachineNumbers;
 
 use super::{Cell, header};
 use crate::figures::vm_name;
@@ -44,7 +45,7 @@ fn neighbour_row(analysis: &NeighbourAnalysis, shared: &Shared, scale: f64) -> M
     html! {
         tr {
             td.number { (set.vms) }
-            td { (set.region.name()) @if set.overload.is_some() { " *" } }
+            td { (set.region.name()) @if set.overload.is_some() { " *" } @if set.loose_start.is_some() { " †" } }
             (Cell::estimate(Some(shared.mean), 1.0 / scale).markup())
             (Cell::number(shared.stddev_percent()).markup())
             (Cell::estimate(shared.accumulated, 1.0 / scale).markup())
@@ -86,10 +87,46 @@ fn deviation_row(set: &DisturbedSet, vm: &DisturbedVm) -> Markup {
     };
     html! {
         tr {
-            td { (set.name) @if set.overload.is_some() { " *" } } td { (vm_name(vm)) } td { (vm.workload + 1) }
+            td { (set.name) @if set.overload.is_some() { " *" } @if set.loose_start.is_some() { " †" } } td { (vm_name(vm)) } td { (vm.workload + 1) }
             (cells(vm.throughput, 1.0))
             (cells(vm.response, MILLISECOND_NS))
             @for p99 in vm.p99_ns { (Cell::number(p99.map(|ns| ns / MILLISECOND_NS)).markup()) }
+        }
+    }
+}
+
+/// Where each machine lives, how well it began with the others, and what its host did.
+pub(crate) fn machines(machines: &[MachineNumbers]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="Machines and their hosts" {
+            table {
+                thead { tr {
+                    (header("machine", "", None)) (header("lives in", "", None)) (header("measured", "", None))
+                    (header("began late by", "ms, at most", None)) (header("clock offset known to", "ms", None))
+                    (header("clock drift", "ppm, at most", None)) (header("clock jumped by", "ms", None))
+                    (header("its host's CPU", "%", None)) (header("stolen from it", "%", None))
+                    (header("other programs there", "%", None))
+                } }
+                tbody { @for machine in machines { (machine_row(machine)) } }
+            }
+        }
+    }
+}
+
+fn machine_row(machine: &MachineNumbers) -> Markup {
+    let measured = match machine.without_figures {
+        0 => machine.measured.to_string(),
+        lost => format!("{} of {}", machine.measured, machine.measured + lost),
+    };
+    let ms = |ns: Option<f64>| Cell::number(ns.map(|ns| ns / MILLISECOND_NS)).markup();
+    html! {
+        tr {
+            td { (machine.vm) } td { (machine.environment) } td.number { (measured) }
+            (ms(machine.late_ns.map(|ns| ns as f64))) (ms(machine.offset_uncertainty_ns.map(|ns| ns as f64)))
+            (Cell::number(machine.drift_ppm).markup())
+            (ms(machine.clock_jump_ns.map(|ns| ns as f64)))
+            (Cell::number(machine.cpu_percent).markup()) (Cell::number(machine.steal_percent).markup())
+            (Cell::number(machine.others_percent).markup())
         }
     }
 }

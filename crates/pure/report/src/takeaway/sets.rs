@@ -1,13 +1,18 @@
 //! What is to be taken away from machines that ran together.
 
+use std::collections::BTreeMap;
+
 use virtbench_model::busy_host;
-use virtbench_model::together::{DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Shared};
-use virtbench_record::{Better, MemberStatus, Provenance, SetRecord, SetRole};
+use virtbench_model::together::{
+    DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, Region, Shared, far_hosts, loose_starts,
+    machine_numbers,
+};
+use virtbench_record::{Better, ColocationPlan, HostUse, MemberStatus, Provenance, SetRecord, SetRole};
 
 use super::Takeaway;
 use super::cautions::{in_memory, is_emulated};
 use crate::figures::vm_name;
-use crate::format::{count, ratio, significant};
+use crate::format::{MILLISECOND_NS, count, ratio, significant};
 use crate::matrix::Matrix;
 
 pub(crate) fn of_neighbours(
@@ -79,11 +84,14 @@ fn best_sum(
     let usable = shown.iter().filter(|shared| analysis.sets[shared.set].overload.is_none());
     let best = usable.max_by(|a, b| sum(a).total_cmp(&sum(b))).filter(|best| best.accumulated.is_some())?;
     let set = &analysis.sets[best.set];
+    if set.region == Region::Elsewhere {
+        return Some(format!("The highest sum ({}) is that of {}.", lead.name, count(set.vms, "VM")));
+    }
     Some(format!(
         "The highest sum ({}) is that of {} VMs, which have {} virtual processors than the host has.",
         lead.name,
         set.vms,
-        if set.region == virtbench_model::together::Region::Equal { "no more" } else { set.region.name() }
+        if set.region == Region::Equal { "no more" } else { set.region.name() }
     ))
 }
 
@@ -235,6 +243,9 @@ fn cautions(
     }
     let hosts = records.iter().filter_map(|record| record.host.as_ref());
     cautions.extend(busy_host(hosts).map(|busy| busy.words()));
+    if let Some(plan) = provenance.plan.colocation() {
+        cautions.extend(of_homes(plan, records));
+    }
     let planned = provenance.plan.colocation().map_or(0, |plan| plan.sets.len() * plan.repetitions as usize);
     if records.len() < planned {
         cautions.push(format!("The run is not complete: {} of {planned} measurements.", records.len()));
@@ -250,7 +261,7 @@ fn cautions(
         let line = why.lines().next().unwrap_or_default();
         cautions.push(format!(
             "{} {what} in {}, repetition {}: {line}",
-            member.vm,
+            provenance.plan.colocation().map_or_else(|| member.vm.clone(), |plan| plan.label(&member.vm)),
             record.set,
             record.repetition + 1
         ));
@@ -271,6 +282,42 @@ fn cautions(
     if let Some(hypervisor) = &provenance.host.hypervisor {
         cautions.push(format!(
             "The host is itself a virtual machine ({hypervisor}): its processors are shared too."
+        ));
+    }
+    cautions
+}
+
+/// Of machines that live in environments: busy hosts, starts that were not exact, clocks that jumped.
+fn of_homes(plan: &ColocationPlan, records: &[SetRecord]) -> Vec<String> {
+    let mut hosts: BTreeMap<&str, Vec<HostUse>> = BTreeMap::new();
+    for (environment, host) in records.iter().flat_map(|record| far_hosts(plan, record)) {
+        hosts.entry(environment).or_default().push(host);
+    }
+    let mut cautions: Vec<String> = hosts
+        .into_iter()
+        .filter_map(|(environment, hosts)| Some(format!("{environment}: {}", busy_host(&hosts)?.words())))
+        .collect();
+    let loose = loose_starts(records);
+    let ms = |ns: u64| significant(ns as f64 / MILLISECOND_NS);
+    if let Some(worst) = loose.iter().max_by_key(|one| one.uncertainty_ns) {
+        cautions.push(format!(
+            "Not begun together as exactly as is needed, in {} of {}: in {}, repetition {}, a machine may have run {} ms \
+             apart from the agreed moment, and the study needs {} ms (a hundredth of the measuring time, 50 ms at most). \
+             What machines do in that time they do without each other.",
+            loose.len(),
+            count(records.len(), "measurement"),
+            worst.set,
+            worst.repetition + 1,
+            ms(worst.uncertainty_ns),
+            ms(worst.needed_ns)
+        ));
+    }
+    for machine in machine_numbers(plan, records) {
+        let Some(jump_ns) = machine.clock_jump_ns else { continue };
+        cautions.push(format!(
+            "The clock of {} jumped by {} ms while it was measured: was it suspended, migrated or set?",
+            plan.label(&machine.vm),
+            significant(jump_ns as f64 / MILLISECOND_NS)
         ));
     }
     cautions

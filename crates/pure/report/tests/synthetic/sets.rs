@@ -28,6 +28,7 @@ pub fn sets_provenance(
         size_bytes: 1 << 30,
         filesystem: None,
         seed: 42,
+        homes: Vec::new(),
     }));
     if let Some(guest) = &mut facts.guest {
         guest.accelerator.name = "kvm".into();
@@ -101,7 +102,13 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                     * (1.0 + 0.02 * (random.unit() - 0.5));
                 let outcome = JobOutcome::Workload(Box::new(outcome(rate, index as u64)));
                 let clock = Some(ClockCheck { drift_ppm: 3.0, uncertainty_ppm: 1.0 });
-                let measured = MemberMeasured { outcome, host_elapsed_ns: 1_000_000_000, clock };
+                let measured = MemberMeasured {
+                    outcome,
+                    host_elapsed_ns: 1_000_000_000,
+                    clock,
+                    start: None,
+                    host: None,
+                };
                 MemberRecord { vm: member.vm.clone(), status: MemberStatus::Measured(Box::new(measured)) }
             });
             let host = HostUse {
@@ -119,6 +126,7 @@ fn records(facts: &Provenance, rate: impl Fn(&SetPlan, usize, usize) -> f64) -> 
                 repetition,
                 attempts: 1,
                 started_unix_ns: 1,
+                start: None,
                 host: Some(host),
                 processes: Vec::new(),
                 members: members.collect(),

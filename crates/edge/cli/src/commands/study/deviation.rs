@@ -5,6 +5,7 @@ use virtbench_study::{Colocation, Saturating};
 use super::common::{self, study_failure};
 use super::sets_summary;
 use crate::args::{DeviationArgs, SaturatingArg};
+use crate::commands::environments;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
@@ -18,7 +19,8 @@ pub fn execute(args: &DeviationArgs) -> Outcome {
 
 /// The study that is asked for.
 pub fn study(args: &DeviationArgs) -> Result<Colocation, Failure> {
-    let options = args.sets.options(args.vcpus, args.memory)?;
+    let options =
+        args.sets.options(args.vcpus, args.memory, environments::spread(&args.sets.environment)?)?;
     if args.matrix {
         return Colocation::matrix(args.workload.clone(), options).map_err(study_failure);
     }

@@ -5,6 +5,7 @@ use virtbench_study::Colocation;
 use super::common::{self, study_failure};
 use super::sets_summary;
 use crate::args::NeighboursArgs;
+use crate::commands::environments;
 use crate::exit::{Failure, Outcome};
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
@@ -18,6 +19,8 @@ pub fn execute(args: &NeighboursArgs) -> Outcome {
 
 /// The study that is asked for.
 pub fn study(args: &NeighboursArgs) -> Result<Colocation, Failure> {
-    let options = args.sets.options(args.vcpus, args.memory)?;
-    Colocation::neighbours(args.workload.clone(), &args.vms, options).map_err(study_failure)
+    let options =
+        args.sets.options(args.vcpus, args.memory, environments::spread(&args.sets.environment)?)?;
+    let numbers = args.numbers(options.environments.len());
+    Colocation::neighbours(args.workload.clone(), &numbers, options).map_err(study_failure)
 }

@@ -6,8 +6,9 @@ use std::path::Path;
 use virtbench_model::Estimate;
 use virtbench_model::together::{
     Deviated, DeviationAnalysis, NeighbourAnalysis, NeighbourMetric, analyse_deviation, analyse_neighbours,
+    machine_numbers,
 };
-use virtbench_record::Plan;
+use virtbench_record::{MachineNumbers, Plan};
 use virtbench_report::takeaway;
 
 use super::common;
@@ -20,13 +21,19 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
     let report::Written { run, files, .. } = report::write(dir)?;
     let (provenance, records) = (&run.provenance, run.records.sets());
     let conclusion = common::conclusion(dir, &files, &takeaway(provenance, &run.records));
+    let plan = provenance.plan.colocation();
+    let homes = plan.map_or_else(Vec::new, |plan| machine_numbers(plan, records));
     common::print(json, &conclusion, &run, |out| match &provenance.plan {
-        Plan::Neighbours(_) => neighbours(out, &analyse_neighbours(provenance, records)),
+        Plan::Neighbours(_) => {
+            neighbours(out, &analyse_neighbours(provenance, records))?;
+            machines(out, &homes)
+        }
         Plan::Deviation(plan) => {
             for (number, workload) in (1..).zip(&plan.workloads).filter(|_| plan.workloads.len() > 1) {
                 writeln!(out, "workload{number}: {workload}")?;
             }
-            deviation(out, &analyse_deviation(provenance, records))
+            deviation(out, &analyse_deviation(provenance, records))?;
+            machines(out, &homes)
         }
         Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Compare(_) | Plan::Predictions(_) => Ok(()),
     })?;
@@ -39,6 +46,45 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
     Ok(())
 }
 
+/// What stands behind a set whose figures are no finding, or whose machines did not begin together exactly.
+fn marks(overloaded: bool, loose: bool) -> &'static str {
+    match (overloaded, loose) {
+        (true, true) => " * †",
+        (true, false) => " *",
+        (false, true) => " †",
+        (false, false) => "",
+    }
+}
+
+/// Where each machine lives, and how well it began with the others.
+fn machines(out: &mut dyn Write, machines: &[MachineNumbers]) -> io::Result<()> {
+    if machines.is_empty() {
+        return Ok(());
+    }
+    let width = machines.iter().map(|one| one.environment.chars().count()).max().unwrap_or(0).max(8);
+    writeln!(
+        out,
+        "{:>6} {:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9}",
+        "VM", "lives in", "measured", "late ms", "clock ± ms", "drift ppm", "jumped ms", "its CPU %"
+    )?;
+    for one in machines {
+        let ms = |ns: Option<f64>, digits| number(ns.map(|ns| ns / 1e6), digits);
+        writeln!(
+            out,
+            "{:>6} {:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9}",
+            one.vm,
+            one.environment,
+            one.measured,
+            ms(one.late_ns.map(|ns| ns as f64), 2),
+            ms(one.offset_uncertainty_ns.map(|ns| ns as f64), 3),
+            number(one.drift_ppm, 0),
+            ms(one.clock_jump_ns.map(|ns| ns as f64), 1),
+            number(one.cpu_percent, 0)
+        )?;
+    }
+    writeln!(out)
+}
+
 fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }
@@ -47,7 +93,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 fn deviation(out: &mut dyn Write, analysis: &DeviationAnalysis) -> io::Result<()> {
     let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
     for set in &analysis.sets {
-        writeln!(out, "{}{}", set.name, if set.overload.is_some() { " *" } else { "" })?;
+        writeln!(out, "{}{}", set.name, marks(set.overload.is_some(), set.loose_start.is_some()))?;
         writeln!(
             out,
             "{:>6} {:>7} {:>12} {:>12} {:>8} {:>12} {:>12} {:>8}",
@@ -106,7 +152,7 @@ fn neighbours(out: &mut dyn Write, analysis: &NeighbourAnalysis) -> io::Result<(
                 number(shared.worst_to_best.map(|ratio| ratio.mean), 3),
                 number(set.guest_steal_percent, 1),
                 number(set.host_cpu_percent, 0),
-                if set.overload.is_some() { " *" } else { "" }
+                marks(set.overload.is_some(), set.loose_start.is_some())
             )?;
         }
         writeln!(out)?;

@@ -104,8 +104,10 @@ impl Observer for Watch {
         match event {
             Event::Remark(what) => self.say(what),
             Event::Opened(folder) => log::keep_in(folder),
+            // The bar shows how far the run is by then.
+            Event::Making { what, .. } if self.company.is_some() => self.bar.set_message(what.to_owned()),
             Event::Making { what, done, total } => {
-                if self.bar.is_hidden() && self.company.is_none() {
+                if self.bar.is_hidden() {
                     self.bar = progress::bar(0, what);
                 }
                 self.bar.set_message(what.to_owned());

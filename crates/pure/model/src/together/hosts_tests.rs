@@ -29,6 +29,7 @@ fn measured(vm: usize, late_ns: i64, cpu: Option<(f64, f64)>) -> MemberRecord {
             steal_percent: 0.0,
             others_percent: Some(others_percent),
             processors: 4,
+            each_percent: Vec::new(),
         });
         if let virtbench_record::JobOutcome::Workload(workload) = &mut measured.outcome {
             // Half a processor for a second.

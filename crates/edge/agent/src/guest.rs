@@ -12,11 +12,16 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::{RebootCommand, finit_module, reboot};
 
+use crate::heard::{Heard, Watched};
 use crate::protocol::PORT_NAME;
 use crate::session::{Accounts, serve};
 
 /// The file in the initramfs that names the modules to load: a path a line, in load order.
 pub const MODULE_LIST: &str = "/modules.list";
+
+/// What a guest's kernel is told where its controller may be far away, so that its agent ends when nothing is heard. The kernel
+/// hands words that it does not know to init, as settings of its environment.
+pub const WATCH: &str = "VIRTBENCH_WATCH=1";
 
 /// How long the host's port may take to appear once its driver is loaded.
 const PORT_LIMIT: Duration = Duration::from_secs(20);
@@ -29,12 +34,23 @@ pub fn run_as_init() -> ! {
         power_off();
     }));
     if let Err(error) = prepare().and_then(|port| {
-        serve(port.try_clone()?, port, Accounts::Controller)?;
+        let heard = Heard::default();
+        if is_watched() {
+            heard.watch(|why| {
+                eprintln!("virtbench-agent: {why}");
+                power_off();
+            });
+        }
+        serve(Watched { reader: port.try_clone()?, heard }, port, Accounts::Controller)?;
         Ok(())
     }) {
         eprintln!("virtbench-agent: {error}");
     }
     power_off();
+}
+
+fn is_watched() -> bool {
+    WATCH.split_once('=').is_some_and(|(name, value)| std::env::var(name).is_ok_and(|found| found == value))
 }
 
 fn prepare() -> Result<File, Box<dyn Error>> {

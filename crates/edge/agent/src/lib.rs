@@ -6,6 +6,7 @@
 mod block_device;
 mod greeting;
 mod guest;
+mod heard;
 mod job;
 pub mod protocol;
 mod remote;
@@ -13,7 +14,7 @@ mod session;
 mod work_folder;
 
 pub use greeting::greeting;
-pub use guest::{MODULE_LIST, run_as_init};
+pub use guest::{MODULE_LIST, WATCH, run_as_init};
 pub use remote::run_remotely;
 pub use session::{Accounts, serve};
 /// The agent's clock, which is also the engine's.

@@ -1,25 +1,18 @@
 //! The agent on another machine: it speaks on its standard streams, works in a folder of its own, and leaves nothing.
 //!
 //! It ends when its controller says so or hangs up, when a signal tells it to, and when nothing was heard of the
-//! controller for [`SILENCE_LIMIT`]: a network that is cut tells neither side.
+//! controller for [`SILENCE_LIMIT`](crate::protocol::SILENCE_LIMIT): a network that is cut tells neither side.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::Duration;
 
-use virtbench_engine::monotonic_ns;
-
-use crate::protocol::{NOT_READY, READY, SILENCE_LIMIT};
+use crate::heard::{Heard, Watched};
+use crate::protocol::{NOT_READY, READY};
 use crate::session::{Accounts, serve};
 use crate::work_folder::WorkFolder;
-
-/// How often the silence is looked at.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Serves the controller at the other end of the standard streams, in a folder made in `folder`, where agents of several
 /// names have one each. `program` is this program's own file, to be removed at once; nothing where it is to stay.
@@ -42,8 +35,11 @@ pub fn run_remotely(folder: &Path, name: Option<&str>, program: Option<PathBuf>)
             return ExitCode::FAILURE;
         }
     };
-    let heard = Heard::new();
-    heard.watch(ending.clone());
+    let heard = Heard::default();
+    heard.watch({
+        let ending = ending.clone();
+        move |why| ending.end(why)
+    });
     let served = writeln!(out, "\n{READY}").and_then(|()| out.flush()).map_err(Into::into).and_then(|()| {
         serve(Watched { reader: io::stdin(), heard: heard.clone() }, io::stdout(), Accounts::Agent)
     });
@@ -82,43 +78,5 @@ impl Ending {
         let ending = self.clone();
         ctrlc::set_handler(move || ending.end("ended by a signal"))
             .map_err(|error| format!("cannot listen for signals: {error}"))
-    }
-}
-
-/// When the controller was heard last, by the monotonic clock.
-#[derive(Clone)]
-struct Heard(Arc<AtomicU64>);
-
-impl Heard {
-    fn new() -> Self {
-        Self(Arc::new(AtomicU64::new(monotonic_ns())))
-    }
-
-    /// Ends the process once the controller has been silent for too long.
-    fn watch(&self, ending: Ending) {
-        let heard = self.clone();
-        thread::spawn(move || {
-            loop {
-                thread::sleep(LOOK_INTERVAL);
-                let silent_ns = monotonic_ns().saturating_sub(heard.0.load(Ordering::Relaxed));
-                if Duration::from_nanos(silent_ns) > SILENCE_LIMIT {
-                    ending.end(&format!("nothing was heard of the controller for {SILENCE_LIMIT:?}"));
-                }
-            }
-        });
-    }
-}
-
-/// A reader that notes when something came.
-struct Watched<R> {
-    reader: R,
-    heard: Heard,
-}
-
-impl<R: Read> Read for Watched<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.reader.read(buffer)?;
-        self.heard.0.store(monotonic_ns(), Ordering::Relaxed);
-        Ok(count)
     }
 }

@@ -26,7 +26,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("workloads", &["counters", "engine", "record", "units", "workload"]),
     ("host", &["record"]),
     ("agent", &["engine", "host", "record", "workload", "workloads"]),
-    ("lab", &["agent", "host", "record", "units", "workload"]),
+    ("libvirt", &[]),
+    ("lab", &["agent", "host", "libvirt", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     (
         "study",

@@ -149,6 +149,16 @@ fn programs() -> Vec<Check> {
             program(&["ssh"], "machines that exist are reached by it", "apt install openssh-client"),
         ),
         check(
+            "libvirt",
+            match virtbench_libvirt::load() {
+                Ok(()) => ok("hypervisors that exist are reached by it"),
+                Err(_) => warning(
+                    "its library is not installed; hypervisors that exist are reached by it",
+                    "apt install libvirt0",
+                ),
+            },
+        ),
+        check(
             "mkfs.ext4",
             program(&SBIN_EXT4, "workloads on files in guests need it", "apt install e2fsprogs"),
         ),

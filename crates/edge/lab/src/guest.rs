@@ -43,8 +43,8 @@ const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=-1 tsc=reliable no_timer_che
 /// measures it against emulated timers while it boots. Of nine guests booted together on a host that was
 /// six times overcommitted none could do so by the PIT, and what the HPET gave was up to 0.15 % off; a guest
 /// has been seen whose clock ran 12 times too fast.
-fn kernel_arguments(accelerator: Accelerator) -> String {
-    match (accelerator, host_tsc_khz()) {
+pub(crate) fn kernel_arguments(accelerator: Accelerator, host_tsc_khz: Option<u64>) -> String {
+    match (accelerator, host_tsc_khz) {
         (Accelerator::Tcg, Some(khz)) => format!("{KERNEL_ARGUMENTS} tsc_early_khz={khz}"),
         _ => KERNEL_ARGUMENTS.to_owned(),
     }
@@ -140,7 +140,7 @@ impl Guest {
         let mut arguments = machine_arguments(config);
         let mut add = |words: &[&str]| arguments.extend(words.iter().map(|word| (*word).to_owned()));
         add(&["-kernel", &image.kernel.to_string_lossy(), "-initrd", &initramfs_path.to_string_lossy()]);
-        add(&["-append", &kernel_arguments(config.accelerator)]);
+        add(&["-append", &kernel_arguments(config.accelerator, host_tsc_khz())]);
         // Sockets made here and inherited: no path, so no limit on its length and no file to clean up.
         add(&["-chardev", &format!("socket,id=agent,fd={}", agent_end.as_raw_fd())]);
         add(&["-device", "virtio-serial-pci,id=serial"]);

@@ -1,4 +1,4 @@
-//! Where loads are applied: natively, in a QEMU guest, or on an existing machine, behind one seam.
+//! Where loads are applied: natively, in a guest of QEMU's or of a hypervisor's, or on an existing machine, behind one seam.
 //!
 //! An [`Environment`] starts [`Machine`]s; [`measure_together`] gives them
 //! their jobs, loads or classic workloads, at one moment.
@@ -17,6 +17,7 @@ mod console;
 mod descriptors;
 mod doctor;
 mod error;
+mod far_times;
 mod filesystem;
 mod guest;
 mod guest_disk;
@@ -24,6 +25,7 @@ mod image;
 mod initramfs;
 mod io_limit;
 mod kernel;
+mod libvirt;
 mod loop_device;
 mod machine;
 mod measure;
@@ -58,12 +60,14 @@ pub use console::Console;
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
+pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
 pub use image::{AGENT, GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
+pub use libvirt::{Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, NotByLibvirt, check_disk};
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{
@@ -80,4 +84,6 @@ pub use qemu::{Qemu, QemuError};
 pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, host_facts};
+/// Whether libvirt's library is here.
+pub use virtbench_libvirt::load as load_libvirt;
 pub use vm::Vm;

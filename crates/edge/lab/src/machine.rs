@@ -5,6 +5,7 @@ use virtbench_record::{GuestFacts, HostFacts, SetupFacts};
 
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
+use crate::far_times::FarTimes;
 use crate::process::MachineError;
 
 /// Is told bytes written of bytes in all, and answers whether to go on.
@@ -51,6 +52,11 @@ pub trait Machine: Send {
 
     /// What it is, where it is another machine than this host.
     fn facts(&self) -> Option<&HostFacts> {
+        None
+    }
+
+    /// The accounts of its host's processors, where that is another machine and whoever runs it tells.
+    fn far_times(&self) -> Option<FarTimes> {
         None
     }
 

@@ -18,6 +18,7 @@ use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 use crate::clock::{ClockOffset, jump_ns};
 use crate::connection::{ConnectionError, Measuring, Stopper};
 use crate::error::LabError;
+use crate::far_times;
 use crate::machine::Machine;
 use crate::process_cpu::{Observed, ProcessSample};
 
@@ -168,7 +169,6 @@ pub fn measure_together(
     let measured = |run: Run| Measured {
         host_elapsed_ns: by_host_clock(run.outcome.elapsed_ns(), run.clock.as_ref()),
         outcome: run.outcome,
-        // This host's processes say nothing of another machine's processors.
         processes: if run.host.is_some() { Vec::new() } else { processes.clone() },
         host: run.host.unwrap_or_else(|| host.clone()),
         clock: run.clock,
@@ -288,18 +288,23 @@ fn run(
     let (expected, longest) =
         (Duration::from_nanos(spec.expected_ns()), Duration::from_nanos(spec.time_ns()));
     let connection = machine.connection();
-    let (began_ns, (outcome, host)) = connection
-        .start(before.agent_ns(start_ns))
-        .and_then(|()| connection.measuring(ramp_limit))
+    let measuring =
+        connection.start(before.agent_ns(start_ns)).and_then(|()| connection.measuring(ramp_limit));
+    let far_begin = machine.far_times();
+    let (began_ns, (outcome, host)) = measuring
         .and_then(|measuring| match measuring {
             Measuring::Since { clock_ns } => {
-                let finished = connection.finished(expected, longest, limits.grace)?;
+                let finished = machine.connection().finished(expected, longest, limits.grace)?;
                 Ok(Some((before.host_ns(clock_ns), finished)))
             }
             Measuring::Stopped(_) => Ok(None),
         })
         .map_err(|error| failure(machine, error))?
         .ok_or(LabError::Stopped)?;
+    let host = host
+        .or_else(|| Some(far_begin?.until(&machine.far_times()?)))
+        // This host's processors say nothing of another machine's.
+        .or_else(|| machine.facts().map(|_| far_times::UNKNOWN));
     if machine.shares_host_clock() {
         return Ok(Run { began_ns, offsets: vec![*before], outcome, host, clock: None });
     }

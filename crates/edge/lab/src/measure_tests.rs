@@ -5,11 +5,13 @@ use std::process::Command;
 use std::sync::Arc;
 
 use virtbench_agent::protocol::{FailureKind, Greeting, Reply, Request, TargetRef, VERSION, receive, send};
-use virtbench_record::{DirectionStats, GuestFacts, TargetFacts, TargetKind};
+use virtbench_host::host_facts;
+use virtbench_record::{DirectionStats, GuestFacts, HostFacts, TargetFacts, TargetKind};
 use virtbench_workload::{AccessLine, AccessSpec};
 
 use super::*;
 use crate::connection::Connection;
+use crate::far_times::FarTimes;
 use crate::process::{AgentProcess, MachineError};
 
 /// How a fake agent behaves.
@@ -35,6 +37,10 @@ struct Fake {
     connection: Connection,
     process: AgentProcess,
     greeting: Greeting,
+    /// What it is, where it is another machine.
+    elsewhere: Option<HostFacts>,
+    /// Since when two of that machine's processors compute, where it is told.
+    told_since: Option<Instant>,
 }
 
 impl Fake {
@@ -51,7 +57,8 @@ impl Fake {
             clock_source: String::new(),
         };
         let process = AgentProcess::spawn(command, Vec::new(), "the fake").unwrap();
-        Self { connection: Connection::new(host).unwrap(), process, greeting }
+        let connection = Connection::new(host).unwrap();
+        Self { connection, process, greeting, elsewhere: None, told_since: None }
     }
 }
 
@@ -70,6 +77,13 @@ impl Machine for Fake {
     }
     fn guest(&self) -> Option<GuestFacts> {
         None
+    }
+    fn facts(&self) -> Option<&HostFacts> {
+        self.elsewhere.as_ref()
+    }
+    fn far_times(&self) -> Option<FarTimes> {
+        let user_ns = 2 * u64::try_from(self.told_since?.elapsed().as_nanos()).unwrap();
+        Some(FarTimes { at: Instant::now(), user_ns, kernel_ns: 0, processors: 7 })
     }
     fn shares_host_clock(&self) -> bool {
         false
@@ -226,6 +240,18 @@ fn several_machines_are_measured_at_one_moment() {
         assert!(measured.host.processors > 0 && measured.host.cpu_percent.is_finite());
         assert!(!measured.clock.unwrap().is_suspect());
     }
+}
+
+#[test]
+fn what_this_host_computes_is_not_said_of_another_machine() {
+    let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Good)];
+    fakes.iter_mut().for_each(|fake| fake.elsewhere = Some(host_facts(std::path::Path::new("/"))));
+    fakes[1].told_since = Some(Instant::now());
+    let measured = together(&mut fakes, 100, limits(), &AtomicBool::new(false)).unwrap();
+    let [silent, told] = [0, 1].map(|index: usize| measured.results[index].as_ref().unwrap().host.clone());
+    assert_eq!((silent.processors, silent.cpu_percent), (0, 0.0), "nobody tells");
+    assert_eq!(told.processors, 7);
+    assert!((150.0..250.0).contains(&told.cpu_percent), "{told:?}");
 }
 
 #[test]

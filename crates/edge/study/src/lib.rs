@@ -106,8 +106,8 @@ pub use contents::Contents;
 pub use course::Course;
 pub use disk::{DiskError, StudyDisk};
 pub use environments::{
-    EnvironmentNames, EnvironmentUri, FoundEnvironments, MadeEnvironments, NamedEnvironment, NamesError,
-    QemuUri, UriError, split_machines,
+    EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,
+    NamesError, QemuUri, UriError, split_machines,
 };
 pub use estimate::Estimate;
 pub use event::{Event, Observer};

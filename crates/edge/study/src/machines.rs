@@ -345,15 +345,15 @@ fn all_started<'e>(
 
 /// Says of a machine that was started what it is.
 fn describe(provenance: &mut Provenance, machine: &dyn Machine) {
-    if let Some(guest) = machine.guest() {
-        provenance.guest.get_or_insert(guest);
-    }
     if let Some(facts) = machine.facts() {
         // Several machines of sets may live on one host, which is named once.
         let home = provenance.plan.colocation().and_then(|plan| plan.home(machine.name()));
         let environment = home.map_or_else(|| machine.name().to_owned(), |home| home.environment.clone());
         provenance.machines.retain(|other| other.environment != environment);
-        provenance.machines.push(MachineFacts { environment, facts: facts.clone() });
+        let guest = machine.guest();
+        provenance.machines.push(MachineFacts { environment, facts: facts.clone(), guest });
+    } else if let Some(guest) = machine.guest() {
+        provenance.guest.get_or_insert(guest);
     }
     provenance.add_notes(machine.notes());
     if let Some(setup) = machine.setup()

@@ -63,7 +63,7 @@ pub struct AcceleratorFacts {
 pub struct GuestFacts {
     /// What executes its instructions.
     pub accelerator: AcceleratorFacts,
-    /// QEMU's version.
+    /// QEMU's version, and libvirt's where that started it.
     pub qemu: String,
     /// Kernel release.
     pub kernel: String,
@@ -73,7 +73,7 @@ pub struct GuestFacts {
     pub memory_bytes: u64,
     /// Name of the disk adapter.
     pub adapter: String,
-    /// QEMU's whole command line.
+    /// QEMU's whole command line; libvirt's description of the domain where that started it.
     pub command_line: Vec<String>,
     /// From QEMU's start to the agent's greeting, in nanoseconds.
     pub boot_ns: u64,
@@ -87,6 +87,9 @@ pub struct MachineFacts {
     pub environment: String,
     /// What it is, with the storage that was measured there.
     pub facts: HostFacts,
+    /// The guest that was booted on it and measured, if one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<GuestFacts>,
 }
 
 /// Version of `run.json`. Raised when a field changes its meaning or goes away; earlier ones are still read.

@@ -110,6 +110,7 @@ pub(crate) fn section(
         Plan::Neighbours(plan) | Plan::Deviation(plan) => colocation(plan),
         Plan::Predictions(plan) => predictions(plan),
     };
+    let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {
         dl.facts {
             (fact("Started", &started(provenance)))
@@ -123,11 +124,15 @@ pub(crate) fn section(
             h3 { "Machine " (machine.environment) }
             (host(&machine.facts))
             @if let Some(used) = used(&machine.environment) { (processors(&used)) }
+            @if let Some(facts) = &machine.guest {
+                h4 { "Its guest" }
+                (guest(facts))
+            }
         }
-        h3 { "Guest" }
         @match &provenance.guest {
-            Some(facts) => (guest(facts)),
-            None => p { "No guest has booted." },
+            Some(facts) => { h3 { "Guest" } (guest(facts)) },
+            None if booted_elsewhere => {},
+            None => { h3 { "Guest" } p { "No guest has booted." } },
         }
         h3 { "Plan" }
         (plan)
@@ -200,7 +205,14 @@ fn guest(facts: &GuestFacts) -> Markup {
             (fact("Kernel", &facts.kernel))
             (fact("QEMU", &facts.qemu))
             (fact("Boot", &format!("{:.1} s", facts.boot_ns as f64 / 1e9)))
-            dt { "QEMU command" } dd { pre tabindex="0" { code { (shell_line(&facts.command_line)) } } }
+            @match facts.command_line.as_slice() {
+                [domain] if domain.starts_with('<') => {
+                    dt { "Domain" } dd { pre tabindex="0" { code { (domain) } } }
+                },
+                command => {
+                    dt { "QEMU command" } dd { pre tabindex="0" { code { (shell_line(command)) } } }
+                },
+            }
         }
     }
 }

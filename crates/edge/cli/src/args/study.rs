@@ -104,6 +104,12 @@ for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
                            a machine that exists, through the system's ssh and its configuration; /~/FOLDER is in the
                            user's home there. It needs no root and nothing installed. The agent works in FOLDER, ends with
                            the connection, and leaves nothing; with agent=keep it stays in ~/.cache/virtbench there
+  libvirt+URI[?pool=NAME][&SETTINGS]
+                           a guest on a hypervisor that runs already, by a URI of libvirt's with what libvirt takes in it
+                           (qemu:///system, qemu+ssh://root@hv/system?socket=...). The guest's kernel and its disk, filled
+                           with random data, become volumes of the pool (default) and are removed with it. SETTINGS are
+                           those of qemu:, without a backing; adapters are virtio-blk, virtio-scsi, ahci, pvscsi,
+                           lsi53c895a, mptsas1068 and megasas. It needs libvirt0 here. A guest that exists is reached by ssh
 
   # virtbench.toml
   [environments]
@@ -113,6 +119,7 @@ for in the current folder, then in $XDG_CONFIG_HOME/virtbench:
 Examples:
   virtbench study compare --environment ssh://root@metal/srv --environment ssh://root@vm/srv
   virtbench study compare --environment metal --environment vm --environment 'qemu:?disk=nvme&vcpus=2'
+  virtbench study compare --environment native: --environment 'libvirt+qemu+ssh://root@hv/system?pool=fast&vcpus=2'
   virtbench study compare --resume --out two-machines")]
 pub struct CompareArgs {
     /// Where the load is applied, the reference first: [NAME=]URI or a name from virtbench.toml; two to eight

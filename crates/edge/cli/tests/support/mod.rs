@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, dead_code, reason = "helpers of tests, each of which uses some")]
 
 pub mod fence;
+pub mod libvirtd;
 pub mod ssh_guest;
 pub mod sshd;
 

@@ -14,14 +14,14 @@ const INTERVAL: Duration = Duration::from_secs(3);
 
 /// A thread that says so until this value is dropped.
 #[derive(Debug)]
-pub(super) struct Alive {
+pub(crate) struct Alive {
     _stop: mpsc::Sender<()>,
 }
 
 impl Alive {
     /// # Errors
     /// No thread can be started.
-    pub(super) fn begin(agent: Sender) -> io::Result<Self> {
+    pub(crate) fn begin(agent: Sender) -> io::Result<Self> {
         let (stop, stopped) = mpsc::channel::<()>();
         thread::Builder::new().name("alive".into()).spawn(move || {
             while stopped.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {

@@ -23,6 +23,7 @@ mod script;
 mod turn;
 
 pub use address::{AddressError, SshAddress};
+pub(crate) use alive::Alive;
 pub use loopback::LoopbackSshd;
 pub use loopback_keys::LoopbackKeys;
 pub use machine::Ssh;

@@ -4,11 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use virtbench_lab::{Environment, Native, Ssh, require_descriptors};
+use virtbench_lab::{
+    Accelerator, Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, find_kernel,
+    require_descriptors,
+};
 
-use super::uri::{EnvironmentUri, NamedEnvironment, QemuUri};
+use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri};
 use crate::contents::Contents;
-use crate::guests::{Extras, GuestOptions, Guests};
+use crate::guests::{Extras, GuestOptions, Guests, WantedAccelerator};
 use crate::images::Images;
 use crate::prerequisites::check_tools;
 use crate::setup::Setup;
@@ -22,6 +25,8 @@ pub struct FoundEnvironments<'e> {
     contents: Contents,
     /// Of each guest, in order.
     guests: Vec<Guests>,
+    /// Of each guest of a hypervisor, in order.
+    far_guests: Vec<LibvirtGuest>,
 }
 
 impl<'e> FoundEnvironments<'e> {
@@ -56,7 +61,20 @@ impl<'e> FoundEnvironments<'e> {
         let guests = all
             .into_iter()
             .map(|qemu| Guests::find(&qemu.guest(others), &[qemu.setup.adapter], extras, remark));
-        Ok(Self { named, contents, guests: guests.collect::<Result<_, _>>()? })
+        let guests = guests.collect::<Result<_, _>>()?;
+        let far = named.iter().filter_map(|environment| match &environment.uri {
+            EnvironmentUri::Libvirt(_) if filesystem.is_some() => {
+                let why = format!(
+                    "{}: a guest of a hypervisor has a disk without a file system: leave out workloads on files, or \
+                     reach a guest of yours by ssh://",
+                    environment.name
+                );
+                Some(Err(StudyError::input(why)))
+            }
+            EnvironmentUri::Libvirt(libvirt) => Some(far_guest(libvirt, others)),
+            _ => None,
+        });
+        Ok(Self { named, contents, guests, far_guests: far.collect::<Result<_, _>>()? })
     }
 
     /// Makes their disks of `size_bytes`: in `folder`, for those of this host that name no other, for the run `run_name`.
@@ -77,7 +95,7 @@ impl<'e> FoundEnvironments<'e> {
                 Images::prepare(&place, run_name, &setups, size_bytes, self.contents, stop, on_progress)?;
             disks.insert(place, images);
         }
-        let mut guests = self.guests.iter();
+        let (mut guests, mut far_guests) = (self.guests.iter(), self.far_guests.iter());
         // The next disk of each folder: they were made in the environments' order.
         let mut taken: BTreeMap<&Path, usize> = BTreeMap::new();
         let (mut environments, mut folders) = (Vec::<Box<dyn Environment>>::new(), Vec::new());
@@ -95,6 +113,14 @@ impl<'e> FoundEnvironments<'e> {
                     Box::new(Native::new(name, path))
                 }
                 EnvironmentUri::Ssh(address) => Box::new(Ssh::new(name, address.clone(), size_bytes)),
+                EnvironmentUri::Libvirt(libvirt) => {
+                    let guest = far_guests.next().ok_or_else(missing)?.clone();
+                    let made = Libvirt::prepare(name, &libvirt.address, guest, size_bytes, stop, on_progress);
+                    Box::new(made.map_err(|error| match error {
+                        LabError::Stopped => StudyError::Stopped,
+                        error => error.into(),
+                    })?)
+                }
                 EnvironmentUri::Native { folder: own } => {
                     let images = disks.get(own.as_deref().unwrap_or(folder)).ok_or_else(missing)?;
                     Box::new(Native::new(name, images.raw().to_owned()))
@@ -126,12 +152,28 @@ impl<'e> FoundEnvironments<'e> {
                 EnvironmentUri::Native { .. } if self.has_files() => continue,
                 EnvironmentUri::Native { folder } => (folder, None),
                 EnvironmentUri::Qemu(qemu) => (&qemu.folder, Some(qemu.setup.clone())),
-                EnvironmentUri::Ssh(_) => continue,
+                EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) => continue,
             };
             setups.entry(own.as_deref().unwrap_or(folder).to_owned()).or_default().extend(setup);
         }
         setups
     }
+}
+
+/// What a hypervisor's guest needs of this host.
+fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest, StudyError> {
+    virtbench_lab::load_libvirt().map_err(|error| StudyError::Environment(error.into()))?;
+    let options = libvirt.guest.guest(others);
+    let (adapter, settings) = (libvirt.guest.setup.adapter, libvirt.guest.setup.settings.clone());
+    let kernel = find_kernel(options.kernel.as_deref()).map_err(LabError::from)?;
+    let image = GuestImage::new(&kernel, &[adapter]).map_err(LabError::from)?;
+    let accelerator = match options.accelerator {
+        WantedAccelerator::Auto => None,
+        WantedAccelerator::Kvm => Some(Accelerator::Kvm),
+        WantedAccelerator::Tcg => Some(Accelerator::Tcg),
+    };
+    let GuestOptions { vcpus, memory_bytes, .. } = options;
+    Ok(LibvirtGuest { kernel, image, adapter, settings, vcpus, memory_bytes, accelerator })
 }
 
 /// Environments with their disks, which go with this value.

@@ -1,4 +1,4 @@
-//! Environments as a user names them: `native:`, `qemu:`, `ssh://`, or a name from `virtbench.toml`.
+//! Environments as a user names them: `native:`, `qemu:`, `ssh://`, `libvirt+URI`, or a name from `virtbench.toml`.
 
 mod homes;
 mod made;
@@ -9,4 +9,4 @@ pub use homes::split_machines;
 pub(crate) use homes::{homes, housed, in_words};
 pub use made::{FoundEnvironments, MadeEnvironments};
 pub use names::{EnvironmentNames, NamesError};
-pub use uri::{EnvironmentUri, NamedEnvironment, QemuUri, UriError};
+pub use uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri, UriError};

@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use fluent_uri::UriRef;
 use thiserror::Error;
-use virtbench_lab::{AddressError, DEFAULT_ADAPTER, SshAddress};
+use virtbench_lab::{
+    AddressError, DEFAULT_ADAPTER, LibvirtAddress, LibvirtAddressError, NotByLibvirt, SshAddress, check_disk,
+};
 use virtbench_units::{format_bytes, parse_bytes};
 
+use crate::backing::Backing;
 use crate::guests::{GuestOptions, WantedAccelerator};
 use crate::setup::{Setup, SetupError};
 
@@ -19,7 +22,7 @@ const NAME_LIMIT: usize = 40;
 pub enum UriError {
     /// It begins with none of the schemes.
     #[error(
-        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, or a name from virtbench.toml"
+        "{0:?} is no environment: native:[FOLDER], qemu:[FOLDER]?disk=SETUP&vcpus=N&memory=SIZE, ssh://[USER@]HOST[:PORT]/FOLDER, libvirt+URI?pool=NAME&disk=SETUP..., or a name from virtbench.toml"
     )]
     Scheme(String),
     /// It is no address.
@@ -33,6 +36,17 @@ pub enum UriError {
     /// A machine's address is wrong.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// A hypervisor's address is wrong.
+    #[error(transparent)]
+    Hypervisor(#[from] LibvirtAddressError),
+    /// A hypervisor's guest cannot have this disk.
+    #[error("{uri}: {source}")]
+    NotByLibvirt {
+        /// The environment.
+        uri: String,
+        /// What it cannot have.
+        source: NotByLibvirt,
+    },
     /// A VM's disk is impossible.
     #[error("{uri}: {source}")]
     Setup {
@@ -78,6 +92,17 @@ pub enum EnvironmentUri {
     Qemu(Box<QemuUri>),
     /// A machine that exists.
     Ssh(SshAddress),
+    /// A guest on a hypervisor that exists.
+    Libvirt(Box<LibvirtUri>),
+}
+
+/// A hypervisor, and what its guest is made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LibvirtUri {
+    /// Which hypervisor, and which of its pools.
+    pub address: LibvirtAddress,
+    /// The guest; its folder is none of this host's.
+    pub guest: QemuUri,
 }
 
 /// A guest and its disk.
@@ -129,6 +154,7 @@ impl EnvironmentUri {
                 }
             }
             "qemu" => qemu(text, rest),
+            _ if text.starts_with(LibvirtAddress::PREFIX) => libvirt(text),
             SshAddress::SCHEME => Ok(Self::Ssh(SshAddress::parse(text)?)),
             _ => Err(UriError::Scheme(text.to_owned())),
         }
@@ -140,6 +166,7 @@ impl EnvironmentUri {
             Self::Native { .. } => "native".into(),
             Self::Qemu(qemu) => qemu.setup.to_string(),
             Self::Ssh(address) => address.host().to_owned(),
+            Self::Libvirt(libvirt) => libvirt.address.host().unwrap_or("libvirt").to_owned(),
         }
     }
 }
@@ -168,6 +195,28 @@ fn parts(text: &str, rest: &str) -> Result<(Option<PathBuf>, Settings), UriError
 
 fn qemu(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
     let (folder, settings) = parts(text, rest)?;
+    Ok(EnvironmentUri::Qemu(Box::new(guest(text, folder, settings, "qemu: takes no")?)))
+}
+
+fn libvirt(text: &str) -> Result<EnvironmentUri, UriError> {
+    let (address, settings) = LibvirtAddress::parse(text)?;
+    let guest = guest(text, None, settings, "libvirt+ and libvirt itself take no")?;
+    check_disk(guest.setup.adapter, &guest.setup.settings)
+        .map_err(|source| UriError::NotByLibvirt { uri: text.to_owned(), source })?;
+    if guest.setup.backing != Backing::Raw {
+        let why = format!("{}: a disk in a pool is a raw volume; leave out what follows @", guest.setup);
+        return Err(wrong(text, why));
+    }
+    Ok(EnvironmentUri::Libvirt(Box::new(LibvirtUri { address, guest })))
+}
+
+/// A guest with these settings; `takes_no` begins the complaint about one that nobody knows.
+fn guest(
+    text: &str,
+    folder: Option<PathBuf>,
+    settings: Settings,
+    takes_no: &str,
+) -> Result<QemuUri, UriError> {
     let parsed =
         |setup: &str| Setup::parse(setup).map_err(|source| UriError::Setup { uri: text.to_owned(), source });
     let mut qemu = QemuUri {
@@ -200,12 +249,23 @@ fn qemu(text: &str, rest: &str) -> Result<EnvironmentUri, UriError> {
             }
             "kernel" => qemu.kernel = Some(PathBuf::from(value)),
             _ => {
-                let why = format!("qemu: takes no {name}: disk, vcpus, memory, accelerator, kernel");
+                let why = format!("{takes_no} {name}: disk, vcpus, memory, accelerator, kernel");
                 return Err(wrong(text, why));
             }
         }
     }
-    Ok(EnvironmentUri::Qemu(Box::new(qemu)))
+    Ok(qemu)
+}
+
+/// What a guest says of itself.
+fn write_guest(f: &mut fmt::Formatter<'_>, guest: &QemuUri) -> fmt::Result {
+    write!(f, "disk={}", guest.setup)?;
+    guest.vcpus.map_or(Ok(()), |vcpus| write!(f, "&vcpus={vcpus}"))?;
+    guest
+        .memory_bytes
+        .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
+    guest.accelerator.map_or(Ok(()), |wanted| write!(f, "&accelerator={}", wanted.name()))?;
+    guest.kernel.as_ref().map_or(Ok(()), |kernel| write!(f, "&kernel={}", kernel.display()))
 }
 
 impl fmt::Display for EnvironmentUri {
@@ -217,12 +277,12 @@ impl fmt::Display for EnvironmentUri {
             Self::Native { folder: own } => write!(f, "native:{}", folder(own)),
             Self::Ssh(address) => address.fmt(f),
             Self::Qemu(qemu) => {
-                write!(f, "qemu:{}?disk={}", folder(&qemu.folder), qemu.setup)?;
-                qemu.vcpus.map_or(Ok(()), |vcpus| write!(f, "&vcpus={vcpus}"))?;
-                qemu.memory_bytes
-                    .map_or(Ok(()), |bytes| write!(f, "&memory={}", format_bytes(bytes).replace(' ', "")))?;
-                qemu.accelerator.map_or(Ok(()), |wanted| write!(f, "&accelerator={}", wanted.name()))?;
-                qemu.kernel.as_ref().map_or(Ok(()), |kernel| write!(f, "&kernel={}", kernel.display()))
+                write!(f, "qemu:{}?", folder(&qemu.folder))?;
+                write_guest(f, qemu)
+            }
+            Self::Libvirt(libvirt) => {
+                write!(f, "{}&", libvirt.address)?;
+                write_guest(f, &libvirt.guest)
             }
         }
     }
@@ -269,7 +329,7 @@ impl NamedEnvironment {
     pub fn guest(&self) -> Option<&QemuUri> {
         match &self.uri {
             EnvironmentUri::Qemu(qemu) => Some(qemu),
-            EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) => None,
+            EnvironmentUri::Native { .. } | EnvironmentUri::Ssh(_) | EnvironmentUri::Libvirt(_) => None,
         }
     }
 
@@ -308,6 +368,12 @@ mod tests {
             ),
             ("ssh://root@metal/srv?config=x", "metal", "ssh://root@metal/srv"),
             ("a=ssh://metal/srv", "a", "ssh://metal/srv"),
+            (
+                "libvirt+qemu+ssh://root@hv/system?pool=fast&vcpus=2&memory=192MiB&socket=/x",
+                "hv",
+                "libvirt+qemu+ssh://root@hv/system?socket=/x&no_tty=1&pool=fast&disk=virtio-blk&vcpus=2&memory=192MiB",
+            ),
+            ("libvirt+qemu:///system", "libvirt", "libvirt+qemu:///system?pool=default&disk=virtio-blk"),
         ] {
             let named = NamedEnvironment::parse(text).unwrap();
             assert_eq!((named.name.as_str(), named.uri.to_string().as_str()), (name, shown));
@@ -327,6 +393,11 @@ mod tests {
             ("qemu:?accelerator=warp", "auto, kvm or tcg"),
             ("qemu:?disk=floppy", "floppy"),
             ("ssh://metal", "names no folder"),
+            ("libvirt+qemu", "is no environment"),
+            ("libvirt+qemu:system", "no //"),
+            ("libvirt+qemu:///system?scoket=/x", "libvirt itself take no scoket"),
+            ("libvirt+qemu:///system?disk=nvme", "nvme: libvirt gives"),
+            ("libvirt+qemu:///system?disk=virtio-blk@qcow2", "raw volume"),
             ("a b=native:", "is no name"),
         ] {
             let error = NamedEnvironment::parse(text).unwrap_err().to_string();
@@ -349,7 +420,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_panics(text in "(native|qemu|ssh|a=qemu):[-a-z0-9@:/?=&%~,]{0,30}") {
+        fn no_text_panics(text in "(native|qemu|ssh|a=qemu|libvirt.qemu):[-a-z0-9@:/?=&%~,]{0,30}") {
             if let Ok(named) = NamedEnvironment::parse(&text) {
                 let _ = named.uri.to_string();
             }

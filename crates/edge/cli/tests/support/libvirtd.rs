@@ -1,0 +1,164 @@
+//! A hypervisor that a user runs: libvirtd with folders, configuration and socket of its own, in namespaces of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use super::{children, folder, is_alive, wait_for};
+
+/// The server's program, which is not on everybody's path.
+const SERVER: &str = "/usr/sbin/libvirtd";
+
+/// The server. Dropping it, or killing the test, ends it and every guest of its: they share a process namespace.
+pub struct Libvirtd {
+    child: Child,
+    folder: TempDir,
+}
+
+/// QEMU runs as whoever runs the test, with its output in files of libvirtd's own, and nothing of the host is set up for it.
+const OF_QEMU: &str = "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\n\
+    security_driver = \"none\"\ncgroup_controllers = []\nnamespaces = []\nstdio_handler = \"file\"\n";
+
+impl Libvirtd {
+    /// With a pool `default` and one `asleep` that is not active.
+    pub fn start() -> Self {
+        Self::with("")
+    }
+
+    /// The same after `before` in its mount namespace.
+    pub fn with(before: &str) -> Self {
+        assert!(
+            rustix::process::geteuid().is_root(),
+            "libvirtd in namespaces of its own needs root: run it as root"
+        );
+        let folder = folder();
+        let path = |name: &str| folder.path().join(name);
+        for name in ["run/lock", "etc/storage/autostart", "lib", "log", "cache", "pool"] {
+            fs::create_dir_all(path(name)).unwrap();
+        }
+        fs::write(path("etc/qemu.conf"), OF_QEMU).unwrap();
+        // A server that nobody may use but root, and that does not miss a client that is silent.
+        let server = "listen_tls = 0\nlisten_tcp = 0\nauth_unix_rw = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
+             keepalive_interval = -1\n";
+        fs::write(path("etc/libvirtd.conf"), server).unwrap();
+        // A pool whose folder is not there is not active.
+        for (name, target) in [("default", "pool"), ("asleep", "no-folder")] {
+            let target = path(target).display().to_string();
+            let xml =
+                format!("<pool type='dir'><name>{name}</name><target><path>{target}</path></target></pool>");
+            fs::write(path(&format!("etc/storage/{name}.xml")), xml).unwrap();
+        }
+        std::os::unix::fs::symlink(
+            "/etc/libvirt/storage/default.xml",
+            path("etc/storage/autostart/default.xml"),
+        )
+        .unwrap();
+        // Debian's libvirtd looks for the user of its guests even where it is told another.
+        for (file, line) in [
+            ("passwd", "libvirt-qemu:x:64055:64055::/:/bin/false\n"),
+            ("group", "libvirt-qemu:x:64055:\nkvm:x:64056:\n"),
+        ] {
+            let of_host = fs::read_to_string(Path::new("/etc").join(file)).unwrap();
+            fs::write(path(file), of_host + line).unwrap();
+        }
+        let root = folder.path().display();
+        // One that is killed comes back, as under systemd.
+        let serve = format!(
+            "cd {root}\nmount --bind passwd /etc/passwd\nmount --bind group /etc/group\nmount --bind run /run\nmkdir -p /etc/libvirt /var/lib/libvirt /var/log/libvirt /var/cache/libvirt\n\
+             mount --bind etc /etc/libvirt\nmount --bind lib /var/lib/libvirt\nmount --bind log /var/log/libvirt\n\
+             mount --bind cache /var/cache/libvirt\n{before}\n\
+             while sleep 0.1; do {SERVER} --pid-file {root}/pid 2>>{root}/log/libvirtd || :; done"
+        );
+        let mut command = Command::new("setpriv");
+        command.args([
+            "--pdeathsig",
+            "KILL",
+            "unshare",
+            "--mount",
+            "--pid",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+            "sh",
+            "-ec",
+            &serve,
+        ]);
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(fs::File::create(path("log/unshare")).unwrap());
+        let mut child = command.spawn().unwrap();
+        let socket = path("run/libvirt/libvirt-sock");
+        wait_for("libvirtd", || {
+            let ended = child.try_wait().unwrap();
+            let said = || {
+                ["log/unshare", "log/libvirtd"].map(|name| fs::read_to_string(path(name)).unwrap_or_default())
+            };
+            assert!(ended.is_none(), "{SERVER} ended: {:?}", said());
+            std::os::unix::net::UnixStream::connect(&socket).ok()
+        });
+        Self { child, folder }
+    }
+
+    /// A file of this machine's.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// libvirt's own address of it.
+    pub fn connection(&self) -> String {
+        format!("qemu:///system?socket={}", self.path("run/libvirt/libvirt-sock").display())
+    }
+
+    /// The environment of a small guest on it, with these settings as well.
+    pub fn environment(&self, settings: &str) -> String {
+        format!("libvirt+{}&memory=128MiB&accelerator=tcg{settings}", self.connection())
+    }
+
+    /// What virsh says.
+    pub fn virsh(&self, words: &[&str]) -> Output {
+        let mut virsh = Command::new("virsh");
+        virsh.args(["-c", &self.connection()]).args(words).stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Names of its domains, whether they run or not.
+    pub fn domains(&self) -> Vec<String> {
+        let said = self.virsh(&["list", "--all", "--name"]);
+        assert!(said.status.success(), "{said:?}");
+        String::from_utf8(said.stdout).unwrap().split_whitespace().map(str::to_owned).collect()
+    }
+
+    /// Names of the files in its pool.
+    pub fn volumes(&self) -> Vec<String> {
+        names(&self.path("pool"))
+    }
+
+    /// Whether nothing of a run is left.
+    pub fn is_clean(&self) -> bool {
+        self.volumes().is_empty() && self.domains().is_empty()
+    }
+
+    /// The process of the server itself, as this host counts.
+    pub fn server(&self) -> u32 {
+        children(children(self.child.id())[0].0).into_iter().find(|(_, name)| name == "libvirtd").unwrap().0
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+impl Drop for Libvirtd {
+    fn drop(&mut self) {
+        let first = children(self.child.id());
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // The namespace's first process goes last.
+        wait_for("libvirtd's guests to end", || {
+            (!first.iter().any(|(process, _)| is_alive(*process))).then_some(())
+        });
+    }
+}

@@ -1,0 +1,136 @@
+//! A domain as libvirt wants it described.
+
+use quick_xml::escape::escape;
+use virtbench_agent::WATCH;
+use virtbench_agent::protocol::PORT_NAME;
+
+use super::disk::disk_xml;
+use crate::adapters::{Adapter, DiskSettings};
+use crate::guest::{Accelerator, kernel_arguments};
+
+/// The namespace of the element by which a domain is known to be ours.
+pub(super) const NAMESPACE: &str = "urn:virtbench:made";
+
+/// What a domain is made of.
+#[derive(Debug, Clone)]
+pub(super) struct DomainSpec<'a> {
+    /// Its name, which is its label.
+    pub(super) label: &'a str,
+    /// Who made it, for people.
+    pub(super) controller: &'a str,
+    pub(super) accelerator: Accelerator,
+    pub(super) vcpus: u32,
+    pub(super) memory_bytes: u64,
+    /// Where the hypervisor's machine has them.
+    pub(super) kernel: &'a str,
+    pub(super) initramfs: &'a str,
+    pub(super) pool: &'a str,
+    pub(super) disk: &'a str,
+    pub(super) adapter: &'static Adapter,
+    pub(super) settings: &'a DiskSettings,
+    /// Frequency of the machine's time stamp counter, where it is known.
+    pub(super) tsc_khz: Option<u64>,
+}
+
+impl DomainSpec<'_> {
+    /// The description.
+    pub(super) fn xml(&self) -> String {
+        let (kind, cpu) = match self.accelerator {
+            Accelerator::Kvm => ("kvm", "<cpu mode='host-passthrough'/>"),
+            // Emulated, string moves are not fast byte by byte.
+            Accelerator::Tcg => (
+                "qemu",
+                "<cpu mode='maximum'><feature policy='disable' name='erms'/><feature policy='disable' name='fsrm'/></cpu>",
+            ),
+        };
+        // Room for a second processor, for the reason that a guest of `qemu:` has it.
+        let most = self.vcpus.max(2);
+        let iothreads =
+            if self.settings.iothread == Some(true) { "  <iothreads>1</iothreads>\n" } else { "" };
+        let arguments = format!("{} {WATCH}", kernel_arguments(self.accelerator, self.tsc_khz));
+        let disk = disk_xml(self.adapter, self.settings, &escape(self.pool), &escape(self.disk));
+        let (label, controller) = (escape(self.label), escape(self.controller));
+        let (vcpus, memory) = (self.vcpus, self.memory_bytes.next_multiple_of(1 << 20));
+        let (kernel, initramfs, arguments) =
+            (escape(self.kernel), escape(self.initramfs), escape(&arguments));
+        format!(
+            "<domain type='{kind}'>
+  <name>{label}</name>
+  <title>virtbench, a guest that is measured</title>
+  <description>Made by {controller}; it is removed when that ends.</description>
+  <metadata><virtbench:made xmlns:virtbench='{NAMESPACE}' label='{label}'/></metadata>
+  <memory unit='b'>{memory}</memory>
+  <vcpu placement='static' current='{vcpus}'>{most}</vcpu>
+{iothreads}  <os>
+    <type arch='x86_64' machine='q35'>hvm</type>
+    <kernel>{kernel}</kernel>
+    <initrd>{initramfs}</initrd>
+    <cmdline>{arguments}</cmdline>
+  </os>
+  <features><acpi/><apic/></features>
+  {cpu}
+  <clock offset='utc'/>
+  <on_poweroff>destroy</on_poweroff>
+  <on_reboot>destroy</on_reboot>
+  <on_crash>destroy</on_crash>
+  <devices>
+{disk}    <controller type='usb' model='none'/>
+    <serial type='pty'><target port='0'/></serial>
+    <console type='pty'><target type='serial' port='0'/></console>
+    <channel type='unix'><target type='virtio' name='{PORT_NAME}'/></channel>
+    <memballoon model='none'/>
+  </devices>
+</domain>
+"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::find_adapter;
+
+    fn spec(settings: &DiskSettings) -> DomainSpec<'_> {
+        DomainSpec {
+            label: "virtbench-x",
+            controller: "process 1 on a<b",
+            accelerator: Accelerator::Tcg,
+            vcpus: 1,
+            memory_bytes: (96 << 20) + 1,
+            kernel: "/pool/it's a kernel",
+            initramfs: "/pool/initramfs",
+            pool: "a & b",
+            disk: "d",
+            adapter: find_adapter("virtio-scsi").unwrap(),
+            settings,
+            tsc_khz: Some(2_100_000),
+        }
+    }
+
+    #[test]
+    fn a_description_is_xml_whatever_names_are_in_it() {
+        let settings = DiskSettings::parse("iothread=on").unwrap();
+        let xml = spec(&settings).xml();
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        let text = |name: &str| {
+            document.descendants().find(|node| node.has_tag_name(name)).and_then(|node| node.text())
+        };
+        assert_eq!(text("kernel"), Some("/pool/it's a kernel"));
+        assert_eq!(text("memory"), Some((97 << 20).to_string().as_str()));
+        assert_eq!((text("vcpu"), text("iothreads")), (Some("2"), Some("1")));
+        assert!(text("cmdline").unwrap().ends_with("tsc_early_khz=2100000 VIRTBENCH_WATCH=1"));
+        let source = document.descendants().find(|node| node.has_tag_name("source")).unwrap();
+        assert_eq!(source.attribute("pool"), Some("a & b"));
+        let made = document.descendants().find(|node| node.has_tag_name((NAMESPACE, "made"))).unwrap();
+        assert_eq!(made.attribute("label"), Some("virtbench-x"));
+    }
+
+    #[test]
+    fn hardware_virtualization_passes_the_processor_on() {
+        let settings = DiskSettings::default();
+        let xml = DomainSpec { accelerator: Accelerator::Kvm, ..spec(&settings) }.xml();
+        assert!(xml.contains("<domain type='kvm'>") && xml.contains("host-passthrough"), "{xml}");
+        assert!(!xml.contains("tsc_early_khz"), "{xml}");
+    }
+}

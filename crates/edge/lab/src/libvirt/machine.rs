@@ -1,0 +1,240 @@
+//! A domain with an agent in it, from its start to its end.
+
+use std::time::{Duration, Instant};
+
+use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError, TargetRef};
+use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags};
+use virtbench_record::{GuestFacts, HostFacts};
+
+use super::host::times;
+use crate::connection::{Connection, ConnectionError};
+use crate::console::Console;
+use crate::far_times::FarTimes;
+use crate::machine::Machine;
+use crate::process::MachineError;
+use crate::remote::Alive;
+
+/// How long a domain that has hung up may take to end.
+const END_LIMIT: Duration = Duration::from_secs(3);
+/// How long it may take to power off.
+const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
+/// How often it is asked whether it has ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A domain that runs for as long as this value is there.
+#[derive(Debug)]
+pub(super) struct Running {
+    domain: Domain,
+    console: Console,
+    /// libvirt refuses to have what runs go on, and what waits wait.
+    waits: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        match self.domain.destroy() {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::NoDomain => {}
+            Err(error) => tracing::warn!(%error, "the domain could not be ended"),
+        }
+    }
+}
+
+/// A domain whose agent has greeted.
+pub(super) struct Booted {
+    pub(super) running: Running,
+    pub(super) connection: Connection,
+    pub(super) greeting: Greeting,
+    /// From its start to the greeting.
+    pub(super) boot: Duration,
+}
+
+impl Running {
+    /// Starts a domain and waits for its agent's greeting.
+    pub(super) fn boot(hypervisor: &Hypervisor, xml: &str, limit: Duration) -> Result<Booted, MachineError> {
+        let begun = Instant::now();
+        // Its agent would take a channel that nobody has opened for a controller that is gone.
+        let flags = StartFlags::PAUSED | StartFlags::ENDS_WITH_CONNECTION;
+        let domain = hypervisor.start(xml, flags).map_err(|error| refused("started", &error))?;
+        let mut running = Self { domain, console: Console::default(), waits: true };
+        // Without a console a guest works as well; an error of its says less.
+        match running.domain.open_console() {
+            Ok(opened) => running.console = Console::collect(opened).map_err(no_thread)?,
+            Err(error) => tracing::warn!(%error, "the domain has no console"),
+        }
+        let channel = running.domain.open_channel(PORT_NAME);
+        let channel = channel.map_err(|error| refused("talked to", &error))?;
+        let mut connection = Connection::new(channel).map_err(no_thread)?;
+        running.resume()?;
+        match connection.greet(limit) {
+            Ok(greeting) => Ok(Booted { running, connection, greeting, boot: begun.elapsed() }),
+            Err(error) => Err(running.explain(error)),
+        }
+    }
+
+    fn suspend(&mut self) -> Result<(), MachineError> {
+        if !self.waits {
+            self.domain.suspend().map_err(|error| self.lost(&error))?;
+            self.waits = true;
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self) -> Result<(), MachineError> {
+        if self.waits {
+            self.domain.resume().map_err(|error| self.lost(&error))?;
+            self.waits = false;
+        }
+        Ok(())
+    }
+
+    pub(super) fn xml(&self) -> Result<String, MachineError> {
+        self.domain.xml().map_err(|error| self.lost(&error))
+    }
+
+    /// Waits for its end; whether it has ended.
+    fn ended_within(&self, limit: Duration) -> Result<bool, LibvirtError> {
+        let until = Instant::now() + limit;
+        loop {
+            match self.domain.is_running() {
+                Ok(true) if Instant::now() < until => std::thread::sleep(LOOK_INTERVAL),
+                Ok(running) => return Ok(!running),
+                Err(error) if error.kind() == ErrorKind::NoDomain => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), MachineError> {
+        match self.ended_within(Duration::ZERO) {
+            Ok(false) => Ok(()),
+            _ => Err(self.explain(ProtocolError::Closed.into())),
+        }
+    }
+
+    /// Says what a broken conversation means.
+    fn explain(&self, error: ConnectionError) -> MachineError {
+        if let ConnectionError::Refused { kind, message } = error {
+            return MachineError::Refused { kind, message };
+        }
+        let hung_up =
+            matches!(error, ConnectionError::Protocol(ProtocolError::Closed | ProtocolError::Io(_)));
+        let ended = self.ended_within(if hung_up { END_LIMIT } else { Duration::ZERO });
+        if !matches!(ended, Ok(false)) {
+            self.console.settle(END_LIMIT);
+        }
+        let console = self.console.tail();
+        tracing::warn!(%error, ?ended, "the conversation with a domain broke");
+        match ended {
+            _ if self.console.contains("Kernel panic") => MachineError::Panicked { console },
+            Ok(true) => MachineError::Ended { what: "the domain", how: self.end(), console },
+            Ok(false) => MachineError::Conversation { source: error, console },
+            Err(error) => self.lost(&error),
+        }
+    }
+
+    fn end(&self) -> String {
+        let name = self.domain.name().unwrap_or_default();
+        format!("ended (/var/log/libvirt/qemu/{name}.log on its host may say more)")
+    }
+
+    /// What it means that libvirt does not do as it was told.
+    fn lost(&self, error: &LibvirtError) -> MachineError {
+        if error.kind() != ErrorKind::Connection {
+            let (what, console) = ("the domain", self.console.tail());
+            return MachineError::Ended { what, how: format!("could not be reached ({error})"), console };
+        }
+        MachineError::Ended {
+            what: "the connection to libvirt",
+            how: format!("was lost ({error}; the next run there removes what is left)"),
+            console: self.console.tail(),
+        }
+    }
+}
+
+fn refused(what: &str, error: &LibvirtError) -> MachineError {
+    MachineError::Unreachable { why: format!("the domain cannot be {what}: {}", error), console: Vec::new() }
+}
+
+fn no_thread(source: std::io::Error) -> MachineError {
+    MachineError::Start { program: "libvirt".into(), source }
+}
+
+pub(super) struct LibvirtMachine {
+    pub(super) name: String,
+    pub(super) running: Running,
+    pub(super) connection: Connection,
+    pub(super) greeting: Greeting,
+    pub(super) disk_prefix: &'static str,
+    pub(super) hypervisor: Hypervisor,
+    pub(super) facts: HostFacts,
+    pub(super) guest: GuestFacts,
+    pub(super) notes: Vec<String>,
+    pub(super) _alive: Alive,
+}
+
+impl Machine for LibvirtMachine {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    fn target(&self) -> TargetRef {
+        TargetRef::Disk { name_prefix: self.disk_prefix.to_owned() }
+    }
+
+    fn guest(&self) -> Option<GuestFacts> {
+        Some(self.guest.clone())
+    }
+
+    fn facts(&self) -> Option<&HostFacts> {
+        Some(&self.facts)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.notes.clone()
+    }
+
+    fn shares_host_clock(&self) -> bool {
+        false
+    }
+
+    fn processes(&self) -> Vec<u32> {
+        Vec::new()
+    }
+
+    fn far_times(&self) -> Option<FarTimes> {
+        times(&self.hypervisor, self.facts.processors).ok()
+    }
+
+    fn quiesce(&mut self) -> Result<(), MachineError> {
+        self.running.suspend()
+    }
+
+    fn wake(&mut self) -> Result<(), MachineError> {
+        self.running.resume()
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        self.running.check()
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        self.running.explain(error)
+    }
+
+    fn shut_down(mut self: Box<Self>) {
+        let told = self.connection.shut_down().is_ok();
+        tracing::info!(name = self.name, told, "the domain powers off");
+        if told {
+            let _ = self.running.ended_within(POWER_OFF_LIMIT);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What all objects of a hypervisor share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::binding::{Binding, Object};
+use crate::error::LibvirtError;
+use crate::within::within;
+
+/// How long a question may take.
+pub(crate) const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// How long a domain may take to start or to end.
+pub(crate) const DOMAIN_LIMIT: Duration = Duration::from_secs(90);
+/// How long a pool or a volume may take to be looked through, made or deleted.
+pub(crate) const STORAGE_LIMIT: Duration = Duration::from_secs(120);
+
+/// A connection. It is closed when everything that came of it is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Connection {
+    pub(crate) binding: &'static Binding,
+    pub(crate) object: Arc<Object>,
+}
+
+/// An object of a connection's, or the connection itself as one.
+#[derive(Debug, Clone)]
+pub(crate) struct Handle {
+    pub(crate) connection: Connection,
+    pub(crate) object: Arc<Object>,
+}
+
+impl Handle {
+    pub(crate) fn new(connection: &Connection, object: Object) -> Self {
+        Self { connection: connection.clone(), object: Arc::new(object) }
+    }
+
+    /// Makes a call within a time limit.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        what: &'static str,
+        call: impl FnOnce(&Binding, &Object) -> Result<T, LibvirtError> + Send + 'static,
+    ) -> Result<T, LibvirtError> {
+        let (binding, object) = (self.connection.binding, Arc::clone(&self.object));
+        within(limit, what, move || call(binding, &object))
+    }
+}

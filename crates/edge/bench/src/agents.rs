@@ -20,6 +20,8 @@ use crate::pairs::Verdict;
 const AGENTS: usize = 100;
 /// Of each test file, in bytes.
 const FILE_BYTES: u64 = 1 << 20;
+/// Pings that tell a clock's offset, as many as before each measurement.
+const PINGS: u32 = 25;
 /// What the controller itself may take for each agent, in KiB.
 const MOST_OWN_KIB: f64 = 512.0;
 /// What the controller's ssh of each agent may take, in KiB.
@@ -118,7 +120,8 @@ fn started(server: &LoopbackSshd, agents: usize) -> Result<Vec<Box<dyn Machine>>
     })
 }
 
-/// From the first of the machines that began to measure to the last, in milliseconds. They share a clock: this host's.
+/// From the first of the machines that began to measure to the last, in milliseconds. Their clock is this host's, so that what
+/// pings make of its offset is an error, by which a machine begins too early or too late.
 fn spread_ms(machines: &mut [Box<dyn Machine>]) -> Result<f64> {
     let access = AccessSpec::single(AccessLine::new(4096, 100.0, 100.0));
     let spec = LoadSpec {
@@ -129,6 +132,7 @@ fn spread_ms(machines: &mut [Box<dyn Machine>]) -> Result<f64> {
         rate: Some(Rate { per_second: 10.0, arrivals: Arrivals::Constant }),
         ..LoadSpec::new(access, FILE_BYTES)
     };
+    let errors = clock_errors_ns(machines)?;
     let assignments = machines
         .iter_mut()
         .map(|machine| Assignment { machine: machine.as_mut(), spec: spec.clone().into() })
@@ -140,9 +144,26 @@ fn spread_ms(machines: &mut [Box<dyn Machine>]) -> Result<f64> {
             bail!("{error}");
         }
     }
-    let late = || together.late_ns.iter().flatten();
+    let late = || together.late_ns.iter().flatten().zip(&errors).map(|(late, error)| late + error);
     let (first, last) = late().min().zip(late().max()).context("no agent began")?;
     Ok((last - first) as f64 / 1e6)
+}
+
+/// How far pings, of all machines at once, lead this host astray about each one's clock, in nanoseconds.
+fn clock_errors_ns(machines: &mut [Box<dyn Machine>]) -> Result<Vec<i64>> {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = machines
+            .iter_mut()
+            .map(|machine| scope.spawn(move || machine.connection().synchronise(PINGS)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| {
+                let clock = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                Ok(clock?.offset_ns)
+            })
+            .collect()
+    })
 }
 
 /// Memory of a process in which shared pages count by their share, in KiB (`Pss` of proc(5)).

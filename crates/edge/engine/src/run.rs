@@ -96,7 +96,8 @@ impl Control {
 }
 
 /// Applies `spec` to `target`. Ramp-up begins when the monotonic clock shows `start_at_ns`, or once
-/// all workers are ready if that is later; `on_measuring` is called with the clock when it is over.
+/// all workers are ready if that is later; once it is over, `on_measuring` is told when that was by the clock. Operations count
+/// from that moment on, however late whoever waits for it wakes.
 ///
 /// With `spec.verify`, the region is read once more after the load. A worker of the blocking engine
 /// whose operation exceeds `spec.timeout_ns` is left behind: its thread ends when the target answers.
@@ -154,7 +155,7 @@ pub fn run(
     while monotonic_ns() < begin_ns && !control.stop.load(Ordering::Relaxed) {
         sleep_until(begin_ns.min(monotonic_ns() + 50_000_000));
     }
-    on_measuring(monotonic_ns());
+    on_measuring(begin_ns.min(monotonic_ns()));
     let reports = gather(&mut members, spec.timeout_ns, &control.stop)?;
     let gave_up = reports.iter().any(|report| report.gave_up.is_some());
     let mut outcome = merge(spec, target, moments, interval_ns, &reports, notes);

@@ -208,3 +208,15 @@ fn a_load_that_does_not_fit_is_refused() {
     let large = LoadSpec { region_bytes: 2 * SIZE, ..spec(100.0) };
     assert!(matches!(refused(&large), EngineError::Misfit(_)));
 }
+
+#[test]
+fn measuring_begins_at_the_agreed_moment_whoever_wakes_late() {
+    let folder = folder();
+    let target = open(&request(&folder.path().join("t.img"))).unwrap();
+    let load = LoadSpec { ramp_ns: 5_000_000, time_ns: 5_000_000, ..spec(100.0) };
+    // Enough for the workers to be ready.
+    let start_ns = monotonic_ns() + 1_000_000_000;
+    let mut told_ns = 0;
+    run(&load, &target, &Control::new(load.workers), start_ns, |clock_ns| told_ns = clock_ns).unwrap();
+    assert_eq!(told_ns, start_ns + load.ramp_ns);
+}

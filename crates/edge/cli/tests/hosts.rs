@@ -204,6 +204,25 @@ fn a_lost_connection_in_the_middle_of_a_set_leaves_the_others_their_results_and_
 }
 
 #[test]
+fn a_host_that_cannot_be_reached_any_more_ends_the_run_and_what_was_measured_stays() {
+    let (sshd, folder) = (Sshd::start(), folder());
+    let out = folder.path().join("run");
+    let environments = [format!("metal={}", sshd.address("far")), "native:".to_owned()];
+    let words = ["neighbours", "--workload", LOAD, "--vms", "2", "--size", "1MiB", "--time", "300ms"];
+    let more = ["--ramp", "50ms", "--repetitions", "100"];
+    let mut child = start(&out, &[&words[..], &more].concat(), &environments);
+    wait_in(&mut child, "some measurements", |_| (records(&out).len() >= 2).then_some(()));
+    let ssh = ssh_of(&child);
+    drop(sshd);
+    signal_pid(ssh[0], "KILL");
+    let done = finish(child);
+    assert_eq!(done.code(), 6, "{done:?}");
+    assert!(done.stderr.contains("vm1: ") && done.stderr.contains("cannot be reached"), "{}", done.stderr);
+    assert!(records(&out).len() >= 2 && out.join("report.html").exists());
+    assert_clean(&out);
+}
+
+#[test]
 fn a_killed_controller_leaves_nothing_on_any_host_and_the_run_goes_on_with_the_same_machines() {
     let (one, other, folder) = (Sshd::start(), Sshd::start(), folder());
     let out = folder.path().join("run");

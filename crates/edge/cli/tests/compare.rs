@@ -7,21 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Finished, folder, run};
-
-/// A run of two environments on this host.
-fn measured(folder: &Path) -> PathBuf {
-    let (out, grid) = (folder.join("before"), folder.join("grid.toml"));
-    fs::write(&grid, "blocks = ['4k']\nreads = [0, 100]\nrandoms = [100]\n").unwrap();
-    let other = format!("b=native:{}", folder.join("other").display());
-    let [out_, grid] = [&out, &grid].map(|path| path.display().to_string());
-    let words =
-        ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions", "4"];
-    let more = ["--environment", "a=native:", "--environment", &other, "--grid", &grid, "--out", &out_];
-    let done = run(&[&words[..], &more].concat());
-    assert_eq!(done.code(), 0, "{done:?}");
-    out
-}
+use support::{Finished, folder, run, two_environments};
 
 /// A copy of a run in which an environment does `factor` of what it did, after it by the clock.
 fn changed(before: &Path, name: &str, environment: &str, factor: f64) -> PathBuf {
@@ -51,7 +37,7 @@ fn compare(before: &Path, after: &Path, more: &[&str]) -> Finished {
 #[test]
 fn a_run_that_got_worse_is_told_by_sentence_table_page_and_exit_code() {
     let folder = folder();
-    let before = measured(folder.path());
+    let before = two_environments(folder.path(), "before", 4);
     let after = changed(&before, "after", "b", 0.1);
     let page = folder.path().join("page.html");
     let told = compare(&before, &after, &["--html", &page.display().to_string()]);
@@ -78,7 +64,7 @@ fn a_run_that_got_worse_is_told_by_sentence_table_page_and_exit_code() {
 #[test]
 fn a_run_that_got_better_or_is_the_same_is_no_regression() {
     let folder = folder();
-    let before = measured(folder.path());
+    let before = two_environments(folder.path(), "before", 4);
     for (name, factor) in [("same", 1.0), ("better", 10.0)] {
         let after = changed(&before, name, "b", factor);
         let told = compare(&before, &after, &["--fail-on", "regression"]);
@@ -89,7 +75,7 @@ fn a_run_that_got_better_or_is_the_same_is_no_regression() {
 #[test]
 fn what_cannot_be_compared_is_said() {
     let folder = folder();
-    let before = measured(folder.path());
+    let before = two_environments(folder.path(), "before", 4);
     let missing = compare(&before, &folder.path().join("missing"), &[]);
     assert_eq!(missing.code(), 7, "{missing:?}");
     let margin = compare(&before, &before, &["--margin", "0%"]);

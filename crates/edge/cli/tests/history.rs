@@ -7,21 +7,7 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Finished, folder, run};
-
-/// A run of one environment on this host.
-fn measured(folder: &Path) -> PathBuf {
-    let (out, grid) = (folder.join("runs/0"), folder.join("grid.toml"));
-    fs::write(&grid, "blocks = ['4k']\nreads = [0, 100]\nrandoms = [100]\n").unwrap();
-    let other = format!("b=native:{}", folder.join("other").display());
-    let [out_, grid] = [&out, &grid].map(|path| path.display().to_string());
-    let words =
-        ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions", "1"];
-    let more = ["--environment", "a=native:", "--environment", &other, "--grid", &grid, "--out", &out_];
-    let done = run(&[&words[..], &more].concat());
-    assert_eq!(done.code(), 0, "{done:?}");
-    out
-}
+use support::{Finished, folder, run, two_environments};
 
 /// A copy of a run, `days` later, in which `b` does `factor` of what it did.
 fn later(first: &Path, days: u64, factor: f64) -> PathBuf {
@@ -46,7 +32,7 @@ fn later(first: &Path, days: u64, factor: f64) -> PathBuf {
 
 /// Twelve days, of which the last five are slower.
 fn twelve_days(folder: &Path) -> PathBuf {
-    let first = measured(folder);
+    let first = two_environments(folder, "runs/0", 1);
     for day in 1..12 {
         let wobble = 1.0 + 0.004 * (day % 3) as f64;
         later(&first, day, wobble * if day < 7 { 1.0 } else { 0.7 });
@@ -87,7 +73,7 @@ fn a_change_over_time_is_told_with_its_day_on_the_page_and_by_the_exit_code() {
 #[test]
 fn runs_are_filtered_tagged_and_forgotten() {
     let folder = folder();
-    let first = measured(folder.path());
+    let first = two_environments(folder.path(), "runs/0", 1);
     let second = later(&first, 3, 1.0);
     let [runs, first, second] =
         [&folder.path().join("runs"), &first, &second].map(|path| path.display().to_string());

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use virtbench_formats::{MAX_TABLE_BYTES, read_table};
-use virtbench_model::{Margin, summarise_analysis};
+use virtbench_model::summarise_analysis;
 use virtbench_record::{Plan, Records, ResultTable};
 use virtbench_report::Analysed;
 use virtbench_study::{LoadedRun, load_any_run};
 
 use crate::args::analyse::AnalyseArgs;
+use crate::commands::regression;
 use crate::commands::study::conclusion;
 use crate::exit::{Failure, Kind, Outcome};
 
@@ -25,9 +26,7 @@ enum Source {
 
 /// Compares the configurations of a table or a run with each other.
 pub fn execute(args: &AnalyseArgs) -> Outcome {
-    let margin = Margin::new(args.margin).ok_or_else(|| {
-        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
-    })?;
+    let margin = regression::margin(args.margin)?;
     let source = open(&args.source)?;
     let analysed = match &source {
         Source::Run(run) => Analysed::run(&run.provenance, run.records.points(), margin),

@@ -8,31 +8,18 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::Context;
-use serde::Serialize;
 use virtbench_model::before_after::{Change, Quantity};
-use virtbench_model::{BeforeAfter, Margin, before_after};
+use virtbench_model::{BeforeAfter, before_after};
 use virtbench_report::{BeforeAfterPage, Takeaway};
 
-use crate::args::compare::{CompareRunsArgs, FailOn};
+use crate::args::compare::CompareRunsArgs;
+use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::text_table::{TextTable, left};
 
-/// What `--json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    headline: &'a str,
-    details: &'a [String],
-    cautions: &'a [String],
-    regression: bool,
-    #[serde(flatten)]
-    compared: &'a BeforeAfter,
-}
-
 /// Compares two runs of one plan, which are measured first if that is asked for.
 pub fn execute(args: &CompareRunsArgs) -> Outcome {
-    let margin = Margin::new(args.margin).ok_or_else(|| {
-        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
-    })?;
+    let margin = regression::margin(args.margin)?;
     let folders = folders(args)?;
     let [before, after] = [side::open(&folders[0])?, side::open(&folders[1])?];
     let sides = [&before, &after].map(|side| (&side.provenance, side.points.as_slice()));
@@ -45,22 +32,14 @@ pub fn execute(args: &CompareRunsArgs) -> Outcome {
             .with_context(|| format!("--html: cannot write {}", path.display()))?;
     }
     let takeaway = page.takeaway();
-    let mut out = io::stdout().lock();
     if args.json {
-        let Takeaway { headline, details, cautions } = &takeaway;
-        let regression = compared.is_regression();
-        let report = Report { headline, details, cautions, regression, compared: &compared };
-        virtbench_formats::json::write(&mut out, &report)?;
-        writeln!(out)?;
+        regression::print_json(&takeaway, compared.is_regression(), &compared)?;
     } else if args.markdown {
-        write!(out, "{}", page.markdown())?;
+        write!(io::stdout().lock(), "{}", page.markdown())?;
     } else {
-        text(&mut out, &compared, &takeaway)?;
+        text(&mut io::stdout().lock(), &compared, &takeaway)?;
     }
-    if args.fail_on == Some(FailOn::Regression) && compared.is_regression() {
-        return Err(Failure::message(Kind::Regression, takeaway.headline));
-    }
-    Ok(())
+    regression::fail(args.fail_on, compared.is_regression(), takeaway)
 }
 
 /// The folders of both sides; measured now if that is asked for.

@@ -8,13 +8,12 @@ use std::time::{Duration, UNIX_EPOCH};
 use anyhow::Context;
 use serde::Serialize;
 use virtbench_history::{Catalogue, CatalogueError, Filter, read_tags, write_tags};
-use virtbench_model::Margin;
 use virtbench_model::history::{History, HistoryRun, Measure, history};
 use virtbench_report::{HistoryPage, Takeaway, with_unit};
 use virtbench_study::read_provenance;
 
-use crate::args::compare::FailOn;
 use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
+use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{line, say, tell};
 use crate::text_table::{TextTable, left, right};
@@ -30,17 +29,6 @@ struct Listed<'a> {
     #[serde(flatten)]
     run: &'a HistoryRun,
     measures: &'a [Measure],
-}
-
-/// What `page --json` prints.
-#[derive(Serialize)]
-struct Report<'a> {
-    headline: &'a str,
-    details: &'a [String],
-    cautions: &'a [String],
-    regression: bool,
-    #[serde(flatten)]
-    history: &'a History,
 }
 
 /// Lists, tags and follows runs.
@@ -76,9 +64,7 @@ fn list(args: &HistoryListArgs) -> Outcome {
 }
 
 fn page(args: &HistoryPageArgs) -> Outcome {
-    let margin = Margin::new(args.margin).ok_or_else(|| {
-        Failure::message(Kind::Usage, "--margin: write a percentage above 0 and at most 100")
-    })?;
+    let margin = regression::margin(args.margin)?;
     let history = history(select(&args.selection)?, margin, SEED);
     let page = HistoryPage { history: &history };
     if let Some(path) = &args.html {
@@ -86,25 +72,15 @@ fn page(args: &HistoryPageArgs) -> Outcome {
             .with_context(|| format!("--html: cannot write {}", path.display()))?;
     }
     let takeaway = page.takeaway();
-    let Takeaway { headline, details, cautions } = &takeaway;
     if args.json {
-        let mut out = io::stdout().lock();
-        let regression = history.is_regression();
-        virtbench_formats::json::write(
-            &mut out,
-            &Report { headline, details, cautions, regression, history: &history },
-        )?;
-        writeln!(out)?;
+        regression::print_json(&takeaway, history.is_regression(), &history)?;
     } else {
         text(&history, &takeaway);
         if let Some(path) = &args.html {
             say!("\npage: {}", path.display());
         }
     }
-    if args.fail_on == Some(FailOn::Regression) && history.is_regression() {
-        return Err(Failure::message(Kind::Regression, takeaway.headline));
-    }
-    Ok(())
+    regression::fail(args.fail_on, history.is_regression(), takeaway)
 }
 
 /// What follows, then the headlines of every group of comparable runs.

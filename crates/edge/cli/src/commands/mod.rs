@@ -13,6 +13,7 @@ pub mod load;
 pub mod man;
 pub mod predict;
 pub mod profile;
+pub mod regression;
 pub mod report;
 pub mod run;
 pub mod saturate;

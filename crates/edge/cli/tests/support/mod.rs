@@ -52,6 +52,20 @@ pub fn run(arguments: &[&str]) -> Finished {
     finish(virtbench().args(arguments).spawn().unwrap())
 }
 
+/// A run of two environments on this host, `a` and `b`, at two points, into `out` in this folder.
+pub fn two_environments(folder: &Path, out: &str, repetitions: u32) -> PathBuf {
+    let (out, grid) = (folder.join(out), folder.join("grid.toml"));
+    std::fs::write(&grid, "blocks = ['4k']\nreads = [0, 100]\nrandoms = [100]\n").unwrap();
+    let other = format!("b=native:{}", folder.join("other").display());
+    let [out_, grid] = [&out, &grid].map(|path| path.display().to_string());
+    let words = ["study", "compare", "--size", "8MiB", "--ramp", "20ms", "--time", "60ms", "--repetitions"];
+    let more =
+        [&repetitions.to_string(), "--environment", "a=native:", "--environment", &other, "--grid", &grid];
+    let done = run(&[&words[..], &more, &["--out", &out_]].concat());
+    assert_eq!(done.code(), 0, "{done:?}");
+    out
+}
+
 /// Waits for the end, within the limit.
 pub fn finish(mut child: Child) -> Finished {
     let reader = |mut pipe: Box<dyn Read + Send>| {

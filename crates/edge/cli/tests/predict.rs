@@ -79,9 +79,13 @@ fn a_real_run_predicts_and_what_does_not_fit_is_refused() {
     let page_name = page.display().to_string();
     let found = with(&["--method", "ratio", "--json", "--html", &page_name]).json();
     let analysed = run(&["analyse", &surface_name, "--json"]).json();
-    let point =
-        analysed["points"].as_array().unwrap().iter().find(|point| point["read_percent"] == 100).unwrap();
-    let iops = |index: usize| point["figures"][index]["iops"].as_f64().unwrap();
+    let point = analysed["points"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|point| point["point"]["read_percent"] == 100)
+        .unwrap();
+    let iops = |index: usize| point["sides"][index]["iops"]["value"].as_f64().unwrap();
     let ratio = found["ratio"].as_f64().unwrap();
     // Geometric mean of pairs against quotient of means.
     assert!((ratio / (iops(1) / iops(0)) - 1.0).abs() < 0.3, "{ratio} {point}");

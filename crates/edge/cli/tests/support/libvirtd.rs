@@ -21,6 +21,36 @@ pub struct Libvirtd {
 const OF_QEMU: &str = "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\n\
     security_driver = \"none\"\ncgroup_controllers = []\nnamespaces = []\nstdio_handler = \"file\"\n";
 
+/// Writes what libvirtd reads and makes the folders that it writes into.
+fn configure(folder: &Path) {
+    let path = |name: &str| folder.join(name);
+    for name in ["run/lock", "etc/storage/autostart", "lib", "log", "cache", "pool"] {
+        fs::create_dir_all(path(name)).unwrap();
+    }
+    fs::write(path("etc/qemu.conf"), OF_QEMU).unwrap();
+    // A server that nobody may use but root, and that does not miss a client that is silent.
+    let server = "listen_tls = 0\nlisten_tcp = 0\nauth_unix_rw = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
+         keepalive_interval = -1\n";
+    fs::write(path("etc/libvirtd.conf"), server).unwrap();
+    // A pool whose folder is not there is not active.
+    for (name, target) in [("default", "pool"), ("asleep", "no-folder")] {
+        let target = path(target).display().to_string();
+        let xml =
+            format!("<pool type='dir'><name>{name}</name><target><path>{target}</path></target></pool>");
+        fs::write(path(&format!("etc/storage/{name}.xml")), xml).unwrap();
+    }
+    std::os::unix::fs::symlink("/etc/libvirt/storage/default.xml", path("etc/storage/autostart/default.xml"))
+        .unwrap();
+    // Debian's libvirtd looks for the user of its guests even where it is told another.
+    for (file, line) in [
+        ("passwd", "libvirt-qemu:x:64055:64055::/:/bin/false\n"),
+        ("group", "libvirt-qemu:x:64055:\nkvm:x:64056:\n"),
+    ] {
+        let of_host = fs::read_to_string(Path::new("/etc").join(file)).unwrap();
+        fs::write(path(file), of_host + line).unwrap();
+    }
+}
+
 impl Libvirtd {
     /// With a pool `default` and one `asleep` that is not active.
     pub fn start() -> Self {
@@ -35,34 +65,7 @@ impl Libvirtd {
         );
         let folder = folder();
         let path = |name: &str| folder.path().join(name);
-        for name in ["run/lock", "etc/storage/autostart", "lib", "log", "cache", "pool"] {
-            fs::create_dir_all(path(name)).unwrap();
-        }
-        fs::write(path("etc/qemu.conf"), OF_QEMU).unwrap();
-        // A server that nobody may use but root, and that does not miss a client that is silent.
-        let server = "listen_tls = 0\nlisten_tcp = 0\nauth_unix_rw = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
-             keepalive_interval = -1\n";
-        fs::write(path("etc/libvirtd.conf"), server).unwrap();
-        // A pool whose folder is not there is not active.
-        for (name, target) in [("default", "pool"), ("asleep", "no-folder")] {
-            let target = path(target).display().to_string();
-            let xml =
-                format!("<pool type='dir'><name>{name}</name><target><path>{target}</path></target></pool>");
-            fs::write(path(&format!("etc/storage/{name}.xml")), xml).unwrap();
-        }
-        std::os::unix::fs::symlink(
-            "/etc/libvirt/storage/default.xml",
-            path("etc/storage/autostart/default.xml"),
-        )
-        .unwrap();
-        // Debian's libvirtd looks for the user of its guests even where it is told another.
-        for (file, line) in [
-            ("passwd", "libvirt-qemu:x:64055:64055::/:/bin/false\n"),
-            ("group", "libvirt-qemu:x:64055:\nkvm:x:64056:\n"),
-        ] {
-            let of_host = fs::read_to_string(Path::new("/etc").join(file)).unwrap();
-            fs::write(path(file), of_host + line).unwrap();
-        }
+        configure(folder.path());
         let root = folder.path().display();
         // One that is killed comes back, as under systemd.
         let serve = format!(

@@ -6,7 +6,7 @@ mod synthetic;
 
 use synthetic::sets::{deviation, matrix, neighbours};
 use synthetic::{sets_html, sets_takeaway};
-use virtbench_record::{Home, MemberStart, MemberStatus, Plan, SetStart};
+use virtbench_record::{Home, MachineFacts, MemberStart, MemberStatus, Plan, SetStart};
 use virtbench_report::sets_csv;
 
 #[test]
@@ -21,6 +21,17 @@ fn even_means_over_uneven_moments_are_said() {
     assert!(uneven.contains("more even than the moments"), "{uneven}");
     // The picture's packed script is random letters, among them any three.
     assert!(!sets_html(&facts, &records).contains("TCG emulates"));
+}
+
+#[test]
+fn guests_that_are_emulated_elsewhere_are_said_to_be_too() {
+    let (mut facts, records) = neighbours();
+    let mut guest = facts.guest.take().unwrap();
+    guest.accelerator.name = "tcg".into();
+    let host = facts.host.clone();
+    facts.machines = vec![MachineFacts { environment: "hv".into(), facts: host, guest: Some(guest) }];
+    let said = sets_takeaway(&facts, &records);
+    assert!(said.cautions.iter().any(|caution| caution.contains("emulate")), "{said:?}");
 }
 
 #[test]

@@ -25,7 +25,9 @@ pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
 
 /// Whether the guest's instructions were emulated in software.
 pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
-    provenance.guest.as_ref().is_some_and(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
+    let elsewhere = provenance.machines.iter().filter_map(|machine| machine.guest.as_ref());
+    let mut guests = provenance.guest.iter().chain(elsewhere);
+    guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
 fn emulation(provenance: &Provenance) -> Option<String> {

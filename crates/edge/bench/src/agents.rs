@@ -111,8 +111,17 @@ fn started(server: &LoopbackSshd, agents: usize) -> Result<Vec<Box<dyn Machine>>
         machine.make_target(&mut |_, _| true)?;
         Ok(machine)
     };
+    at_once(0..agents, start)
+}
+
+/// Does something with all of them at once.
+fn at_once<I: Send, T: Send>(
+    all: impl IntoIterator<Item = I>,
+    act: impl Fn(I) -> Result<T> + Sync,
+) -> Result<Vec<T>> {
+    let act = &act;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..agents).map(|number| scope.spawn(move || start(number))).collect();
+        let threads: Vec<_> = all.into_iter().map(|one| scope.spawn(move || act(one))).collect();
         threads
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -144,26 +153,14 @@ fn spread_ms(machines: &mut [Box<dyn Machine>]) -> Result<f64> {
             bail!("{error}");
         }
     }
-    let late = || together.late_ns.iter().flatten().zip(&errors).map(|(late, error)| late + error);
+    let late = || together.starts.iter().flatten().zip(&errors).map(|(start, error)| start.late_ns + error);
     let (first, last) = late().min().zip(late().max()).context("no agent began")?;
     Ok((last - first) as f64 / 1e6)
 }
 
 /// How far pings, of all machines at once, lead this host astray about each one's clock, in nanoseconds.
 fn clock_errors_ns(machines: &mut [Box<dyn Machine>]) -> Result<Vec<i64>> {
-    std::thread::scope(|scope| {
-        let threads: Vec<_> = machines
-            .iter_mut()
-            .map(|machine| scope.spawn(move || machine.connection().synchronise(PINGS)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| {
-                let clock = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-                Ok(clock?.offset_ns)
-            })
-            .collect()
-    })
+    at_once(machines, |machine| Ok(machine.connection().synchronise(PINGS)?.offset_ns))
 }
 
 /// Memory of a process in which shared pages count by their share, in KiB (`Pss` of proc(5)).

@@ -71,8 +71,7 @@ pub use libvirt::{Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, No
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{
-    Assignment, Kind, MeasuredTogether, SeenClock, TimeLimits, measure, measure_observed, measure_together,
-    observe,
+    Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
 };
 pub use modules::{ModuleError, ModuleIndex};
 pub use native::Native;

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use virtbench_agent::now_ns;
 use virtbench_agent::protocol::Job;
 use virtbench_host::CpuSample;
-use virtbench_record::{ClockCheck, HostUse, JobOutcome, LoadOutcome, Measured, ProcessUse, WorkloadOutcome};
+use virtbench_record::{
+    ClockCheck, HostUse, JobOutcome, LoadOutcome, Measured, MemberStart, ProcessUse, WorkloadOutcome,
+};
 use virtbench_workload::{JobSpec, LoadSpec, WorkloadSpec};
 
 use crate::clock::{ClockOffset, jump_ns};
@@ -78,36 +80,13 @@ impl Kind for WorkloadSpec {
     }
 }
 
-/// A machine's clock as it was seen from this host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SeenClock {
-    /// What is not known of the offset by which it was told when to begin, in nanoseconds.
-    pub uncertainty_ns: u64,
-    /// By how much it jumped, in nanoseconds, if it did.
-    pub jump_ns: Option<i64>,
-    /// How often its offset was measured: before, meanwhile and after.
-    pub offsets: u32,
-}
-
-impl SeenClock {
-    fn new(offsets: &[ClockOffset]) -> Self {
-        Self {
-            uncertainty_ns: offsets.first().map_or(0, |before| before.uncertainty_ns),
-            jump_ns: jump_ns(offsets),
-            offsets: u32::try_from(offsets.len()).unwrap_or(u32::MAX),
-        }
-    }
-}
-
 /// What was measured together.
 #[derive(Debug)]
 pub struct MeasuredTogether {
     /// When measuring was to begin, in nanoseconds since 1970 by the host's clock.
     pub started_unix_ns: u64,
-    /// When each began to measure, in nanoseconds after the agreed moment, by the host's clock; nothing for those that failed.
-    pub late_ns: Vec<Option<i64>>,
-    /// What was seen of each one's clock; nothing for those that failed.
-    pub clocks: Vec<Option<SeenClock>>,
+    /// How each began; nothing for those that failed.
+    pub starts: Vec<Option<MemberStart>>,
     /// Machine by machine, in the order given. That one fails does not end the others.
     pub results: Vec<Result<Measured<JobOutcome>, LabError>>,
 }
@@ -126,12 +105,7 @@ pub fn measure_together(
     stop: &AtomicBool,
 ) -> Result<MeasuredTogether, LabError> {
     let Some((ramp_ns, time_ns)) = phases(&assignments)? else {
-        return Ok(MeasuredTogether {
-            started_unix_ns: unix_ns(),
-            late_ns: Vec::new(),
-            clocks: Vec::new(),
-            results: Vec::new(),
-        });
+        return Ok(MeasuredTogether { started_unix_ns: unix_ns(), starts: Vec::new(), results: Vec::new() });
     };
     let before = each(&mut assignments, |assignment| ready(assignment, limits));
     let before: Vec<ClockOffset> = before.into_iter().collect::<Result<_, _>>()?;
@@ -173,10 +147,9 @@ pub fn measure_together(
         host: run.host.unwrap_or_else(|| host.clone()),
         clock: run.clock,
     };
-    let late_ns = runs.iter().map(|run| run.as_ref().ok().map(|run| late(run.began_ns, begin_ns))).collect();
-    let clocks = runs.iter().map(|run| run.as_ref().ok().map(|run| SeenClock::new(&run.offsets))).collect();
+    let starts = runs.iter().map(|run| run.as_ref().ok().map(|run| run.start(begin_ns))).collect();
     let results = runs.into_iter().map(|run| run.map(measured)).collect();
-    Ok(MeasuredTogether { started_unix_ns, late_ns, clocks, results })
+    Ok(MeasuredTogether { started_unix_ns, starts, results })
 }
 
 /// Measures one machine; returns when measuring began, in nanoseconds since 1970, and the figures.
@@ -259,11 +232,6 @@ fn clock_of(machine: &mut dyn Machine) -> Result<ClockOffset, LabError> {
     machine.connection().synchronise(PINGS).map_err(|error| failure(machine, error))
 }
 
-/// How long after `agreed_ns` something began; below zero if before.
-fn late(began_ns: u64, agreed_ns: u64) -> i64 {
-    i64::try_from(i128::from(began_ns) - i128::from(agreed_ns)).unwrap_or(i64::MAX)
-}
-
 /// What one machine did.
 struct Run {
     /// When it began to measure, by the host's clock.
@@ -274,6 +242,19 @@ struct Run {
     /// What its machine's processors did, where that is not this host.
     host: Option<HostUse>,
     clock: Option<ClockCheck>,
+}
+
+impl Run {
+    /// How it began, which was to be when the host's clock shows `agreed_ns`.
+    fn start(&self, agreed_ns: u64) -> MemberStart {
+        let late_ns = i128::from(self.began_ns) - i128::from(agreed_ns);
+        MemberStart {
+            late_ns: i64::try_from(late_ns).unwrap_or(i64::MAX),
+            offset_uncertainty_ns: self.offsets.first().map_or(0, |before| before.uncertainty_ns),
+            clock_jump_ns: jump_ns(&self.offsets),
+            offsets_measured: u32::try_from(self.offsets.len()).unwrap_or(u32::MAX),
+        }
+    }
 }
 
 fn run(

@@ -268,27 +268,30 @@ fn a_clock_that_runs_fast_is_found_out_and_corrected() {
 fn how_late_each_machine_began_and_how_well_its_clock_is_known_is_told() {
     let mut fakes = [Fake::new(Manner::Good), Fake::new(Manner::Late(200)), Fake::new(Manner::Slow(20))];
     let measured = together(&mut fakes, 300, limits(), &AtomicBool::new(false)).unwrap();
-    let late: Vec<i64> = measured.late_ns.iter().map(|late| late.unwrap()).collect();
-    let clocks: Vec<SeenClock> = measured.clocks.iter().map(|clock| clock.unwrap()).collect();
+    let starts: Vec<MemberStart> = measured.starts.iter().map(|start| start.unwrap()).collect();
     // What they say of themselves, as well as their clocks are known.
-    for (late, clock, expected) in [(late[0], clocks[0], 0), (late[1], clocks[1], 200_000_000)] {
-        assert!(late.abs_diff(expected) <= clock.uncertainty_ns, "{late}: {clock:?}");
+    for (start, expected) in [(starts[0], 0), (starts[1], 200_000_000)] {
+        assert!(start.late_ns.abs_diff(expected) <= start.offset_uncertainty_ns, "{start:?}");
     }
-    assert!(clocks[2].uncertainty_ns >= 9_000_000 && clocks[0].uncertainty_ns < 9_000_000, "{clocks:?}");
-    assert!(late[2].unsigned_abs() <= clocks[2].uncertainty_ns, "{late:?}");
-    assert!(clocks.iter().all(|clock| clock.jump_ns.is_none() && clock.offsets >= 2), "{clocks:?}");
+    let uncertainty_ns = |index: usize| starts[index].offset_uncertainty_ns;
+    assert!(uncertainty_ns(2) >= 9_000_000 && uncertainty_ns(0) < 9_000_000, "{starts:?}");
+    assert!(starts[2].late_ns.unsigned_abs() <= uncertainty_ns(2), "{starts:?}");
+    assert!(
+        starts.iter().all(|start| start.clock_jump_ns.is_none() && start.offsets_measured >= 2),
+        "{starts:?}"
+    );
 }
 
 #[test]
 fn a_clock_that_leaps_in_the_middle_is_found_out() {
     let mut fakes = [Fake::new(Manner::Leaps(700)), Fake::new(Manner::Dies)];
     let measured = together(&mut fakes, 600, limits(), &AtomicBool::new(false)).unwrap();
-    let clock = measured.clocks[0].unwrap();
+    let start = measured.starts[0].unwrap();
     // Looked at before, after, and meanwhile.
-    assert!(clock.offsets > 2, "{clock:?}");
-    let jump_ns = clock.jump_ns.unwrap();
+    assert!(start.offsets_measured > 2, "{start:?}");
+    let jump_ns = start.clock_jump_ns.unwrap();
     assert!(jump_ns.abs_diff(700_000_000) < 50_000_000, "{jump_ns}");
-    assert_eq!((measured.clocks[1], measured.late_ns[1]), (None, None), "the dead are not judged");
+    assert_eq!(measured.starts[1], None, "the dead are not judged");
 }
 
 #[test]

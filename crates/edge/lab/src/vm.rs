@@ -6,7 +6,7 @@ use std::time::Duration;
 use virtbench_agent::protocol::{Greeting, TargetRef};
 use virtbench_record::{AcceleratorFacts, DeviceFacts, GuestFacts, NotHonoured, SetupFacts};
 
-use crate::adapters::{Aio, Transport};
+use crate::adapters::Transport;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::guest::{Guest, GuestConfig};
@@ -61,11 +61,6 @@ impl Vm {
         self
     }
 
-    /// What takes io_uring's place: native I/O needs the page cache out of its way.
-    fn other_aio(&self) -> Aio {
-        if self.disk.settings.cache().is_direct() { Aio::Native } else { Aio::Threads }
-    }
-
     fn boot(&self) -> Result<Guest, MachineError> {
         let mut config = self.config.clone();
         config.disks.insert(0, self.disk.clone());
@@ -85,12 +80,13 @@ impl Environment for Vm {
         // A QEMU built without io_uring, or a host that forbids it: said, and done without.
         if let Err(MachineError::Ended { console, .. }) = &booted {
             let complaint = console.iter().find(|line| line.contains("io_uring")).cloned();
-            if let (Aio::IoUring, Some(complaint)) = (self.disk.settings.aio(), complaint) {
-                self.disk.settings.aio = Some(self.other_aio());
+            if let Some(complaint) = complaint
+                && let Some(aio) = self.disk.settings.replace_io_uring()
+            {
                 self.notes.push(format!(
                     "{}: aio={} instead of io_uring, as QEMU said: {complaint}",
                     self.name,
-                    self.disk.settings.aio().name()
+                    aio.name()
                 ));
                 booted = self.boot();
             }

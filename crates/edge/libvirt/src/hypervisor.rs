@@ -124,16 +124,6 @@ impl Hypervisor {
         Ok(objects.into_iter().map(|object| Domain::new(self.object(object))).collect())
     }
 
-    /// The domain of this name.
-    ///
-    /// # Errors
-    /// There is none, or the connection failed.
-    pub fn domain(&self, name: &str) -> Result<Domain, LibvirtError> {
-        let name = name.to_owned();
-        let object = self.ask(move |binding, connection| binding.find_domain(connection, &name))?;
-        Ok(Domain::new(self.object(object)))
-    }
-
     /// Starts a domain that is gone once it has ended.
     ///
     /// # Errors

@@ -300,14 +300,28 @@ fn started(
     on_progress: &mut dyn FnMut(u64, u64),
 ) -> Started {
     let mut machine = environment.start()?;
+    make_target(machine.as_mut(), stop, on_progress)?;
+    Ok(machine)
+}
+
+/// Has a machine make what its loads are applied to. `on_progress` is told bytes written of bytes in all.
+///
+/// # Errors
+/// It cannot be made, or `stop` was set.
+pub fn make_target(
+    machine: &mut dyn Machine,
+    stop: &AtomicBool,
+    on_progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), StudyError> {
     let made = machine.make_target(&mut |done, total| {
         on_progress(done, total);
         !stop.load(Ordering::Relaxed)
     });
     match made {
         Err(_) if stop.load(Ordering::Relaxed) => Err(StudyError::Stopped),
-        Err(source) => Err(LabError::Machine { machine: machine.name().to_owned(), source }.into()),
-        Ok(()) => Ok(machine),
+        made => {
+            made.map_err(|source| LabError::Machine { machine: machine.name().to_owned(), source }.into())
+        }
     }
 }
 

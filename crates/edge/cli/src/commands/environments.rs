@@ -1,10 +1,11 @@
 //! Environments as they are named on the command line.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use virtbench_study::{EnvironmentNames, NamedEnvironment, split_machines};
 
 use crate::exit::{Failure, Kind};
+use crate::xdg;
 
 /// The environments that are named.
 ///
@@ -12,7 +13,8 @@ use crate::exit::{Failure, Kind};
 /// One is none, or the file of names cannot be read.
 pub fn named(texts: &[String]) -> Result<Vec<NamedEnvironment>, Failure> {
     let usage = |error| Failure::new(Kind::Usage, error);
-    let names = EnvironmentNames::find(Path::new("."), configuration_folder().as_deref()).map_err(usage)?;
+    let configuration = xdg::folder("XDG_CONFIG_HOME", ".config");
+    let names = EnvironmentNames::find(Path::new("."), configuration.as_deref()).map_err(usage)?;
     texts.iter().map(|text| names.resolve(text)).collect::<Result<_, _>>().map_err(usage)
 }
 
@@ -27,10 +29,4 @@ pub fn spread(texts: &[String]) -> Result<Vec<NamedEnvironment>, Failure> {
     let environments = named(&parted.iter().map(|(text, _)| (*text).to_owned()).collect::<Vec<_>>())?;
     let each = environments.into_iter().zip(&parted);
     Ok(each.flat_map(|(environment, (_, machines))| vec![environment; *machines]).collect())
-}
-
-/// Where the user's configurations are.
-fn configuration_folder() -> Option<PathBuf> {
-    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    named("XDG_CONFIG_HOME").or_else(|| named("HOME").map(|home| home.join(".config")))
 }

@@ -183,6 +183,13 @@ impl DiskSettings {
         self.aio.unwrap_or(Aio::IoUring)
     }
 
+    /// Has another way take io_uring's place, which does not work everywhere: native I/O, or threads where the page cache is in
+    /// its way. Answers which; nothing where io_uring was not to be used.
+    pub(crate) fn replace_io_uring(&mut self) -> Option<Aio> {
+        let other = if self.cache().is_direct() { Aio::Native } else { Aio::Threads };
+        (self.aio() == Aio::IoUring).then(|| *self.aio.insert(other))
+    }
+
     /// What is set, by name.
     #[must_use]
     pub fn named(&self) -> BTreeMap<String, String> {

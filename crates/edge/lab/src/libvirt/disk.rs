@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::adapters::{Adapter, Aio, DiskSettings, Transport};
+use crate::adapters::{Adapter, DiskSettings, Transport};
 
 /// An adapter or a setting that a domain cannot have.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -75,11 +75,7 @@ pub(super) fn disk_xml(adapter: &Adapter, settings: &DiskSettings, pool: &str, v
     }
     let (of_disk, of_controller) =
         if on_controller { (String::new(), queueing) } else { (queueing, String::new()) };
-    let io = match settings.aio() {
-        Aio::IoUring => "io_uring",
-        Aio::Native => "native",
-        Aio::Threads => "threads",
-    };
+    let io = settings.aio().name();
     let controller = model.map_or_else(String::new, |model| {
         let driver =
             if of_controller.is_empty() { String::new() } else { format!("<driver{of_controller}/>") };

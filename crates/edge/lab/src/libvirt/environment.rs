@@ -17,7 +17,7 @@ use super::machine::{Booted, LibvirtMachine, Running};
 use super::storage::{Contents, Noise, Volumes, check_room, find_pool};
 use super::sweep::sweep;
 use crate::accelerator::KVM_LIMIT;
-use crate::adapters::{Adapter, Aio, DiskSettings};
+use crate::adapters::{Adapter, DiskSettings};
 use crate::error::LabError;
 use crate::guest::{Accelerator, BOOT_LIMIT};
 use crate::image::GuestImage;
@@ -100,7 +100,8 @@ impl Libvirt {
         let boot = boot_files(&guest, accelerator).map_err(|error| unusable(error.to_string()))?;
         let needed = boot.iter().map(|file| file.length).sum::<u64>() + size_bytes;
         check_room(&pool, address, needed).map_err(unusable)?;
-        let facts = host::facts(&hypervisor, &capabilities, &pool).map_err(failed)?;
+        let versions = hypervisor.versions().map_err(failed)?;
+        let facts = host::facts(&hypervisor, &versions[1], &capabilities, &pool).map_err(failed)?;
         let mut notes = Vec::new();
         if swept > 0 {
             notes
@@ -110,7 +111,7 @@ impl Libvirt {
             notes.push(format!("{name}: CPU use of its host is unavailable: {error}"));
         }
         let label = Label::new();
-        let (shown, versions) = (label.to_string(), hypervisor.versions().map_err(failed)?);
+        let shown = label.to_string();
         let mut volumes = Volumes::new(address.clone(), pool, label);
         let seed = u64::from(std::process::id());
         let noise = Contents { purpose: DISK, length: size_bytes, source: Box::new(Noise::new(seed)) };
@@ -126,7 +127,9 @@ impl Libvirt {
             before += length;
         }
         let tsc_khz = capabilities.tsc_khz.or_else(|| address.host().is_none().then(host_tsc_khz).flatten());
-        let [kernel_path, initramfs_path] = [paths.swap_remove(0), paths.swap_remove(1)];
+        let mut paths = paths.into_iter();
+        let mut next_path = || paths.next().unwrap_or_default();
+        let (kernel_path, initramfs_path) = (next_path(), next_path());
         tracing::info!(name, %address, label = shown, "the hypervisor has all that guests need");
         Ok(Self {
             name: name.to_owned(),
@@ -170,12 +173,10 @@ impl Libvirt {
     fn boot_somehow(&mut self) -> Result<Booted, MachineError> {
         let mut booted = self.boot(self.limit());
         if let Err(error) = &booted
-            && self.guest.settings.aio() == Aio::IoUring
             && error.to_string().contains("io_uring")
+            && let Some(aio) = self.guest.settings.replace_io_uring()
         {
-            let direct = self.guest.settings.cache().is_direct();
-            self.guest.settings.aio = Some(if direct { Aio::Native } else { Aio::Threads });
-            let aio = self.guest.settings.aio().name();
+            let aio = aio.name();
             self.notes
                 .push(format!("{}: aio={aio} instead of io_uring, as was said there: {error}", self.name));
             booted = self.boot(self.limit());

@@ -51,15 +51,15 @@ impl Capabilities {
     }
 }
 
-/// What the machine is, with the pool that is measured.
+/// What the machine is, with its version of libvirt and the pool that is measured.
 pub(super) fn facts(
     hypervisor: &Hypervisor,
+    library: &str,
     capabilities: &Capabilities,
     pool: &Pool,
 ) -> Result<HostFacts, LibvirtError> {
     let node = hypervisor.node()?;
     let host = hypervisor.host_name().unwrap_or_default();
-    let [_, library] = hypervisor.versions()?;
     let firmware = hypervisor.system_information().ok().and_then(|xml| processor_in(&xml));
     Ok(HostFacts {
         kernel: UNKNOWN.into(),

@@ -1,12 +1,14 @@
 //! Keys and configuration of an OpenSSH server that is reached on loopback, and of its clients. For tests and benchmarks.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use tempfile::{NamedTempFile, TempDir};
+use tempfile::TempDir;
+
+use crate::cache::write_atomically;
 
 /// The names of the keys' files: the server's, the user's, and one that the server does not know.
 const KEYS: [&str; 3] = ["host", "key", "stranger"];
@@ -77,9 +79,7 @@ impl LoopbackKeys {
             self.path("known").display()
         );
         // Whole at any moment: others may be logging in with it.
-        let mut file = NamedTempFile::new_in(self.folder.path())?;
-        file.write_all(text.as_bytes())?;
-        file.persist(&config)?;
+        write_atomically(&config, |file| file.write_all(text.as_bytes()))?;
         Ok(config)
     }
 }

@@ -89,7 +89,6 @@ functions! {
     virConnectListAllDomains(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virConnectListAllStoragePools(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virDomainCreateXML(Pointer, Text, c_uint) -> Pointer;
-    virDomainLookupByName(Pointer, Text) -> Pointer;
     virDomainFree(Pointer) -> c_int;
     virDomainGetName(Pointer) -> Text;
     virDomainGetXMLDesc(Pointer, c_uint) -> *mut c_char;

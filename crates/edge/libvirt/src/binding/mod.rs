@@ -259,11 +259,6 @@ impl Binding {
         self.object(domain, self.functions.virDomainFree)
     }
 
-    pub(crate) fn find_domain(&self, on: &Object, name: &str) -> Result<Object, LibvirtError> {
-        let name = c_text(name)?;
-        self.object(call!(self.virDomainLookupByName(on.raw(), name.as_ptr())), self.functions.virDomainFree)
-    }
-
     pub(crate) fn domain_name(&self, domain: &Object) -> Result<String, LibvirtError> {
         self.borrowed_text(call!(self.virDomainGetName(domain.raw())))
     }

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use virtbench_agent::protocol::{Reply, Request, receive, send};
 use virtbench_lab::Machine;
 use virtbench_record::{
-    ColocationPlan, Home, JobOutcome, LoadOutcome, MemberPlan, Plan, SetRole, TargetFacts, TargetKind,
+    ColocationPlan, Home, JobOutcome, LoadOutcome, MemberPlan, MemberStart, Plan, SetRole, TargetFacts,
+    TargetKind,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, SeenClock, TimeLimits};
+use virtbench_lab::{Environment, LabError, MachineError, MeasuredTogether, TimeLimits};
 use virtbench_model::is_busy;
 use virtbench_model::together::far_hosts;
 use virtbench_record::{
-    ColocationPlan, FORMAT, MemberMeasured, MemberRecord, MemberStart, MemberStatus, SetPlan, SetRecord,
-    SetStart,
+    ColocationPlan, FORMAT, MemberMeasured, MemberRecord, MemberStatus, SetPlan, SetRecord, SetStart,
 };
 use virtbench_workload::JobSpec;
 
@@ -249,9 +248,7 @@ fn record_of(
 ) -> (SetRecord, Vec<(usize, String)>) {
     let (mut host, mut processes, mut lost) = (None, Vec::new(), Vec::new());
     let mut members = Vec::with_capacity(set.members.len());
-    let starts =
-        together.late_ns.iter().zip(&together.clocks).map(|(late, seen)| Some(start_of((*late)?, (*seen)?)));
-    let each = set.members.iter().zip(places).zip(together.results).zip(starts);
+    let each = set.members.iter().zip(places).zip(together.results).zip(together.starts);
     for (position, (((plan, place), result), start)) in each.enumerate() {
         let status = match result {
             Ok(measured) => {
@@ -300,16 +297,6 @@ fn record_of(
         members,
     };
     (record, lost)
-}
-
-fn start_of(late_ns: i64, seen: SeenClock) -> MemberStart {
-    let SeenClock { uncertainty_ns, jump_ns, offsets } = seen;
-    MemberStart {
-        late_ns,
-        offset_uncertainty_ns: uncertainty_ns,
-        clock_jump_ns: jump_ns,
-        offsets_measured: offsets,
-    }
 }
 
 #[cfg(test)]

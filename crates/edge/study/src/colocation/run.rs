@@ -89,11 +89,9 @@ impl Colocation {
         let (place, run_name, machines) = (self.disks_folder(run), run.name(), self.housed());
         let mut environments: Vec<Box<dyn Environment>> = Vec::with_capacity(machines.len());
         let mut kept = Vec::with_capacity(machines.len());
-        for machine in &machines {
-            let one = std::slice::from_ref(machine);
-            let found = FoundEnvironments::find_with(one, &self.options.guest, contents, &mut |what| {
-                run.remark(what)
-            })?;
+        let mut remark = |what: &str| run.remark(what);
+        let found = FoundEnvironments::find_with(&machines, &self.options.guest, contents, &mut remark)?;
+        for (machine, found) in machines.iter().zip(found.singly()) {
             let observer = &mut *run.observer;
             let mut show = |what: &str, done, total| {
                 observer.event(Event::Making { what: &format!("{}: {what}", machine.name), done, total });

@@ -77,6 +77,22 @@ impl<'e> FoundEnvironments<'e> {
         Ok(Self { named, contents, guests, far_guests: far.collect::<Result<_, _>>()? })
     }
 
+    /// Each by itself, so that none shares a disk with another.
+    pub(crate) fn singly(self) -> Vec<Self> {
+        let (mut guests, mut far_guests) = (self.guests.into_iter(), self.far_guests.into_iter());
+        let each = self.named.chunks(1).map(|one| {
+            let is_far = one.iter().any(|named| matches!(named.uri, EnvironmentUri::Libvirt(_)));
+            let is_guest = one.iter().any(|named| named.guest().is_some());
+            Self {
+                named: one,
+                contents: self.contents,
+                guests: guests.by_ref().take(usize::from(is_guest)).collect(),
+                far_guests: far_guests.by_ref().take(usize::from(is_far)).collect(),
+            }
+        });
+        each.collect()
+    }
+
     /// Makes their disks of `size_bytes`: in `folder`, for those of this host that name no other, for the run `run_name`.
     /// `on_progress` is told what is made, bytes written, and bytes in all.
     ///

@@ -3,7 +3,9 @@
 use anyhow::Context;
 use virtbench_lab::{Environment, LabError, Machine, TimeLimits, measure};
 use virtbench_record::{HostUse, LoadOutcome};
-use virtbench_study::{FoundEnvironments, GuestOptions, MadeEnvironments, NamedEnvironment};
+use virtbench_study::{
+    FoundEnvironments, GuestOptions, MadeEnvironments, NamedEnvironment, StudyError, make_target,
+};
 use virtbench_workload::LoadSpec;
 
 use super::job::{Job, Plan};
@@ -76,7 +78,7 @@ fn made(named: &[NamedEnvironment], size_bytes: u64) -> Result<MadeEnvironments,
 fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) -> Result<Done, Failure> {
     let name = environment.name().to_owned();
     let mut machine = environment.start().map_err(lab_failure)?;
-    make_target(machine.as_mut())?;
+    make_file(machine.as_mut())?;
     let mut started = Vec::new();
     let repetitions = Repetitions::measure(args.repeat.rule(), spec, |spec| {
         let (began, outcome, host) = once(machine.as_mut(), spec)?;
@@ -89,19 +91,17 @@ fn perform(args: &LoadArgs, spec: &LoadSpec, environment: &mut dyn Environment) 
 }
 
 /// Has a machine elsewhere write its test file.
-fn make_target(machine: &mut dyn Machine) -> Outcome {
+fn make_file(machine: &mut dyn Machine) -> Outcome {
     let bar = progress::bar(0, "writing the test file");
-    let made = machine.make_target(&mut |written, total| {
+    let made = make_target(machine, interrupt::flag(), &mut |written, total| {
         bar.set_length(total);
         bar.set_position(written);
-        !interrupt::requested()
     });
     bar.finish_and_clear();
-    match made {
-        Err(_) if interrupt::requested() => Err(interrupt::failure("nothing was measured")),
-        Err(source) => Err(lab_failure(LabError::Machine { machine: machine.name().to_owned(), source })),
-        Ok(()) => Ok(()),
-    }
+    made.map_err(|error| match error {
+        StudyError::Stopped => interrupt::failure("nothing was measured"),
+        error => study_failure(error),
+    })
 }
 
 /// Measures once; returns when that began, in nanoseconds since 1970, what came of it, and what the machine's processors

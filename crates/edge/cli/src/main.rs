@@ -21,6 +21,7 @@ mod say;
 mod study_file;
 mod text_table;
 mod watched;
+mod xdg;
 
 use std::process::ExitCode;
 

@@ -84,7 +84,7 @@ impl Catalogue {
             folders.extend(run_folders(root));
         }
         let scanned = self.take_in(roots, &folders);
-        scanned.map_err(|source| CatalogueError::Sqlite { path: self.path.clone(), source })
+        scanned.map_err(|source| self.refused(source))
     }
 
     /// Looks through all folders that were ever named, and forgets runs that are gone.
@@ -92,7 +92,9 @@ impl Catalogue {
     /// # Errors
     /// SQLite refuses.
     pub fn refresh(&mut self) -> Result<Scanned, CatalogueError> {
-        let roots = self.roots()?;
+        let roots =
+            texts(&self.connection, "SELECT path FROM roots").map_err(|source| self.refused(source))?;
+        let roots: Vec<PathBuf> = roots.into_iter().map(PathBuf::from).collect();
         let mut folders: Vec<PathBuf> = roots.iter().flat_map(|root| run_folders(root)).collect();
         folders.sort();
         folders.dedup();
@@ -100,7 +102,7 @@ impl Catalogue {
             scanned.gone = self.forget_gone()?;
             Ok(scanned)
         });
-        scanned.map_err(|source| CatalogueError::Sqlite { path: self.path.clone(), source })
+        scanned.map_err(|source| self.refused(source))
     }
 
     /// The runs that a filter takes, in the order of time.
@@ -108,9 +110,8 @@ impl Catalogue {
     /// # Errors
     /// SQLite refuses, or the file is damaged.
     pub fn runs(&self, filter: &Filter) -> Result<Vec<HistoryRun>, CatalogueError> {
-        self.all_runs()
-            .map(|runs| runs.into_iter().filter(|run| filter.takes(run)).collect())
-            .map_err(|source| CatalogueError::Sqlite { path: self.path.clone(), source })
+        let runs = self.all_runs().map_err(|source| self.refused(source))?;
+        Ok(runs.into_iter().filter(|run| filter.takes(run)).collect())
     }
 
     fn all_runs(&self) -> rusqlite::Result<Vec<HistoryRun>> {
@@ -133,13 +134,8 @@ impl Catalogue {
         runs.collect()
     }
 
-    fn roots(&self) -> Result<Vec<PathBuf>, CatalogueError> {
-        let read = || -> rusqlite::Result<Vec<PathBuf>> {
-            let mut statement = self.connection.prepare("SELECT path FROM roots ORDER BY path")?;
-            let roots = statement.query_map([], |row| row.get::<_, String>(0).map(PathBuf::from))?;
-            roots.collect()
-        };
-        read().map_err(|source| CatalogueError::Sqlite { path: self.path.clone(), source })
+    fn refused(&self, source: rusqlite::Error) -> CatalogueError {
+        CatalogueError::Sqlite { path: self.path.clone(), source }
     }
 
     fn take_in(&mut self, roots: &[PathBuf], folders: &[PathBuf]) -> rusqlite::Result<Scanned> {
@@ -175,10 +171,7 @@ impl Catalogue {
         let transaction = self.connection.transaction()?;
         let mut gone = 0;
         for table in ["runs", "unreadable"] {
-            let folders: Vec<String> = transaction
-                .prepare(&format!("SELECT folder FROM {table}"))?
-                .query_map([], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
+            let folders = texts(&transaction, &format!("SELECT folder FROM {table}"))?;
             for folder in folders.iter().filter(|folder| !Path::new(folder).join("run.json").is_file()) {
                 transaction.execute(&format!("DELETE FROM {table} WHERE folder = ?1"), [folder])?;
                 gone += usize::from(table == "runs");
@@ -213,12 +206,7 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     }
     let is_there =
         connection.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'roots'", [], |row| row.get(0));
-    let roots: Vec<String> = if is_there? {
-        let mut statement = connection.prepare("SELECT path FROM roots")?;
-        statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?
-    } else {
-        Vec::new()
-    };
+    let roots = if is_there? { texts(connection, "SELECT path FROM roots")? } else { Vec::new() };
     connection.execute_batch(
         "DROP TABLE IF EXISTS roots; DROP TABLE IF EXISTS runs; DROP TABLE IF EXISTS unreadable;",
     )?;
@@ -228,6 +216,11 @@ fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     }
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", FORMAT)
+}
+
+/// The first column of what a query finds.
+fn texts(connection: &Connection, query: &str) -> rusqlite::Result<Vec<String>> {
+    connection.prepare(query)?.query_map([], |row| row.get(0))?.collect()
 }
 
 fn take_in_one(

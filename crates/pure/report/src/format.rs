@@ -1,6 +1,8 @@
 //! Numbers as a reader wants them.
 
 use virtbench_model::Span;
+use virtbench_model::together::Overload;
+use virtbench_record::SetStart;
 
 /// Bytes in a megabyte, as in all rates of the report (decimal, as on a disk's label).
 pub(crate) const MEGABYTE: f64 = 1e6;
@@ -100,6 +102,17 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         _ => format!("{} {noun}s", with_commas(&number.to_string())),
+    }
+}
+
+/// What stands behind a set whose figures are no finding, and one whose machines did not begin together exactly.
+#[must_use]
+pub fn set_marks(overload: Option<Overload>, loose_start: Option<SetStart>) -> &'static str {
+    match (overload, loose_start) {
+        (Some(_), Some(_)) => " * †",
+        (Some(_), None) => " *",
+        (None, Some(_)) => " †",
+        (None, None) => "",
     }
 }
 

@@ -18,8 +18,9 @@ pub(crate) fn started(provenance: &Provenance) -> String {
     moment(provenance.started_unix_s)
 }
 
-/// So many seconds after 1970 began, in UTC.
-pub(crate) fn moment(unix_s: u64) -> String {
+/// So many seconds after 1970 began, in UTC, as RFC 3339 has it.
+#[must_use]
+pub fn moment(unix_s: u64) -> String {
     UNIX_EPOCH.checked_add(Duration::from_secs(unix_s)).filter(|_| unix_s < LAST_YEAR_S).map_or_else(
         || format!("{unix_s} s since 1970"),
         |time| humantime::format_rfc3339_seconds(time).to_string(),

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Context;
 use serde::Serialize;
 use virtbench_history::{Catalogue, CatalogueError, Filter, read_tags, write_tags};
 use virtbench_model::history::{History, HistoryRun, Measure, history};
-use virtbench_report::{HistoryPage, Takeaway, with_unit};
+use virtbench_report::{HistoryPage, Takeaway, moment, with_unit};
 use virtbench_study::read_provenance;
 
 use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
@@ -17,6 +16,7 @@ use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{line, say, tell};
 use crate::text_table::{TextTable, left, right};
+use crate::xdg;
 
 /// The seed of the permutations: the same runs have the same changes.
 const SEED: u64 = 1;
@@ -42,14 +42,13 @@ pub fn execute(command: &HistoryCommand) -> Outcome {
 
 fn list(args: &HistoryListArgs) -> Outcome {
     let runs = select(&args.selection)?;
-    let mut out = io::stdout().lock();
     if args.json {
         let runs: Vec<Listed> = runs.iter().map(|run| Listed { run, measures: &run.measures }).collect();
+        let mut out = io::stdout().lock();
         virtbench_formats::json::write(&mut out, &serde_json::json!({ "runs": runs }))?;
         writeln!(out)?;
         return Ok(());
     }
-    drop(out);
     if runs.is_empty() {
         line(format_args!("no runs: name a folder that has some, as in virtbench history list DIR"));
         return Ok(());
@@ -145,8 +144,7 @@ fn whole_path(folder: &Path) -> Result<PathBuf, Failure> {
 }
 
 fn default_catalogue() -> Result<PathBuf, Failure> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
+    let data = xdg::folder("XDG_DATA_HOME", ".local/share");
     data.map(|data| data.join("virtbench/history.sqlite")).ok_or_else(|| {
         Failure::message(Kind::Environment, "neither XDG_DATA_HOME nor HOME is set: give --catalogue FILE")
     })
@@ -161,8 +159,7 @@ fn failure(error: CatalogueError) -> Failure {
 }
 
 fn began(run: &HistoryRun) -> String {
-    let began = UNIX_EPOCH + Duration::from_secs(run.started_unix_s.min(u64::from(u32::MAX)));
-    humantime::format_rfc3339_seconds(began).to_string().replace('T', " ").replace('Z', "")
+    moment(run.started_unix_s).replace('T', " ").replace('Z', "")
 }
 
 /// Its first headlines, ratios before others.

@@ -97,6 +97,11 @@ pub struct History {
 }
 
 impl Series {
+    /// Changes that are larger than the margin.
+    pub fn larger_changes(&self) -> impl Iterator<Item = &Changed> {
+        self.changes.iter().filter(|change| change.direction != Direction::Equivalent)
+    }
+
     /// Whether it is worse since its last change.
     #[must_use]
     pub fn is_worse_now(&self) -> bool {
@@ -108,12 +113,9 @@ impl HistoryGroup {
     /// Every change beyond the margin, with its series, the latest first.
     #[must_use]
     pub fn changes(&self) -> Vec<(&Series, &Changed)> {
-        let of_series = |series| self.series.iter().filter(move |one: &&Series| one.headline == series);
-        let all = of_series(true).chain(of_series(false));
-        let mut changes: Vec<_> = all
-            .flat_map(|series| series.changes.iter().map(move |change| (series, change)))
-            .filter(|(_, change)| change.direction != Direction::Equivalent)
-            .collect();
+        let all = self.series.iter();
+        let mut changes: Vec<_> =
+            all.flat_map(|series| series.larger_changes().map(move |change| (series, change))).collect();
         changes.sort_by_key(|(series, change)| (std::cmp::Reverse(change.run), !series.headline));
         changes
     }

@@ -15,9 +15,8 @@ const MOST: usize = 40;
 
 /// The figures of a group; `index` tells groups apart.
 pub(crate) fn history(index: usize, group: &HistoryGroup) -> Vec<Figure> {
-    let drawn = group.series.iter().enumerate().filter(|(_, series)| {
-        series.headline || series.changes.iter().any(|change| change.direction != Direction::Equivalent)
-    });
+    let drawn = group.series.iter().enumerate();
+    let drawn = drawn.filter(|(_, series)| series.headline || series.larger_changes().next().is_some());
     let figures = drawn.take(MOST).map(|(number, series)| Figure {
         title: format!("{}: {}", series.subject, series.quantity),
         caption: caption(group, series),

@@ -4,12 +4,12 @@ use plotly::common::{Line, Marker, Mode};
 use plotly::layout::{AxisType, BarMode, RangeMode};
 use plotly::{Bar, Scatter, Traces};
 use virtbench_model::Span;
-use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, NeighbourSet, Region, Shared, jain};
+use virtbench_model::together::{NeighbourAnalysis, NeighbourMetric, Region, Shared, jain};
 
 use super::profile::whiskers;
 use super::style::{HOVER, axis, layout, palette};
 use super::{Choice, Drawing, Figure, Variant};
-use crate::format::{scaled, significant};
+use crate::format::{scaled, set_marks, significant};
 
 /// Every figure of which there is anything to draw.
 pub(crate) fn shares(analysis: &NeighbourAnalysis) -> Vec<Figure> {
@@ -59,18 +59,8 @@ fn name_of(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
 /// The same below a bar, with the region of overcommitment ([Multi-VM 2010]'s question).
 fn category(analysis: &NeighbourAnalysis, shared: &Shared) -> String {
     let set = &analysis.sets[shared.set];
-    let name = format!("{}{}", name_of(analysis, shared), mark(set));
+    let name = format!("{}{}", name_of(analysis, shared), set_marks(set.overload, set.loose_start));
     if set.region == Region::Elsewhere { name } else { format!("{name}<br>{}", set.region.name()) }
-}
-
-/// Stands behind the name of a set whose figures are no finding.
-fn mark(set: &NeighbourSet) -> &'static str {
-    match (set.overload, set.loose_start) {
-        (Some(_), Some(_)) => " * †",
-        (Some(_), None) => " *",
-        (None, Some(_)) => " †",
-        (None, None) => "",
-    }
 }
 
 fn per_vm(metric: &NeighbourMetric, analysis: &NeighbourAnalysis) -> Variant {
@@ -153,7 +143,7 @@ fn over_time(analysis: &NeighbourAnalysis) -> Option<Figure> {
         drawn += 1;
         traces.push(
             Scatter::new(times, indices)
-                .name(format!("{} VMs{}", set.vms, mark(set)))
+                .name(format!("{} VMs{}", set.vms, set_marks(set.overload, set.loose_start)))
                 .mode(Mode::LinesMarkers)
                 .line(Line::new().color(colour).width(2.0).dash(dash))
                 .marker(Marker::new().color(colour).size(5)),

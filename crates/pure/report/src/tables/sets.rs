@@ -8,7 +8,7 @@ use virtbench_record::MachineNumbers;
 
 use super::{Cell, header};
 use crate::figures::vm_name;
-use crate::format::{MILLISECOND_NS, scaled};
+use crate::format::{MILLISECOND_NS, scaled, set_marks};
 use crate::matrix::Matrix;
 
 /// A table for each figure: means, spread, sums, fairness ([Multi-VM 2010], Table 1).
@@ -45,7 +45,7 @@ fn neighbour_row(analysis: &NeighbourAnalysis, shared: &Shared, scale: f64) -> M
     html! {
         tr {
             td.number { (set.vms) }
-            td { (set.region.name()) @if set.overload.is_some() { " *" } @if set.loose_start.is_some() { " †" } }
+            td { (set.region.name()) (set_marks(set.overload, set.loose_start)) }
             (Cell::estimate(Some(shared.mean), 1.0 / scale).markup())
             (Cell::number(shared.stddev_percent()).markup())
             (Cell::estimate(shared.accumulated, 1.0 / scale).markup())
@@ -87,7 +87,7 @@ fn deviation_row(set: &DisturbedSet, vm: &DisturbedVm) -> Markup {
     };
     html! {
         tr {
-            td { (set.name) @if set.overload.is_some() { " *" } @if set.loose_start.is_some() { " †" } } td { (vm_name(vm)) } td { (vm.workload + 1) }
+            td { (set.name) (set_marks(set.overload, set.loose_start)) } td { (vm_name(vm)) } td { (vm.workload + 1) }
             (cells(vm.throughput, 1.0))
             (cells(vm.response, MILLISECOND_NS))
             @for p99 in vm.p99_ns { (Cell::number(p99.map(|ns| ns / MILLISECOND_NS)).markup()) }

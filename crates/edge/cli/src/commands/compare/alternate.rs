@@ -16,11 +16,10 @@ use std::time::UNIX_EPOCH;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
-use virtbench_formats::json;
 use virtbench_lab::run_watched;
 use virtbench_model::{Margin, before_after};
 use virtbench_record::PointRecord;
-use virtbench_study::{load_run, schedule};
+use virtbench_study::{load_run, schedule, write_whole};
 
 use super::side::{self, turn_folder};
 use crate::args;
@@ -102,12 +101,8 @@ fn begin(args: &CompareRunsArgs, out: &Path) -> Result<Alternation, Failure> {
         );
         return Err(Failure::message(Kind::Folder, message));
     }
-    let text = json::pretty_text(&plan)? + "\n";
     // Whole at any moment, as a kill may come now.
-    let beside = out.join(format!("{FILE}.new"));
-    fs::write(&beside, text)
-        .and_then(|()| fs::rename(&beside, out.join(FILE)))
-        .with_context(|| fails("write"))?;
+    write_whole(&out.join(FILE), &plan).with_context(|| fails("write"))?;
     Ok(plan)
 }
 

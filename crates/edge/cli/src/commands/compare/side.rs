@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use virtbench_record::{PointRecord, Provenance};
+use virtbench_record::{PointRecord, Provenance, Records};
 use virtbench_study::{load_any_run, read_provenance};
 
 use crate::exit::{Failure, Kind};
@@ -50,10 +50,10 @@ fn turns(path: &Path) -> Vec<PathBuf> {
 
 fn open_run(path: &Path) -> Result<Side, Failure> {
     let run = load_any_run(path).map_err(|error| Failure::new(Kind::Folder, error))?;
-    if run.provenance.plan.grid().is_none() {
+    let Records::Points(points) = run.records else {
         let study = run.provenance.plan.study();
         let message = format!("{}: a run of study {study} has no points to compare", path.display());
         return Err(Failure::message(Kind::Usage, message));
-    }
-    Ok(Side { points: run.records.points().to_vec(), provenance: run.provenance })
+    };
+    Ok(Side { points, provenance: run.provenance })
 }

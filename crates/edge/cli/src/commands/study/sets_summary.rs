@@ -9,11 +9,12 @@ use virtbench_model::together::{
     machine_numbers,
 };
 use virtbench_record::{MachineNumbers, Plan};
-use virtbench_report::takeaway;
+use virtbench_report::{set_marks, takeaway};
 
 use super::common;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::text_table::{TextTable, left, right};
 
 /// Writes the report of a folder and prints what it comes to. Machines that failed are an exit code of
 /// their own: the figures of the others stay.
@@ -46,43 +47,28 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
     Ok(())
 }
 
-/// What stands behind a set whose figures are no finding, or whose machines did not begin together exactly.
-fn marks(overloaded: bool, loose: bool) -> &'static str {
-    match (overloaded, loose) {
-        (true, true) => " * †",
-        (true, false) => " *",
-        (false, true) => " †",
-        (false, false) => "",
-    }
-}
-
 /// Where each machine lives, and how well it began with the others.
 fn machines(out: &mut dyn Write, machines: &[MachineNumbers]) -> io::Result<()> {
     if machines.is_empty() {
         return Ok(());
     }
-    let width = machines.iter().map(|one| one.environment.chars().count()).max().unwrap_or(0).max(8);
-    writeln!(
-        out,
-        "{:>6} {:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9}",
-        "VM", "lives in", "measured", "late ms", "clock ± ms", "drift ppm", "jumped ms", "its CPU %"
-    )?;
+    let mut table =
+        TextTable::new(0, &[right(6), left(0), right(0), right(11), right(0), right(0), right(0), right(0)]);
+    table.row(["VM", "lives in", "measured", "late ms", "clock ± ms", "drift ppm", "jumped ms", "its CPU %"]);
     for one in machines {
         let ms = |ns: Option<f64>, digits| number(ns.map(|ns| ns / 1e6), digits);
-        writeln!(
-            out,
-            "{:>6} {:<width$} {:>8} {:>10} {:>10} {:>10} {:>10} {:>9}",
-            one.vm,
-            one.environment,
-            one.measured,
+        table.row([
+            one.vm.clone(),
+            one.environment.clone(),
+            one.measured.to_string(),
             ms(one.late_ns.map(|ns| ns as f64), 2),
             ms(one.offset_uncertainty_ns.map(|ns| ns as f64), 3),
             number(one.drift_ppm, 0),
             ms(one.clock_jump_ns.map(|ns| ns as f64), 1),
-            number(one.cpu_percent, 0)
-        )?;
+            number(one.cpu_percent, 0),
+        ]);
     }
-    writeln!(out)
+    writeln!(out, "{table}\n")
 }
 
 fn number(value: Option<f64>, digits: usize) -> String {
@@ -93,7 +79,7 @@ fn number(value: Option<f64>, digits: usize) -> String {
 fn deviation(out: &mut dyn Write, analysis: &DeviationAnalysis) -> io::Result<()> {
     let mean = |estimate: Option<Estimate>, unit: f64| number(estimate.map(|one| one.mean / unit), 1);
     for set in &analysis.sets {
-        writeln!(out, "{}{}", set.name, marks(set.overload.is_some(), set.loose_start.is_some()))?;
+        writeln!(out, "{}{}", set.name, set_marks(set.overload, set.loose_start))?;
         writeln!(
             out,
             "{:>6} {:>7} {:>12} {:>12} {:>8} {:>12} {:>12} {:>8}",
@@ -152,7 +138,7 @@ fn neighbours(out: &mut dyn Write, analysis: &NeighbourAnalysis) -> io::Result<(
                 number(shared.worst_to_best.map(|ratio| ratio.mean), 3),
                 number(set.guest_steal_percent, 1),
                 number(set.host_cpu_percent, 0),
-                marks(set.overload.is_some(), set.loose_start.is_some())
+                set_marks(set.overload, set.loose_start)
             )?;
         }
         writeln!(out)?;

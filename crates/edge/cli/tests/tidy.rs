@@ -11,6 +11,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 /// Which crates each crate may depend on, less the `virtbench-` before each. ARCHITECTURE.md draws it.
 const EDGES: &[(&str, &[&str])] = &[
     ("units", &[]),
+    ("recipe", &["units"]),
     ("workload", &["units"]),
     ("record", &["units", "workload"]),
     ("model", &["units", "record"]),

@@ -1,0 +1,90 @@
+//! Whether a recipe can be meant.
+
+use std::collections::BTreeSet;
+
+use crate::{Probe, Recipe, RecipeError, Service};
+
+/// The smallest guest in which Debian's kernel boots.
+const LEAST_MEMORY: u64 = 96 << 20;
+/// Names end up in folders, host names and labels of file systems.
+const NAME_CHARACTERS: usize = 40;
+const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
+
+pub(crate) fn check(recipe: &Recipe) -> Result<(), RecipeError> {
+    name("name", &recipe.name)?;
+    ensure(recipe.memory >= LEAST_MEMORY, "memory", || {
+        format!("{} bytes: a guest needs at least {LEAST_MEMORY}", recipe.memory)
+    })?;
+    for package in &recipe.packages {
+        ensure(is_package(package), "packages", || format!("{package:?} is no name of a package"))?;
+    }
+    for file in &recipe.files {
+        absolute("files.path", &file.path)?;
+        let octal = u32::from_str_radix(&file.mode, 8).is_ok_and(|mode| mode <= 0o7777);
+        ensure(octal, &format!("files.{}.mode", file.path), || {
+            format!("{:?}: octal digits such as 0644", file.mode)
+        })?;
+    }
+    if let Some(data) = &recipe.data {
+        absolute("data.folder", &data.folder)?;
+        ensure(data.size >= 16 << 20, "data.size", || format!("{} bytes: at least 16 MiB", data.size))?;
+        ensure(data.prepare.iter().all(|command| !command.is_empty()), "data.prepare", || {
+            "an empty command".into()
+        })?;
+    }
+    ensure(!recipe.services.is_empty(), "services", || "there is none, so nothing would run".into())?;
+    let mut names = BTreeSet::new();
+    let mut ports = BTreeSet::new();
+    for one in &recipe.services {
+        service(one)?;
+        ensure(names.insert(&one.name), &format!("services.{}", one.name), || "it is there twice".into())?;
+        for port in &one.ports {
+            ensure(*port != 0 && ports.insert(*port), &format!("services.{}.ports", one.name), || {
+                format!("{port}: another service has it, or it is none")
+            })?;
+        }
+    }
+    Ok(())
+}
+
+fn service(service: &Service) -> Result<(), RecipeError> {
+    let field = |part: &str| format!("services.{}.{part}", service.name);
+    name(&format!("services.{:?}.name", service.name), &service.name)?;
+    let program = service.command.first().map_or("", String::as_str);
+    absolute(&field("command"), program)?;
+    for folder in &service.folders {
+        absolute(&field("folders"), folder)?;
+    }
+    if let Probe::Command(command) = &service.ready {
+        absolute(&field("ready.command"), command.first().map_or("", String::as_str))?;
+    }
+    for (part, ns) in [("ready_within", service.ready_within), ("stop_within", service.stop_within)] {
+        ensure((1..=LONGEST_WAIT_NS).contains(&ns), &field(part), || {
+            format!("{ns} ns: more than nothing, an hour at most")
+        })?;
+    }
+    Ok(())
+}
+
+fn name(field: &str, name: &str) -> Result<(), RecipeError> {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    ensure(begins && name.len() <= NAME_CHARACTERS && name.chars().all(plain), field, || {
+        format!("{name:?}: a lower-case letter, then up to {} of a-z, 0-9 and -", NAME_CHARACTERS - 1)
+    })
+}
+
+/// Debian policy, section 5.6.7, with an architecture or version behind it.
+fn is_package(package: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
+    package.starts_with(|c: char| c.is_ascii_alphanumeric()) && package.chars().all(allowed)
+}
+
+fn absolute(field: &str, path: &str) -> Result<(), RecipeError> {
+    let inside = path.starts_with('/') && !path.split('/').any(|part| part == "..") && !path.contains('\0');
+    ensure(inside, field, || format!("{path:?}: a path within the root, beginning with / and without .."))
+}
+
+fn ensure(holds: bool, field: &str, why: impl FnOnce() -> String) -> Result<(), RecipeError> {
+    if holds { Ok(()) } else { Err(RecipeError::Value { field: field.into(), why: why() }) }
+}

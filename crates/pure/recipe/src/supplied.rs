@@ -1,0 +1,33 @@
+//! The recipes that come with the project.
+
+use crate::{Recipe, RecipeError};
+
+/// A recipe that comes with the project.
+#[derive(Debug, Clone, Copy)]
+pub struct Supplied {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+impl Supplied {
+    /// What is in its file.
+    ///
+    /// # Errors
+    /// None of a file that comes with the project; a test reads them all.
+    pub fn recipe(&self) -> Result<Recipe, RecipeError> {
+        Recipe::parse(self.text)
+    }
+}
+
+/// All of them, by name.
+pub const ALL: [Supplied; 2] = [
+    Supplied { name: "mariadb", text: include_str!("../recipes/mariadb.toml") },
+    Supplied { name: "postgresql", text: include_str!("../recipes/postgresql.toml") },
+];
+
+/// The one of this name.
+pub fn find(name: &str) -> Option<Supplied> {
+    ALL.into_iter().find(|supplied| supplied.name == name)
+}

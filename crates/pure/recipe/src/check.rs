@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::{Probe, Recipe, RecipeError, Service};
+use crate::error::RecipeError;
+use crate::recipe::Recipe;
+use crate::service::{Probe, Service};
 
 /// The smallest guest in which Debian's kernel boots.
 const LEAST_MEMORY: u64 = 96 << 20;

@@ -1,6 +1,7 @@
 //! The recipes that come with the project.
 
-use crate::{Recipe, RecipeError};
+use crate::error::RecipeError;
+use crate::recipe::Recipe;
 
 /// A recipe that comes with the project.
 #[derive(Debug, Clone, Copy)]

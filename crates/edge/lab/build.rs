@@ -1,5 +1,5 @@
-//! Builds the agent as a static program for each kind of processor, so that they can be carried inside this crate: the
-//! host's as it is, the others packed.
+//! Builds the agent as a static program for each kind of processor, so that they can be carried inside this crate,
+//! packed.
 //!
 //! The nested cargo has a target directory of its own, as the outer one holds the lock on its own.
 //! `VIRTBENCH_AGENT=path` takes a ready-made agent for the host's kind instead. `VIRTBENCH_AGENTS=host` leaves the others
@@ -62,9 +62,6 @@ fn provide_agent() -> Result<(), Box<dyn Error>> {
         let agent = ready_made.clone().filter(|_| machine == host).unwrap_or_else(of_target);
         println!("cargo::rerun-if-changed={}", agent.display());
         let program = fs::read(&agent).map_err(|error| format!("the agent {}: {error}", agent.display()))?;
-        if machine == host {
-            fs::write(out.join("virtbench-agent"), &program)?;
-        }
         let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
         packed.write_all(&program)?;
         fs::write(out.join(format!("virtbench-agent-{machine}")), packed.finish()?)?;
@@ -77,11 +74,11 @@ fn provide_agent() -> Result<(), Box<dyn Error>> {
 
 /// A row of the table of agents: what is sent is the program and zeros up to a whole block.
 fn row(machine: &str, mut program: Vec<u8>) -> String {
+    let length = program.len();
     program.resize(program.len().next_multiple_of(BLOCK_BYTES), 0);
     let digest: String = Sha256::digest(&program).iter().map(|byte| format!("{byte:02x}")).collect();
-    let blocks = program.len() / BLOCK_BYTES;
     format!(
-        "Packed {{ machine: \"{machine}\", digest: \"{digest}\", blocks: {blocks}, \
+        "Packed {{ machine: \"{machine}\", digest: \"{digest}\", length: {length}, \
          bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/virtbench-agent-{machine}\")) }},"
     )
 }

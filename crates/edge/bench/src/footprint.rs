@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use virtbench_lab::{
-    AGENT, DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
-    choose_accelerator, find_kernel, measure,
+    DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
+    choose_accelerator, find_kernel, measure, own_agent,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -42,7 +42,7 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
     let together = median((0..BOOTS).map(|_| boot_together(&vm)).collect::<Result<Vec<f64>>>()?);
     let boot = format!("boot to first I/O, {}, median of {BOOTS} (s)", choice.facts().name);
     Ok(vec![
-        line("agent (MiB)", AGENT.len() as f64 / MIB, 4.0),
+        line("agent (MiB)", own_agent().len() as f64 / MIB, 4.0),
         line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
         line(&boot, median(boots), 6.0),
         line(&format!("{TOGETHER} guests booted at once, {} (s)", choice.facts().name), together, 10.0),

@@ -1,4 +1,5 @@
-//! The agents that can be sent, one for each kind of processor.
+//! The agents that this build carries, packed, one for each kind of processor: the host's own is run natively and is init in
+//! guests, and each can be sent to another machine.
 
 use std::io::Read;
 use std::sync::OnceLock;
@@ -11,8 +12,8 @@ struct Packed {
     machine: &'static str,
     /// SHA-256 of what is sent, in hexadecimal digits.
     digest: &'static str,
-    /// What is sent, in whole blocks.
-    blocks: usize,
+    /// The size of the program, in bytes.
+    length: usize,
     bytes: &'static [u8],
 }
 
@@ -20,37 +21,41 @@ struct Packed {
 const PACKED: &[Packed] = include!(concat!(env!("OUT_DIR"), "/agents.rs"));
 
 /// What is read and written at once over there, in bytes: an agent is sent in whole blocks.
-pub(super) const BLOCK_BYTES: usize = include!(concat!(env!("OUT_DIR"), "/block_bytes.rs"));
+pub(crate) const BLOCK_BYTES: usize = include!(concat!(env!("OUT_DIR"), "/block_bytes.rs"));
 
 /// A program to be sent.
-pub(super) struct SentAgent {
+pub(crate) struct SentAgent {
     packed: &'static Packed,
     unpacked: OnceLock<Option<Vec<u8>>>,
 }
 
 impl SentAgent {
     /// As `uname -m` names the processor.
-    pub(super) fn machine(&self) -> &'static str {
+    pub(crate) fn machine(&self) -> &'static str {
         self.packed.machine
     }
 
     /// SHA-256 of what is sent, in hexadecimal digits.
-    pub(super) fn digest(&self) -> &'static str {
+    pub(crate) fn digest(&self) -> &'static str {
         self.packed.digest
     }
 
     /// Blocks that are sent.
-    pub(super) fn blocks(&self) -> usize {
-        self.packed.blocks
+    pub(crate) fn blocks(&self) -> usize {
+        self.packed.length.div_ceil(BLOCK_BYTES)
+    }
+
+    fn program(&self) -> &[u8] {
+        self.bytes().get(..self.packed.length).unwrap_or_default()
     }
 
     /// What is sent: the program and zeros up to a whole block, which do not matter to it. It is unpacked when it is asked
     /// for first.
-    pub(super) fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         let unpacked = self.unpacked.get_or_init(|| {
             let mut bytes = Vec::new();
             DeflateDecoder::new(self.packed.bytes).read_to_end(&mut bytes).ok()?;
-            bytes.resize(self.packed.blocks * BLOCK_BYTES, 0);
+            bytes.resize(self.blocks() * BLOCK_BYTES, 0);
             Some(bytes)
         });
         // What the build packed can be unpacked; the far side would refuse anything else by its digest.
@@ -59,10 +64,16 @@ impl SentAgent {
 }
 
 /// Every agent that this build carries.
-pub(super) fn agents() -> &'static [SentAgent] {
+pub(crate) fn agents() -> &'static [SentAgent] {
     static AGENTS: OnceLock<Vec<SentAgent>> = OnceLock::new();
     AGENTS
         .get_or_init(|| PACKED.iter().map(|packed| SentAgent { packed, unpacked: OnceLock::new() }).collect())
+}
+
+/// The agent of this machine's kind, a static program. It is unpacked when it is first asked for.
+pub fn own_agent() -> &'static [u8] {
+    let own = agents().iter().find(|agent| agent.machine() == std::env::consts::ARCH);
+    own.map_or(&[], SentAgent::program)
 }
 
 #[cfg(test)]
@@ -83,6 +94,13 @@ mod tests {
                 Sha256::digest(agent.bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
             assert_eq!(agent.digest(), digest);
         }
+    }
+
+    #[test]
+    fn the_agent_is_a_small_static_program() {
+        let agent = own_agent();
+        assert!(agent.starts_with(b"\x7fELF"));
+        assert!(agent.len() <= 4 << 20, "{} bytes", agent.len());
     }
 
     #[test]

@@ -10,8 +10,9 @@ use serde::Serialize;
 use virtbench_units::format_bytes;
 
 use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
+use crate::agents::own_agent;
 use crate::guest::Accelerator;
-use crate::image::{AGENT, GuestImage};
+use crate::image::GuestImage;
 use crate::kernel::{GuestKernel, find_kernel};
 use crate::loop_device::LoopDevice;
 use crate::qcow2::find_qemu_img;
@@ -104,7 +105,7 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
                 }
             },
         ),
-        check("agent", ok(format!("embedded, {} KiB, static", AGENT.len() >> 10))),
+        check("agent", ok(format!("embedded, {} KiB, static", own_agent().len() >> 10))),
         check("io_uring", io_uring()),
         check("locked memory", locked_memory()),
         check("disk space", disk_space(directory)),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use crate::adapters::Adapter;
+use crate::agents::own_agent;
 use crate::carried_files::CarriedFile;
 use crate::filesystem::Filesystem;
 use crate::initramfs;
@@ -14,9 +15,6 @@ use crate::kernel::{GuestKernel, KernelError};
 use crate::memory_file::MemoryFile;
 use crate::modules::ModuleError;
 use crate::vmlinux::bootable;
-
-/// The agent, a static program.
-pub const AGENT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/virtbench-agent"));
 
 /// Modules that every guest needs: its way to the host.
 const BASE_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
@@ -51,7 +49,7 @@ impl GuestImage {
     /// # Errors
     /// The kernel cannot be read, or lacks a driver.
     pub fn new(kernel: &GuestKernel, adapters: &[&Adapter]) -> Result<Self, ImageError> {
-        Self::with_init(kernel, adapters, AGENT)
+        Self::with_init(kernel, adapters, own_agent())
     }
 
     /// The same for guests that also mount any of these file systems.
@@ -63,7 +61,7 @@ impl GuestImage {
         adapters: &[&Adapter],
         filesystems: &[Filesystem],
     ) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, filesystems, AGENT, &[])
+        Self::build(kernel, adapters, filesystems, own_agent(), &[])
     }
 
     /// The same for guests that have these files as well, in memory.
@@ -76,7 +74,7 @@ impl GuestImage {
         filesystems: &[Filesystem],
         carried: &[CarriedFile],
     ) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, filesystems, AGENT, carried)
+        Self::build(kernel, adapters, filesystems, own_agent(), carried)
     }
 
     /// The same with another init than the agent, for tests of guests that misbehave.
@@ -103,16 +101,5 @@ impl GuestImage {
             initramfs_bytes: archive.len() as u64,
             initramfs: Arc::new(MemoryFile::new("initramfs", &archive)?),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_agent_is_a_small_static_program() {
-        assert!(AGENT.starts_with(b"\x7fELF"));
-        assert!(AGENT.len() <= 4 << 20, "{} bytes", AGENT.len());
     }
 }

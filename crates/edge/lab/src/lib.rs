@@ -7,6 +7,7 @@
 
 mod accelerator;
 mod adapters;
+mod agents;
 mod cache;
 mod carried_files;
 mod child;
@@ -51,6 +52,7 @@ pub use adapters::{
     ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
     UnknownAdapter, find_adapter,
 };
+pub use agents::own_agent;
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};
@@ -64,7 +66,7 @@ pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
-pub use image::{AGENT, GuestImage, ImageError};
+pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use libvirt::{Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, NotByLibvirt, check_disk};

@@ -9,9 +9,9 @@ use std::time::Duration;
 use virtbench_agent::protocol::{Greeting, TargetRef};
 use virtbench_record::GuestFacts;
 
+use crate::agents::own_agent;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
-use crate::image::AGENT;
 use crate::machine::{Environment, Machine};
 use crate::memory_file::MemoryFile;
 use crate::process::{AgentProcess, MachineError};
@@ -58,7 +58,7 @@ struct NativeMachine {
 impl NativeMachine {
     fn start(name: &str, target: PathBuf) -> Result<Self, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "virtbench-agent".into(), source };
-        let program = MemoryFile::new("virtbench-agent", AGENT).map_err(failed)?;
+        let program = MemoryFile::new("virtbench-agent", own_agent()).map_err(failed)?;
         let (program_fd, program_path) = program.lend().map_err(failed)?;
         let (mut connection, agent_end) = Connection::pair().map_err(failed)?;
         let mut command = Command::new(program_path);

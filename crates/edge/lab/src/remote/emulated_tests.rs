@@ -10,8 +10,8 @@ use std::time::Duration;
 use virtbench_agent::protocol::{Job, TEST_FILE, TargetRef};
 use virtbench_workload::{AccessLine, AccessSpec, EngineKind, JobSpec, LoadSpec};
 
-use super::agents::agents;
 use super::login::log_in;
+use crate::agents::agents;
 use crate::connection::{Connection, Measuring};
 use crate::process::AgentProcess;
 

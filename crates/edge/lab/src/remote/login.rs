@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::{NOT_READY, READY};
 
-use super::agents::SentAgent;
 use super::script::MARK;
+use crate::agents::SentAgent;
 use crate::connection::Deadline;
 
 /// The most that a login may print before the agent speaks, in bytes.
@@ -110,8 +110,8 @@ impl Lines<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::agents::agents;
     use super::*;
+    use crate::agents::agents;
 
     const LIMIT: Duration = Duration::from_secs(10);
 

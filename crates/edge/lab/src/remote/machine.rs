@@ -10,11 +10,11 @@ use virtbench_agent::protocol::{Greeting, TEST_FILE, TargetRef};
 use virtbench_record::{GuestFacts, HostFacts};
 
 use super::address::SshAddress;
-use super::agents::agents;
 use super::alive::Alive;
 use super::login::{LoginError, log_in};
 use super::script;
 use super::turn::Turn;
+use crate::agents::agents;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::machine::{Environment, Machine, OnProgress};

@@ -11,7 +11,6 @@
 //! Keys, jump hosts and names are those of the user's own configuration of ssh. The agent ends when the connection does.
 
 mod address;
-mod agents;
 mod alive;
 #[cfg(test)]
 mod emulated_tests;

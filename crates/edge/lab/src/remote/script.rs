@@ -1,7 +1,7 @@
 //! What the shell of an existing machine is told: it gets the agent and makes way for it.
 
 use super::address::SshAddress;
-use super::agents::{BLOCK_BYTES, SentAgent};
+use crate::agents::{BLOCK_BYTES, SentAgent};
 
 /// Begins every line that the script prints, so that a login's own are told from them.
 pub(super) const MARK: &str = "virtbench-login";

@@ -247,3 +247,55 @@ fn a_run_folder_is_analysed_and_reported_alike() {
     };
     assert_eq!(findings(&of_table), findings(&analysis));
 }
+
+fn published(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/data").join(name).display().to_string()
+}
+
+#[test]
+fn the_published_cycles_of_a_transaction_come_out_of_their_table() {
+    // [Platform 2014], section IV.A.1: 22 % more cycles, of which CPI 13 % and path length 8 %.
+    let finished = run(&["analyse", &published("paper3-cycles.csv")]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let headline = finished.stdout.lines().next().unwrap().to_owned();
+    assert_eq!(
+        headline,
+        "A transaction takes 22 % more cycles on Virtual than on Native: CPI 13 % more, path length 8 % more. 62 % of \
+         that growth is slower instructions, the rest is more of them."
+    );
+    let finished = run(&["analyse", &published("paper3-cycles.csv"), "--json"]);
+    let summary = finished.json();
+    assert!(summary["sides"].as_array().unwrap().iter().all(|side| side["mismatch_percent"].is_null()));
+    let cycles = summary["ratios"][0]["ratios"]["cycles_per_transaction"]["value"].as_f64().unwrap();
+    assert!((cycles - 3668.0 / 2998.0).abs() < 1e-6, "{cycles}");
+}
+
+#[test]
+fn the_published_throughput_comes_out_of_its_table_and_page() {
+    let folder = folder();
+    let page = folder.path().join("oltp.html");
+    let finished = run(&["analyse", &published("paper3-oltp.csv"), "--html", &page.display().to_string()]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    assert!(finished.stdout.starts_with("ESX 4.1 does 0.79 of Native's transactions"), "{finished:?}");
+    assert!(finished.stdout.contains("nothing is known of the spread"), "{finished:?}");
+    let html = fs::read_to_string(page).unwrap();
+    assert!(
+        html.contains("ESX 5.0 / Native") && html.contains("Table 4"),
+        "the page has the ratios and the source"
+    );
+}
+
+#[test]
+fn figures_of_an_application_that_cannot_all_be_right_are_said() {
+    let folder = folder();
+    let table = folder.path().join("wrong.csv");
+    let head = "configuration,cycles_per_transaction,cycles_per_instruction,instructions_per_transaction";
+    fs::write(&table, format!("{head}\nNative,2998000,2.10,1429000\nVirtual,3668000,2.38,1429000\n"))
+        .unwrap();
+    let finished = run(&["analyse", &table.display().to_string()]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    assert!(finished.stdout.contains("-7.3 % off the 3,668,000 that were counted"), "{finished:?}");
+    let refused = run(&["analyse", &table.display().to_string(), "--csv", "verdicts.csv"]);
+    assert_eq!(refused.code(), 2, "{refused:?}");
+    assert!(refused.stderr.contains("--csv"), "{refused:?}");
+}

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 use thiserror::Error;
-use virtbench_record::{PointKey, PointMetrics, ResultRow, ResultTable};
+use virtbench_record::{PointKey, PointMetrics, ResultRow, ResultTable, TableFacts};
 use virtbench_units::parse_bytes;
 
 /// The largest table, in bytes.
@@ -19,7 +19,7 @@ pub const MAX_POINTS: usize = 256;
 /// The most facts above the header; those beyond are only comments.
 const MAX_FACTS: usize = 64;
 /// The most characters of a name or a fact that are kept.
-const MAX_TEXT: usize = 400;
+pub(crate) const MAX_TEXT: usize = 400;
 
 /// A table that cannot be read.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub enum TableError {
 }
 
 /// Columns by their first name; the others are what else they may be called.
-const CONFIGURATION: [&str; 2] = ["configuration", "environment"];
+pub(crate) const CONFIGURATION: [&str; 2] = ["configuration", "environment"];
 const BLOCK: [&str; 2] = ["block", "block_bytes"];
 const IOPS: [&str; 1] = ["iops"];
 const BYTES_PER_SECOND: [&str; 1] = ["bytes_per_second"];
@@ -69,9 +69,8 @@ pub fn read_table(bytes: &[u8]) -> Result<ResultTable, TableError> {
     let text = text.trim_start_matches('\u{feff}');
     let facts = facts(text);
     let outstanding = facts
-        .iter()
-        .find(|(name, _)| name == "outstanding")
-        .and_then(|(_, value)| value.parse::<u32>().ok())
+        .get("outstanding")
+        .and_then(|value| value.parse::<u32>().ok())
         .filter(|outstanding| *outstanding > 0);
     let mut reader =
         ReaderBuilder::new().comment(Some(b'#')).trim(Trim::All).flexible(true).from_reader(text.as_bytes());
@@ -94,18 +93,19 @@ pub fn read_table(bytes: &[u8]) -> Result<ResultTable, TableError> {
 }
 
 /// Lines `# name: value` above the header.
-fn facts(text: &str) -> Vec<(String, String)> {
+pub(crate) fn facts(text: &str) -> TableFacts {
     let short = |text: &str| text.trim().chars().take(MAX_TEXT).collect::<String>();
-    text.lines()
+    let named = text
+        .lines()
         .map_while(|line| if line.trim().is_empty() { Some("") } else { line.strip_prefix('#') })
         .filter_map(|comment| comment.split_once(':'))
         .map(|(name, value)| (short(name), short(value)))
         .filter(|(name, value)| !name.is_empty() && !value.is_empty())
-        .take(MAX_FACTS)
-        .collect()
+        .take(MAX_FACTS);
+    TableFacts(named.collect())
 }
 
-fn damaged(error: &csv::Error) -> TableError {
+pub(crate) fn damaged(error: &csv::Error) -> TableError {
     let line = error.position().map_or(0, csv::Position::line);
     TableError::Line { line, why: error.to_string() }
 }
@@ -226,7 +226,7 @@ impl Columns {
     }
 }
 
-fn bad(column: &str, text: &str) -> String {
+pub(crate) fn bad(column: &str, text: &str) -> String {
     format!("{column}: {:?} cannot be read", text.chars().take(40).collect::<String>())
 }
 
@@ -237,7 +237,7 @@ fn percent(column: &str, text: &str) -> Result<u8, String> {
 /// Large enough for any disk, small enough that no product of such numbers is infinite.
 const LARGEST: f64 = 1e18;
 
-fn positive(text: &str) -> Option<f64> {
+pub(crate) fn positive(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value| (0.0..=LARGEST).contains(value))
 }
 

@@ -26,7 +26,7 @@ fn the_papers_tables_are_read_whole() {
     assert_eq!(found("LSI Logic", 65536, 100, 0), (2878.0, 51.5));
     assert_eq!(found("BusLogic", 8192, 100, 0), (13264.0, 107.8));
     assert_eq!(found("BusLogic", 65536, 0, 0), (1896.0, 27.9));
-    assert!(table.fact("product").unwrap().contains("ESX Server 2.5.0"));
+    assert!(table.facts.get("product").unwrap().contains("ESX Server 2.5.0"));
     // 16 outstanding, 817 a second (Little's law).
     assert!(table.latency_derived);
     assert!((table.rows[0].figures.latency_ns.unwrap() - 16.0 / 817.0 * 1e9).abs() < 1.0);

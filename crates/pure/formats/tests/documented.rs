@@ -34,7 +34,7 @@ fn the_documented_trace_is_read() {
 #[test]
 fn the_documented_table_is_read() {
     let table = read_table(example_below("## Tables of results", "csv").as_bytes()).expect("a table");
-    assert_eq!((table.rows.len(), table.fact("title")), (4, Some("two drivers on one host")));
+    assert_eq!((table.rows.len(), table.facts.get("title")), (4, Some("two drivers on one host")));
     assert_eq!((table.rows[3].repetition, table.rows[3].figures.cpu_percent), (1, Some(20.2)));
     assert!(table.latency_derived, "from the I/Os outstanding");
 }

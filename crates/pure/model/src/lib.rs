@@ -7,9 +7,11 @@
 //! ([ESX Adapters 2006]), [`mod@predict`] says how an application will do elsewhere ([ESX Disk 2003], sections 4 and 5). Everything is a pure function of its arguments; where
 //! chance is needed, a seed is an argument.
 
+pub mod application;
 pub mod before_after;
 pub mod busy;
 pub mod deviation;
+mod estimated;
 pub mod history;
 pub mod interval;
 pub mod kind;
@@ -29,6 +31,7 @@ pub mod surface_fit;
 mod test_support;
 pub mod together;
 
+pub use application::{ApplicationAnalysis, analyse_application, summarise_application};
 pub use before_after::{BeforeAfter, before_after};
 pub use busy::{BusyHost, busy_host, is_busy};
 pub use deviation::{OverExperiments, deviation, deviation_percent, over_experiments};

@@ -2,18 +2,17 @@
 
 use serde::Serialize;
 use virtbench_record::{
-    AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, Estimated,
-    KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey,
-    PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance,
-    Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
+    AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, KindNumbers,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey, PointNumbers,
+    PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
+    ShareNumbers, SideNumbers, StandingNumbers, Trial,
 };
 
-use crate::interval::Estimate;
+use crate::estimated::{estimated, estimated_ratio};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
-use crate::ratio::Ratio;
 use crate::together::{
     Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
     analyse_neighbours, loose_starts, machine_numbers,
@@ -64,15 +63,15 @@ fn native_vs_vm(
     let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed());
     let ratios = points.iter().map(|point| PointRatio {
         point: point.key,
-        throughput: point.ratio.map(ratio),
-        cpu_per_io: point.cpu_per_io.map(ratio),
+        throughput: point.ratio.map(estimated_ratio),
+        cpu_per_io: point.cpu_per_io.map(estimated_ratio),
     });
     let (points_measured, points_unavailable) = counts(records);
     NativeVsVmSummary {
         conclusion,
         points_measured,
         points_unavailable,
-        mean_ratio: summary.map(|summary| ratio(summary.mean)),
+        mean_ratio: summary.map(|summary| estimated_ratio(summary.mean)),
         ratios: ratios.collect(),
         points: point_numbers(&measurements(provenance, records)),
     }
@@ -118,7 +117,7 @@ fn kind_numbers(analysis: &Analysis, group: &Group) -> KindNumbers {
         configuration: name(standing),
         bytes_per_second: standing.bytes_per_second,
         iops_per_cpu_percent: standing.iops_per_cpu_percent,
-        against_best: standing.against_best.map(|judged| ratio(judged.ratio)),
+        against_best: standing.against_best.map(|judged| estimated_ratio(judged.ratio)),
         finding: standing.against_best.map(|judged| judged.finding.name().to_owned()),
     });
     KindNumbers {
@@ -176,7 +175,7 @@ fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Ite
                 second: analysis.name(pair.second).to_owned(),
                 point: point.key,
                 quantity: quantity.to_owned(),
-                ratio: ratio(judged.ratio),
+                ratio: estimated_ratio(judged.ratio),
                 finding: judged.finding.name().to_owned(),
             })
         })
@@ -260,16 +259,6 @@ fn without_figures(records: &[SetRecord]) -> usize {
 
 fn words(overload: Overload) -> String {
     overload.words().to_owned()
-}
-
-fn estimated(estimate: Estimate) -> Estimated {
-    let span = estimate.span();
-    Estimated { value: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
-}
-
-fn ratio(ratio: Ratio) -> Estimated {
-    let span = ratio.interval;
-    Estimated { value: ratio.value, low: span.map(|span| span.low), high: span.map(|span| span.high) }
 }
 
 /// Everything that a program is told of predictions.

@@ -5,6 +5,8 @@
 //! written when it is measured. Both carry their format; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod application;
+mod application_summary;
 mod colocation;
 mod colocation_plan;
 mod costs;
@@ -27,9 +29,12 @@ mod set_start;
 mod setup;
 mod summary;
 mod systems;
+mod table_facts;
 mod verification;
 mod workload;
 
+pub use application::{ApplicationRow, ApplicationTable, Quantity};
+pub use application_summary::{ApplicationRatios, ApplicationSideNumbers, ApplicationSummary};
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
@@ -69,6 +74,7 @@ pub use summary::{
     PointNumbers, PointRatio, ShareNumbers, SideNumbers, StandingNumbers,
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
+pub use table_facts::TableFacts;
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 

@@ -3,6 +3,7 @@
 use crate::host_use::HostUse;
 use crate::outcome::LoadOutcome;
 use crate::point::{Measured, PointKey};
+use crate::table_facts::TableFacts;
 
 /// The figures of one repetition of one point ([ESX Adapters 2006], "Metrics").
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,19 +54,11 @@ pub struct ResultRow {
 /// Results that somebody published or collected, such as [ESX Adapters 2006]'s Tables 2 to 5.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ResultTable {
-    /// What is said of all rows, by name and in order: title, source, host, ...
-    pub facts: Vec<(String, String)>,
+    /// What is said of all rows.
+    pub facts: TableFacts,
     /// The rows.
     pub rows: Vec<ResultRow>,
     /// Whether response times were worked out from the I/Os outstanding (Little's law) rather than
     /// measured.
     pub latency_derived: bool,
-}
-
-impl ResultTable {
-    /// A fact by its name.
-    #[must_use]
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
 }

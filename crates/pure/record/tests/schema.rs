@@ -9,8 +9,9 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
-    AdaptersSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
-    PointRecord, PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
+    AdaptersSummary, ApplicationSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary,
+    NeighboursSummary, PointRecord, PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary,
+    Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -33,6 +34,7 @@ fn published_schemas_are_current() {
     check::<Profile>("profile.schema.json");
     check::<NativeVsVmSummary>("study-native-vs-vm.schema.json");
     check::<AdaptersSummary>("study-adapters.schema.json");
+    check::<ApplicationSummary>("analyse-application.schema.json");
     check::<NeighboursSummary>("study-neighbours.schema.json");
     check::<DeviationSummary>("study-deviation.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");

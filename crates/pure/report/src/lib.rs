@@ -5,6 +5,7 @@
 //! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
 
 mod analysed;
+mod application;
 mod before_after;
 mod documents;
 mod environments;
@@ -27,6 +28,7 @@ mod takeaway;
 mod trials;
 
 pub use analysed::Analysed;
+pub use application::ApplicationPage;
 pub use before_after::BeforeAfterPage;
 pub use documents::{Documents, documents, html, takeaway};
 pub use fence::{FencePage, FenceTable, fence_html};

@@ -4,6 +4,7 @@ mod configurations;
 mod native_vs_vm;
 mod sets;
 
+pub(crate) use configurations::facts;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use sets::{deviation, neighbours};
 

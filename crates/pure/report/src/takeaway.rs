@@ -1,5 +1,6 @@
 //! The sentences a reader takes away. Each must stay true whatever the run looks like.
 
+mod application;
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
@@ -13,12 +14,13 @@ use crate::environments::Environments;
 use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 
+pub(crate) use application::of_application;
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Takeaway {
     /// The one sentence.
     pub headline: String,

@@ -175,7 +175,10 @@ fn whatever_names_contain_is_only_text() {
     let page = html(&provenance, &records, &BTreeMap::new());
     assert!(!page.contains("<script>alert") && page.contains("&lt;script&gt;alert(1)"));
     let table = ResultTable {
-        facts: vec![("title".into(), HOSTILE.into()), (HOSTILE.into(), HOSTILE.into())],
+        facts: virtbench_record::TableFacts(vec![
+            ("title".into(), HOSTILE.into()),
+            (HOSTILE.into(), HOSTILE.into()),
+        ]),
         ..ResultTable::default()
     };
     assert!(!Analysed::table(&table, Margin::default()).html().contains("<script>alert"));

@@ -1,27 +1,29 @@
 //! `virtbench analyse`
 
+mod application;
+mod output;
 mod table;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::Context;
-use virtbench_formats::{MAX_TABLE_BYTES, read_table};
+use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, read_any_table};
 use virtbench_model::summarise_analysis;
-use virtbench_record::{Plan, Records, ResultTable};
+use virtbench_record::{ApplicationTable, Plan, Records, ResultTable};
 use virtbench_report::Analysed;
 use virtbench_study::{LoadedRun, load_any_run};
 
+use self::output::{concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::commands::regression;
-use crate::commands::study::conclusion;
 use crate::exit::{Failure, Kind, Outcome};
 
 /// What was found at the path given.
 enum Source {
     Run(Box<LoadedRun<Records>>),
     Table(ResultTable),
+    Application(ApplicationTable),
 }
 
 /// Compares the configurations of a table or a run with each other.
@@ -31,9 +33,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let analysed = match &source {
         Source::Run(run) => Analysed::run(&run.provenance, run.records.points(), margin),
         Source::Table(table) => Analysed::table(table, margin),
-    };
-    let save = |path: &Path, text: &str| {
-        fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+        Source::Application(table) => return application::show(args, table),
     };
     if let Some(path) = &args.html {
         save(path, &analysed.html())?;
@@ -45,8 +45,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     let mut out = io::stdout().lock();
     if args.json {
         let records = if let Source::Run(run) = &source { run.records.points() } else { &[] };
-        let path = |path: &Option<PathBuf>| path.as_deref().unwrap_or(Path::new("")).to_owned();
-        let conclusion = conclusion(&args.source, &[path(&args.html), path(&args.csv)], &takeaway);
+        let conclusion = concluded(args, &takeaway);
         virtbench_formats::json::write(
             &mut out,
             &summarise_analysis(conclusion, &analysed.analysis, records),
@@ -54,9 +53,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
         writeln!(out)?;
         return Ok(());
     }
-    for sentence in std::iter::once(&takeaway.headline).chain(&takeaway.details).chain(&takeaway.cautions) {
-        writeln!(out, "{sentence}")?;
-    }
+    sentences(&mut out, &takeaway)?;
     table::write(&mut out, &analysed.analysis)?;
     Ok(())
 }
@@ -81,5 +78,8 @@ fn open(path: &Path) -> Result<Source, Failure> {
     File::open(path)
         .and_then(|file| file.take(MAX_TABLE_BYTES as u64 + 1).read_to_end(&mut bytes))
         .map_err(|error| refused(&error))?;
-    read_table(&bytes).map(Source::Table).map_err(|error| refused(&error))
+    match read_any_table(&bytes).map_err(|error| refused(&error))? {
+        AnyTable::Points(table) => Ok(Source::Table(table)),
+        AnyTable::Application(table) => Ok(Source::Application(table)),
+    }
 }

@@ -1,7 +1,7 @@
 //! The page of configurations compared with each other: a study of adapters, or somebody's table.
 
 use maud::{Markup, html};
-use virtbench_record::{Plan, PointRecord, Provenance, ResultTable};
+use virtbench_record::{Plan, PointRecord, Provenance, TableFacts};
 
 use super::{document, opening, section};
 use crate::analysed::{Analysed, Source};
@@ -29,8 +29,8 @@ fn page(analysed: &Analysed<'_>) -> String {
             provenance.version.as_str(),
         ),
         Source::Table(table) => (
-            table.fact("title").unwrap_or("Configurations compared").to_owned(),
-            table.fact("host").unwrap_or("a table of results").to_owned(),
+            table.facts.get("title").unwrap_or("Configurations compared").to_owned(),
+            table.facts.get("host").unwrap_or("a table of results").to_owned(),
             env!("CARGO_PKG_VERSION"),
         ),
     };
@@ -58,7 +58,7 @@ fn page(analysed: &Analysed<'_>) -> String {
             h2 id="provenance" { "Provenance" }
             @match &analysed.source {
                 Source::Run { provenance, records } => (provenance::of_points(provenance, records)),
-                Source::Table(table) => (facts(table)),
+                Source::Table(table) => (facts(&table.facts)),
             }
         }
     };
@@ -89,6 +89,7 @@ fn of_run(provenance: &Provenance, records: &[PointRecord], configurations: &[St
     }
 }
 
-fn facts(table: &ResultTable) -> Markup {
-    html! { dl.facts { @for (name, value) in &table.facts { (provenance::fact(name, value)) } } }
+/// What the head of a table says.
+pub(crate) fn facts(facts: &TableFacts) -> Markup {
+    html! { dl.facts { @for (name, value) in &facts.0 { (provenance::fact(name, value)) } } }
 }

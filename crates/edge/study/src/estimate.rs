@@ -25,6 +25,11 @@ impl Estimate {
         Self { measurements, machines: None, total_ns: Some(total_ns), moments_ns: None }
     }
 
+    /// So many measurements that take so long together, in nanoseconds.
+    pub(crate) fn of_total(measurements: usize, total_ns: u64) -> Self {
+        Self { measurements, machines: None, total_ns: Some(total_ns), moments_ns: None }
+    }
+
     /// Measurements of several machines that take as long as given, in nanoseconds; nothing for what takes as long as it
     /// takes.
     pub(crate) fn of_each(each_ns: &[Option<u64>], machines: usize) -> Self {

@@ -16,6 +16,7 @@ pub mod history;
 pub mod interval;
 pub mod kind;
 mod machine_use;
+pub mod oltp;
 pub mod pairwise;
 pub mod predict;
 pub mod ratio;

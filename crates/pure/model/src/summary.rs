@@ -3,12 +3,13 @@
 use serde::Serialize;
 use virtbench_record::{
     AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, KindNumbers,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, PairNumbers, Plan, PointKey, PointNumbers,
-    PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord,
-    ShareNumbers, SideNumbers, StandingNumbers, Trial,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary, PairNumbers, Plan, PointKey,
+    PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance,
+    Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
 };
 
 use crate::estimated::{estimated, estimated_ratio};
+use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
@@ -33,6 +34,8 @@ pub enum StudySummary {
     Deviation(DeviationSummary),
     /// `schema/study-predictions.schema.json`
     Predictions(PredictionsSummary),
+    /// `schema/study-oltp.schema.json`
+    Oltp(OltpSummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -48,6 +51,9 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Deviation(_) => StudySummary::Deviation(deviation(conclusion, provenance, sets)),
         Plan::Predictions(_) => {
             StudySummary::Predictions(predictions(conclusion, provenance, records.trials()))
+        }
+        Plan::Oltp(plan) => {
+            StudySummary::Oltp(summarise_oltp(conclusion, &analyse_oltp(plan, records.oltp())))
         }
     }
 }

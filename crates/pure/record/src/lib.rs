@@ -5,6 +5,7 @@
 //! written when it is measured. Both carry their format; a reader refuses a newer one. The crate holds values only; reading and writing
 //! files is for others.
 
+mod appliance;
 mod application;
 mod application_summary;
 mod colocation;
@@ -16,6 +17,9 @@ mod footprint;
 mod histogram;
 mod host_use;
 mod model_load;
+mod oltp;
+mod oltp_study;
+mod oltp_summary;
 mod outcome;
 mod plan;
 mod point;
@@ -33,6 +37,7 @@ mod table_facts;
 mod verification;
 mod workload;
 
+pub use appliance::{ApplianceFacts, PathCost, ServiceReady};
 pub use application::{ApplicationRow, ApplicationTable, Quantity};
 pub use application_summary::{ApplicationRatios, ApplicationSideNumbers, ApplicationSummary};
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
@@ -48,6 +53,12 @@ pub use host_use::{
     GuestsState, HostUse, IdleBaseline, ProcessRole, ProcessUse, role_percent, unattributed_percent,
 };
 pub use model_load::{Compute, ModelLoadError, ModelRun, ModelRuns};
+pub use oltp::{
+    DatabaseKind, OltpChoice, OltpDeferred, OltpIsolation, OltpKind, OltpMix, OltpOpenLoop, OltpOutcome,
+    OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
+};
+pub use oltp_study::{OltpMeasured, OltpRecord, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, OltpUsers};
+pub use oltp_summary::{OltpCurveNumbers, OltpSideNumbers, OltpSummary};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };

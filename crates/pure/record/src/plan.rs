@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::colocation_plan::ColocationPlan;
+use crate::oltp_study::OltpStudyPlan;
 use crate::predictions_plan::PredictionsPlan;
 
 /// What a run set out to measure. A resumed run must have the same.
@@ -22,6 +23,8 @@ pub enum Plan {
     Deviation(ColocationPlan),
     /// Applications that are profiled, predicted, and then run in a VM ([ESX Disk 2003], sections 4 and 5).
     Predictions(PredictionsPlan),
+    /// A database under TPC-C's transactions, natively and in VMs ([Platform 2014], section IV.A).
+    Oltp(OltpStudyPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -76,6 +79,7 @@ impl Plan {
             Self::Neighbours(_) => "neighbours",
             Self::Deviation(_) => "deviation",
             Self::Predictions(_) => "predictions",
+            Self::Oltp(_) => "oltp",
         }
     }
 
@@ -85,7 +89,7 @@ impl Plan {
         match self {
             Self::NativeVsVm(plan) | Self::Adapters(plan) => Some(plan),
             Self::Compare(plan) => Some(&plan.grid),
-            Self::Neighbours(_) | Self::Deviation(_) | Self::Predictions(_) => None,
+            Self::Neighbours(_) | Self::Deviation(_) | Self::Predictions(_) | Self::Oltp(_) => None,
         }
     }
 
@@ -94,7 +98,11 @@ impl Plan {
     pub fn colocation(&self) -> Option<&ColocationPlan> {
         match self {
             Self::Neighbours(plan) | Self::Deviation(plan) => Some(plan),
-            Self::NativeVsVm(_) | Self::Adapters(_) | Self::Compare(_) | Self::Predictions(_) => None,
+            Self::NativeVsVm(_)
+            | Self::Adapters(_)
+            | Self::Compare(_)
+            | Self::Predictions(_)
+            | Self::Oltp(_) => None,
         }
     }
 
@@ -107,8 +115,15 @@ impl Plan {
             | Self::Adapters(_)
             | Self::Compare(_)
             | Self::Neighbours(_)
-            | Self::Deviation(_) => None,
+            | Self::Deviation(_)
+            | Self::Oltp(_) => None,
         }
+    }
+
+    /// A database on several sides, if that is what is measured.
+    #[must_use]
+    pub fn oltp(&self) -> Option<&OltpStudyPlan> {
+        if let Self::Oltp(plan) = self { Some(plan) } else { None }
     }
 
     /// Names of the environments of a grid, the reference first; none where there is no grid.
@@ -125,6 +140,7 @@ impl Plan {
             Self::Compare(plan) => plan.grid.seed,
             Self::Neighbours(plan) | Self::Deviation(plan) => plan.seed,
             Self::Predictions(_) => 1,
+            Self::Oltp(plan) => plan.seed,
         }
     }
 
@@ -144,6 +160,7 @@ impl Plan {
                 a.compared_parts(b)
             }
             (Self::Predictions(a), Self::Predictions(b)) => a.compared_parts(b),
+            (Self::Oltp(a), Self::Oltp(b)) => a.compared_parts(b),
             _ => vec![("the study", false)],
         };
         compared.into_iter().find_map(|(part, same)| (!same).then_some(part))

@@ -1,6 +1,7 @@
 //! What was measured in a run of whatever study: records follow the plan.
 
 use crate::colocation::SetRecord;
+use crate::oltp_study::OltpRecord;
 use crate::plan::Plan;
 use crate::point::{PointRecord, RecordError, parse_records};
 use crate::predictions::Trial;
@@ -14,6 +15,8 @@ pub enum Records {
     Sets(Vec<SetRecord>),
     /// Trials of applications.
     Trials(Vec<Trial>),
+    /// A database's measurements.
+    Oltp(Vec<OltpRecord>),
 }
 
 impl Records {
@@ -32,6 +35,7 @@ impl Records {
             Plan::Predictions(_) => {
                 parse_records(text).map(|(records, whole)| (Self::Trials(records), whole))
             }
+            Plan::Oltp(_) => parse_records(text).map(|(records, whole)| (Self::Oltp(records), whole)),
         }
     }
 
@@ -51,5 +55,11 @@ impl Records {
     #[must_use]
     pub fn trials(&self) -> &[Trial] {
         if let Self::Trials(records) = self { records } else { &[] }
+    }
+
+    /// A database's measurements; none where something else was measured.
+    #[must_use]
+    pub fn oltp(&self) -> &[OltpRecord] {
+        if let Self::Oltp(records) = self { records } else { &[] }
     }
 }

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, ApplicationSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary,
-    NeighboursSummary, PointRecord, PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary,
-    Trial, WorkloadOutcome,
+    NeighboursSummary, OltpOutcome, OltpRecord, OltpSummary, PointRecord, PredictionsSummary, Profile,
+    Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -37,6 +37,9 @@ fn published_schemas_are_current() {
     check::<ApplicationSummary>("analyse-application.schema.json");
     check::<NeighboursSummary>("study-neighbours.schema.json");
     check::<DeviationSummary>("study-deviation.schema.json");
+    check::<OltpOutcome>("oltp.schema.json");
+    check::<OltpRecord>("oltp-measurement.schema.json");
+    check::<OltpSummary>("study-oltp.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

@@ -1,12 +1,12 @@
 //! An application on several sides: the sentences a reader takes away, its numbers, and its page.
 
-use maud::{Markup, html};
+use maud::html;
 use virtbench_model::ApplicationAnalysis;
-use virtbench_record::{ApplicationTable, Quantity};
+use virtbench_record::ApplicationTable;
 
 use crate::figures;
-use crate::format::{ratio, ratio_span, significant};
 use crate::page::{document, facts, opening, section};
+use crate::tables::every_figure;
 use crate::takeaway::{Takeaway, of_application};
 
 /// A table of an application's results with what follows from it.
@@ -44,43 +44,5 @@ impl ApplicationPage<'_> {
             }
         };
         document(title, env!("CARGO_PKG_VERSION"), &content, drawn.iter())
-    }
-}
-
-/// A row for each quantity that some side knows, with a column for each side and each ratio.
-fn every_figure(analysis: &ApplicationAnalysis) -> Markup {
-    let is_known = |quantity: &Quantity| analysis.sides.iter().any(|side| side.known.contains_key(quantity));
-    let reference = analysis.sides.first().map_or("", |side| &side.name);
-    html! {
-        table {
-            thead { tr {
-                th scope="col" { "figure" }
-                @for side in &analysis.sides { th.number scope="col" { (side.name) } }
-                @for against in &analysis.ratios {
-                    th.number scope="col" { (analysis.sides[against.side].name) " / " (reference) }
-                }
-            } }
-            tbody {
-                @for quantity in Quantity::ALL.into_iter().filter(is_known) {
-                    tr {
-                        th scope="row" { (quantity.name()) }
-                        @for side in &analysis.sides {
-                            td.number { @match side.known.get(&quantity) {
-                                Some(known) => { (significant(known.mean)) @if let Some(span) = known.span() {
-                                    " " small { (significant(span.low)) " to " (significant(span.high)) } } }
-                                None => "–",
-                            } }
-                        }
-                        @for against in &analysis.ratios {
-                            td.number { @match against.ratios.get(&quantity) {
-                                Some(known) => { (ratio(known.value)) @if let Some(span) = known.interval {
-                                    " " small { (ratio_span(span)) } } }
-                                None => "–",
-                            } }
-                        }
-                    }
-                }
-            }
-        }
     }
 }

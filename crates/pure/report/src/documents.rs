@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
+use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
 use virtbench_record::{Plan, Provenance, Records};
 
 use crate::analysed::Analysed;
+use crate::oltp_rows::oltp_csv;
 use crate::page;
 use crate::rows::{CsvError, csv};
 use crate::run::Run;
 use crate::set_rows::sets_csv;
-use crate::takeaway::{Takeaway, of_deviation, of_neighbours, of_run, predictions_takeaway};
+use crate::takeaway::{Takeaway, of_deviation, of_neighbours, of_oltp, of_run, predictions_takeaway};
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
 
 /// Everything that is written of a run.
@@ -41,6 +43,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Neighbours(_) => page::neighbours(provenance, records.sets()),
         Plan::Deviation(_) => page::deviation(provenance, records.sets()),
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
+        Plan::Oltp(plan) => page::oltp(provenance, plan, records.oltp()),
     }
 }
 
@@ -56,6 +59,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Neighbours(_) => of_neighbours(&analyse_neighbours(provenance, sets), provenance, sets),
         Plan::Deviation(_) => of_deviation(&analyse_deviation(provenance, sets), provenance, sets),
         Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
+        Plan::Oltp(plan) => of_oltp(plan, &analyse_oltp(plan, records.oltp())),
     }
 }
 
@@ -78,6 +82,7 @@ pub fn documents(
         Plan::Predictions(_) => {
             (trials_csv(records.trials()), Some(("results.md", trials_markdown(records.trials()))))
         }
+        Plan::Oltp(_) => (oltp_csv(records.oltp())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

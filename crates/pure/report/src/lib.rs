@@ -15,6 +15,7 @@ mod figures;
 mod format;
 mod history;
 mod matrix;
+mod oltp_rows;
 mod page;
 mod prediction;
 mod provenance;

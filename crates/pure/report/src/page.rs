@@ -2,10 +2,12 @@
 
 mod configurations;
 mod native_vs_vm;
+mod oltp;
 mod sets;
 
 pub(crate) use configurations::facts;
 pub(crate) use native_vs_vm::page as native_vs_vm;
+pub(crate) use oltp::page as oltp;
 pub(crate) use sets::{deviation, neighbours};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

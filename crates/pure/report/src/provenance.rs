@@ -6,8 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use maud::{Markup, html};
 use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
-    CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, Plan,
-    PointRecord, PredictionsPlan, Provenance, SetRecord,
+    CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome,
+    OltpStudyPlan, OltpUsers, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -99,6 +99,32 @@ fn compare(plan: &ComparePlan) -> Markup {
     }
 }
 
+fn oltp(plan: &OltpStudyPlan) -> Markup {
+    let users = match &plan.users {
+        OltpUsers::Auto { most } => format!("raised until nothing is gained, {most} at most"),
+        OltpUsers::Given(numbers) => numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    html! {
+        dl.facts {
+            @for side in &plan.sides {
+                (fact(&side.name, &format!(
+                    "{}, {}, {}",
+                    if side.vm { "a VM" } else { "natively" },
+                    count(side.vcpus as usize, "processor"),
+                    format_bytes(side.memory_bytes)
+                )))
+            }
+            (fact("Warehouses", &plan.warehouses.to_string()))
+            (fact("Users", &users))
+            (fact("Measuring", &format!(
+                "{} after {}; {} in the search", format_duration_ns(plan.time_ns), format_duration_ns(plan.ramp_up_ns), format_duration_ns(plan.search_ns)
+            )))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Root", &plan.root))
+        }
+    }
+}
+
 /// The section's lists, with these notes, and what the machine of an environment did where that is known.
 pub(crate) fn section(
     provenance: &Provenance,
@@ -110,6 +136,7 @@ pub(crate) fn section(
         Plan::Compare(plan) => compare(plan),
         Plan::Neighbours(plan) | Plan::Deviation(plan) => colocation(plan),
         Plan::Predictions(plan) => predictions(plan),
+        Plan::Oltp(plan) => oltp(plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

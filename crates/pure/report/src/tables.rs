@@ -1,6 +1,7 @@
 //! The numbers behind the figures, in tables that sort by a click on a header.
 
 mod accounting;
+mod application;
 mod kinds;
 mod points;
 mod sets;
@@ -8,6 +9,7 @@ mod settings;
 mod verdicts;
 
 pub(crate) use accounting::{accounting, idle};
+pub(crate) use application::every_figure;
 pub(crate) use kinds::kinds;
 pub(crate) use points::points;
 pub(crate) use sets::{deviations, machines, neighbours, workloads};

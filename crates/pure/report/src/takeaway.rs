@@ -4,6 +4,7 @@ mod application;
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
+mod oltp;
 mod predictions;
 mod sets;
 mod words;
@@ -15,6 +16,7 @@ use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 
 pub(crate) use application::of_application;
+pub(crate) use oltp::of_oltp;
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use words::group_name;

@@ -67,6 +67,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             }
             Plan::Neighbours(_) | Plan::Deviation(_) => "VMs side by side",
             Plan::Predictions(_) => "predictions",
+            Plan::Oltp(_) => "a database",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));

@@ -8,4 +8,5 @@ mod summary;
 
 pub use compared::{ApplicationAnalysis, ApplicationSide, SideRatio, analyse_application};
 pub use growth::{CycleMismatch, Growth};
+pub(crate) use summary::application_numbers;
 pub use summary::summarise_application;

@@ -8,6 +8,14 @@ use crate::estimated::{estimated, estimated_ratio};
 /// The numbers of a comparison that comes to this conclusion.
 #[must_use]
 pub fn summarise_application(conclusion: Conclusion, analysis: &ApplicationAnalysis) -> ApplicationSummary {
+    let (sides, ratios) = application_numbers(analysis);
+    ApplicationSummary { conclusion, sides, ratios }
+}
+
+/// The sides, and all but the first against it.
+pub(crate) fn application_numbers(
+    analysis: &ApplicationAnalysis,
+) -> (Vec<ApplicationSideNumbers>, Vec<ApplicationRatios>) {
     let sides = analysis.sides.iter().map(|side| ApplicationSideNumbers {
         configuration: side.name.clone(),
         known: side.known.iter().map(|(quantity, known)| (*quantity, estimated(*known))).collect(),
@@ -19,5 +27,5 @@ pub fn summarise_application(conclusion: Conclusion, analysis: &ApplicationAnaly
         ratios: against.ratios.iter().map(|(quantity, ratio)| (*quantity, estimated_ratio(*ratio))).collect(),
         slower_percent: against.growth.and_then(|growth| growth.slower_percent()),
     });
-    ApplicationSummary { conclusion, sides: sides.collect(), ratios: ratios.collect() }
+    (sides.collect(), ratios.collect())
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use virtbench_record::{Better, PointKey, PointRecord, Provenance, Records, SetRecord, Trial};
+use virtbench_record::{Better, OltpRecord, PointKey, PointRecord, Provenance, Records, SetRecord, Trial};
 
 use crate::before_after::Quantity;
+use crate::oltp::analyse_oltp;
 
 /// One number of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,6 +32,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Points(points) => of_points(provenance, points),
         Records::Sets(sets) => of_sets(provenance, sets),
         Records::Trials(trials) => of_trials(trials),
+        Records::Oltp(records) => of_oltp(provenance, records),
     };
     measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
     measures.sort_by_key(|measure| !measure.headline);
@@ -132,6 +134,23 @@ fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
 }
 
 /// The size of the errors, of all single trials and of each case, and what each case reached.
+/// Throughput of each side at its saturation, and each as a multiple of the first.
+fn of_oltp(provenance: &Provenance, records: &[OltpRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.oltp() else { return Vec::new() };
+    let analysis = analyse_oltp(plan, records);
+    let rate = virtbench_record::Quantity::TransactionsPerSecond;
+    let sides = &analysis.saturated.sides;
+    let own = sides.iter().filter_map(|side| {
+        let known = side.known.get(&rate)?;
+        Some(measure(side.name.clone(), "throughput", "1/s", Better::Higher, true, known.mean))
+    });
+    let ratios = analysis.saturated.ratios.iter().filter_map(|against| {
+        let subject = format!("{} / {}", sides[against.side].name, sides[0].name);
+        Some(measure(subject, "throughput", "", Better::Higher, true, against.ratios.get(&rate)?.value))
+    });
+    own.chain(ratios).collect()
+}
+
 fn of_trials(trials: &[Trial]) -> Vec<Measure> {
     let error = |trials: &[&Trial]| {
         trials.iter().map(|trial| trial.error_percent().abs()).sum::<f64>() / trials.len() as f64

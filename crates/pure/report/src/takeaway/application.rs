@@ -6,7 +6,7 @@ use virtbench_model::{Ratio, Span};
 use virtbench_record::Quantity;
 
 use super::Takeaway;
-use crate::format::{ratio, ratio_span, rounded, significant};
+use crate::format::{ratio, ratio_span, rounded, significant, trimmed};
 
 /// What the first side compared comes to; the others are details.
 pub(crate) fn of_application(analysis: &ApplicationAnalysis) -> Takeaway {
@@ -31,7 +31,7 @@ fn throughput(reference: &ApplicationSide, side: &ApplicationSide, against: &Sid
     let done = against.ratios.get(&Quantity::TransactionsPerSecond)?;
     let mean = |side: &ApplicationSide, quantity| side.known.get(&quantity).map(|estimate| estimate.mean);
     let users = |of: &ApplicationSide| match mean(of, Quantity::Users) {
-        Some(users) => format!(" with {} users", significant(users)),
+        Some(users) => format!(" with {} users", trimmed(users, 1)),
         None => String::new(),
     };
     let rate = |of| mean(of, Quantity::TransactionsPerSecond).map_or_else(String::new, significant);

@@ -1,0 +1,35 @@
+//! A study of a database as programs read it.
+
+use virtbench_record::{Conclusion, OltpCurveNumbers, OltpSideNumbers, OltpSummary};
+
+use super::analysis::{OltpAnalysis, OltpSideAnalysis};
+use crate::application::application_numbers;
+use crate::estimated::estimated;
+
+/// The numbers of a study that comes to this conclusion.
+#[must_use]
+pub fn summarise_oltp(conclusion: Conclusion, analysis: &OltpAnalysis) -> OltpSummary {
+    let (saturated, saturated_ratios) = application_numbers(&analysis.saturated);
+    let (equal, equal_ratios) = application_numbers(&analysis.equal);
+    let sides = analysis.sides.iter().map(side).collect();
+    OltpSummary { conclusion, sides, saturated, saturated_ratios, equal, equal_ratios }
+}
+
+fn side(one: &OltpSideAnalysis) -> OltpSideNumbers {
+    let curve = one.curve.iter().map(|at| OltpCurveNumbers {
+        users: at.point.users,
+        transactions_per_second: at.point.per_second,
+        p90_ns: at.p90_ns,
+        idle_percent: at.point.idle_percent,
+    });
+    OltpSideNumbers {
+        side: one.side.clone(),
+        users: one.found.map(|found| found.point.users),
+        end: one.found.map(|found| found.end.name().to_owned()),
+        p90_ns: one.p90_ns.map(estimated),
+        between_runs_percent: one.spread.between_percent,
+        within_run_percent: one.spread.within_percent,
+        curve: curve.collect(),
+        failures: one.failures.clone(),
+    }
+}

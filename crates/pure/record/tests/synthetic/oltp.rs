@@ -1,0 +1,115 @@
+// Invented measurements of a database, for the tests of several crates.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{
+    ApplianceFacts, DatabaseKind, FORMAT, HostUse, OltpMeasured, OltpMix, OltpOutcome, OltpPlan, OltpRecord,
+    OltpSecond, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers, PathCost,
+    Quantity,
+};
+
+/// Natively and in a VM.
+pub fn plan() -> OltpStudyPlan {
+    let side = |name: &str, vm| OltpSide { name: name.into(), vm, vcpus: 1, memory_bytes: 256 << 20 };
+    OltpStudyPlan {
+        database: DatabaseKind::PostgreSql,
+        root: "00".into(),
+        warehouses: 1,
+        population_seed: 1,
+        sides: vec![side("native", false), side("vm", true)],
+        users: OltpUsers::Auto { most: 64 },
+        repetitions: 3,
+        ramp_up_ns: 5_000_000_000,
+        search_ns: 5_000_000_000,
+        time_ns: 10_000_000_000,
+        mix: OltpMix::default(),
+        think_factor: None,
+        seed: 1,
+        accelerator: "tcg".into(),
+        network: "user".into(),
+    }
+}
+
+/// What was seen of a side that did these transactions in each of ten seconds.
+pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasured {
+    let series = seconds.iter().zip(0..).map(|(transactions, second)| OltpSecond {
+        start_ns: second * 1_000_000_000,
+        length_ns: 1_000_000_000,
+        transactions: *transactions,
+        new_orders: transactions * 45 / 100,
+        p90_ns: None,
+    });
+    let all: u64 = seconds.iter().sum();
+    let outcome = OltpOutcome {
+        database: DatabaseKind::PostgreSql,
+        server: "a test".into(),
+        warehouses: 1,
+        population_seed: 1,
+        plan: OltpPlan { users, ..OltpPlan::default() },
+        elapsed_ns: 10_000_000_000,
+        interrupted: false,
+        ended_by: None,
+        transactions_per_second: all as f64 / 10.0,
+        new_orders_per_minute: all as f64 * 0.45 * 6.0,
+        transactions: BTreeMap::from([("new_order".to_owned(), OltpTransactions::default())]),
+        deferred: None,
+        open_loop: None,
+        error_kinds: BTreeMap::new(),
+        series: series.collect(),
+        own_cpu_ns: [0, 0],
+        own_cpu_per_transaction_ns: None,
+        busiest_thread_percent: 10.0,
+        driver_is_limit: false,
+        conditions_held: vec![1, 2, 3, 4],
+        notes: Vec::new(),
+    };
+    let path = PathCost {
+        round_trips: 1000,
+        round_trip_min_ns: 200_000,
+        round_trip_median_ns: 300_000,
+        round_trip_p99_ns: 600_000,
+        to_bytes_per_s: 6e7,
+        from_bytes_per_s: 4e7,
+    };
+    let appliance = ApplianceFacts {
+        recipe: "postgresql".into(),
+        vcpus: 1,
+        memory_bytes: 256 << 20,
+        network: "user".into(),
+        boot_ns: 2_000_000_000,
+        ready_ns: 7_000_000_000,
+        services: Vec::new(),
+        path: Some(path),
+        command_line: Vec::new(),
+        notes: Vec::new(),
+    };
+    let host = HostUse {
+        cpu_percent: 100.0,
+        user_percent: 90.0,
+        system_percent: 10.0,
+        steal_percent: 0.0,
+        others_percent: None,
+        processors: 2,
+        each_percent: Vec::new(),
+    };
+    OltpMeasured {
+        outcome,
+        appliance,
+        host,
+        known: BTreeMap::from([(Quantity::IdlePercent, idle_percent)]),
+        unavailable: BTreeMap::from([(Quantity::CyclesPerTransaction, "no hardware counters".into())]),
+    }
+}
+
+/// A line of the results.
+pub fn record(side: &str, step: OltpStep, users: u32, repetition: u32, measured: OltpMeasured) -> OltpRecord {
+    OltpRecord {
+        format: FORMAT,
+        side: side.into(),
+        step,
+        users,
+        repetition,
+        started_unix_ns: 0,
+        status: OltpStatus::Measured(Box::new(measured)),
+    }
+}

@@ -7,4 +7,4 @@ mod sampler;
 mod usage;
 
 pub use look::{LeaveOut, Look, machine_cpu_ns};
-pub use usage::{process_cpu_ns, thread_cpu_ns};
+pub use usage::{process_cpu_ns, thread_clock_ns, thread_cpu_ns};

@@ -2,17 +2,26 @@
 
 use std::mem::MaybeUninit;
 
-/// User and system time of the calling thread, in nanoseconds.
+/// User and system time of the calling thread, in nanoseconds. The kernel splits their sum by the ticks that it has seen, so that
+/// what is shorter than a tick may be on either side.
 #[must_use]
 pub fn thread_cpu_ns() -> [u64; 2] {
-    let mut now = MaybeUninit::<libc::timespec>::zeroed();
     // The kernel brings a running thread's account up to date when its clock is read; getrusage alone would give what
     // stood at the last tick, nothing of what is shorter.
-    // SAFETY: clock_gettime fills the struct it is given, which is not read.
-    unsafe {
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, now.as_mut_ptr());
-    }
+    thread_clock_ns();
     cpu_ns(libc::RUSAGE_THREAD)
+}
+
+/// Processor time of the calling thread, in nanoseconds, without a split.
+#[must_use]
+pub fn thread_clock_ns() -> u64 {
+    let mut now = MaybeUninit::<libc::timespec>::zeroed();
+    // SAFETY: clock_gettime fills the struct it is given; zeroed is valid for it should it fail.
+    let now = unsafe {
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, now.as_mut_ptr());
+        now.assume_init()
+    };
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 /// CPU time of this process, in nanoseconds: user and system.

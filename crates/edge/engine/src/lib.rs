@@ -49,4 +49,4 @@ pub use target::{Target, TargetError, TargetName, TargetRequest};
 pub use verify::LedgerError;
 #[cfg(feature = "network-targets")]
 pub use vhost_user::VhostUserError;
-pub use virtbench_counters::{process_cpu_ns, thread_cpu_ns};
+pub use virtbench_counters::{process_cpu_ns, thread_clock_ns, thread_cpu_ns};

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use virtbench_engine::{Buffers, monotonic_ns, thread_cpu_ns};
+use virtbench_engine::{Buffers, monotonic_ns, thread_clock_ns, thread_cpu_ns};
 use virtbench_units::Random;
 use virtbench_workload::files::{CacheControl, FileSpec};
 
@@ -31,6 +31,8 @@ pub(crate) struct Trial<'a> {
     outside: &'a Outside<'a>,
     /// Time that went into making data, in nanoseconds.
     making_ns: u64,
+    /// Processor time of that, in nanoseconds.
+    making_cpu_ns: u64,
 }
 
 impl<'a> Trial<'a> {
@@ -38,8 +40,9 @@ impl<'a> Trial<'a> {
     /// from write the same block again and again, and what it takes to make a fresh one says nothing of
     /// a file system.
     pub(crate) fn make(&mut self, make: impl FnOnce()) {
-        let begin_ns = monotonic_ns();
+        let (begin_ns, begin_cpu_ns) = (monotonic_ns(), thread_clock_ns());
         make();
+        self.making_cpu_ns += thread_clock_ns() - begin_cpu_ns;
         self.making_ns += monotonic_ns() - begin_ns;
     }
 
@@ -132,16 +135,17 @@ impl<'a> Trials<'a> {
     ) -> Result<(), Ended> {
         settle(self.folder.path(), self.spec.cache, self.reach)
             .map_err(|error| Ended::by("syncing", self.folder.path(), &error))?;
-        let mut trial = Trial { part: Part::new(name), outside: self.outside, making_ns: 0 };
+        let mut trial =
+            Trial { part: Part::new(name), outside: self.outside, making_ns: 0, making_cpu_ns: 0 };
         let (begin_ns, begin_cpu) = (monotonic_ns(), thread_cpu_ns());
         let result = work(&mut trial);
         let end_cpu = thread_cpu_ns();
-        let making_ns = trial.making_ns;
+        let (making_ns, making_cpu_ns) = (trial.making_ns, trial.making_cpu_ns);
         let mut part = trial.part;
         part.elapsed_ns = (monotonic_ns() - begin_ns).saturating_sub(making_ns);
         let others = part.cpu_ns.unwrap_or_default();
         let used = |side: usize| end_cpu[side].saturating_sub(begin_cpu[side]) + others[side];
-        part.cpu_ns = Some([used(0).saturating_sub(making_ns), used(1)]);
+        part.cpu_ns = Some(less([used(0), used(1)], making_cpu_ns));
         part.errors = u64::from(result.as_ref().is_err_and(|e| e.kind() != io::ErrorKind::Interrupted));
         if part.operations + part.errors > 0 {
             self.parts.push(part);
@@ -167,5 +171,26 @@ impl<'a> Trials<'a> {
             ended: self.ended,
             error_kinds: std::collections::BTreeMap::new(),
         }
+    }
+}
+
+/// User and system time less that of making data, all in nanoseconds. Making is user code, but the kernel splits short times
+/// by chance: what cannot be taken from the user's side is taken from the other, and their sum is right.
+fn less(used: [u64; 2], making: u64) -> [u64; 2] {
+    let rest = (used[0] + used[1]).saturating_sub(making);
+    let user = used[0].saturating_sub(making).min(rest);
+    [user, rest - user]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processor_time_of_making_is_left_out_on_whichever_side_it_was_counted() {
+        assert_eq!(less([300, 100], 250), [50, 100]);
+        assert_eq!(less([100, 300], 250), [0, 150]);
+        assert_eq!(less([300, 0], 250), [50, 0]);
+        assert_eq!(less([100, 100], 250), [0, 0]);
     }
 }

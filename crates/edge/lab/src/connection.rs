@@ -10,6 +10,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 use virtbench_agent::now_ns;
+use virtbench_agent::protocol::appliance::{ApplianceReply, ApplianceRequest, ServiceFailure};
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
@@ -27,6 +28,8 @@ const SIGN_INTERVAL: Duration = Duration::from_secs(3);
 const LOOK_INTERVAL: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(5) };
 /// Pings of one such look; the quickest round trip counts. They cost the agent 0.2 ms each.
 const LOOK_PINGS: usize = 5;
+/// Crashes of services that are kept until somebody asks.
+const MOST_CRASHES: usize = 64;
 /// How much of the agent's introduction and of its explanations is believed, in characters.
 const TEXT_LIMIT: usize = 500;
 
@@ -87,6 +90,8 @@ pub struct Connection {
     trips: Vec<RoundTrip>,
     /// What was found out of the agent's clock while it worked.
     offsets: Vec<ClockOffset>,
+    /// Services of an appliance that ended by themselves and of which nobody was told yet.
+    crashes: Vec<ServiceFailure>,
 }
 
 /// The writing half. Several threads may have one: each message goes out whole.
@@ -124,7 +129,8 @@ impl Connection {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let sender = Sender(Arc::new(Mutex::new(stream.try_clone()?)));
         let (trips, offsets) = (Vec::new(), Vec::new());
-        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, sign_sent_ns: 0, trips, offsets })
+        let crashes = Vec::new();
+        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, sign_sent_ns: 0, trips, offsets, crashes })
     }
 
     /// A conversation and the other end of it, which an agent's process is to inherit.
@@ -371,6 +377,44 @@ impl Connection {
         self.sender.clone()
     }
 
+    /// Says something about an appliance.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub(crate) fn say(&mut self, request: ApplianceRequest) -> Result<(), ConnectionError> {
+        self.send(&Request::Appliance(request))
+    }
+
+    /// What the agent says next of the appliance, within `limit`.
+    ///
+    /// # Errors
+    /// `Refused` if it cannot do as it was told; anything else breaks the connection.
+    pub(crate) fn hear(
+        &mut self,
+        expected: &'static str,
+        limit: Duration,
+    ) -> Result<ApplianceReply, ConnectionError> {
+        match self.receive(expected, limit)? {
+            Reply::Appliance(reply) => Ok(reply),
+            other => Err(unexpected(expected, &other)),
+        }
+    }
+
+    /// The next service that ended by itself, if there is one that was not told of. Only for a connection on which no answer is
+    /// waited for.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub(crate) fn next_crash(&mut self) -> Result<Option<ServiceFailure>, ConnectionError> {
+        while self.crashes.is_empty() && self.readable_within(Duration::ZERO)? {
+            let until = Instant::now() + ANSWER_LIMIT;
+            if let Some(reply) = self.receive_next("be quiet", until, ANSWER_LIMIT)? {
+                return Err(unexpected("be quiet", &reply));
+            }
+        }
+        Ok((!self.crashes.is_empty()).then(|| self.crashes.remove(0)))
+    }
+
     fn send(&mut self, request: &Request) -> Result<(), ConnectionError> {
         self.sender.send(request).map_err(|error| match error {
             ProtocolError::Io(error) if is_timeout(&error) => {
@@ -411,6 +455,12 @@ impl Connection {
                 if id == self.last_sign_asked {
                     let (sent_ns, received_ns) = (self.sign_sent_ns, now_ns());
                     self.trips.push(RoundTrip { sent_ns, clock_ns, received_ns });
+                }
+                Ok(None)
+            }
+            Ok(Reply::Appliance(ApplianceReply::Crashed(failure))) => {
+                if self.crashes.len() < MOST_CRASHES {
+                    self.crashes.push(failure);
                 }
                 Ok(None)
             }
@@ -469,7 +519,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn unexpected(expected: &'static str, reply: &Reply) -> ConnectionError {
+pub(crate) fn unexpected(expected: &'static str, reply: &impl std::fmt::Debug) -> ConnectionError {
     ConnectionError::Unexpected { expected, said: shortened(&format!("{reply:?}")) }
 }
 

@@ -137,6 +137,15 @@ fn get(appliance: &RunningAppliance, page: &str) -> String {
     text.rsplit("\r\n\r\n").next().unwrap().to_owned()
 }
 
+/// What not even root may do: natively it would be done to this host.
+fn keeps_its_hands_off(appliance: &mut RunningAppliance) {
+    for command in ["mknod /home/disk b 7 0", "mount -t tmpfs none /home", "date -s 2001-01-01"] {
+        let line: Vec<&str> = command.split(' ').collect();
+        let end = or_mend(appliance.run(&words(&[&["/bin/busybox"], &line[..]].concat()), "root", SOON));
+        assert!(end.exit_code != Some(0) && end.output.contains("ermi"), "{command}: {}", end.output);
+    }
+}
+
 /// The error of a start that has to fail, and that nothing is left of it.
 fn refused(images: &Images, spec: &ApplianceSpec) -> String {
     let error = RunningAppliance::start(spec).expect_err("it starts").to_string();
@@ -160,6 +169,7 @@ fn runs_as_it_should(images: &Images, spec: &ApplianceSpec, page: &str, network:
     let mut appliance = or_mend(RunningAppliance::start(spec));
     assert_eq!(says(&mut appliance, &["/bin/id"]), "uid=77(web) gid=78(web) groups=78(web),79(more)");
     assert_eq!(says(&mut appliance, &["/bin/hostname"]), "tiny");
+    keeps_its_hands_off(&mut appliance);
     says(
         &mut appliance,
         &["/bin/sh", "-c", &format!("echo written {page} > /srv/data/{page}; test -d /srv/run/web")],
@@ -331,12 +341,30 @@ fn memory_and_disks_that_run_out_are_named_natively() {
     images.assert_unused();
 }
 
+/// A guest that panics when it is booted first. Another process writes the script: were it open here for writing while a test
+/// beside this one forks, it could not be executed ("text file busy").
+fn guest_that_panics_once(images: &Images) -> Place {
+    let Place::Guest(mut guest) = guest(DEFAULT_ADAPTER) else { panic!() };
+    let (path, flag) = (images.path("qemu"), images.path("flag"));
+    let once = format!("test -e {0} || {{ touch {0}; echo Kernel panic; exit 1; }}", flag.display());
+    let text = format!("{once}\nexec {} \"$@\"", guest.qemu.path.display());
+    let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
+    assert!(Command::new("sh").args(["-c", write, "sh", &text]).arg(&path).status().unwrap().success());
+    guest.qemu.path = path;
+    Place::Guest(guest)
+}
+
 #[test]
-fn memory_that_runs_out_in_a_guest_is_named() {
+fn memory_that_runs_out_in_a_guest_is_named_and_a_boot_that_failed_is_repeated() {
     let images = Images::new();
     let hungry = script(HUNGRY, "ready = { output = \"ready\" }");
-    let mut appliance =
-        or_mend(RunningAppliance::start(&images.spec(&hungry, guest(DEFAULT_ADAPTER), Network::User)));
+    let place = guest_that_panics_once(&images);
+    let mut appliance = or_mend(RunningAppliance::start(&images.spec(&hungry, place, Network::User)));
+    let notes = appliance.facts().notes.clone();
+    assert!(
+        matches!(notes.as_slice(), [note] if note.contains("booted a second time, because")),
+        "{notes:?}"
+    );
     let error = crash(&mut appliance).to_string();
     assert!(error.contains("killed by signal 9: the kernel was out of memory"), "{error}");
     assert_eq!(or_mend(appliance.state()).oom_kills, 1);

@@ -7,7 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, setsid};
-use rustix::thread::{Gid, Uid, set_thread_gid, set_thread_groups, set_thread_uid};
+use rustix::thread::{
+    CapabilitySet, Gid, Uid, remove_capability_from_bounding_set, set_thread_gid, set_thread_groups,
+    set_thread_uid,
+};
 
 use super::children::Children;
 use super::inside::inside;
@@ -18,6 +21,18 @@ use crate::console::Console;
 const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /// Files that a process may have open: as many on every machine, whatever was set where virtbench was started.
 const OPEN_FILES: u64 = 16_384;
+
+/// What not even root may do in an appliance, in a guest as natively: what reaches the kernel, its clock, its devices and mounts,
+/// which natively are the host's.
+const FORBIDDEN: [CapabilitySet; 7] = [
+    CapabilitySet::SYS_MODULE,
+    CapabilitySet::SYS_RAWIO,
+    CapabilitySet::SYS_ADMIN,
+    CapabilitySet::SYS_BOOT,
+    CapabilitySet::SYS_TIME,
+    CapabilitySet::SYSLOG,
+    CapabilitySet::MKNOD,
+];
 
 /// A process and what it has written.
 #[derive(Clone)]
@@ -94,6 +109,9 @@ fn spawn(
             let maximum = getrlimit(Resource::Nofile).maximum;
             setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })
         })?;
+        for capability in FORBIDDEN {
+            remove_capability_from_bounding_set(capability)?;
+        }
         set_thread_groups(&groups)?;
         set_thread_gid(gid)?;
         set_thread_uid(uid)?;

@@ -16,15 +16,20 @@ const DISK_LIMIT: Duration = Duration::from_secs(15);
 
 /// The first disk whose name begins like this, waited for: a bus is scanned while the agent starts.
 pub(crate) fn wait_for_disk(name_prefix: &str) -> Result<String, String> {
+    wait_for_disk_number(name_prefix, 0)
+}
+
+/// The same of the one before which `index` disks come whose names begin like this.
+pub(crate) fn wait_for_disk_number(name_prefix: &str, index: usize) -> Result<String, String> {
     let limit = Instant::now() + DISK_LIMIT;
     loop {
         let names = disk_names().map_err(|error| format!("cannot list the guest's disks: {error}"))?;
-        if let Some(name) = names.iter().find(|name| name.starts_with(name_prefix)) {
+        if let Some(name) = names.iter().filter(|name| name.starts_with(name_prefix)).nth(index) {
             return Ok(name.clone());
         }
         if Instant::now() > limit {
             return Err(format!(
-                "no disk named {name_prefix}* appeared within {} s; there are: {}",
+                "no disk number {index} named {name_prefix}* appeared within {} s; there are: {}",
                 DISK_LIMIT.as_secs(),
                 names.join(", ")
             ));

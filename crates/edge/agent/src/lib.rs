@@ -3,16 +3,23 @@
 //! The same program runs inside a guest (as init, over virtio-serial), natively (as a child process, over a socket)
 //! and on other machines (over ssh), so all sides of a comparison execute the same instructions.
 
+mod alone;
+mod appliance;
+mod appliance_desk;
 mod block_device;
+mod console;
 mod greeting;
 mod guest;
 mod heard;
+pub mod interface;
 mod job;
 pub mod protocol;
 mod remote;
 mod session;
 mod work_folder;
 
+pub use alone::run_alone;
+pub use console::Console;
 pub use greeting::greeting;
 pub use guest::{MODULE_LIST, WATCH, run_as_init};
 pub use remote::run_remotely;

@@ -1,5 +1,5 @@
-//! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), or on another machine
-//! (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
+//! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), the same in namespaces of its own
+//! (`--alone N NETWORK`, NETWORK an open network namespace), or on another machine (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -10,10 +10,11 @@ use rustix::process::{Signal, set_parent_process_death_signal};
 use virtbench_agent::Accounts;
 
 fn main() -> ExitCode {
-    if std::process::id() == 1 {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_told = arguments.first().is_some_and(|flag| flag == "--fd");
+    if std::process::id() == 1 && !is_told {
         virtbench_agent::run_as_init();
     }
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
     let fd = match arguments.as_slice() {
         [flag, folder, program @ ..] if flag == "--remote" && program.len() < 2 => {
             return virtbench_agent::run_remotely(
@@ -26,6 +27,13 @@ fn main() -> ExitCode {
             let program = program.first().map(PathBuf::from);
             return virtbench_agent::run_remotely(Path::new(folder), Some(name), program);
         }
+        [flag, fd, network] if flag == "--alone" => {
+            let numbers = fd.parse().ok().zip(network.parse().ok());
+            let ran = numbers.ok_or_else(|| "--alone takes two numbers".into());
+            return ran
+                .and_then(|(fd, network)| virtbench_agent::run_alone(fd, network))
+                .unwrap_or_else(failed);
+        }
         [flag, fd] if flag == "--fd" => fd.parse::<RawFd>().ok().filter(|fd| *fd > 2),
         _ => None,
     };
@@ -35,11 +43,13 @@ fn main() -> ExitCode {
     };
     match native(fd) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("virtbench-agent: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => failed(error),
     }
+}
+
+fn failed(error: Box<dyn std::error::Error>) -> ExitCode {
+    eprintln!("virtbench-agent: {error}");
+    ExitCode::FAILURE
 }
 
 fn native(fd: RawFd) -> Result<(), Box<dyn std::error::Error>> {

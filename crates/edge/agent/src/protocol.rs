@@ -16,11 +16,15 @@
 //! Start {at} -------------> Measuring  when ramp-up is over (sent at that moment)
 //!                           Finished   with the outcome, and what the machine's processors did meanwhile if the host cannot see it
 //! Stop -------------------> Finished   early, with what was measured so far
+//! Appliance --------------> Appliance  what is said of an appliance; that a service crashed comes unasked, at any time
 //! Shutdown ---------------> (the end; a guest powers off)
 //! ```
 //!
 //! Instead of `Device`, `Facts`, `Made`, `Prepared`, `Measuring` or `Finished` a `Failed` can come; the agent then is idle
 //! again. Neither side trusts the other with more than [`MAX_FRAME_BYTES`].
+
+pub mod appliance;
+pub mod path;
 
 use std::io::{self, Read, Write};
 use std::time::Duration;
@@ -31,8 +35,10 @@ use thiserror::Error;
 use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts};
 use virtbench_workload::JobSpec;
 
+use appliance::{ApplianceReply, ApplianceRequest};
+
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -114,7 +120,9 @@ pub enum Request {
         /// Nanoseconds of the agent's monotonic clock.
         at_ns: u64,
     },
-    /// End the load early.
+    /// Something about an appliance.
+    Appliance(ApplianceRequest),
+    /// End the load early, or what is done for an appliance.
     Stop,
     /// End the agent.
     Shutdown,
@@ -147,6 +155,8 @@ pub enum FailureKind {
     Engine,
     /// The target stopped working while it was loaded.
     Run,
+    /// The appliance cannot do it.
+    Appliance,
 }
 
 /// What the agent says.
@@ -195,6 +205,8 @@ pub enum Reply {
         /// What the machine's processors did in the measuring time; nothing where the controller sees that itself.
         host: Option<HostUse>,
     },
+    /// Something about an appliance.
+    Appliance(ApplianceReply),
     /// It could not be done.
     Failed {
         /// What kind of failure.

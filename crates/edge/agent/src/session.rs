@@ -11,9 +11,11 @@ use virtbench_engine::{Control, Target, TargetRequest, monotonic_ns};
 use virtbench_host::{CpuSample, host_facts};
 use virtbench_record::HostUse;
 
+use crate::appliance_desk::ApplianceDesk;
 use crate::block_device::{device_facts, wait_for_disk};
 use crate::greeting::greeting;
 use crate::job::Prepared;
+use crate::protocol::appliance::ApplianceRequest;
 use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, VERSION, receive, send};
 
 /// How often the progress of a test file is told.
@@ -40,7 +42,8 @@ pub fn serve(
 ) -> Result<(), ProtocolError> {
     let replies = Replies(Mutex::new(writer));
     thread::scope(|scope| {
-        let mut session = Session { prepared: None, running: None, accounts };
+        let appliance = ApplianceDesk::default();
+        let mut session = Session { prepared: None, running: None, accounts, appliance };
         let ended = loop {
             match receive::<Request>(&mut reader) {
                 Ok(Request::Shutdown) | Err(ProtocolError::Closed) => break Ok(()),
@@ -48,6 +51,7 @@ pub fn serve(
                 Ok(Request::MakeFile { path, size_bytes }) => {
                     session.make_file(scope, &replies, path, size_bytes)
                 }
+                Ok(Request::Appliance(request)) => session.appliance(scope, &replies, request),
                 Ok(request) => match session.answer(request) {
                     Some(reply) => replies.send(&reply),
                     None => continue,
@@ -56,6 +60,7 @@ pub fn serve(
             }?;
         };
         session.stop();
+        session.appliance.end();
         ended
     })
 }
@@ -79,6 +84,7 @@ struct Session {
     prepared: Option<Prepared>,
     running: Option<Running>,
     accounts: Accounts,
+    appliance: ApplianceDesk,
 }
 
 impl Session {
@@ -103,12 +109,19 @@ impl Session {
             Request::Describe { name_prefix } => Some(describe(&name_prefix)),
             Request::Facts { path } => Some(Reply::Facts(host_facts(Path::new(&path)))),
             Request::Prepare(_) if self.is_busy() => Some(refusal("a job is under way")),
+            Request::Prepare(_) if self.appliance.is_used() => {
+                Some(refusal("an appliance runs here, so no load does"))
+            }
             Request::Prepare(job) => Some(self.prepare(*job)),
             Request::Stop => {
                 self.stop();
                 None
             }
-            Request::Alive | Request::Start { .. } | Request::MakeFile { .. } | Request::Shutdown => None,
+            Request::Alive
+            | Request::Start { .. }
+            | Request::MakeFile { .. }
+            | Request::Appliance(_)
+            | Request::Shutdown => None,
         }
     }
 
@@ -183,6 +196,30 @@ impl Session {
                 Ok(target) => Reply::Made { notes: target.notes().to_vec() },
                 Err(error) => Reply::Failed { kind: FailureKind::Target, message: error.to_string() },
             }
+        });
+        Ok(())
+    }
+
+    /// What takes its time is done on a thread of its own; crashes are told by another.
+    fn appliance<'scope, W: Write + Send>(
+        &mut self,
+        scope: &'scope thread::Scope<'scope, '_>,
+        replies: &'scope Replies<W>,
+        request: ApplianceRequest,
+    ) -> Result<(), ProtocolError> {
+        if let Some(reply) = self.appliance.answer_at_once(&request) {
+            return replies.send(&reply);
+        }
+        if self.is_busy() {
+            return replies.send(&refusal("something else is under way"));
+        }
+        if self.appliance.begins_to_watch(&request) {
+            let desk = self.appliance.clone();
+            scope.spawn(move || desk.watch(|reply| drop(replies.send(&reply))));
+        }
+        let desk = self.appliance.clone();
+        self.in_background(scope, replies, 1, move |control| {
+            desk.act(request, &|| control.is_stopped(), |reply| drop(replies.send(&reply)))
         });
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use virtbench_agent::protocol::appliance::{ApplianceRequest, DiskPlace, MountOrder};
 use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
@@ -54,6 +55,28 @@ fn a_load_is_prepared_measured_and_finished_and_the_clock_answers_meanwhile() {
     assert!(outcome.total.operations > 0 && !outcome.interrupted);
     send(&mut host, &Request::Shutdown).unwrap();
     agent.join().unwrap().unwrap();
+}
+
+#[test]
+fn an_appliance_is_refused_where_the_agent_is_not_the_first_process() {
+    let (mut host, _agent) = agent();
+    let order = MountOrder {
+        host_name: "x".into(),
+        root: DiskPlace::Node("/nonexistent".into()),
+        data: None,
+        interface: None,
+    };
+    let mount = Request::Appliance(ApplianceRequest::Mount(Box::new(order)));
+    for (request, expected) in [
+        (mount, "the first process of a guest or of namespaces of its own"),
+        (Request::Appliance(ApplianceRequest::State), "there is no appliance here"),
+        (Request::Appliance(ApplianceRequest::Stop), "there is no appliance here"),
+    ] {
+        let Reply::Failed { kind: FailureKind::Appliance, message } = ask(&mut host, &request) else {
+            panic!()
+        };
+        assert!(message.contains(expected), "{message}");
+    }
 }
 
 fn workload(text: &str) -> Request {

@@ -26,9 +26,9 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
     ("workloads", &["counters", "engine", "record", "units", "workload"]),
     ("host", &["record"]),
-    ("agent", &["engine", "host", "record", "workload", "workloads"]),
+    ("agent", &["engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
-    ("lab", &["agent", "host", "libvirt", "record", "units", "workload"]),
+    ("lab", &["agent", "host", "libvirt", "recipe", "record", "units", "workload"]),
     ("profiler", &["counters", "record"]),
     (
         "study",

@@ -1,5 +1,7 @@
 //! The host's end of the conversation with one agent: nothing is waited for without a limit.
 
+mod appliance;
+
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -10,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use thiserror::Error;
 use virtbench_agent::now_ns;
+use virtbench_agent::protocol::appliance::{ApplianceReply, ServiceFailure};
 use virtbench_agent::protocol::{
     FailureKind, Greeting, Job, ProtocolError, Reply, Request, VERSION, receive, send,
 };
@@ -27,6 +30,8 @@ const SIGN_INTERVAL: Duration = Duration::from_secs(3);
 const LOOK_INTERVAL: Duration = if cfg!(test) { Duration::from_millis(100) } else { Duration::from_secs(5) };
 /// Pings of one such look; the quickest round trip counts. They cost the agent 0.2 ms each.
 const LOOK_PINGS: usize = 5;
+/// Crashes of services that are kept until somebody asks.
+const MOST_CRASHES: usize = 64;
 /// How much of the agent's introduction and of its explanations is believed, in characters.
 const TEXT_LIMIT: usize = 500;
 
@@ -87,6 +92,8 @@ pub struct Connection {
     trips: Vec<RoundTrip>,
     /// What was found out of the agent's clock while it worked.
     offsets: Vec<ClockOffset>,
+    /// Services of an appliance that ended by themselves and of which nobody was told yet.
+    crashes: Vec<ServiceFailure>,
 }
 
 /// The writing half. Several threads may have one: each message goes out whole.
@@ -124,7 +131,8 @@ impl Connection {
         stream.set_write_timeout(Some(ANSWER_LIMIT))?;
         let sender = Sender(Arc::new(Mutex::new(stream.try_clone()?)));
         let (trips, offsets) = (Vec::new(), Vec::new());
-        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, sign_sent_ns: 0, trips, offsets })
+        let crashes = Vec::new();
+        Ok(Self { stream, sender, pings: 0, last_sign_asked: 0, sign_sent_ns: 0, trips, offsets, crashes })
     }
 
     /// A conversation and the other end of it, which an agent's process is to inherit.
@@ -414,6 +422,12 @@ impl Connection {
                 }
                 Ok(None)
             }
+            Ok(Reply::Appliance(ApplianceReply::Crashed(failure))) => {
+                if self.crashes.len() < MOST_CRASHES {
+                    self.crashes.push(failure);
+                }
+                Ok(None)
+            }
             Ok(reply) => Ok(Some(reply)),
             Err(ProtocolError::Io(error)) if is_timeout(&error) => {
                 Err(ConnectionError::TimedOut { expected, limit })
@@ -469,7 +483,7 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-fn unexpected(expected: &'static str, reply: &Reply) -> ConnectionError {
+pub(crate) fn unexpected(expected: &'static str, reply: &impl std::fmt::Debug) -> ConnectionError {
     ConnectionError::Unexpected { expected, said: shortened(&format!("{reply:?}")) }
 }
 

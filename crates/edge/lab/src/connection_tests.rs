@@ -151,3 +151,21 @@ fn the_clock_of_an_agent_that_works_is_looked_at_again_and_again() {
     assert!(offsets[2].uncertainty_ns > 4_000_000, "a slow answer leaves more open: {offsets:?}");
     assert!(connection.take_offsets().is_empty());
 }
+
+#[test]
+fn a_crash_comes_unasked_and_is_kept_until_somebody_asks() {
+    let crash = |service: &str| {
+        let failure = ServiceFailure { service: service.into(), why: "it ended".into(), log: Vec::new() };
+        frame(&Reply::Appliance(ApplianceReply::Crashed(failure)))
+    };
+    let pong = frame(&Reply::Pong { id: 1, clock_ns: 5 });
+    let (mut connection, mut agent) = to_one_who_says(&[crash("one"), pong].concat());
+    assert_eq!(connection.ping().unwrap().clock_ns, 5);
+    agent.write_all(&crash("two")).unwrap();
+    for service in ["one", "two"] {
+        assert_eq!(connection.next_crash().unwrap().unwrap().service, service);
+    }
+    assert!(connection.next_crash().unwrap().is_none());
+    agent.write_all(&frame(&Reply::Pong { id: 9, clock_ns: 5 })).unwrap();
+    assert!(matches!(connection.next_crash(), Err(ConnectionError::Unexpected { .. })));
+}

@@ -1,5 +1,6 @@
 //! One QEMU guest, from its start to its end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -7,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
+use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
 use crate::adapters::Transport;
 use crate::connection::{Connection, ConnectionError};
-use crate::console::Console;
 use crate::guest_disk::GuestDisk;
+use crate::guest_network::{GuestNetwork, forwarded_ports};
 use crate::image::GuestImage;
 use crate::io_limit::IoGroup;
 use crate::process::{AgentProcess, MachineError};
@@ -95,6 +97,8 @@ pub struct GuestConfig {
     pub boot_limit: Duration,
     /// Processors of the host that it is held to, all its threads; every one where this is empty.
     pub processors: Vec<usize>,
+    /// How its network interface is connected, if it has one.
+    pub network: Option<GuestNetwork>,
 }
 
 impl GuestConfig {
@@ -108,6 +112,7 @@ impl GuestConfig {
             disks: Vec::new(),
             boot_limit: BOOT_LIMIT,
             processors: Vec::new(),
+            network: None,
         }
     }
 }
@@ -158,6 +163,11 @@ impl Guest {
                 inherited.push(client);
             }
             arguments.extend(disk.arguments(index, socket));
+        }
+        if let Some(network) = &config.network {
+            let (words, descriptor) = network.arguments().map_err(failed)?;
+            arguments.extend(words);
+            inherited.extend(descriptor);
         }
         let mut command = Command::new(&qemu.path);
         command.args(&arguments);
@@ -256,6 +266,17 @@ impl Guest {
     /// QEMU does not answer.
     pub fn iothreads(&mut self) -> Result<usize, MachineError> {
         Ok(self.qmp("query-iothreads")?.as_array().map_or(0, Vec::len))
+    }
+
+    /// The ports of the host's loopback that lead to the guest: for each of the guest's ports the host's.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub fn forwarded_ports(&mut self) -> Result<BTreeMap<u16, u16>, MachineError> {
+        let line = serde_json::json!({ "command-line": "info usernet" });
+        let answer = self.qmp.execute_with("human-monitor-command", line);
+        let answer = answer.map_err(|error| self.process.explain(ProtocolError::Io(error).into()))?;
+        Ok(forwarded_ports(answer.as_str().unwrap_or_default()))
     }
 
     fn qmp(&mut self, command: &str) -> Result<serde_json::Value, MachineError> {

@@ -49,6 +49,8 @@ pub struct GuestDisk {
     pub throttle_iops: Option<u32>,
     /// The host's kernel lets QEMU have so many I/Os a second on this disk, which is a block device of the host.
     pub limits: Option<IoLimits>,
+    /// Whether the guest can only read it. Then others may read the same file.
+    pub read_only: bool,
     /// Whether other guests have the same file, which then is not locked: they are not loaded at the
     /// same time.
     pub shared: bool,
@@ -69,6 +71,7 @@ impl GuestDisk {
             export: None,
             throttle_iops: None,
             limits: None,
+            read_only: false,
             shared: false,
         }
     }
@@ -83,7 +86,7 @@ impl GuestDisk {
     pub(crate) fn block_arguments(&self, node: &str) -> Vec<String> {
         let file = format!("{node}-file");
         let cache = self.cache();
-        let format = match &self.format {
+        let mut format = match &self.format {
             ImageFormat::Raw => json!({ "driver": "raw", "node-name": node, "file": file, "cache": cache }),
             ImageFormat::Qcow2 { backing } => {
                 let backing = backing.as_ref().map(|path| {
@@ -98,6 +101,8 @@ impl GuestDisk {
         };
         let mut lower = self.file_node(&self.path);
         lower["node-name"] = file.into();
+        lower["read-only"] = self.read_only.into();
+        format["read-only"] = self.read_only.into();
         ["--blockdev".into(), lower.to_string(), "--blockdev".into(), format.to_string()].into()
     }
 

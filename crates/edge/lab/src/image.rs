@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::adapters::Adapter;
+use crate::adapters::{Adapter, DEFAULT_ADAPTER};
 use crate::agents::own_agent;
 use crate::carried_files::CarriedFile;
 use crate::filesystem::Filesystem;
@@ -18,6 +18,9 @@ use crate::vmlinux::bootable;
 
 /// Modules that every guest needs: its way to the host.
 const BASE_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+
+/// Modules of a guest with an appliance, beside its disks' and ext4.
+const APPLIANCE_MODULES: [&str; 2] = ["virtio_net", "overlay"];
 
 /// Why there is nothing to boot.
 #[derive(Debug, Error)]
@@ -77,6 +80,19 @@ impl GuestImage {
         Self::build(kernel, adapters, filesystems, own_agent(), carried)
     }
 
+    /// The same for guests that run appliances: with a network interface, and a root of two layers on ext4.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn for_appliances(kernel: &GuestKernel, adapters: &[&Adapter]) -> Result<Self, ImageError> {
+        // The root is on a disk of this one in any case.
+        let disks = [DEFAULT_ADAPTER].into_iter().chain(adapters.iter().copied());
+        let disks = disks.flat_map(|adapter| adapter.modules).copied();
+        let modules: Vec<&str> =
+            disks.chain(Filesystem::Ext4.modules().iter().copied()).chain(APPLIANCE_MODULES).collect();
+        Self::with_modules(kernel, modules, own_agent(), &[])
+    }
+
     /// The same with another init than the agent, for tests of guests that misbehave.
     ///
     /// # Errors
@@ -94,7 +110,16 @@ impl GuestImage {
     ) -> Result<Self, ImageError> {
         let drivers = adapters.iter().flat_map(|adapter| adapter.modules).copied();
         let filesystems = filesystems.iter().flat_map(|filesystem| filesystem.modules()).copied();
-        let modules: Vec<&str> = BASE_MODULES.into_iter().chain(drivers).chain(filesystems).collect();
+        Self::with_modules(kernel, drivers.chain(filesystems).collect(), init, carried)
+    }
+
+    fn with_modules(
+        kernel: &GuestKernel,
+        modules: Vec<&str>,
+        init: &[u8],
+        carried: &[CarriedFile],
+    ) -> Result<Self, ImageError> {
+        let modules: Vec<&str> = BASE_MODULES.into_iter().chain(modules).collect();
         let archive = initramfs::build(kernel, init, &modules, carried)?;
         Ok(Self {
             kernel: bootable(kernel)?,

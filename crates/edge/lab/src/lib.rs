@@ -8,13 +8,14 @@
 mod accelerator;
 mod adapters;
 mod agents;
+mod appliance;
 mod cache;
 mod carried_files;
 mod child;
 mod clock;
 mod command;
 mod connection;
-mod console;
+mod control_group;
 mod descriptors;
 mod doctor;
 mod error;
@@ -22,9 +23,11 @@ mod far_times;
 mod filesystem;
 mod guest;
 mod guest_disk;
+mod guest_network;
 mod image;
 mod initramfs;
 mod io_limit;
+mod io_uring_fallback;
 mod kernel;
 mod libvirt;
 mod loop_device;
@@ -53,12 +56,16 @@ pub use adapters::{
     UnknownAdapter, find_adapter,
 };
 pub use agents::own_agent;
+pub use appliance::{
+    ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
+    measure_path,
+};
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use command::{CommandError, run_command, run_watched};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
-pub use console::Console;
+pub use control_group::GroupError;
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
 pub use error::LabError;
@@ -66,6 +73,7 @@ pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
 pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
 pub use guest_disk::{GuestDisk, ImageFormat};
+pub use guest_network::{GuestNetwork, Tap};
 pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
@@ -84,6 +92,7 @@ pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
 pub use qemu::{Qemu, QemuError};
 pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
+pub use virtbench_agent::Console;
 pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, host_facts};
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

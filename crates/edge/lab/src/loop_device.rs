@@ -14,6 +14,7 @@ use thiserror::Error;
 /// Of `linux/loop.h`.
 const LOOP_CTL_GET_FREE: Opcode = 0x4C82;
 const LOOP_CONFIGURE: Opcode = 0x4C0A;
+const LO_FLAGS_READ_ONLY: u32 = 1;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
 /// Another process may take the device between our finding it free and configuring it.
@@ -47,8 +48,8 @@ const _: () = assert!(size_of::<LoopConfig>() == 304, "as the kernel lays it out
 /// No loop device can be had.
 #[derive(Debug, Error)]
 #[error(
-    "no loop device over {}: {source}; run as root on a kernel with the loop driver (`modprobe loop`), or leave \
-     out the backing loop", path.display()
+    "no loop device over {}: {source}; run as root on a kernel with the loop driver (`modprobe loop`), or do without \
+     loop devices: leave out the backing loop, or run the appliance in a guest", path.display()
 )]
 pub struct LoopError {
     path: PathBuf,
@@ -78,7 +79,15 @@ impl LoopDevice {
     /// # Errors
     /// Not permitted, no such driver, or a kernel older than 5.8.
     pub fn attach(file: &Path, cache: LoopCache) -> Result<Self, LoopError> {
-        attach(file, cache).map_err(|source| LoopError { path: file.to_owned(), source })
+        attach(file, cache, true).map_err(|source| LoopError { path: file.to_owned(), source })
+    }
+
+    /// The same of a file that is only read, as others may at the same time.
+    ///
+    /// # Errors
+    /// As for [`attach`](Self::attach).
+    pub fn attach_read_only(file: &Path, cache: LoopCache) -> Result<Self, LoopError> {
+        attach(file, cache, false).map_err(|source| LoopError { path: file.to_owned(), source })
     }
 
     /// Checks that one can be had, as far as that shows without making one.
@@ -98,13 +107,14 @@ impl LoopDevice {
     }
 }
 
-fn attach(path: &Path, cache: LoopCache) -> io::Result<LoopDevice> {
+fn attach(path: &Path, cache: LoopCache, writes: bool) -> io::Result<LoopDevice> {
     let (open, flags) = match cache {
         LoopCache::Direct => (OFlags::DIRECT, LO_FLAGS_AUTOCLEAR | LO_FLAGS_DIRECT_IO),
         LoopCache::WriteBack => (OFlags::empty(), LO_FLAGS_AUTOCLEAR),
     };
     let open = i32::try_from(open.bits()).map_err(io::Error::other)?;
-    let file = OpenOptions::new().read(true).write(true).custom_flags(open).open(path)?;
+    let flags = if writes { flags } else { flags | LO_FLAGS_READ_ONLY };
+    let file = OpenOptions::new().read(true).write(writes).custom_flags(open).open(path)?;
     let control = OpenOptions::new().read(true).write(true).open("/dev/loop-control")?;
     let mut last = io::Error::other("no loop device is free");
     for _ in 0..TRIES {

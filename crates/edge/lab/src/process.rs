@@ -7,11 +7,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use thiserror::Error;
+use virtbench_agent::Console;
 use virtbench_agent::protocol::{FailureKind, ProtocolError};
 
 use crate::child::{BoundChild, describe_end};
 use crate::connection::ConnectionError;
-use crate::console::Console;
 use crate::io_limit::IoLimitError;
 
 /// How long a process that has hung up may take to end.

@@ -34,16 +34,21 @@ impl Qmp {
     /// # Errors
     /// No answer within the limit, or a refusal in QEMU's words.
     pub(crate) fn execute(&mut self, command: &str) -> io::Result<Value> {
-        if !self.ready {
-            self.next_line(Instant::now() + ANSWER_LIMIT)?;
-            self.command("qmp_capabilities")?;
-            self.ready = true;
-        }
-        self.command(command)
+        self.execute_with(command, json!({}))
     }
 
-    fn command(&mut self, command: &str) -> io::Result<Value> {
-        let mut line = json!({ "execute": command }).to_string();
+    /// The same of a command with these arguments.
+    pub(crate) fn execute_with(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
+        if !self.ready {
+            self.next_line(Instant::now() + ANSWER_LIMIT)?;
+            self.command("qmp_capabilities", json!({}))?;
+            self.ready = true;
+        }
+        self.command(command, arguments)
+    }
+
+    fn command(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
+        let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
         line.push('\n');
         self.reader.get_mut().write_all(line.as_bytes())?;
         let until = Instant::now() + ANSWER_LIMIT;

@@ -12,6 +12,7 @@ use crate::error::LabError;
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_disk::GuestDisk;
 use crate::image::GuestImage;
+use crate::io_uring_fallback::io_without_uring;
 use crate::machine::{Environment, Machine};
 use crate::process::MachineError;
 use crate::qemu::Qemu;
@@ -77,19 +78,10 @@ impl Environment for Vm {
         let _guest =
             tracing::info_span!("guest", name = self.name, adapter = self.disk.adapter.name).entered();
         let mut booted = self.boot();
-        // A QEMU built without io_uring, or a host that forbids it: said, and done without.
-        if let Err(MachineError::Ended { console, .. }) = &booted {
-            let complaint = console.iter().find(|line| line.contains("io_uring")).cloned();
-            if let Some(complaint) = complaint
-                && let Some(aio) = self.disk.settings.replace_io_uring()
-            {
-                self.notes.push(format!(
-                    "{}: aio={} instead of io_uring, as QEMU said: {complaint}",
-                    self.name,
-                    aio.name()
-                ));
-                booted = self.boot();
-            }
+        let other = booted.as_ref().err().and_then(|error| io_without_uring(error, &mut self.disk.settings));
+        if let Some(note) = other {
+            self.notes.push(format!("{}: {note}", self.name));
+            booted = self.boot();
         }
         let failed = |source| LabError::Machine { machine: self.name.clone(), source };
         let mut guest = booted.inspect_err(|error| tracing::warn!(%error, "no guest")).map_err(failed)?;

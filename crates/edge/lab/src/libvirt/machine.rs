@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError, TargetRef};
 use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, StartFlags};
 use virtbench_record::{GuestFacts, HostFacts};
 
 use super::host::times;
 use crate::connection::{Connection, ConnectionError};
-use crate::console::Console;
 use crate::far_times::FarTimes;
 use crate::machine::Machine;
 use crate::process::MachineError;

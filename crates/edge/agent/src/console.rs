@@ -1,4 +1,4 @@
-//! What a guest and its QEMU print: the last of it is kept, for errors.
+//! What a process writes, a guest's console among others: the last of it is kept, for errors.
 
 use std::io::{ErrorKind, Read};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +21,7 @@ pub struct Console {
 #[derive(Debug, Default)]
 struct State {
     kept: Vec<u8>,
+    total_bytes: u64,
     ended: bool,
 }
 
@@ -29,7 +30,7 @@ impl Console {
     ///
     /// # Errors
     /// No thread could be started.
-    pub(crate) fn collect(mut source: impl Read + Send + 'static) -> std::io::Result<Self> {
+    pub fn collect(mut source: impl Read + Send + 'static) -> std::io::Result<Self> {
         let console = Self::default();
         let collector = console.clone();
         thread::Builder::new().name("console".into()).spawn(move || {
@@ -58,6 +59,18 @@ impl Console {
         lines
     }
 
+    /// All that is kept, as it was written.
+    #[must_use]
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.lock().kept).into_owned()
+    }
+
+    /// How much was written in all, in bytes.
+    #[must_use]
+    pub fn total_bytes(&self) -> u64 {
+        self.lock().total_bytes
+    }
+
     /// Whether the output holds `text`.
     #[must_use]
     pub fn contains(&self, text: &str) -> bool {
@@ -65,7 +78,7 @@ impl Console {
     }
 
     /// Waits at most `limit` for the last output of a process that has ended.
-    pub(crate) fn settle(&self, limit: Duration) {
+    pub fn settle(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
         while !self.lock().ended && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(2));
@@ -73,10 +86,11 @@ impl Console {
     }
 
     fn append(&self, bytes: &[u8]) {
-        let kept = &mut self.lock().kept;
-        kept.extend_from_slice(bytes);
-        let excess = kept.len().saturating_sub(KEPT_BYTES);
-        kept.drain(..excess);
+        let mut state = self.lock();
+        state.total_bytes += bytes.len() as u64;
+        state.kept.extend_from_slice(bytes);
+        let excess = state.kept.len().saturating_sub(KEPT_BYTES);
+        state.kept.drain(..excess);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -109,7 +123,8 @@ mod tests {
         let tail = console.tail();
         assert_eq!((tail.len(), tail[0].as_str(), tail[19].as_str()), (20, "line 99980", "line 99999"));
         assert!(console.contains("line 99999") && !console.contains("line 1\r"));
-        assert!(console.lock().kept.len() <= KEPT_BYTES);
+        assert!(console.text().len() <= KEPT_BYTES);
+        assert_eq!(console.total_bytes(), text.len() as u64);
     }
 
     #[test]

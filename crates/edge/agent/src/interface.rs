@@ -1,0 +1,151 @@
+//! Network interfaces, by the system calls of netdevice(7).
+
+use std::io;
+use std::mem::size_of;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::ioctl::{self, Opcode, Updater};
+use rustix::net::{AddressFamily, SocketType, socket};
+
+/// Of `linux/sockios.h`.
+const SIOCGIFFLAGS: Opcode = 0x8913;
+const SIOCSIFFLAGS: Opcode = 0x8914;
+const SIOCSIFADDR: Opcode = 0x8916;
+const SIOCSIFNETMASK: Opcode = 0x891c;
+/// Of `linux/if.h`.
+const IFF_UP: u16 = 1;
+const AF_INET: u16 = 2;
+const NAME_BYTES: usize = 16;
+
+/// `struct ifreq` of Linux with 64-bit longs: a name, then what it is about.
+#[repr(C, align(8))]
+#[derive(Clone, Copy)]
+pub struct InterfaceRequest {
+    name: [u8; NAME_BYTES],
+    value: [u8; 24],
+}
+
+const _: () = assert!(size_of::<InterfaceRequest>() == 40, "as the kernel lays it out");
+
+impl InterfaceRequest {
+    /// One about an interface of this name.
+    ///
+    /// # Errors
+    /// No interface can have such a name.
+    pub fn new(name: &str) -> io::Result<Self> {
+        if name.is_empty() || name.len() >= NAME_BYTES || name.contains('\0') {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut request = Self { name: [0; NAME_BYTES], value: [0; 24] };
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(request)
+    }
+
+    /// The same with a number of 16 bits, such as flags.
+    #[must_use]
+    pub fn with_u16(mut self, number: u16) -> Self {
+        self.value[..2].copy_from_slice(&number.to_ne_bytes());
+        self
+    }
+
+    /// The same with a number of 32 bits, such as the index of an interface.
+    #[must_use]
+    pub fn with_u32(mut self, number: u32) -> Self {
+        self.value[..4].copy_from_slice(&number.to_ne_bytes());
+        self
+    }
+
+    /// The first 16 bits of what the kernel has answered.
+    #[must_use]
+    pub fn u16(&self) -> u16 {
+        u16::from_ne_bytes([self.value[0], self.value[1]])
+    }
+
+    /// The first 32 bits of what the kernel has answered.
+    #[must_use]
+    pub fn u32(&self) -> u32 {
+        u32::from_ne_bytes([self.value[0], self.value[1], self.value[2], self.value[3]])
+    }
+
+    /// The name, as the kernel may have completed it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
+        String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+
+    /// `struct sockaddr_in`.
+    fn with_address(mut self, address: Ipv4Addr) -> Self {
+        self.value[..2].copy_from_slice(&AF_INET.to_ne_bytes());
+        self.value[4..8].copy_from_slice(&address.octets());
+        self
+    }
+}
+
+/// Makes one call about an interface, or with its name.
+///
+/// # Errors
+/// The kernel refuses.
+///
+/// # Safety
+/// `CALL` has to be one that takes a `struct ifreq`, and may write to it, and nothing else.
+pub unsafe fn call<const CALL: Opcode>(on: BorrowedFd<'_>, request: &mut InterfaceRequest) -> io::Result<()> {
+    // SAFETY: the caller says that the call takes what `InterfaceRequest` is.
+    unsafe { ioctl::ioctl(on, Updater::<CALL, InterfaceRequest>::new(request)) }?;
+    Ok(())
+}
+
+/// A socket on which calls about interfaces can be made.
+///
+/// # Errors
+/// No descriptor is left.
+pub fn control_socket() -> io::Result<OwnedFd> {
+    Ok(socket(AddressFamily::INET, SocketType::DGRAM, None)?)
+}
+
+/// Switches an interface on.
+///
+/// # Errors
+/// There is none of that name, or root is needed.
+pub fn set_up(name: &str) -> io::Result<()> {
+    let (socket, mut request) = (control_socket()?, InterfaceRequest::new(name)?);
+    // SAFETY: SIOCGIFFLAGS and SIOCSIFFLAGS take a `struct ifreq`.
+    unsafe {
+        call::<SIOCGIFFLAGS>(socket.as_fd(), &mut request)?;
+        request = request.with_u16(request.u16() | IFF_UP);
+        call::<SIOCSIFFLAGS>(socket.as_fd(), &mut request)
+    }
+}
+
+/// Gives an interface its IPv4 address in a network whose name has `prefix` bits.
+///
+/// # Errors
+/// There is none of that name, or root is needed.
+pub fn set_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> {
+    let mask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - u32::from(prefix.min(32))).unwrap_or(0));
+    let (socket, request) = (control_socket()?, InterfaceRequest::new(name)?);
+    // SAFETY: SIOCSIFADDR and SIOCSIFNETMASK take a `struct ifreq`.
+    unsafe {
+        call::<SIOCSIFADDR>(socket.as_fd(), &mut request.with_address(address))?;
+        call::<SIOCSIFNETMASK>(socket.as_fd(), &mut request.with_address(mask))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_is_up_and_what_is_no_interface_is_refused() {
+        assert!(set_up("a-name-that-is-too-long").is_err());
+        assert!(set_up("").is_err() && set_up("virtbench9").is_err());
+    }
+
+    #[test]
+    fn an_address_is_laid_out_as_sockaddr_in() {
+        let request = InterfaceRequest::new("eth0").unwrap().with_address(Ipv4Addr::new(10, 0, 2, 15));
+        assert_eq!((request.u16(), &request.value[4..8]), (AF_INET, &[10, 0, 2, 15][..]));
+        assert_eq!(request.name[..5], *b"eth0\0");
+    }
+}

@@ -1,0 +1,170 @@
+//! What host and agent say of an appliance.
+
+use serde::{Deserialize, Serialize};
+use virtbench_recipe::Service;
+use virtbench_record::CommandEnd;
+
+/// Where a disk is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskPlace {
+    /// This block device.
+    Node(String),
+    /// One of the guest's disks, in the order of their names.
+    Disk {
+        /// The beginning of its name under `/sys/block`.
+        name_prefix: String,
+        /// How many disks with that beginning come before it.
+        index: usize,
+    },
+}
+
+/// The disk of an appliance's data.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataOrder {
+    /// Where it is.
+    pub disk: DiskPlace,
+    /// Where it is mounted, absolute within the root.
+    pub folder: String,
+    /// Who owns the folder, by name in the root.
+    pub user: String,
+}
+
+/// A network interface and its address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceOrder {
+    /// Its name, such as `eth0`.
+    pub name: String,
+    /// Its IPv4 address.
+    pub address: [u8; 4],
+    /// How many of the address's bits name the network.
+    pub prefix: u8,
+}
+
+/// What an appliance stands on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountOrder {
+    /// What the machine is called.
+    pub host_name: String,
+    /// The read-only root, ext4. What is written to it goes to memory.
+    pub root: DiskPlace,
+    /// The data, ext4.
+    pub data: Option<DataOrder>,
+    /// The interface by which clients come, beside the loopback.
+    pub interface: Option<InterfaceOrder>,
+}
+
+/// A command that is run to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOrder {
+    /// Program, absolute within the root, and arguments.
+    pub words: Vec<String>,
+    /// Who runs it, by name in the root.
+    pub user: String,
+    /// How long it may take, in nanoseconds; then it is killed with all it has started.
+    pub limit_ns: u64,
+}
+
+/// What the host asks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplianceRequest {
+    /// Puts the root together. First of all; once.
+    Mount(Box<MountOrder>),
+    /// Runs a command.
+    Run(CommandOrder),
+    /// Starts services in this order, each once the one before is ready.
+    Start(Vec<Service>),
+    /// Asks how it is.
+    State,
+    /// Asks for the end of what a service has written.
+    Log {
+        /// Its name.
+        service: String,
+    },
+    /// Answers whoever measures the path to here, on this TCP port.
+    ServePath {
+        /// The port.
+        port: u16,
+    },
+    /// Stops the services in reverse order and unmounts everything.
+    Stop,
+}
+
+/// A service that is not as it should be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceFailure {
+    /// Its name.
+    pub service: String,
+    /// What happened, and what to do where something can be done.
+    pub why: String,
+    /// The last lines that it has written.
+    pub log: Vec<String>,
+}
+
+/// How a service ended when it was told to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServiceEnd {
+    /// Its name.
+    pub service: String,
+    /// Its exit code, if it has one.
+    pub exit_code: Option<i32>,
+    /// The signal that killed it, if one did.
+    pub signal: Option<i32>,
+    /// Whether it had to be killed because its time was over.
+    pub killed: bool,
+    /// How long it took, in nanoseconds.
+    pub took_ns: u64,
+}
+
+/// How an appliance is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApplianceState {
+    /// Services that run.
+    pub running: Vec<String>,
+    /// Processes that the kernel has killed for want of memory since the root was put together.
+    pub oom_kills: u64,
+    /// The size of the data's file system, in bytes; nothing where there is none.
+    pub data_bytes: Option<u64>,
+    /// What of it is free, in bytes.
+    pub data_free_bytes: Option<u64>,
+}
+
+/// What the agent says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApplianceReply {
+    /// The root is there.
+    Mounted,
+    /// The command has ended.
+    Ran(CommandEnd),
+    /// A service is ready; the next one is started.
+    Ready {
+        /// Its name.
+        service: String,
+        /// How long it took from its start, in nanoseconds.
+        took_ns: u64,
+    },
+    /// All services are ready.
+    Started,
+    /// A service did not start. Those before it still run.
+    NotStarted(ServiceFailure),
+    /// How it is.
+    State(ApplianceState),
+    /// The end of what a service has written.
+    Log {
+        /// As it stands there.
+        text: String,
+    },
+    /// The path can be measured.
+    PathServed,
+    /// Everything has ended.
+    Stopped {
+        /// The services, in the order in which they were stopped.
+        services: Vec<ServiceEnd>,
+        /// What could not be done in good order.
+        notes: Vec<String>,
+    },
+    /// A service ended by itself. This comes unasked, at any time.
+    Crashed(ServiceFailure),
+}

@@ -1,0 +1,19 @@
+//! Appliances: guests with real software, and the same software natively.
+//!
+//! An [`ApplianceSpec`] says what runs where. [`RunningAppliance::start`] puts it together; whoever loads it takes the
+//! [`Reach`] and the addresses that it gives.
+
+mod error;
+mod guest;
+mod limits;
+mod native;
+mod network;
+mod path_cost;
+mod running;
+mod spec;
+
+pub use error::ApplianceError;
+pub use network::{Network, NetworkNamespace, Reach};
+pub use path_cost::measure_path;
+pub use running::RunningAppliance;
+pub use spec::{ApplianceSpec, GuestPlace, Place};

@@ -1,0 +1,204 @@
+//! How clients reach an appliance.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
+use std::thread;
+
+use rustix::ioctl::Opcode;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use virtbench_agent::interface::{InterfaceRequest, call, control_socket, set_address, set_up};
+
+use super::error::ApplianceError;
+use crate::guest_network::Tap;
+
+/// Of `linux/sockios.h` and `linux/if_tun.h`.
+const SIOCBRADDBR: Opcode = 0x89a0;
+const SIOCBRADDIF: Opcode = 0x89a2;
+const SIOCGIFINDEX: Opcode = 0x8933;
+const TUNSETIFF: Opcode = 0x4004_54ca;
+/// A device of whole frames, without a header of its own, with virtio's.
+const TAP_FLAGS: u16 = 0x0002 | 0x1000 | 0x4000;
+/// What joins the tap devices of a namespace, and where clients are.
+const BRIDGE: &str = "virtbench";
+/// Nobody routes to it: it is known inside the namespace only.
+const NETWORK: [u8; 3] = [10, 77, 0];
+const PREFIX: u8 = 24;
+/// Guests follow the bridge.
+const FIRST_GUEST: u8 = 10;
+const LAST_GUEST: u8 = 250;
+/// Appliances that can use a network at once.
+const MOST_USERS: u16 = 1000;
+
+/// How clients reach an appliance.
+#[derive(Debug, Clone)]
+pub enum Network {
+    /// A guest by QEMU's user-mode network, at ports of the host's loopback. Needs no rights. Natively the loopback of a network
+    /// namespace that is made for it.
+    User,
+    /// Through a network namespace of the run's own: a guest by a tap device, natively by the loopback there.
+    Namespace(Arc<NetworkNamespace>),
+}
+
+/// A network of the run's own, of which the host's has nothing. The kernel takes it away with the last process and descriptor in
+/// it, also after a kill.
+#[derive(Debug)]
+pub struct NetworkNamespace {
+    file: File,
+    next: AtomicU8,
+    users: AtomicU16,
+}
+
+impl NetworkNamespace {
+    /// Makes one with its loopback.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn new() -> Result<Arc<Self>, ApplianceError> {
+        let failed = |source| ApplianceError::Network { action: "there is no network namespace", source };
+        let make = || -> io::Result<File> {
+            // SAFETY: a network namespace of this thread's own closes no descriptor and shares no memory anew.
+            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+            set_up("lo")?;
+            File::open("/proc/thread-self/ns/net")
+        };
+        let file = on_own_thread(make).and_then(|made| made).map_err(failed)?;
+        Ok(Arc::new(Self { file, next: AtomicU8::new(FIRST_GUEST), users: AtomicU16::new(0) }))
+    }
+
+    /// Has the calling thread, and threads and processes that it starts from now on, use this network.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn enter(&self) -> io::Result<()> {
+        Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+
+    /// Does something on a thread in this network.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+        on_own_thread(|| self.enter().map(|()| act()))?
+    }
+
+    /// How many appliances have used it: those that run natively share its loopback, and so need ports of their own.
+    pub(crate) fn next_user(&self) -> u16 {
+        self.users.fetch_add(1, Ordering::Relaxed) % MOST_USERS
+    }
+
+    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
+        Ok(self.file.try_clone()?.into())
+    }
+
+    /// A tap device for one more guest, on the bridge where all guests of this network and its clients are.
+    pub(crate) fn tap(&self) -> Result<Tap, ApplianceError> {
+        let failed = |source| ApplianceError::Network { action: "there is no tap device", source };
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if number > LAST_GUEST {
+            return Err(failed(io::Error::other("the network is full")));
+        }
+        let file = self.within(|| make_tap(number == FIRST_GUEST)).and_then(|made| made).map_err(failed)?;
+        let [a, b, c] = NETWORK;
+        Ok(Tap { file, address: Ipv4Addr::new(a, b, c, number), prefix: PREFIX, number })
+    }
+}
+
+/// Called inside the namespace; the first one makes the bridge.
+fn make_tap(is_first: bool) -> io::Result<OwnedFd> {
+    let socket = control_socket()?;
+    if is_first {
+        let mut bridge = InterfaceRequest::new(BRIDGE)?;
+        let [a, b, c] = NETWORK;
+        // SAFETY: SIOCBRADDBR takes a name, with which a `struct ifreq` begins.
+        unsafe { call::<SIOCBRADDBR>(socket.as_fd(), &mut bridge) }?;
+        set_address(BRIDGE, Ipv4Addr::new(a, b, c, 1), PREFIX)?;
+        set_up(BRIDGE)?;
+    }
+    let tap = OpenOptions::new().read(true).write(true).open("/dev/net/tun")?;
+    let mut request = InterfaceRequest::new("tap%d")?.with_u16(TAP_FLAGS);
+    // SAFETY: TUNSETIFF takes a `struct ifreq`.
+    unsafe { call::<TUNSETIFF>(tap.as_fd(), &mut request) }?;
+    let name = request.name();
+    // SAFETY: SIOCGIFINDEX and SIOCBRADDIF take a `struct ifreq`.
+    unsafe {
+        call::<SIOCGIFINDEX>(socket.as_fd(), &mut request)?;
+        call::<SIOCBRADDIF>(socket.as_fd(), &mut InterfaceRequest::new(BRIDGE)?.with_u32(request.u32()))?;
+    }
+    set_up(&name)?;
+    Ok(tap.into())
+}
+
+/// Where a client has to be to reach an appliance. Cloning gives another handle.
+#[derive(Debug, Clone)]
+pub struct Reach(pub(crate) Option<Arc<NetworkNamespace>>);
+
+impl Reach {
+    /// Brings the calling thread there, with threads that it starts from now on. Sockets that it opens then stay there whoever uses
+    /// them.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn enter(&self) -> io::Result<()> {
+        self.0.as_ref().map_or(Ok(()), |namespace| namespace.enter())
+    }
+
+    /// Does something on a thread there.
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> io::Result<T> {
+        match &self.0 {
+            Some(namespace) => namespace.within(act),
+            None => Ok(act()),
+        }
+    }
+
+    /// Has a command run there.
+    pub fn run_there(&self, command: &mut Command) {
+        if let Some(namespace) = self.0.clone() {
+            // SAFETY: between fork and exec there is one system call.
+            unsafe { command.pre_exec(move || namespace.enter()) };
+        }
+    }
+}
+
+fn on_own_thread<T: Send>(act: impl FnOnce() -> T + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("network".into()).spawn_scoped(scope, act)?;
+        thread.join().map_err(|_| io::Error::other("a thread panicked"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn a_network_of_its_own_has_what_the_hosts_has_not() {
+        let network = NetworkNamespace::new().unwrap_or_else(|error| panic!("{error}"));
+        let tap = network.tap().unwrap_or_else(|error| panic!("{error}"));
+        let second = network.tap().unwrap_or_else(|error| panic!("{error}"));
+        assert_ne!((tap.address, tap.number), (second.address, second.number));
+        let here = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+        let there = network.within(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
+        assert!(!here.contains(BRIDGE) && there.contains(BRIDGE) && there.contains("tap1"), "{there}");
+        let listener = network.within(|| TcpListener::bind("127.0.0.1:0")).unwrap().unwrap();
+        let address = listener.local_addr().unwrap();
+        // A socket stays where it was opened, whoever has it.
+        let reach = Reach(Some(network));
+        reach.within(|| TcpStream::connect(address)).unwrap().unwrap();
+        let mut command = Command::new("cat");
+        reach.run_there(command.arg("/proc/self/net/dev"));
+        assert!(String::from_utf8(command.output().unwrap().stdout).unwrap().contains(BRIDGE));
+        drop((tap, second));
+        let there = reach.within(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap().unwrap();
+        assert!(!there.contains("tap"), "{there}");
+    }
+}

@@ -1,0 +1,373 @@
+//! An appliance that runs.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use virtbench_agent::protocol::FailureKind;
+use virtbench_agent::protocol::appliance::{
+    ApplianceReply, ApplianceRequest, ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure,
+};
+use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
+
+use super::error::ApplianceError;
+use super::guest;
+use super::native::NativeAppliance;
+use super::network::{Network, Reach};
+use super::path_cost::measure_path;
+use super::spec::{ApplianceSpec, Place};
+use crate::connection::{Connection, ConnectionError, unexpected};
+use crate::guest::Guest;
+use crate::process::MachineError;
+
+/// How long the agent may take for what takes no time, under emulation on a busy host.
+const ANSWER_LIMIT: Duration = Duration::from_secs(30);
+/// How long it may take to put the root together: a journal may have to be replayed.
+const MOUNT_LIMIT: Duration = Duration::from_secs(120);
+/// Beyond the time that services and commands have.
+const GRACE: Duration = Duration::from_secs(30);
+/// The port on which the path is measured, or one of the next.
+const PATH_PORT: u16 = 47_000;
+/// Lines and characters of a log that are believed.
+const LOG_LINES: usize = 20;
+const LINE_CHARACTERS: usize = 300;
+
+/// Who runs it.
+#[derive(Debug)]
+enum Machine {
+    Native(Box<NativeAppliance>),
+    Guest(Box<Guest>),
+}
+
+impl Machine {
+    fn connection(&mut self) -> &mut Connection {
+        match self {
+            Self::Native(native) => &mut native.connection,
+            Self::Guest(guest) => guest.connection(),
+        }
+    }
+
+    fn explain(&mut self, error: ConnectionError) -> MachineError {
+        match self {
+            Self::Native(native) => native.process.explain(error),
+            Self::Guest(guest) => guest.explain(error),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), MachineError> {
+        match self {
+            Self::Native(native) => native.process.check(),
+            Self::Guest(guest) => guest.check(),
+        }
+    }
+}
+
+/// An appliance that runs. Dropping it ends everything at once; [`stop`](Self::stop) does it in good order.
+#[derive(Debug)]
+pub struct RunningAppliance {
+    name: String,
+    machine: Machine,
+    spec: ApplianceSpec,
+    reach: Reach,
+    addresses: BTreeMap<u16, SocketAddr>,
+    path_port: u16,
+    begun: Instant,
+    facts: ApplianceFacts,
+}
+
+impl RunningAppliance {
+    /// Starts the machine and puts the root together, without a service: so that commands can prepare the data.
+    ///
+    /// # Errors
+    /// It cannot; nothing is left behind.
+    pub fn open(spec: &ApplianceSpec) -> Result<Self, ApplianceError> {
+        spec.check()?;
+        let begun = Instant::now();
+        let ports = spec.recipe.ports();
+        let used = match &spec.network {
+            Network::User => 0,
+            Network::Namespace(namespace) => namespace.next_user(),
+        };
+        let path_port = (PATH_PORT + used..).find(|port| !ports.contains(port)).unwrap_or(PATH_PORT);
+        let (machine, order, notes) = match &spec.place {
+            Place::Native => {
+                let (native, order) = NativeAppliance::start(spec)?;
+                let notes = native.limits.notes.iter().map(|note| format!("{}: {note}", spec.name)).collect();
+                (Machine::Native(Box::new(native)), order, notes)
+            }
+            Place::Guest(place) => {
+                let (guest, order, notes) = guest::boot(spec, place, path_port)?;
+                (Machine::Guest(Box::new(guest)), order, notes)
+            }
+        };
+        let facts = facts(spec, &machine, notes);
+        let mut appliance = Self {
+            name: spec.name.clone(),
+            reach: reach(spec, &machine),
+            addresses: BTreeMap::new(),
+            machine,
+            spec: spec.clone(),
+            path_port,
+            begun,
+            facts,
+        };
+        appliance.find_addresses(&order)?;
+        appliance.mount(order)?;
+        Ok(appliance)
+    }
+
+    /// Starts everything: machine, root, services, and what measures the path, which is measured then.
+    ///
+    /// # Errors
+    /// It cannot; nothing is left behind.
+    pub fn start(spec: &ApplianceSpec) -> Result<Self, ApplianceError> {
+        let mut appliance = Self::open(spec)?;
+        appliance.start_services()?;
+        appliance.measure_path()?;
+        Ok(appliance)
+    }
+
+    fn mount(&mut self, order: MountOrder) -> Result<(), ApplianceError> {
+        self.ask(ApplianceRequest::Mount(Box::new(order)))?;
+        match self.hear("put its root together", MOUNT_LIMIT)? {
+            ApplianceReply::Mounted => {}
+            other => return Err(self.failed(unexpected("put its root together", &other))),
+        }
+        self.ask(ApplianceRequest::ServePath { port: self.path_port })?;
+        match self.hear("serve its path", ANSWER_LIMIT)? {
+            ApplianceReply::PathServed => Ok(()),
+            other => Err(self.failed(unexpected("serve its path", &other))),
+        }
+    }
+
+    /// Starts its services, each once the one before is ready.
+    ///
+    /// # Errors
+    /// One does not start or get ready, with the end of its log. It can still be asked for logs then.
+    pub fn start_services(&mut self) -> Result<(), ApplianceError> {
+        let services = self.spec.recipe.services.clone();
+        let limit: u64 = services.iter().map(|service| service.ready_within).fold(0, u64::saturating_add);
+        let until = Instant::now() + Duration::from_nanos(limit) + GRACE;
+        self.ask(ApplianceRequest::Start(services))?;
+        loop {
+            let expected = "start its services";
+            match self.hear(expected, until.saturating_duration_since(Instant::now()))? {
+                ApplianceReply::Ready { service, took_ns } => {
+                    self.facts.services.push(ServiceReady { service, ready_ns: took_ns });
+                }
+                ApplianceReply::Started => break,
+                ApplianceReply::NotStarted(failure) => return Err(self.service_failed(failure)),
+                other => return Err(self.failed(unexpected(expected, &other))),
+            }
+        }
+        self.facts.ready_ns = nanoseconds(self.begun.elapsed());
+        tracing::info!(
+            name = self.name,
+            ready_ms = self.begun.elapsed().as_millis(),
+            "its services are ready"
+        );
+        Ok(())
+    }
+
+    /// Its name in errors.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where clients have to be.
+    #[must_use]
+    pub fn reach(&self) -> Reach {
+        self.reach.clone()
+    }
+
+    /// Where clients connect to for a port of the recipe's.
+    #[must_use]
+    pub fn address(&self, port: u16) -> Option<SocketAddr> {
+        self.addresses.get(&port).copied()
+    }
+
+    /// What it stands on and how long it took, with what the path costs once that was measured.
+    #[must_use]
+    pub fn facts(&self) -> &ApplianceFacts {
+        &self.facts
+    }
+
+    /// Its processes on this host, for accounting: the agent's natively, else QEMU's.
+    #[must_use]
+    pub fn processes(&self) -> Vec<u32> {
+        match &self.machine {
+            Machine::Native(native) => vec![native.process.id()],
+            Machine::Guest(guest) => vec![guest.process_id()],
+        }
+    }
+
+    /// Measures what the path costs now.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn measure_path(&mut self) -> Result<PathCost, ApplianceError> {
+        let failed = |source| ApplianceError::Path { name: self.name.clone(), source };
+        let address = self.addresses.get(&self.path_port).copied();
+        let address = address.ok_or_else(|| failed(io::ErrorKind::AddrNotAvailable.into()))?;
+        let cost = measure_path(&self.reach, address).map_err(failed)?;
+        self.facts.path = Some(cost.clone());
+        Ok(cost)
+    }
+
+    /// Runs a command in it to its end, as a user of its root. What it says is cut to its last 64 KiB.
+    ///
+    /// # Errors
+    /// It cannot be started. How it ended is for the caller to judge.
+    pub fn run(
+        &mut self,
+        words: &[String],
+        user: &str,
+        limit: Duration,
+    ) -> Result<CommandEnd, ApplianceError> {
+        let order =
+            CommandOrder { words: words.to_vec(), user: user.to_owned(), limit_ns: nanoseconds(limit) };
+        self.ask(ApplianceRequest::Run(order))?;
+        match self.hear("run a command", limit + GRACE)? {
+            ApplianceReply::Ran(end) => Ok(end),
+            other => Err(self.failed(unexpected("run a command", &other))),
+        }
+    }
+
+    /// The end of what a service has written.
+    ///
+    /// # Errors
+    /// There is no such service.
+    pub fn log(&mut self, service: &str) -> Result<String, ApplianceError> {
+        self.ask(ApplianceRequest::Log { service: service.to_owned() })?;
+        match self.hear("show a log", ANSWER_LIMIT)? {
+            ApplianceReply::Log { text } => Ok(text),
+            other => Err(self.failed(unexpected("show a log", &other))),
+        }
+    }
+
+    /// How it is: what runs, what the kernel has killed for want of memory, what room its data have.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn state(&mut self) -> Result<ApplianceState, ApplianceError> {
+        self.ask(ApplianceRequest::State)?;
+        match self.hear("say how it is", ANSWER_LIMIT)? {
+            ApplianceReply::State(state) => Ok(state),
+            other => Err(self.failed(unexpected("say how it is", &other))),
+        }
+    }
+
+    /// What has gone wrong since it was asked last: a service or the machine has ended. It takes no time, so that it can be asked
+    /// every now and then while something is measured.
+    pub fn crashed(&mut self) -> Option<ApplianceError> {
+        match self.machine.connection().next_crash() {
+            Ok(Some(failure)) => Some(self.service_failed(failure)),
+            Ok(None) => {
+                let source = self.machine.check().err()?;
+                Some(ApplianceError::Machine { name: self.name.clone(), source })
+            }
+            Err(error) => Some(self.failed(error)),
+        }
+    }
+
+    /// Stops its services in reverse order, unmounts everything and ends the machine. Returns how the services ended, and what
+    /// could not be done in good order.
+    ///
+    /// # Errors
+    /// It does not answer; it is ended all the same.
+    pub fn stop(mut self) -> Result<(Vec<ServiceEnd>, Vec<String>), ApplianceError> {
+        let services = &self.spec.recipe.services;
+        let limit: u64 = services.iter().map(|service| service.stop_within).fold(0, u64::saturating_add);
+        self.ask(ApplianceRequest::Stop)?;
+        let ended = match self.hear("stop its services", Duration::from_nanos(limit) + GRACE)? {
+            ApplianceReply::Stopped { services, notes } => (services, notes),
+            other => return Err(self.failed(unexpected("stop its services", &other))),
+        };
+        match self.machine {
+            Machine::Native(native) => native.shut_down(),
+            Machine::Guest(guest) => guest.shut_down(),
+        }
+        Ok(ended)
+    }
+
+    fn find_addresses(&mut self, order: &MountOrder) -> Result<(), ApplianceError> {
+        let ports = self.spec.recipe.ports().into_iter().chain([self.path_port]);
+        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
+        self.addresses = match (&mut self.machine, &order.interface) {
+            (Machine::Guest(guest), Some(interface)) => match self.spec.network {
+                Network::User => {
+                    let forwarded = guest.forwarded_ports();
+                    let forwarded = forwarded
+                        .map_err(|source| ApplianceError::Machine { name: self.name.clone(), source })?;
+                    forwarded.into_iter().map(|(port, to)| (port, (here, to).into())).collect()
+                }
+                Network::Namespace(_) => {
+                    ports.map(|port| (port, (IpAddr::from(interface.address), port).into())).collect()
+                }
+            },
+            _ => ports.map(|port| (port, (here, port).into())).collect(),
+        };
+        Ok(())
+    }
+
+    fn ask(&mut self, request: ApplianceRequest) -> Result<(), ApplianceError> {
+        self.machine.connection().say(request).map_err(|error| self.failed(error))
+    }
+
+    fn hear(&mut self, expected: &'static str, limit: Duration) -> Result<ApplianceReply, ApplianceError> {
+        self.machine.connection().hear(expected, limit).map_err(|error| self.failed(error))
+    }
+
+    fn failed(&mut self, error: ConnectionError) -> ApplianceError {
+        match error {
+            ConnectionError::Refused { kind: FailureKind::Appliance, message } => {
+                ApplianceError::Refused { name: self.name.clone(), why: message }
+            }
+            error => ApplianceError::Machine { name: self.name.clone(), source: self.machine.explain(error) },
+        }
+    }
+
+    /// An appliance's words are limited, and cannot command the user's terminal.
+    fn service_failed(&self, failure: ServiceFailure) -> ApplianceError {
+        let clean = |text: &str| text.chars().filter(|c| !c.is_control()).take(LINE_CHARACTERS).collect();
+        let log = failure.log.iter().rev().take(LOG_LINES).rev().map(|line| clean(line)).collect();
+        let failure = ServiceFailure { service: clean(&failure.service), why: clean(&failure.why), log };
+        ApplianceError::Service { name: self.name.clone(), failure }
+    }
+}
+
+fn reach(spec: &ApplianceSpec, machine: &Machine) -> Reach {
+    match (machine, &spec.network) {
+        (Machine::Native(native), _) => Reach(Some(native.network.clone())),
+        (Machine::Guest(_), Network::Namespace(namespace)) => Reach(Some(namespace.clone())),
+        (Machine::Guest(_), Network::User) => Reach(None),
+    }
+}
+
+fn facts(spec: &ApplianceSpec, machine: &Machine, notes: Vec<String>) -> ApplianceFacts {
+    let (network, boot, command_line) = match (machine, &spec.network) {
+        (Machine::Native(native), _) => ("loopback", native.boot, Vec::new()),
+        (Machine::Guest(guest), Network::User) => ("user", guest.boot_time(), guest.command_line().to_vec()),
+        (Machine::Guest(guest), Network::Namespace(_)) => {
+            ("tap", guest.boot_time(), guest.command_line().to_vec())
+        }
+    };
+    ApplianceFacts {
+        recipe: spec.recipe.name.clone(),
+        vcpus: spec.vcpus,
+        memory_bytes: spec.memory_bytes,
+        network: network.into(),
+        boot_ns: nanoseconds(boot),
+        ready_ns: 0,
+        services: Vec::new(),
+        path: None,
+        command_line,
+        notes,
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

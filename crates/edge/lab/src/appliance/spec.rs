@@ -1,0 +1,122 @@
+//! What runs where.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use virtbench_recipe::{Init, Recipe};
+use virtbench_units::format_bytes;
+
+use super::error::ApplianceError;
+use super::network::Network;
+use crate::adapters::{Adapter, DiskSettings};
+use crate::guest::Accelerator;
+use crate::image::GuestImage;
+use crate::qemu::Qemu;
+
+/// Where ext4 has its magic number (Linux, Documentation/filesystems/ext4/super.rst).
+const MAGIC_AT: u64 = 1024 + 0x38;
+const MAGIC: [u8; 2] = [0x53, 0xef];
+
+/// Where an appliance runs.
+#[derive(Debug, Clone)]
+pub enum Place {
+    /// On this host, in namespaces of its own, with as much memory and as many processors as a guest would have.
+    Native,
+    /// In a guest.
+    Guest(Box<GuestPlace>),
+}
+
+/// What a guest is made of.
+#[derive(Debug, Clone)]
+pub struct GuestPlace {
+    /// What emulates it.
+    pub qemu: Qemu,
+    /// What it boots, made by [`GuestImage::for_appliances`].
+    pub image: GuestImage,
+    /// What executes it.
+    pub accelerator: Accelerator,
+    /// What it sees its data through. Its root is always on a virtio disk.
+    pub adapter: &'static Adapter,
+    /// What is set about the disk of its data.
+    pub settings: DiskSettings,
+    /// How long it may take to boot.
+    pub boot_limit: Duration,
+}
+
+/// An appliance, and where it is to run.
+#[derive(Debug, Clone)]
+pub struct ApplianceSpec {
+    /// Its name in errors and records, such as `native` or `vm`.
+    pub name: String,
+    /// What it is.
+    pub recipe: Recipe,
+    /// Its root: a file with an ext4 file system. It is only read; many appliances can have the same.
+    pub root: PathBuf,
+    /// Its data: a file with an ext4 file system that nobody else has.
+    pub data: Option<PathBuf>,
+    /// Processors.
+    pub vcpus: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// How clients reach it.
+    pub network: Network,
+    /// Processors of the host that it is held to; natively the first ones if there are none here, for a guest every one.
+    pub processors: Vec<usize>,
+    /// Where it runs.
+    pub place: Place,
+}
+
+impl ApplianceSpec {
+    /// Whether it can be meant, as far as that shows without starting it.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn check(&self) -> Result<(), ApplianceError> {
+        let no = |why: String| Err(ApplianceError::Spec { name: self.name.clone(), why });
+        let recipe = &self.recipe;
+        if recipe.init == Init::Full {
+            return no(format!(
+                "the recipe {} asks for the root's own init, which cannot be had yet: use init = \"agent\"",
+                recipe.name
+            ));
+        }
+        if self.vcpus == 0 {
+            return no("it needs at least one processor".into());
+        }
+        if self.memory_bytes < recipe.memory {
+            let (has, least) = (format_bytes(self.memory_bytes), format_bytes(recipe.memory));
+            return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
+        }
+        is_ext4(&self.root).or_else(|why| {
+            no(format!("the root {why}; build it with `virtbench appliance build {}`", recipe.name))
+        })?;
+        match (&self.data, &recipe.data) {
+            (Some(data), Some(_)) => {
+                is_ext4(data).or_else(|why| no(format!("the image of its data {why}; prepare it anew")))
+            }
+            (None, Some(_)) => {
+                no(format!("the recipe {} has data, of which no image was given", recipe.name))
+            }
+            (Some(_), None) => {
+                no(format!("the recipe {} has no data, but an image of them was given", recipe.name))
+            }
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Whether a file begins as ext4 does; if not, what is wrong with it.
+fn is_ext4(path: &Path) -> Result<(), String> {
+    let mut magic = [0; 2];
+    let read = File::open(path).and_then(|file| match file.read_exact_at(&mut magic, MAGIC_AT) {
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(()),
+        other => other,
+    });
+    match read {
+        Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        Ok(()) if magic != MAGIC => Err(format!("{} is no ext4 file system", path.display())),
+        Ok(()) => Ok(()),
+    }
+}

@@ -1,0 +1,181 @@
+//! Groups of processes whose means the host's kernel limits: control groups, of version 1 or 2.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use procfs::process::Process;
+use thiserror::Error;
+
+/// What the groups' names begin with; then come the process's number, when it was started, and which of its groups.
+const PREFIX: &str = "virtbench-";
+/// A group can be removed once the kernel has let go of its last process: tries, and the time between them.
+const REMOVAL: (u32, Duration) = (100, Duration::from_millis(20));
+/// The file of a group that lists its processes, and takes new ones.
+pub(crate) const PROCESSES: &str = "cgroup.procs";
+
+/// A group cannot be made, or does not take a limit.
+#[derive(Debug, Error)]
+#[error("cannot {action} {}: {source}", path.display())]
+pub struct GroupError {
+    /// What was tried.
+    pub action: &'static str,
+    /// On which file.
+    pub path: PathBuf,
+    /// What the operating system said.
+    pub source: io::Error,
+}
+
+/// Where groups are, and how they are written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Hierarchy {
+    /// cgroup v1, of one controller.
+    V1(PathBuf),
+    /// cgroup v2.
+    V2(PathBuf),
+}
+
+impl Hierarchy {
+    /// The one that is mounted and has a controller, which the versions may call differently; of v1 if both have it, which
+    /// cannot be.
+    pub(crate) fn find(v1: &str, v2: &str) -> Option<Self> {
+        let mounts = Process::myself().and_then(|process| process.mountinfo()).map(|mounts| mounts.0);
+        let mounts = mounts.unwrap_or_default();
+        let of_v1 = mounts
+            .iter()
+            .find(|mount| mount.fs_type == "cgroup" && mount.super_options.contains_key(v1))
+            .map(|mount| Self::V1(mount.mount_point.clone()));
+        let has_it = |root: &Path| {
+            let controllers = fs::read_to_string(root.join("cgroup.controllers"));
+            controllers.is_ok_and(|names| names.split_whitespace().any(|name| name == v2))
+        };
+        let of_v2 = || mounts.iter().find(|mount| mount.fs_type == "cgroup2" && has_it(&mount.mount_point));
+        of_v1.or_else(|| of_v2().map(|mount| Self::V2(mount.mount_point.clone())))
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        match self {
+            Self::V1(root) | Self::V2(root) => root,
+        }
+    }
+
+    /// v2 gives a controller to the groups below another only when told to.
+    pub(crate) fn enable(&self, controller: &str) -> Result<(), GroupError> {
+        let Self::V2(root) = self else { return Ok(()) };
+        let path = root.join("cgroup.subtree_control");
+        let names = fs::read_to_string(&path).unwrap_or_default();
+        let is_on = names.split_whitespace().any(|name| name == controller);
+        if is_on { Ok(()) } else { write(&path, &format!("+{controller}")) }
+    }
+
+    /// Removes what killed runs left.
+    fn sweep(&self) {
+        for entry in fs::read_dir(self.root()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if name.to_str().and_then(owner).is_some_and(|owner| started(owner.0) != Some(owner.1)) {
+                let _ = fs::remove_dir(entry.path());
+            }
+        }
+    }
+}
+
+/// Number and start of the process that a group's name says made it.
+fn owner(name: &str) -> Option<(i32, u64)> {
+    let mut words = name.strip_prefix(PREFIX)?.split('-');
+    Some((words.next()?.parse().ok()?, words.next()?.parse().ok()?))
+}
+
+/// When a process was started, in the kernel's ticks: another of the same number was started at another time.
+fn started(process_id: i32) -> Option<u64> {
+    Some(Process::new(process_id).ok()?.stat().ok()?.starttime)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), GroupError> {
+    fs::write(path, text).map_err(|source| GroupError { action: "write", path: path.to_owned(), source })
+}
+
+/// A group. It goes when this does; one that a kill left goes when the next is made.
+#[derive(Debug)]
+pub(crate) struct ControlGroup {
+    path: PathBuf,
+}
+
+impl ControlGroup {
+    /// Makes one without processes; `controller` is version 2's name of the one that it is for.
+    pub(crate) fn make(hierarchy: &Hierarchy, controller: &str) -> Result<Self, GroupError> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        hierarchy.sweep();
+        hierarchy.enable(controller)?;
+        let own = rustix::process::getpid().as_raw_nonzero().get();
+        let (started, number) = (started(own).unwrap_or(0), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = hierarchy.root().join(format!("{PREFIX}{own}-{started}-{number}"));
+        fs::create_dir(&path).map_err(|source| GroupError { action: "make", path: path.clone(), source })?;
+        Ok(Self { path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes one of its files.
+    pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), GroupError> {
+        write(&self.path.join(file), text)
+    }
+}
+
+impl Drop for ControlGroup {
+    fn drop(&mut self) {
+        let (tries, pause) = REMOVAL;
+        for _ in 0..tries {
+            match fs::remove_dir(&self.path) {
+                Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(pause),
+                _ => return,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_of_version_2_is_switched_on_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let control = folder.path().join("cgroup.subtree_control");
+        fs::write(&control, "cpu memory\n").unwrap();
+        let v2 = Hierarchy::V2(folder.path().to_owned());
+        drop(ControlGroup::make(&v2, "io").unwrap());
+        assert_eq!(fs::read_to_string(&control).unwrap(), "+io");
+        fs::write(&control, "io memory\n").unwrap();
+        v2.enable("io").unwrap();
+        assert_eq!(fs::read_to_string(&control).unwrap(), "io memory\n", "it is on already");
+        Hierarchy::V1(folder.path().join("none")).enable("io").unwrap();
+    }
+
+    #[test]
+    fn groups_of_processes_that_are_gone_are_swept_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let hierarchy = Hierarchy::V1(folder.path().to_owned());
+        let own = std::process::id();
+        let start = started(i32::try_from(own).unwrap()).unwrap();
+        let left = [format!("virtbench-{own}-{}-0", start + 1), "virtbench-2147483646-5-0".to_owned()];
+        let kept = [format!("virtbench-{own}-{start}-77"), "virtbench-mine".to_owned(), "machine".to_owned()];
+        for name in left.iter().chain(&kept) {
+            fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        drop(ControlGroup::make(&hierarchy, "io").unwrap());
+        let mut found: Vec<String> = fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        found.sort();
+        let mut kept = kept.to_vec();
+        kept.sort();
+        assert_eq!(found, kept);
+    }
+}

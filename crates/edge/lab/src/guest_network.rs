@@ -1,0 +1,100 @@
+//! A guest's network interface: from the host's side to what the guest sees.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+/// What QEMU's user-mode network calls the guest, and how many bits name the network.
+pub(crate) const USER_ADDRESS: (Ipv4Addr, u8) = (Ipv4Addr::new(10, 0, 2, 15), 24);
+
+/// A tap device and who is behind it.
+#[derive(Debug)]
+pub struct Tap {
+    /// Open on the device, which goes with its last descriptor.
+    pub(crate) file: OwnedFd,
+    /// The guest's address.
+    pub(crate) address: Ipv4Addr,
+    /// How many bits of it name the network.
+    pub(crate) prefix: u8,
+    /// A number that no other tap of its network has.
+    pub(crate) number: u8,
+}
+
+/// How a guest's network interface is connected.
+#[derive(Debug, Clone)]
+pub enum GuestNetwork {
+    /// By QEMU itself, which forwards connections to ports of the host's loopback that are free. The guest reaches nobody.
+    User {
+        /// TCP ports of the guest.
+        ports: Vec<u16>,
+    },
+    /// By a tap device.
+    Tap(Arc<Tap>),
+}
+
+impl GuestNetwork {
+    /// The guest's address and how many of its bits name the network.
+    #[must_use]
+    pub fn address(&self) -> (Ipv4Addr, u8) {
+        match self {
+            Self::User { .. } => USER_ADDRESS,
+            Self::Tap(tap) => (tap.address, tap.prefix),
+        }
+    }
+
+    /// QEMU's arguments, and the descriptor that it inherits.
+    pub(crate) fn arguments(&self) -> io::Result<(Vec<String>, Option<OwnedFd>)> {
+        let (network, number, descriptor) = match self {
+            Self::User { ports } => {
+                let guest = USER_ADDRESS.0;
+                let forward = |port: &u16| format!(",hostfwd=tcp:127.0.0.1:0-{guest}:{port}");
+                let forwards: String = ports.iter().map(forward).collect();
+                (format!("user,id=network,restrict=on,ipv6=off{forwards}"), 0, None)
+            }
+            Self::Tap(tap) => {
+                let file = tap.file.try_clone()?;
+                (format!("tap,id=network,fd={}", file.as_raw_fd()), tap.number, Some(file))
+            }
+        };
+        // Without a program to boot from the network: it would cost time at every start.
+        let device = format!("virtio-net-pci,netdev=network,mac=52:54:00:76:62:{number:02x},romfile=");
+        Ok((["-netdev", &network, "-device", &device].map(str::to_owned).into(), descriptor))
+    }
+}
+
+/// The guest's ports with the host's, from what QEMU's monitor says to `info usernet`.
+pub(crate) fn forwarded_ports(text: &str) -> BTreeMap<u16, u16> {
+    let forwards = text.lines().filter(|line| line.contains("TCP[HOST_FORWARD]"));
+    let pair = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        Some((words.get(5)?.parse().ok()?, words.get(3)?.parse().ok()?))
+    };
+    forwards.filter_map(pair).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_read_from_what_the_monitor_says() {
+        let text = "Hub -1 (network):\r\n  Protocol[State]    FD  Source Address  Port   Dest. Address  Port RecvQ SendQ\r\n  \
+                    TCP[HOST_FORWARD]  15       127.0.0.1 38753       10.0.2.15  5432     0     0\r\n  \
+                    TCP[ESTABLISHED]  16       127.0.0.1 38753       10.0.2.15  5432     0     0\r\n  \
+                    TCP[HOST_FORWARD]  14       127.0.0.1 40001       10.0.2.15 47000     0     0\r\n";
+        assert_eq!(forwarded_ports(text), BTreeMap::from([(5432, 38753), (47000, 40001)]));
+        assert!(forwarded_ports("nonsense TCP[HOST_FORWARD]").is_empty());
+    }
+
+    #[test]
+    fn a_guest_of_the_user_mode_network_reaches_nobody() {
+        let (words, descriptor) = GuestNetwork::User { ports: vec![80] }.arguments().unwrap();
+        assert!(
+            words[1].contains("restrict=on") && words[1].ends_with(",hostfwd=tcp:127.0.0.1:0-10.0.2.15:80"),
+            "{words:?}"
+        );
+        assert!(descriptor.is_none());
+    }
+}

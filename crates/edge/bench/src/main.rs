@@ -13,6 +13,7 @@ mod fence;
 mod file_tools;
 mod footprint;
 mod memory;
+mod oltp;
 mod pairs;
 mod profile;
 mod serve;
@@ -35,7 +36,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] |
+     start-up [ROUNDS] | oltp [ROUNDS] |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -94,6 +95,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
             return footprint::check(folder.path(), &Target::File(file)).map(Some);
         }
         Some("agents") => return agents::check(folder()?.path()).map(Some),
+        Some("oltp") => oltp::check,
         Some("serve") => serve::check,
         Some("serve-nbd") => serve_nbd::check,
         Some("start-up") => start_up::check,
@@ -154,6 +156,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(serve_nbd::check(rounds, folder)?);
     println!();
     verdicts.extend(start_up::check(rounds, folder)?);
+    println!();
+    verdicts.extend(oltp::check(rounds, folder)?);
     println!();
     verdicts.extend(footprint::check(folder, &file)?);
     verdicts.extend(agents::check(folder)?);

@@ -10,6 +10,7 @@ mod groups;
 pub mod history;
 mod job;
 mod load_args;
+pub mod oltp;
 mod percent;
 pub mod predict;
 pub mod predictions;
@@ -33,7 +34,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use groups::{command, study as study_command};
-pub use load_args::ApplyArgs;
+pub use load_args::{ApplyArgs, ArrivalsArg};
 pub use read_workload::read_workload;
 pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
@@ -80,6 +81,9 @@ pub enum Command {
     Load(Box<LoadArgs>),
     /// Run a classic workload on this machine: memory throughput, a suite of computations
     Workload(Box<workload::WorkloadArgs>),
+    /// Load a database with TPC-C's transactions: populate it, run users, check its consistency
+    #[command(subcommand)]
+    Oltp(oltp::OltpCommand),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
     Saturate(Box<saturate::SaturateArgs>),
     /// Predict a whole throughput surface from the points that tell most about it

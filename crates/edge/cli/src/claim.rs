@@ -8,6 +8,7 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+use crate::args::oltp::OltpCommand;
 use crate::args::{Command, StudyCommand};
 
 /// How the names begin.
@@ -79,6 +80,7 @@ fn what(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Load(_) => "load",
         Command::Workload(_) => "workload",
+        Command::Oltp(OltpCommand::Run(_)) => "oltp",
         Command::Saturate(_) => "saturate",
         Command::Surface(_) => "surface",
         Command::Costs(_) => "costs",

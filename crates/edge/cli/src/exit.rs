@@ -22,7 +22,7 @@ pub enum Kind {
     Guest = 6,
     /// The run folder is in use, damaged or of another run.
     Folder = 7,
-    /// A fence's cache says what cannot be.
+    /// A fence's cache, or a database after its load, says what cannot be.
     Inconsistent = 8,
     /// Of two runs the later is worse, and that was asked for.
     Regression = 9,
@@ -58,7 +58,7 @@ pub const MEANINGS: [(u8, &str); 11] = [
     (Kind::Measured as u8, "There are results, but operations failed."),
     (Kind::Guest as u8, "A guest or a machine crashed, hung, could not be reached or never answered."),
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
-    (Kind::Inconsistent as u8, "The cache of a fence is inconsistent."),
+    (Kind::Inconsistent as u8, "The cache of a fence is inconsistent, or a database after its load."),
     (Kind::Regression as u8, "Of two runs that were compared the later is worse (--fail-on regression)."),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
 ];

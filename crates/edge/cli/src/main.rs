@@ -45,6 +45,7 @@ fn main() -> ExitCode {
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Workload(workload) => commands::workload::execute(&workload),
+        Command::Oltp(oltp) => commands::oltp::execute(&oltp),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),

@@ -25,6 +25,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("counters", &["record"]),
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
     ("workloads", &["counters", "engine", "record", "units", "workload"]),
+    ("oltp", &["counters", "engine", "record", "units", "workload"]),
     ("host", &["record"]),
     ("agent", &["engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
@@ -48,7 +49,7 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("history", &["model", "record", "study"]),
-    ("bench", &["fence", "fence-evaluation", "fence-sim", "lab", "record", "units", "workload"]),
+    ("bench", &["fence", "fence-evaluation", "fence-sim", "lab", "oltp", "record", "units", "workload"]),
     (
         "cli",
         &[
@@ -60,6 +61,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "formats",
             "history",
             "lab",
+            "oltp",
             "study",
             "report",
             "model",

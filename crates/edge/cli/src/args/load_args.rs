@@ -130,7 +130,7 @@ impl LoadOptions {
 }
 
 /// Reads `5000/s`, `5k/s` (decimal thousands) or a plain number of operations per second.
-fn per_second(text: &str) -> Result<f64, String> {
+pub fn per_second(text: &str) -> Result<f64, String> {
     let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
     let (number, factor) = match number.strip_suffix(['k', 'K']) {
         Some(number) => (number, 1e3),

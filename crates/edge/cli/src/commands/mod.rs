@@ -11,6 +11,7 @@ pub mod grid;
 pub mod history;
 pub mod load;
 pub mod man;
+pub mod oltp;
 pub mod predict;
 pub mod profile;
 pub mod regression;

@@ -1,0 +1,232 @@
+//! TPC-C's transactions, driven by virtbench and by go-tpc on one database; by pgbench where there is no go-tpc.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use virtbench_oltp::{LocalServer, Population, populate};
+use virtbench_record::DatabaseKind;
+
+use crate::binary::virtbench;
+use crate::footprint;
+use crate::pairs::{Verdict, median};
+
+/// The functions that pgbench calls: the same statements, run inside the server.
+const FUNCTIONS: &str = include_str!("oltp.sql");
+/// What each user of pgbench calls, with its share.
+const CALLS: [(&str, u32, &str); 5] = [
+    ("new_order", 45, "SELECT bench_new_order(:w, :d, :c, :n)"),
+    ("payment", 43, "SELECT bench_payment(:w, :d, :c, :n)"),
+    ("order_status", 4, "SELECT bench_order_status(:w, :d, :c)"),
+    ("delivery", 4, "SELECT bench_delivery(:w)"),
+    ("stock_level", 4, "SELECT bench_stock_level(:w, :d)"),
+];
+const WAREHOUSES: u32 = 10;
+/// What populating them may take, in seconds.
+const MOST_POPULATING_S: f64 = 30.0;
+const USERS: u32 = 8;
+/// Of each measurement.
+const SECONDS: u32 = 12;
+/// Pairs at least.
+const LEAST_ROUNDS: usize = 3;
+/// A tick of the accounts in `/proc`, in milliseconds.
+const TICK_MS: f64 = 10.0;
+/// Memory and logs that hold the population, so that drivers are compared and not the disk.
+const SETTINGS: [&str; 6] = [
+    "fsync=off",
+    "shared_buffers=1GB",
+    "max_wal_size=8GB",
+    "checkpoint_timeout=30min",
+    "max_connections=50",
+    "listen_addresses=127.0.0.1",
+];
+
+/// What a driver did.
+#[derive(Debug, Clone, Copy)]
+struct Driven {
+    per_second: f64,
+    /// CPU of the driver's process for each transaction, in milliseconds.
+    cpu_ms: f64,
+}
+
+/// Who applies the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Driver {
+    Virtbench,
+    GoTpc,
+    Pgbench,
+}
+
+/// Alternates the drivers, and holds what is promised of the ratios.
+pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
+    let server = LocalServer::start(DatabaseKind::PostgreSql, &SETTINGS)?;
+    let population = Population { warehouses: WAREHOUSES, seed: 1 };
+    let made = populate(&server.connect(), population, false, &AtomicBool::new(false), &mut |_| {})?;
+    let other = if is_there("go-tpc") { Driver::GoTpc } else { Driver::Pgbench };
+    let name = if other == Driver::GoTpc { "go-tpc" } else { "pgbench, transactions as functions" };
+    println!(
+        "TPC-C's transactions on PostgreSQL, {WAREHOUSES} warehouses, {USERS} users, no think times, {SECONDS} s each; the \
+         other driver is {name}"
+    );
+    let populated =
+        footprint::line("populating ten warehouses (s)", made.took.as_secs_f64(), MOST_POPULATING_S);
+    if other == Driver::Pgbench {
+        println!(
+            "there is no go-tpc in PATH; functions save pgbench the client's part, so that its ratios promise nothing"
+        );
+        server.query(&[FUNCTIONS])?;
+    }
+    let measured = (0..rounds.max(LEAST_ROUNDS)).map(|round| -> Result<(Driven, Driven)> {
+        let ours = || drive(Driver::Virtbench, &server, folder);
+        let theirs = || drive(other, &server, folder);
+        if round % 2 == 0 {
+            let ours = ours()?;
+            Ok((ours, theirs()?))
+        } else {
+            let theirs = theirs()?;
+            Ok((ours()?, theirs))
+        }
+    });
+    let pairs: Vec<(Driven, Driven)> = measured.collect::<Result<_>>()?;
+    let least = if other == Driver::GoTpc { 0.95 } else { 0.0 };
+    let most = if other == Driver::GoTpc { 0.5 } else { f64::INFINITY };
+    Ok(vec![
+        populated,
+        line("transactions/s", &pairs, |driven| driven.per_second, (least, f64::INFINITY)),
+        line("driver's CPU a transaction (ms)", &pairs, |driven| driven.cpu_ms, (0.0, most)),
+    ])
+}
+
+fn line(
+    figure: &str,
+    pairs: &[(Driven, Driven)],
+    of: fn(&Driven) -> f64,
+    (least, most): (f64, f64),
+) -> Verdict {
+    let ratios: Vec<f64> = pairs.iter().map(|(ours, theirs)| of(ours) / of(theirs)).collect();
+    let (low, high) =
+        ratios.iter().fold((f64::MAX, f64::MIN), |(l, h), ratio| (l.min(*ratio), h.max(*ratio)));
+    let (ours, theirs) = (
+        median(pairs.iter().map(|(ours, _)| of(ours)).collect()),
+        median(pairs.iter().map(|(_, theirs)| of(theirs)).collect()),
+    );
+    let ratio = median(ratios);
+    let kept = (least..=most).contains(&ratio);
+    println!(
+        "{:<56} {ours:>10.3} {theirs:>10.3} {ratio:>8.3} {:>15}  {}",
+        format!("oltp: {figure}"),
+        format!("{low:.2} to {high:.2}"),
+        if kept { "kept" } else { "BROKEN" }
+    );
+    if kept { Verdict::Kept } else { Verdict::Broken }
+}
+
+fn is_there(program: &str) -> bool {
+    !matches!(Command::new(program).arg("--help").output(), Err(error) if error.kind() == ErrorKind::NotFound)
+}
+
+/// Runs a driver to its end. Its CPU time is what the kernel accounts for ended children.
+fn drive(driver: Driver, server: &LocalServer, folder: &Path) -> Result<Driven> {
+    let seconds = format!("{SECONDS}s");
+    let (users, port, warehouses) = (USERS.to_string(), server.port().to_string(), WAREHOUSES.to_string());
+    let mut command = match driver {
+        Driver::Virtbench => {
+            let database = format!("postgresql://postgres@127.0.0.1:{port}/bench");
+            let mut command = Command::new(virtbench());
+            command.args(["oltp", "run", "--json", "--database", &database, "--users", &users]);
+            command.args(["--ramp-up", "0s", "--time", &seconds, "--delivery", "inline"]);
+            command
+        }
+        Driver::GoTpc => {
+            let mut command = Command::new("go-tpc");
+            command.args(["tpcc", "run", "-d", "postgres", "-H", "127.0.0.1", "-P", &port, "-U", "postgres"]);
+            command.args(["-D", "bench", "-T", &users, "--warehouses", &warehouses, "--time", &seconds]);
+            command.args(["--conn-params", "sslmode=disable", "--ignore-error", "--silence"]);
+            command
+        }
+        Driver::Pgbench => {
+            let mut command = Command::new("pgbench");
+            command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-n", "-M", "prepared"]);
+            command.args(["-c", &users, "-T", &SECONDS.to_string(), "--max-tries", "10"]);
+            for (name, share, call) in CALLS {
+                let path = folder.join(format!("{name}.sql"));
+                let drawn = format!(
+                    "\\set w random(1, {WAREHOUSES})\n\\set d random(1, 10)\n\\set c random(1, 3000)\n\\set n random(5, 15)\n"
+                );
+                fs::write(&path, format!("{drawn}{call};\n"))?;
+                command.arg("-f").arg(format!("{}@{share}", path.display()));
+            }
+            command.arg("bench");
+            command
+        }
+    };
+    let before = children_cpu_ms()?;
+    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success(), "{command:?}: {}{text}", String::from_utf8_lossy(&output.stderr));
+    let transactions = match driver {
+        Driver::Virtbench => of_virtbench(&text),
+        Driver::GoTpc => of_go_tpc(&text),
+        Driver::Pgbench => of_pgbench(&text),
+    };
+    let transactions = transactions.with_context(|| format!("{driver:?} printed no figures: {text}"))?;
+    let cpu_ms = (children_cpu_ms()? - before) / transactions;
+    Ok(Driven { per_second: transactions / f64::from(SECONDS), cpu_ms })
+}
+
+/// User and system time of children that have ended and been waited for (proc(5), `stat`).
+fn children_cpu_ms() -> Result<f64> {
+    let text = fs::read_to_string("/proc/self/stat")?;
+    let fields: Vec<&str> =
+        text.rsplit_once(") ").map(|(_, rest)| rest.split(' ').collect()).unwrap_or_default();
+    let ticks = |place: usize| fields.get(place).and_then(|field| field.parse::<f64>().ok());
+    let sum = ticks(13).zip(ticks(14)).map(|(user, system)| user + system);
+    Ok(sum.context("/proc/self/stat says nothing of children")? * TICK_MS)
+}
+
+fn of_virtbench(text: &str) -> Option<f64> {
+    let outcome: Value = serde_json::from_str(text).ok()?;
+    let kinds = outcome["transactions"].as_object()?;
+    Some(kinds.values().filter_map(|kind| kind["completed"].as_f64()).sum())
+}
+
+/// Adds up the counts of lines such as `[Summary] PAYMENT - Takes(s): 9.9, Count: 12, ...`.
+fn of_go_tpc(text: &str) -> Option<f64> {
+    let lines = text.lines().filter(|line| line.starts_with("[Summary]") && !line.contains("_ERR"));
+    let counts =
+        lines.filter_map(|line| line.split_once("Count: ")?.1.split(',').next()?.trim().parse::<f64>().ok());
+    Some(counts.sum()).filter(|sum| *sum > 0.0)
+}
+
+fn of_pgbench(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("number of transactions actually processed: "));
+    line?.split('/').next()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_drivers_print_is_read() {
+        let go = "[Current] NEW_ORDER - Takes(s): 9.9, Count: 7\n[Summary] NEW_ORDER - Takes(s): 9.9, Count: 12, TPM: 1\n\
+                  [Summary] NEW_ORDER_ERR - Takes(s): 9.9, Count: 5\n[Summary] PAYMENT - Takes(s): 9.9, Count: 30, TPM: 1\n";
+        assert_eq!((of_go_tpc(go), of_go_tpc("nothing")), (Some(42.0), None));
+        assert_eq!(of_pgbench("x\nnumber of transactions actually processed: 512\n"), Some(512.0));
+        let json = r#"{"transactions": {"a": {"completed": 3}, "b": {"completed": 4}}}"#;
+        assert_eq!((of_virtbench(json), of_virtbench("x")), (Some(7.0), None));
+        assert!(children_cpu_ms().is_ok());
+    }
+
+    #[test]
+    fn pgbench_finds_the_functions_that_it_calls() {
+        for (_, _, call) in CALLS {
+            let name = call.trim_start_matches("SELECT ").split('(').next().unwrap();
+            assert!(FUNCTIONS.contains(&format!("FUNCTION {name}(")), "{name}");
+        }
+    }
+}

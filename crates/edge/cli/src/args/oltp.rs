@@ -1,0 +1,228 @@
+//! `virtbench oltp`
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use virtbench_oltp::Address;
+use virtbench_record::{OltpChoice, OltpIsolation, OltpMix};
+use virtbench_units::parse_duration_ns;
+
+use super::load_args::{ArrivalsArg, per_second};
+
+const EXAMPLES: &str = "\
+Transactions after TPC-C's specification; not comparable with published TPC results.
+
+The password is taken from PGPASSWORD (MariaDB: MYSQL_PWD) or from --password-file, never from the command line.
+Connections are not encrypted.
+
+Examples:
+  createdb tpcc
+  virtbench oltp populate --database postgresql://postgres@localhost/tpcc --warehouses 10
+  virtbench oltp run --database postgresql://postgres@localhost/tpcc --users 16 --time 60s
+  virtbench oltp run --database 'mariadb://root@localhost/tpcc?socket=/run/mysqld/mysqld.sock' --rate 200/s
+  virtbench oltp check --database postgresql://postgres@localhost/tpcc";
+
+/// `virtbench oltp`
+#[derive(Debug, Subcommand)]
+pub enum OltpCommand {
+    /// Make the nine tables and fill them from a seed
+    #[command(after_help = EXAMPLES)]
+    Populate(PopulateArgs),
+    /// Apply the five transactions, measure them, and check the database's consistency afterwards
+    #[command(after_help = EXAMPLES)]
+    Run(Box<RunArgs>),
+    /// Check the database's consistency
+    #[command(after_help = EXAMPLES)]
+    Check(CheckArgs),
+}
+
+/// Where the database is.
+#[derive(Debug, Args)]
+pub struct DatabaseArgs {
+    /// postgresql://USER@HOST:PORT/DATABASE or mariadb://USER@HOST:PORT/DATABASE; for a Unix socket ?socket=PATH at its end
+    #[arg(long, value_name = "URI", value_parser = Address::parse)]
+    pub database: Address,
+    /// The password's file, of one line
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench oltp populate`
+#[derive(Debug, Args)]
+pub struct PopulateArgs {
+    /// The database
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Warehouses, of some 100 MB each
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub warehouses: u32,
+    /// Of every random choice: the same rows for the same seed
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Remove a population that is there
+    #[arg(long)]
+    pub replace: bool,
+}
+
+/// Which conditions are checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DepthArg {
+    /// The first four, which are quick
+    Required,
+    /// All that hold after a load
+    All,
+}
+
+/// `virtbench oltp check`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// The database
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Which conditions
+    #[arg(long, value_enum, default_value = "all")]
+    pub conditions: DepthArg,
+}
+
+/// How the next transaction is chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ChoiceArg {
+    /// From a shuffled deck of as many cards as the shares add up to: each user keeps the shares exactly
+    Deck,
+    /// By chance
+    Weights,
+}
+
+/// How transactions are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum IsolationArg {
+    /// READ COMMITTED
+    ReadCommitted,
+    /// REPEATABLE READ
+    RepeatableRead,
+    /// SERIALIZABLE, as the specification asks of most
+    Serializable,
+}
+
+/// Who runs Deliveries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DeliveryArg {
+    /// Connections of their own, from a queue, as the specification has it
+    Deferred,
+    /// The user, at once
+    Inline,
+}
+
+/// `virtbench oltp run`
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// The database
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// The database must have so many warehouses [default: as many as it has]
+    #[arg(long, value_name = "N")]
+    pub warehouses: Option<u32>,
+    /// Users; each has a connection, and deferred Deliveries have one for ten users
+    #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub users: u32,
+    /// Threads of the driver [default: one for eight processors]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: Option<u32>,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// How long to run before that
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    pub ramp_up: u64,
+    /// Of every random choice
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// How the load is applied
+    #[command(flatten)]
+    pub shape: OltpShapeArgs,
+}
+
+/// How the load is applied.
+#[derive(Debug, Args)]
+pub struct OltpShapeArgs {
+    /// Open loop: start so many transactions per second, of all users together; response times then count from the intended
+    /// start
+    #[arg(long, value_name = "N/s", value_parser = per_second, help_heading = "Load")]
+    pub rate: Option<f64>,
+    /// When they arrive
+    #[arg(long, value_enum, default_value = "constant", requires = "rate", help_heading = "Load")]
+    pub arrivals: ArrivalsArg,
+    /// Keying and think times of the specification, times this factor
+    #[arg(long, value_name = "FACTOR", num_args = 0..=1, default_missing_value = "1", value_parser = factor, conflicts_with = "rate", help_heading = "Load")]
+    pub think_times: Option<f64>,
+    /// Shares of New-Order, Payment, Order-Status, Delivery and Stock-Level
+    #[arg(long, value_name = "N,N,N,N,N", default_value = "45,43,4,4,4", value_parser = shares, help_heading = "Load")]
+    pub mix: [u32; 5],
+    /// How the next transaction is chosen
+    #[arg(long, value_enum, default_value = "deck", help_heading = "Load")]
+    pub choice: ChoiceArg,
+    /// Who runs Deliveries
+    #[arg(long, value_enum, default_value = "deferred", help_heading = "Load")]
+    pub delivery: DeliveryArg,
+    /// How transactions are kept apart
+    #[arg(long, value_enum, default_value = "read-committed", help_heading = "Load")]
+    pub isolation: IsolationArg,
+    /// How often a transaction is tried again after a deadlock, a serialization failure, or a lock wait that is too long
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "Load")]
+    pub retries: u32,
+    /// End the load when a transaction takes longer
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_ns, help_heading = "Load")]
+    pub timeout: u64,
+    /// Which conditions of consistency are checked afterwards
+    #[arg(long, value_enum, default_value = "required", help_heading = "Load")]
+    pub conditions: DepthArg,
+}
+
+impl OltpShapeArgs {
+    /// Shares, and how they are drawn from.
+    pub fn mix(&self) -> OltpMix {
+        let choice = match self.choice {
+            ChoiceArg::Deck => OltpChoice::Deck,
+            ChoiceArg::Weights => OltpChoice::Weights,
+        };
+        OltpMix { shares: self.mix, choice }
+    }
+
+    /// As records name it.
+    pub fn isolation(&self) -> OltpIsolation {
+        match self.isolation {
+            IsolationArg::ReadCommitted => OltpIsolation::ReadCommitted,
+            IsolationArg::RepeatableRead => OltpIsolation::RepeatableRead,
+            IsolationArg::Serializable => OltpIsolation::Serializable,
+        }
+    }
+}
+
+fn shares(text: &str) -> Result<[u32; 5], String> {
+    let shares: Option<Vec<u32>> = text.split(',').map(|share| share.trim().parse().ok()).collect();
+    let shares: Option<[u32; 5]> = shares.and_then(|shares| shares.try_into().ok());
+    shares.ok_or_else(|| "write five whole numbers, for example 45,43,4,4,4".to_owned())
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|factor| (0.0..=100.0).contains(factor))
+        .ok_or_else(|| "a factor lies between 0 and 100".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_factors_are_read() {
+        assert_eq!(shares("45, 43,4,4,4"), Ok([45, 43, 4, 4, 4]));
+        assert!(["", "1,2,3,4", "1,2,3,4,5,6", "1,2,3,4,-5"].iter().all(|text| shares(text).is_err()));
+        assert_eq!(factor("0.1"), Ok(0.1));
+        assert!(["-1", "nan", "inf", "x"].iter().all(|text| factor(text).is_err()));
+    }
+}

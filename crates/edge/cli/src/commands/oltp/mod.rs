@@ -1,0 +1,226 @@
+//! `virtbench oltp`
+
+mod table;
+
+use std::fs;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use virtbench_oltp::{Connect, DISCLAIMER, Depth, Event, FaultKind, OltpError, Population};
+use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpViolation};
+use virtbench_workload::{Arrivals, Rate};
+
+use crate::args::ArrivalsArg;
+use crate::args::oltp::{CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, RunArgs};
+use crate::company::Company;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::say::{say, tell};
+use crate::{interrupt, progress};
+
+/// Processors for each thread of the driver.
+const PROCESSORS_EACH: usize = 8;
+
+/// Populates, loads or checks a database.
+pub fn execute(command: &OltpCommand) -> Outcome {
+    match command {
+        OltpCommand::Populate(args) => populate(args),
+        OltpCommand::Run(args) => run(args),
+        OltpCommand::Check(args) => check(args),
+    }
+}
+
+/// What `populate --json` prints.
+#[derive(Serialize)]
+struct PopulatedReport {
+    warehouses: u32,
+    seed: u64,
+    rows: u64,
+    bytes: u64,
+    seconds: f64,
+}
+
+fn populate(args: &PopulateArgs) -> Outcome {
+    let connect = connect(&args.database)?;
+    let population = Population { warehouses: args.warehouses, seed: args.seed };
+    let bar = progress::bar(0, "populating");
+    let done =
+        virtbench_oltp::populate(&connect, population, args.replace, interrupt::flag(), &mut |progress| {
+            bar.set_length(progress.of);
+            bar.set_position(progress.rows);
+            if progress.rows >= progress.of / 100 * 99 {
+                bar.set_message("making indexes");
+            }
+        });
+    bar.finish_and_clear();
+    let done = done.map_err(|error| failure(error, "the tables were removed"))?;
+    let report = PopulatedReport {
+        warehouses: args.warehouses,
+        seed: args.seed,
+        rows: done.rows,
+        bytes: done.bytes,
+        seconds: done.took.as_secs_f64(),
+    };
+    if args.database.json {
+        return json(&report);
+    }
+    let PopulatedReport { warehouses, seed, rows, bytes, seconds } = report;
+    say!(
+        "{}: {warehouses} warehouses of seed {seed}, {rows} rows ({:.0} MB as text) in {seconds:.1} s",
+        connect.address,
+        bytes as f64 / 1e6
+    );
+    Ok(())
+}
+
+fn run(args: &RunArgs) -> Outcome {
+    let connect = connect(&args.database)?;
+    let plan = plan(args);
+    if let Some(asked) = args.warehouses {
+        let nothing = |error| failure(error, "nothing was measured");
+        let found = virtbench_oltp::find_population(&connect).map_err(nothing)?.warehouses;
+        if found != asked {
+            return Err(nothing(OltpError::OtherSize { address: connect.address, found, asked }));
+        }
+    }
+    let mut company = Company::new();
+    let bar = progress::timer(Some(plan.ramp_up_ns + plan.time_ns), "connecting");
+    let ticking = bar.clone();
+    let mut since = None;
+    let measured = virtbench_oltp::run(&connect, &plan, interrupt::flag(), &mut |event| {
+        let begun = *since.get_or_insert_with(std::time::Instant::now);
+        progress::tick(&ticking, begun.elapsed());
+        if let Event::Second(second) = event {
+            ticking.set_message(format!("{} transactions/s", second.transactions));
+        }
+    });
+    bar.finish_and_clear();
+    let mut outcome = measured.map_err(|error| failure(error, "nothing was measured"))?;
+    outcome.notes.extend(company.notes([]));
+    print(&args.database, &outcome)?;
+    verdict(&outcome)
+}
+
+fn plan(args: &RunArgs) -> OltpPlan {
+    let shape = &args.shape;
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = u32::try_from((processors / PROCESSORS_EACH).max(1)).unwrap_or(1);
+    let arrivals = match shape.arrivals {
+        ArrivalsArg::Constant => Arrivals::Constant,
+        ArrivalsArg::Poisson => Arrivals::Poisson,
+    };
+    OltpPlan {
+        users: args.users,
+        threads: args.threads.unwrap_or_else(|| threads.min(args.users)),
+        ramp_up_ns: args.ramp_up,
+        time_ns: args.time,
+        rate: shape.rate.map(|per_second| Rate { per_second, arrivals }),
+        mix: shape.mix(),
+        think_factor: shape.think_times,
+        deferred_delivery: shape.delivery == DeliveryArg::Deferred,
+        isolation: shape.isolation(),
+        retries: shape.retries,
+        timeout_ns: shape.timeout,
+        check_all: shape.conditions == DepthArg::All,
+        seed: args.seed,
+    }
+}
+
+fn print(args: &DatabaseArgs, outcome: &OltpOutcome) -> Outcome {
+    if args.json {
+        return json(outcome);
+    }
+    let mut out = io::stdout().lock();
+    Ok(table::write(&mut out, &args.database.to_string(), outcome)?)
+}
+
+/// What was measured is printed in any case; whether it is what was asked for, the exit code says.
+fn verdict(outcome: &OltpOutcome) -> Outcome {
+    if let Some(why) = &outcome.ended_by {
+        let seconds = outcome.elapsed_ns as f64 / 1e9;
+        let message = format!(
+            "the load ended after {seconds:.1} s of measuring: {why}; what was measured until then stands above"
+        );
+        return Err(Failure::message(Kind::Measured, message));
+    }
+    if outcome.interrupted {
+        return Err(interrupt::failure("what was measured until then was reported"));
+    }
+    if outcome.failed() > 0 {
+        let kinds: Vec<String> =
+            outcome.error_kinds.iter().map(|(words, count)| format!("{count} x {words}")).collect();
+        let message = format!("{} transactions failed: {}", outcome.failed(), kinds.join("; "));
+        return Err(Failure::message(Kind::Measured, message));
+    }
+    Ok(())
+}
+
+/// What `check --json` prints.
+#[derive(Serialize)]
+struct CheckedReport {
+    warehouses: u32,
+    seed: u64,
+    held: Vec<u32>,
+    broken: Vec<OltpViolation>,
+}
+
+fn check(args: &CheckArgs) -> Outcome {
+    let connect = connect(&args.database)?;
+    let depth = if args.conditions == DepthArg::All { Depth::All } else { Depth::Required };
+    let bar = progress::timer(None, "checking");
+    let found = virtbench_oltp::check(&connect, depth, interrupt::flag(), &mut |number| {
+        bar.set_message(format!("checking condition {number}"));
+        bar.tick();
+    });
+    bar.finish_and_clear();
+    let found = found.map_err(|error| failure(error, "nothing was decided"))?;
+    let Population { warehouses, seed } = found.population;
+    let report = CheckedReport { warehouses, seed, held: found.held, broken: found.broken };
+    if args.database.json {
+        json(&report)?;
+    } else {
+        let held: Vec<String> = report.held.iter().map(ToString::to_string).collect();
+        say!("{warehouses} warehouses of seed {seed}: conditions {} of clause 3.3.2 hold", held.join(", "));
+    }
+    match report.broken.is_empty() {
+        true => Ok(()),
+        false => Err(failure(OltpError::Inconsistent(report.broken), "")),
+    }
+}
+
+fn json(value: &impl Serialize) -> Outcome {
+    let mut out = io::stdout().lock();
+    virtbench_formats::json::write(&mut out, value)?;
+    Ok(writeln!(out)?)
+}
+
+/// The address with the password, from where nobody else can read it.
+fn connect(args: &DatabaseArgs) -> Result<Connect, Failure> {
+    let variable = match args.database.kind {
+        DatabaseKind::PostgreSql => "PGPASSWORD",
+        DatabaseKind::MariaDb => "MYSQL_PWD",
+    };
+    let password = match &args.password_file {
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|error| {
+                let message = format!("--password-file: cannot read {}: {error}", path.display());
+                Failure::message(Kind::Usage, message)
+            })?;
+            Some(text.lines().next().unwrap_or_default().to_owned())
+        }
+        None => std::env::var(variable).ok(),
+    };
+    tell!("{DISCLAIMER}");
+    Ok(Connect { address: args.database.clone(), password })
+}
+
+fn failure(error: OltpError, done: &str) -> Failure {
+    let kind = match &error {
+        OltpError::Stopped => return interrupt::failure(done),
+        OltpError::Plan(_) => Kind::Usage,
+        OltpError::Connect { fault, .. } if fault.kind != FaultKind::TooManyConnections => Kind::Target,
+        OltpError::Inconsistent(_) => Kind::Inconsistent,
+        OltpError::Driver(_) => Kind::Other,
+        _ => Kind::Target,
+    };
+    Failure::new(kind, error)
+}

@@ -1,0 +1,26 @@
+//! From callers that wait into futures.
+
+use std::io;
+
+use tokio::runtime::{Builder, Runtime};
+use virtbench_record::OltpIsolation;
+
+use crate::address::Connect;
+use crate::error::OltpError;
+use crate::session::Session;
+
+/// A runtime of this thread alone.
+pub fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_io().enable_time().build()
+}
+
+/// Runs a future to its end on this thread.
+pub fn wait<T>(future: impl Future<Output = Result<T, OltpError>>) -> Result<T, OltpError> {
+    runtime()?.block_on(future)
+}
+
+/// A connection, with an error that says where to.
+pub async fn connected(connect: &Connect, isolation: OltpIsolation) -> Result<Session, OltpError> {
+    let address = || connect.address.clone();
+    Session::open(connect, isolation).await.map_err(|fault| OltpError::Connect { address: address(), fault })
+}

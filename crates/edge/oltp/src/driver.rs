@@ -1,0 +1,206 @@
+//! A thread of the driver: its users as tasks.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use futures_util::future::{Either, FutureExt, join, join_all, select};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::{Notify, watch};
+use virtbench_counters::thread_cpu_ns;
+use virtbench_engine::monotonic_ns;
+use virtbench_record::{OltpIsolation, OltpKind, OltpPlan};
+use virtbench_workload::ArrivalTimes;
+
+use crate::address::Connect;
+use crate::blocking::runtime;
+use crate::draws::{Constants, Draws};
+use crate::error::OltpError;
+use crate::input::Terminal;
+use crate::mix::Choices;
+use crate::queue::Queue;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::user::{Around, User, deliver};
+
+/// Connections that are made at the same time.
+const AT_ONCE: usize = 16;
+/// Of a thread: users for each connection that runs deferred Deliveries.
+const USERS_EACH: u32 = 10;
+/// Deliveries that may wait, for each user.
+const WAITING_EACH: u32 = 20;
+/// How often a thread looks whether measuring begins or ends.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long transactions may take to end after measuring.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What a user or a connection for Deliveries does.
+type Task<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + 'a>>;
+
+/// What a thread has used and left over.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Used {
+    /// CPU time while measuring, in nanoseconds: user, system.
+    pub cpu_ns: [u64; 2],
+    /// How long that was looked at, in nanoseconds.
+    pub over_ns: u64,
+    /// Deliveries that still waited at the end.
+    pub left: u64,
+    /// Intended starts while measuring.
+    pub offered: u64,
+    /// Those that were due and not started at the end.
+    pub backlog: u64,
+}
+
+/// Users of a thread.
+fn users(plan: &OltpPlan, thread: u32) -> impl Iterator<Item = u32> {
+    (thread..plan.users).step_by(plan.threads.max(1) as usize)
+}
+
+/// Connections of a thread that run deferred Deliveries.
+fn deliverers(plan: &OltpPlan, thread: u32) -> u32 {
+    let users = u32::try_from(users(plan, thread).count()).unwrap_or(u32::MAX);
+    let has_deliveries = plan.deferred_delivery && plan.mix.shares[OltpKind::Delivery.index()] > 0;
+    if has_deliveries { users.div_ceil(USERS_EACH) } else { 0 }
+}
+
+/// Connections of all threads that run deferred Deliveries.
+pub fn all_deliverers(plan: &OltpPlan) -> u32 {
+    (0..plan.threads).map(|thread| deliverers(plan, thread)).sum()
+}
+
+/// Connects the thread's users, says so, and has them work once all threads are ready.
+///
+/// # Errors
+/// The driver itself failed; what fails of the server is said through `ready` or the load.
+pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpError>>) -> io::Result<Used> {
+    runtime()?.block_on(async {
+        let plan = shared.plan;
+        let numbers: Vec<u32> = users(plan, thread).collect();
+        let wanted = numbers.len() + deliverers(plan, thread) as usize;
+        let sessions = match open(shared.connect, plan.isolation, wanted).await {
+            Ok(sessions) => sessions,
+            Err(error) => {
+                let _ = ready.send(Err(error));
+                return Ok(Used::default());
+            }
+        };
+        let _ = ready.send(Ok(()));
+        while shared.begin_ns().is_none_or(|begin| monotonic_ns() < begin) {
+            if shared.is_cancelled() {
+                return Ok(Used::default());
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        work(shared, thread, &numbers, sessions).await
+    })
+}
+
+async fn open(connect: &Connect, isolation: OltpIsolation, wanted: usize) -> Result<Vec<Session>, OltpError> {
+    let mut sessions = Vec::with_capacity(wanted);
+    while sessions.len() < wanted {
+        let count = AT_ONCE.min(wanted - sessions.len());
+        for opened in join_all((0..count).map(|_| Session::open(connect, isolation))).await {
+            let address = || connect.address.clone();
+            sessions.push(opened.map_err(|fault| OltpError::Connect { address: address(), fault })?);
+        }
+    }
+    Ok(sessions)
+}
+
+/// Lets users and those who run Deliveries work until measuring has ended.
+async fn work(
+    shared: &Shared<'_>,
+    thread: u32,
+    numbers: &[u32],
+    mut sessions: Vec<Session>,
+) -> io::Result<Used> {
+    let plan = shared.plan;
+    let deliverers = sessions.split_off(numbers.len());
+    let (end, ended) = watch::channel(false);
+    let room = numbers.len() * WAITING_EACH as usize;
+    let around = Around {
+        shared,
+        thread,
+        arrivals: plan
+            .rate
+            .map(|rate| RefCell::new(ArrivalTimes::new(rate, plan.seed, thread, plan.threads))),
+        queue: (!deliverers.is_empty()).then(|| RefCell::new(Queue::new(room))),
+        more: Notify::new(),
+        ended,
+    };
+    let constants = Constants::of_population(shared.population.seed).of_run(plan.seed);
+    let users = numbers.iter().zip(sessions).map(|(number, session)| User {
+        session,
+        terminal: Terminal::new(plan.seed, *number, shared.population.warehouses, constants),
+        choices: Choices::new(plan.mix, plan.seed, *number),
+        draws: Draws::new(plan.seed, (1 << 41) + u64::from(*number)),
+    });
+    let mut tasks: FuturesUnordered<Task<'_>> =
+        users.map(|user| Box::pin(user.work(&around)) as Task<'_>).collect();
+    for (number, session) in deliverers.into_iter().enumerate() {
+        let draws = Draws::new(plan.seed, (1 << 42) + (u64::from(thread) << 32) + number as u64);
+        if let Some(queue) = &around.queue {
+            tasks.push(Box::pin(deliver(session, draws, &around, queue).map(Ok)));
+        }
+    }
+    let all = async {
+        while let Some(done) = tasks.next().await {
+            done.inspect_err(|_| shared.end_now())?;
+        }
+        Ok(())
+    };
+    let (used, worked) = join(observe(shared, &end), within_grace(all, around.ended.clone())).await;
+    worked?;
+    let left = around.queue.as_ref().map_or(0, |queue| queue.borrow().len() as u64);
+    let (offered, backlog) = around.arrivals.as_ref().map_or((0, 0), |arrivals| {
+        let begin_ns = shared.begin_ns().unwrap_or(0);
+        let since_begin = |ns: u64| ns.saturating_sub(begin_ns);
+        let (start, end) = (since_begin(shared.window().start_ns), since_begin(shared.window().end_ns));
+        let all = plan.rate.map(|rate| ArrivalTimes::new(rate, plan.seed, thread, plan.threads));
+        let offered = all.map_or(0, |all| until(all, end).filter(|at| *at >= start).count() as u64);
+        (offered, until(arrivals.borrow().clone(), end).count() as u64)
+    });
+    Ok(Used { left, offered, backlog, ..used })
+}
+
+/// Intended starts before `end`, in nanoseconds since users began.
+fn until(mut arrivals: ArrivalTimes, end: u64) -> impl Iterator<Item = u64> {
+    std::iter::from_fn(move || Some(arrivals.next_ns()).filter(|at| *at < end))
+}
+
+/// Looks at the clock: measures the thread's own CPU time and says when measuring has ended.
+async fn observe(shared: &Shared<'_>, end: &watch::Sender<bool>) -> Used {
+    let mut at_start = None;
+    while !shared.has_ended() {
+        tokio::time::sleep(LOOK).await;
+        let now_ns = monotonic_ns();
+        if at_start.is_none() && now_ns >= shared.window().start_ns {
+            at_start = Some((now_ns, thread_cpu_ns()));
+        }
+    }
+    let (now_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
+    end.send_replace(true);
+    at_start.map_or_else(Used::default, |(then_ns, then)| Used {
+        cpu_ns: [0, 1].map(|part| cpu_ns[part].saturating_sub(then[part])),
+        over_ns: now_ns - then_ns,
+        ..Used::default()
+    })
+}
+
+/// Waits for the users, but not much longer than until measuring has ended.
+async fn within_grace(
+    users: impl Future<Output = io::Result<()>>,
+    mut ended: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let too_late = async {
+        let _ = ended.wait_for(|ended| *ended).await;
+        tokio::time::sleep(GRACE).await;
+    };
+    match select(pin!(users), pin!(too_late)).await {
+        Either::Left((done, _)) => done,
+        Either::Right(_) => Ok(()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Why a database could not be populated, loaded or checked.
+
+use thiserror::Error;
+use virtbench_record::{DatabaseKind, OltpViolation};
+
+use crate::address::Address;
+use crate::fault::{Fault, FaultKind};
+
+/// Why not, with the next step.
+#[derive(Debug, Error)]
+pub enum OltpError {
+    /// The plan makes no sense.
+    #[error("{0}")]
+    Plan(String),
+    /// No connection came about.
+    #[error("cannot reach {address}: {fault}; {}", advice(address, fault))]
+    Connect {
+        /// Where to.
+        address: Address,
+        /// What is wrong.
+        fault: Fault,
+    },
+    /// There is no population.
+    #[error("{0} is not populated: `virtbench oltp populate --database {0} --warehouses N` does that")]
+    NotPopulated(Address),
+    /// A population was begun and not finished.
+    #[error("the population of {0} was not finished: `virtbench oltp populate --database {0}` makes it anew")]
+    Unfinished(Address),
+    /// A population of another version of this program.
+    #[error("{0} was populated by another version of virtbench: populate it again with --replace")]
+    OtherFormat(Address),
+    /// A population of another size.
+    #[error(
+        "{address} has {found} warehouses, not {asked}: leave --warehouses out, or populate it again with --replace"
+    )]
+    OtherSize {
+        /// Which database.
+        address: Address,
+        /// Warehouses that it has.
+        found: u32,
+        /// Warehouses that were asked for.
+        asked: u32,
+    },
+    /// There is a population already.
+    #[error("{address} is populated already, with {warehouses} warehouses: --replace removes them first")]
+    Populated {
+        /// Which database.
+        address: Address,
+        /// Warehouses that it has.
+        warehouses: u32,
+    },
+    /// Tables of somebody else's.
+    #[error(
+        "{address} has a table {table} that virtbench did not make, and does not touch: use a database of its own"
+    )]
+    Foreign {
+        /// Which database.
+        address: Address,
+        /// The table's name.
+        table: String,
+    },
+    /// More connections are needed than the server has.
+    #[error(
+        "{users} users need {needed} connections, and the server has {most}: give fewer users or raise max_connections"
+    )]
+    TooManyUsers {
+        /// Users.
+        users: u32,
+        /// Connections, those of deferred Deliveries included.
+        needed: u32,
+        /// What the server has.
+        most: u32,
+    },
+    /// The server failed.
+    #[error("{what}: {fault}{}", remedy(fault))]
+    Server {
+        /// While what was done.
+        what: String,
+        /// What it said.
+        fault: Fault,
+    },
+    /// The database is not consistent.
+    #[error("the database breaks {}; the run has no result: populate it again with --replace", listed(.0))]
+    Inconsistent(Vec<OltpViolation>),
+    /// A stop was asked for before anything was measured.
+    #[error("stopped")]
+    Stopped,
+    /// The driver itself failed.
+    #[error("the driver failed: {0}")]
+    Driver(#[from] std::io::Error),
+}
+
+impl OltpError {
+    /// A fault while something was done.
+    pub(crate) fn server(what: impl Into<String>) -> impl FnOnce(Fault) -> Self {
+        let what = what.into();
+        move |fault| Self::Server { what, fault }
+    }
+
+    /// What the server said, if it said something.
+    #[must_use]
+    pub fn fault(&self) -> Option<FaultKind> {
+        match self {
+            Self::Connect { fault, .. } | Self::Server { fault, .. } => Some(fault.kind),
+            _ => None,
+        }
+    }
+}
+
+fn advice(address: &Address, fault: &Fault) -> String {
+    let (server, password) = match address.kind {
+        DatabaseKind::PostgreSql => ("PostgreSQL", "PGPASSWORD"),
+        DatabaseKind::MariaDb => ("MariaDB", "MYSQL_PWD"),
+    };
+    match fault.kind {
+        FaultKind::Login => format!("check user and password ({password} or --password-file)"),
+        FaultKind::NoDatabase => format!("make it: CREATE DATABASE {}", address.database),
+        FaultKind::TooManyConnections => "give fewer users or raise max_connections".into(),
+        _ => format!("check that {server} runs and listens there"),
+    }
+}
+
+fn remedy(fault: &Fault) -> &'static str {
+    match fault.kind {
+        FaultKind::Full => "; make room on the server's disk",
+        FaultKind::Gone => "; the server's log says why it went",
+        FaultKind::Timeout => "; the server may be overloaded or hang",
+        FaultKind::TooManyConnections => "; give fewer users or raise max_connections",
+        _ if fault.words.contains("local_infile") || fault.words.contains("command is not allowed") => {
+            "; SET GLOBAL local_infile = 1 on the server lets it load"
+        }
+        _ => "",
+    }
+}
+
+fn listed(violations: &[OltpViolation]) -> String {
+    let one = |violation: &OltpViolation| {
+        format!("condition {} ({}) in {}", violation.condition, violation.words, violation.rows.join("; "))
+    };
+    violations.iter().map(one).collect::<Vec<_>>().join(", and ")
+}

@@ -1,0 +1,131 @@
+//! What a server says is wrong, by what can be done about it.
+
+use std::fmt;
+
+/// What kind of fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FaultKind {
+    /// Two transactions wait for each other.
+    Deadlock,
+    /// Transactions cannot be put in an order.
+    Serialization,
+    /// A lock was not had in time.
+    LockTimeout,
+    /// Nobody listens there, or nobody answers.
+    Refused,
+    /// User or password are wrong.
+    Login,
+    /// There is no database of this name.
+    NoDatabase,
+    /// There is no such table.
+    NoTable,
+    /// The server accepts no more connections.
+    TooManyConnections,
+    /// The connection ended.
+    Gone,
+    /// No answer in time.
+    Timeout,
+    /// The server's disk is full.
+    Full,
+    /// Anything else.
+    Other,
+}
+
+impl FaultKind {
+    /// Whether the transaction may succeed when it is tried again.
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Deadlock | Self::Serialization | Self::LockTimeout)
+    }
+
+    /// Whether nothing more can be measured.
+    pub fn ends_all(self) -> bool {
+        matches!(self, Self::Gone | Self::Timeout | Self::Full | Self::NoTable)
+    }
+}
+
+/// A fault, in the server's words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// What kind.
+    pub kind: FaultKind,
+    /// What the server or the client says.
+    pub words: String,
+}
+
+impl Fault {
+    /// A fault in these words.
+    pub fn new(kind: FaultKind, words: impl Into<String>) -> Self {
+        Self { kind, words: words.into() }
+    }
+
+    /// No answer within so many seconds.
+    pub fn timeout(seconds: u64) -> Self {
+        Self::new(FaultKind::Timeout, format!("no answer within {seconds} s"))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+/// What is wrong by PostgreSQL's SQLSTATE (its manual, appendix A).
+pub fn of_sqlstate(state: &str) -> FaultKind {
+    match state {
+        "40P01" => FaultKind::Deadlock,
+        "40001" => FaultKind::Serialization,
+        "55P03" => FaultKind::LockTimeout,
+        "57014" => FaultKind::Timeout,
+        "3D000" => FaultKind::NoDatabase,
+        "42P01" => FaultKind::NoTable,
+        "53300" => FaultKind::TooManyConnections,
+        "53100" => FaultKind::Full,
+        "57P01" | "57P02" | "57P03" => FaultKind::Gone,
+        _ if state.starts_with("28") => FaultKind::Login,
+        _ if state.starts_with("08") => FaultKind::Gone,
+        _ => FaultKind::Other,
+    }
+}
+
+/// What is wrong by MariaDB's error number (its Knowledge Base, "MariaDB Error Codes").
+pub fn of_mariadb(code: u16) -> FaultKind {
+    match code {
+        1213 => FaultKind::Deadlock,
+        1020 => FaultKind::Serialization,
+        1205 => FaultKind::LockTimeout,
+        1969 => FaultKind::Timeout,
+        1049 => FaultKind::NoDatabase,
+        1146 => FaultKind::NoTable,
+        1040 | 1203 => FaultKind::TooManyConnections,
+        1044 | 1045 | 1698 => FaultKind::Login,
+        1021 | 1114 => FaultKind::Full,
+        1053 | 1077 | 1079 | 1927 => FaultKind::Gone,
+        _ => FaultKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_databases_say_the_same_in_codes_of_their_own() {
+        for (state, code, kind) in [
+            ("40P01", 1213, FaultKind::Deadlock),
+            ("40001", 1020, FaultKind::Serialization),
+            ("55P03", 1205, FaultKind::LockTimeout),
+            ("3D000", 1049, FaultKind::NoDatabase),
+            ("28P01", 1045, FaultKind::Login),
+            ("53300", 1040, FaultKind::TooManyConnections),
+            ("53100", 1114, FaultKind::Full),
+            ("57P01", 1053, FaultKind::Gone),
+            ("22012", 1365, FaultKind::Other),
+        ] {
+            assert_eq!((of_sqlstate(state), of_mariadb(code)), (kind, kind), "{state}");
+        }
+        assert!(FaultKind::Deadlock.may_pass() && !FaultKind::Full.may_pass() && FaultKind::Full.ends_all());
+    }
+}

@@ -1,0 +1,49 @@
+//! Loads a database with the five transactions of TPC-C: populates it, applies the load, checks its consistency.
+//!
+//! Transactions after TPC-C's specification; not comparable with published TPC results.
+//!
+//! Users are connections, and tasks of a few threads. What a user enters is drawn without a clock or a database (`draws`,
+//! `population`, `input`, `mix`, `queue`, `tally`); `session` is the one seam between the transactions and both databases.
+
+mod address;
+mod alarm;
+mod blocking;
+mod call;
+mod check;
+mod done;
+mod draws;
+mod driver;
+mod error;
+mod fault;
+mod find;
+mod input;
+mod isolation;
+mod local_server;
+mod mariadb;
+mod mark;
+mod mix;
+mod outcome;
+mod populate;
+mod population;
+mod postgresql;
+mod queue;
+mod run;
+mod session;
+mod shared;
+mod statement;
+mod tables;
+mod tally;
+mod transactions;
+mod user;
+mod value;
+
+pub use address::{Address, Connect, Place};
+pub use check::{Checked, Depth, check};
+pub use error::OltpError;
+pub use fault::{Fault, FaultKind};
+pub use find::find_population;
+pub use local_server::LocalServer;
+pub use outcome::DISCLAIMER;
+pub use populate::{Populated, Progress, populate};
+pub use population::Population;
+pub use run::{Event, run};

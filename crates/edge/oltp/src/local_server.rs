@@ -1,0 +1,247 @@
+//! A database server of one's own, for tests and `make bench`: in a folder of its own, without a network unless its settings
+//! say otherwise, gone with its value.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+use tempfile::TempDir;
+use virtbench_record::{DatabaseKind, OltpIsolation};
+
+use crate::address::{Address, Connect, Place};
+use crate::blocking::{connected, wait};
+use crate::error::OltpError;
+
+/// As whom servers run that refuse to be root.
+const NOBODY: u32 = 65_534;
+/// The longest that a start, or an end, may take.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The name of the database.
+const DATABASE: &str = "bench";
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct LocalServer {
+    kind: DatabaseKind,
+    port: u16,
+    process: Child,
+    folder: TempDir,
+}
+
+impl LocalServer {
+    /// Makes a database and starts its server with these settings beside those it needs, such as `max_connections=20`.
+    ///
+    /// # Errors
+    /// A program that is missing, with how to get it; what the server said that did not start.
+    pub fn start(kind: DatabaseKind, settings: &[&str]) -> io::Result<Self> {
+        let folder = TempDir::new()?;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
+        if geteuid().is_root() {
+            chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
+        }
+        let data = folder.path().join("data");
+        let made = match kind {
+            DatabaseKind::PostgreSql => {
+                let words = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
+                finished(ordinary(&program(kind, "initdb")?).args(words).arg(&data))
+            }
+            DatabaseKind::MariaDb => finished(
+                ordinary(&program(kind, "mariadb-install-db")?)
+                    .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
+                    .arg(joined("--datadir=", &data)),
+            ),
+        };
+        made?;
+        let port = free_port()?;
+        let process = launched(kind, (folder.path(), port), &data, settings)?;
+        let mut server = Self { kind, port, process, folder };
+        server.wait_until_ready()?;
+        Ok(server)
+    }
+
+    /// How it is reached, by a user who may do everything.
+    #[must_use]
+    pub fn connect(&self) -> Connect {
+        Connect { address: self.address(DATABASE), password: None }
+    }
+
+    /// Its port on loopback, where its settings let it listen there.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder in which the server lives.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The server's process.
+    #[must_use]
+    pub fn process(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Runs statements, each for itself; returns the rows of the last one as text.
+    ///
+    /// # Errors
+    /// The server's fault.
+    pub fn query(&self, statements: &[&str]) -> Result<Vec<Vec<String>>, OltpError> {
+        self.query_in(&self.address(DATABASE), statements)
+    }
+
+    fn query_in(&self, address: &Address, statements: &[&str]) -> Result<Vec<Vec<String>>, OltpError> {
+        let connect = Connect { address: address.clone(), password: None };
+        wait(async {
+            let mut session = connected(&connect, OltpIsolation::default()).await?;
+            let mut rows = Vec::new();
+            for statement in statements {
+                rows = session.query(statement).await.map_err(OltpError::server(*statement))?;
+            }
+            Ok(rows.iter().map(|row| row.iter().map(|value| value.words()).collect()).collect())
+        })
+    }
+
+    /// Kills the server as a crash would.
+    ///
+    /// # Errors
+    /// It cannot be waited for.
+    pub fn crash(&mut self) -> io::Result<()> {
+        self.process.kill()?;
+        self.process.wait().map(drop)
+    }
+
+    fn address(&self, database: &str) -> Address {
+        let (path, user) = match self.kind {
+            DatabaseKind::PostgreSql => (self.folder.path().to_owned(), "postgres"),
+            DatabaseKind::MariaDb => (self.folder.path().join("socket"), "root"),
+        };
+        Address {
+            kind: self.kind,
+            place: Place::Unix(path, self.port),
+            user: user.into(),
+            database: database.into(),
+        }
+    }
+
+    fn wait_until_ready(&mut self) -> io::Result<()> {
+        let begun = Instant::now();
+        let first = self.address(if self.kind == DatabaseKind::PostgreSql { "postgres" } else { "mysql" });
+        let make = format!("CREATE DATABASE {DATABASE}");
+        loop {
+            let Err(error) = self.query_in(&first, &[&make]) else { return Ok(()) };
+            if let Some(status) = self.process.try_wait()? {
+                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+                return Err(io::Error::other(format!("the server ended with {status}: {log}")));
+            }
+            if begun.elapsed() > LIMIT {
+                return Err(io::Error::other(format!("the server is not ready: {error}")));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        // PostgreSQL ends its sessions on this one; MariaDB ends them on any.
+        let signal = if self.kind == DatabaseKind::PostgreSql { Signal::INT } else { Signal::TERM };
+        let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
+        let begun = Instant::now();
+        if let Some(pid) = pid.filter(|_| matches!(self.process.try_wait(), Ok(None))) {
+            let _ = kill_process(pid, signal);
+        }
+        while matches!(self.process.try_wait(), Ok(None)) {
+            if begun.elapsed() > LIMIT {
+                let _ = self.process.kill();
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+fn launched(
+    kind: DatabaseKind,
+    (folder, port): (&Path, u16),
+    data: &Path,
+    settings: &[&str],
+) -> io::Result<Child> {
+    let log = fs::File::create(folder.join("log"))?;
+    let mut command = match kind {
+        DatabaseKind::PostgreSql => {
+            let mut command = ordinary(&program(kind, "postgres")?);
+            command.arg("-D").arg(data).arg("-k").arg(folder);
+            command.args(["-c", "listen_addresses="]).args(["-c", &format!("port={port}")]);
+            settings.iter().for_each(|setting| {
+                command.args(["-c", setting]);
+            });
+            command
+        }
+        DatabaseKind::MariaDb => {
+            let mut command = ordinary(&program(kind, "mariadbd")?);
+            command.args(["--no-defaults", "--skip-networking", "--skip-log-bin"]);
+            command.arg(joined("--datadir=", data)).arg(joined("--socket=", &folder.join("socket")));
+            command.arg(joined("--pid-file=", &folder.join("pid")));
+            command.args(settings.iter().map(|setting| format!("--{setting}")));
+            command
+        }
+    };
+    command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
+}
+
+/// A port that nobody listens on.
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// A command as an ordinary user, which ends when this process does, however that ends.
+fn ordinary(program: &Path) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "QUIT"]).current_dir("/");
+    if geteuid().is_root() {
+        let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
+        command.args([user.as_str(), group.as_str(), "--clear-groups"]);
+    }
+    command.arg("--").arg(program);
+    command
+}
+
+fn joined(option: &str, path: &Path) -> OsString {
+    [OsStr::new(option), path.as_os_str()].into_iter().collect()
+}
+
+/// Where a program of a server's is: Debian keeps those of PostgreSQL in a folder for each version.
+fn program(kind: DatabaseKind, name: &str) -> io::Result<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = versions.map(|version| version.path().join("bin")).collect();
+    folders.sort_by_key(|folder| {
+        let version =
+            folder.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+        std::cmp::Reverse(version.and_then(|version| version.parse::<u32>().ok()))
+    });
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    folders.extend(std::env::split_paths(&path));
+    folders.push("/usr/sbin".into());
+    let package = match kind {
+        DatabaseKind::PostgreSql => "postgresql",
+        DatabaseKind::MariaDb => "mariadb-server-core (and mariadb-client-core)",
+    };
+    let found = folders.into_iter().map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| io::Error::other(format!("there is no {name}: install Debian's package {package}")))
+}
+
+fn finished(command: &mut Command) -> io::Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stdout, output.stderr].concat();
+    Err(io::Error::other(format!("a database cannot be made: {}", String::from_utf8_lossy(&said))))
+}

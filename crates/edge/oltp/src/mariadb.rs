@@ -1,0 +1,153 @@
+//! A connection to MariaDB.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use mysql_async::consts::ColumnType;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error, OptsBuilder, Params};
+use virtbench_record::OltpIsolation;
+
+use crate::address::{Connect, Place};
+use crate::call::Call;
+use crate::fault::{Fault, FaultKind, of_mariadb};
+use crate::isolation::isolation_name;
+use crate::statement::STATEMENTS;
+use crate::value::{Param, Row, Value, decimal_of_text, decimal_text};
+
+/// For connecting and logging in.
+const CONNECT_SECONDS: u64 = 10;
+
+/// A connection with the statements that it has prepared.
+pub struct MariaDb {
+    connection: Conn,
+    prepared: Vec<Option<mysql_async::Statement>>,
+}
+
+impl MariaDb {
+    /// Connects and logs in.
+    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
+        let Connect { address, password } = connect;
+        let options = OptsBuilder::default()
+            .user(Some(&address.user))
+            .pass(password.as_deref())
+            .db_name(Some(&address.database))
+            .prefer_socket(false)
+            .stmt_cache_size(STATEMENTS + 16)
+            .init(vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation_name(isolation))]);
+        let options = match &address.place {
+            Place::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+            Place::Unix(path, _) => options.socket(Some(path.to_string_lossy())),
+        };
+        let limit = Duration::from_secs(CONNECT_SECONDS);
+        let opened = tokio::time::timeout(limit, Conn::new(options)).await;
+        let connection = opened.map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?;
+        let connection = connection.map_err(|error| match fault(&error) {
+            Fault { kind: FaultKind::Gone, words } => Fault { kind: FaultKind::Refused, words },
+            fault => fault,
+        })?;
+        Ok(Self { connection, prepared: vec![None; STATEMENTS] })
+    }
+
+    /// Sends each statement once the one before is answered.
+    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
+        let mut done = Vec::with_capacity(calls.len());
+        for call in calls {
+            done.push(self.answer(call).await.map_err(|error| fault(&error))?);
+        }
+        Ok(done)
+    }
+
+    async fn answer(&mut self, Call { statement, params }: &Call<'_>) -> Result<Vec<Row>, Error> {
+        let Self { connection, prepared } = self;
+        if statement.is_bracket() {
+            return connection.query_drop(statement.text()).await.map(|()| Vec::new());
+        }
+        let slot = &mut prepared[statement.number()];
+        let prepared = match slot {
+            Some(prepared) => prepared,
+            None => slot.insert(connection.prep(statement.text()).await?),
+        };
+        let params = Params::Positional(params.iter().map(parameter).collect());
+        let rows: Vec<mysql_async::Row> = connection.exec(&*prepared, params).await?;
+        Ok(rows.into_iter().map(values).collect())
+    }
+
+    /// Runs a statement that is not kept.
+    pub async fn query(&mut self, text: &str) -> Result<Vec<Row>, Fault> {
+        let rows: Result<Vec<mysql_async::Row>, Error> = self.connection.query(text).await;
+        Ok(rows.map_err(|error| fault(&error))?.into_iter().map(values).collect())
+    }
+
+    /// LOAD DATA LOCAL: the server asks for a file, and gets the rows.
+    pub async fn load(
+        &mut self,
+        table: &str,
+        next: impl FnMut() -> Option<Vec<u8>> + Send + 'static,
+    ) -> Result<(), Fault> {
+        let next = Mutex::new(next);
+        self.connection.set_infile_handler(async move {
+            let next = next.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Ok(stream::iter(std::iter::from_fn(next).map(|rows| Ok(Bytes::from(rows)))).boxed())
+        });
+        let checks = "SET SESSION unique_checks = 0, foreign_key_checks = 0";
+        self.connection.query_drop(checks).await.map_err(|error| fault(&error))?;
+        let load = format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET latin1");
+        self.connection.query_drop(load).await.map_err(|error| fault(&error))
+    }
+}
+
+fn parameter(param: &Param<'_>) -> mysql_async::Value {
+    match param {
+        Param::Int(value) => mysql_async::Value::Int(*value),
+        Param::Decimal(value) => mysql_async::Value::Bytes(decimal_text(*value).into_bytes()),
+        Param::Text(text) => mysql_async::Value::Bytes(text.as_bytes().to_vec()),
+    }
+}
+
+fn values(row: mysql_async::Row) -> Row {
+    let kinds: Vec<ColumnType> = row.columns_ref().iter().map(mysql_async::Column::column_type).collect();
+    row.unwrap().into_iter().zip(kinds).map(|(value, kind)| converted(value, kind)).collect()
+}
+
+/// Statements that are not prepared are answered in texts, whatever the columns are.
+fn converted(value: mysql_async::Value, kind: ColumnType) -> Value {
+    let is_whole = matches!(
+        kind,
+        ColumnType::MYSQL_TYPE_TINY
+            | ColumnType::MYSQL_TYPE_SHORT
+            | ColumnType::MYSQL_TYPE_LONG
+            | ColumnType::MYSQL_TYPE_INT24
+            | ColumnType::MYSQL_TYPE_LONGLONG
+    );
+    match value {
+        mysql_async::Value::NULL => Value::Null,
+        mysql_async::Value::Int(value) => Value::Int(value),
+        mysql_async::Value::UInt(value) => Value::Int(i64::try_from(value).unwrap_or(i64::MAX)),
+        mysql_async::Value::Bytes(bytes) => {
+            let text = String::from_utf8_lossy(&bytes);
+            match kind {
+                ColumnType::MYSQL_TYPE_NEWDECIMAL => decimal_of_text(&text)
+                    .map_or_else(|| Value::Text(text.clone().into_owned()), Value::Decimal),
+                _ if is_whole => {
+                    text.parse().map_or_else(|_| Value::Text(text.clone().into_owned()), Value::Int)
+                }
+                _ => Value::Text(text.into_owned()),
+            }
+        }
+        _ => Value::Int(0),
+    }
+}
+
+fn fault(error: &Error) -> Fault {
+    match error {
+        Error::Server(said) => Fault::new(of_mariadb(said.code), said.message.clone()),
+        Error::Io(_) => Fault::new(FaultKind::Gone, error.to_string()),
+        Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
+            Fault::new(FaultKind::Gone, "the server closed the connection")
+        }
+        _ => Fault::new(FaultKind::Other, error.to_string()),
+    }
+}

@@ -1,0 +1,151 @@
+//! From counts to what is reported.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{OltpDeferred, OltpKind, OltpOpenLoop, OltpOutcome, OltpSecond, OltpTransactions};
+
+use crate::driver::{Used, all_deliverers};
+use crate::error::OltpError;
+use crate::mix::{DEFERRED_LIMIT_NS, limit_ns};
+use crate::population::Population;
+use crate::shared::Shared;
+use crate::tally::{OfKind, Tally};
+
+/// A thread that is busier than this is what limits the load, in percent.
+const BUSY_PERCENT: f64 = 90.0;
+/// Said of every outcome.
+pub const DISCLAIMER: &str =
+    "transactions after TPC-C's specification; not comparable with published TPC results";
+
+/// What is known before a load begins.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    /// What the server says of its version.
+    pub server: String,
+    /// Which population.
+    pub population: Population,
+}
+
+/// Puts together what the threads counted.
+///
+/// # Errors
+/// A server that failed before anything was measured.
+pub fn outcome(
+    shared: &Shared<'_>,
+    facts: &Facts,
+    used: &[Used],
+    series: Vec<OltpSecond>,
+) -> Result<OltpOutcome, OltpError> {
+    let (plan, window) = (shared.plan, shared.window());
+    let elapsed_ns = window.end_ns.saturating_sub(window.start_ns);
+    let fatal = shared.fatal();
+    if elapsed_ns == 0 {
+        return Err(
+            fatal.map_or(OltpError::Stopped, OltpError::server("the load ended before it was measured"))
+        );
+    }
+    let mut tally = Tally::default();
+    shared.tallies().for_each(|one| tally.merge(&one));
+    let seconds = elapsed_ns as f64 / 1e9;
+    let is_deferred = all_deliverers(plan) > 0;
+    let mut transactions = BTreeMap::new();
+    for kind in OltpKind::ALL {
+        let limit =
+            if kind == OltpKind::Delivery && is_deferred { DEFERRED_LIMIT_NS } else { limit_ns(kind) };
+        transactions.insert(kind.name().to_owned(), of_kind(&tally.kinds[kind.index()], limit, seconds));
+    }
+    let completed: u64 = transactions.values().map(|one| one.completed).sum();
+    let own_cpu_ns = used.iter().fold([0, 0], |sum, one| [sum[0] + one.cpu_ns[0], sum[1] + one.cpu_ns[1]]);
+    let busiest =
+        used.iter().map(|one| (one.cpu_ns[0] + one.cpu_ns[1]) as f64 * 100.0 / one.over_ns.max(1) as f64);
+    let busiest_thread_percent = busiest.fold(0.0, f64::max);
+    let new_order = &tally.kinds[OltpKind::NewOrder.index()];
+    let ordered = new_order.latency.count() - new_order.rolled_back;
+    let driver_is_limit = busiest_thread_percent > BUSY_PERCENT;
+    let mut outcome = OltpOutcome {
+        database: shared.connect.address.kind,
+        server: facts.server.clone(),
+        warehouses: facts.population.warehouses,
+        population_seed: facts.population.seed,
+        plan: plan.clone(),
+        elapsed_ns,
+        interrupted: elapsed_ns < plan.time_ns,
+        ended_by: fatal.map(|fault| fault.words),
+        transactions_per_second: completed as f64 / seconds,
+        new_orders_per_minute: ordered as f64 * 60.0 / seconds,
+        transactions,
+        deferred: is_deferred.then(|| deferred(shared, &tally, used)),
+        open_loop: plan.rate.map(|_| open_loop(shared, used)),
+        error_kinds: tally.errors,
+        series,
+        own_cpu_ns,
+        own_cpu_per_transaction_ns: (completed > 0)
+            .then(|| (own_cpu_ns[0] + own_cpu_ns[1]) as f64 / completed as f64),
+        busiest_thread_percent,
+        driver_is_limit,
+        conditions_held: Vec::new(),
+        notes: vec![DISCLAIMER.into()],
+    };
+    outcome.notes.extend(remarks(&outcome));
+    Ok(outcome)
+}
+
+fn of_kind(counted: &OfKind, limit_ns: u64, seconds: f64) -> OltpTransactions {
+    let OfKind { latency, rolled_back, passing, retries, failed } = counted;
+    let latency_ns = latency.summary();
+    OltpTransactions {
+        completed: latency.count(),
+        rolled_back: *rolled_back,
+        per_second: latency.count() as f64 / seconds,
+        latency_ns,
+        histogram: latency_ns.and_then(|_| latency.encode_histogram().ok()),
+        limit_ns,
+        within_limit: latency_ns.map(|summary| summary.p90 <= limit_ns),
+        deadlocks: passing[0],
+        serialization_failures: passing[1],
+        lock_timeouts: passing[2],
+        retries: *retries,
+        failed: *failed,
+    }
+}
+
+fn deferred(shared: &Shared<'_>, tally: &Tally, used: &[Used]) -> OltpDeferred {
+    OltpDeferred {
+        connections: all_deliverers(shared.plan),
+        queued: tally.queued,
+        orders: tally.orders,
+        skipped_districts: tally.skipped,
+        longest_queue: tally.longest_queue as u64,
+        left: used.iter().map(|one| one.left).sum(),
+    }
+}
+
+fn open_loop(shared: &Shared<'_>, used: &[Used]) -> OltpOpenLoop {
+    let offered: u64 = used.iter().map(|one| one.offered).sum();
+    let backlog_end: u64 = used.iter().map(|one| one.backlog).sum();
+    let saturated = backlog_end > u64::from(shared.plan.users) && backlog_end * 100 > offered;
+    OltpOpenLoop { offered, backlog_end, saturated }
+}
+
+fn remarks(outcome: &OltpOutcome) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if outcome.driver_is_limit {
+        let busy = outcome.busiest_thread_percent;
+        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
+    }
+    for (name, one) in outcome.transactions.iter().filter(|(_, one)| one.within_limit == Some(false)) {
+        let limit = one.limit_ns / 1_000_000_000;
+        remarks.push(format!(
+            "more than 10 % of {name} took longer than {limit} s: the response times are too long"
+        ));
+    }
+    if let Some(deferred) =
+        outcome.deferred.as_ref().filter(|deferred| deferred.left * 10 > deferred.queued.max(100))
+    {
+        remarks.push(format!("{} Deliveries still waited at the end: they do not keep up", deferred.left));
+    }
+    if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
+        remarks.push("the database did not keep up with the rate".into());
+    }
+    remarks
+}

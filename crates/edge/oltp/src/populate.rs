@@ -1,0 +1,194 @@
+//! Populating a database ([TPC-C 5.11], clause 4.3).
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use virtbench_record::{DatabaseKind, OltpIsolation};
+
+use crate::address::Connect;
+use crate::blocking::{connected, wait};
+use crate::error::OltpError;
+use crate::fault::Fault;
+use crate::mark::{self, Found};
+use crate::population::{Population, Rows};
+use crate::session::Session;
+use crate::tables::Table;
+
+/// Rows are handed over in pieces of so many bytes.
+const PIECE: usize = 256 << 10;
+/// What each connection loads: three at a time, each table by one alone, so that rows always lie in the same order.
+const LOADS: [&[Table]; 3] = [
+    &[Table::Stock],
+    &[Table::OrderLine, Table::NewOrder],
+    &[Table::Customer, Table::Orders, Table::History, Table::Item, Table::District, Table::Warehouse],
+];
+/// How often progress is told.
+const LOOK: Duration = Duration::from_millis(200);
+/// Without a row more for this long, the server hangs.
+const STALLED: Duration = Duration::from_secs(120);
+/// The longest that indexes may take, and as much again for each warehouse.
+const INDEX_SECONDS: u64 = 300;
+const INDEX_SECONDS_EACH: u64 = 20;
+
+/// How far a population is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// Rows loaded.
+    pub rows: u64,
+    /// Rows there will be, order lines as many as are expected.
+    pub of: u64,
+}
+
+/// What was loaded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Populated {
+    /// Rows.
+    pub rows: u64,
+    /// As text, in bytes.
+    pub bytes: u64,
+    /// How long it took, indexes and statistics included.
+    pub took: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Loaded {
+    rows: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Makes tables, fills them, and makes keys and indexes. With `replace` a population that is there is removed first. An
+/// unfinished one always is, because nothing can be done with it. What fails or is stopped leaves no table.
+///
+/// # Errors
+/// No connection, other people's tables, a population without `replace`, a full disk, a stop.
+pub fn populate(
+    connect: &Connect,
+    population: Population,
+    replace: bool,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Populated, OltpError> {
+    if population.warehouses == 0 {
+        return Err(OltpError::Plan("a population has one warehouse at least".into()));
+    }
+    let begun = Instant::now();
+    wait(async {
+        let mut session = connected(connect, OltpIsolation::default()).await?;
+        prepare(&mut session, connect, population, replace).await?;
+        let loaded = Arc::new(Loaded::default());
+        let filled = fill(connect, population, &loaded, stop, progress).await;
+        if let Err(error) = filled {
+            drop(session);
+            clean_up(connect).await;
+            return Err(error);
+        }
+        mark::complete(&mut session).await.map_err(OltpError::server("the population cannot be marked"))?;
+        let (rows, bytes) = (loaded.rows.load(Ordering::Relaxed), loaded.bytes.load(Ordering::Relaxed));
+        Ok(Populated { rows, bytes, took: begun.elapsed() })
+    })
+}
+
+/// Finds out whether the database may be used, and makes its tables.
+async fn prepare(
+    session: &mut Session,
+    connect: &Connect,
+    population: Population,
+    replace: bool,
+) -> Result<(), OltpError> {
+    let address = || connect.address.clone();
+    let kind = connect.address.kind;
+    let found = mark::find(session, kind).await.map_err(OltpError::server("the tables cannot be listed"))?;
+    match found {
+        Found::Foreign(table) => return Err(OltpError::Foreign { address: address(), table }),
+        Found::Whole(Population { warehouses, .. }) if !replace => {
+            return Err(OltpError::Populated { address: address(), warehouses });
+        }
+        Found::OtherFormat if !replace => return Err(OltpError::OtherFormat(address())),
+        Found::Nothing | Found::Unfinished | Found::Whole(_) | Found::OtherFormat => {}
+    }
+    let made = async {
+        mark::remove(session).await?;
+        mark::begin(session, population).await?;
+        for table in Table::ALL {
+            session.query(&table.create(kind)).await?;
+        }
+        Ok::<(), Fault>(())
+    };
+    made.await.map_err(OltpError::server("the tables cannot be made"))
+}
+
+async fn fill(
+    connect: &Connect,
+    population: Population,
+    loaded: &Arc<Loaded>,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), OltpError> {
+    let order_lines = 10 * Table::Orders.rows_of(population.warehouses).unwrap_or(0);
+    let of = Table::ALL.iter().map(|table| table.rows_of(population.warehouses).unwrap_or(order_lines)).sum();
+    let loads = LOADS.iter().map(|tables| load_all(connect, population, tables, loaded));
+    let mut all = pin!(try_join_all(loads));
+    let (mut last, mut moved) = (0, Instant::now());
+    let index_limit = INDEX_SECONDS + INDEX_SECONDS_EACH * u64::from(population.warehouses);
+    loop {
+        let looked = tokio::time::timeout(LOOK, &mut all).await;
+        let rows = loaded.rows.load(Ordering::Relaxed);
+        progress(Progress { rows: rows.min(of), of });
+        match looked {
+            Ok(done) => return done.map(drop),
+            Err(_) if stop.load(Ordering::Relaxed) => return Err(OltpError::Stopped),
+            Err(_) => {}
+        }
+        if rows != last {
+            (last, moved) = (rows, Instant::now());
+        }
+        let limit = if rows * 100 < of * 98 { STALLED } else { Duration::from_secs(index_limit) };
+        if moved.elapsed() > limit {
+            return Err(OltpError::server("the population stands still")(Fault::timeout(limit.as_secs())));
+        }
+    }
+}
+
+/// Loads tables one after the other through a connection of their own.
+async fn load_all(
+    connect: &Connect,
+    population: Population,
+    tables: &[Table],
+    loaded: &Arc<Loaded>,
+) -> Result<(), OltpError> {
+    let mut session = connected(connect, OltpIsolation::default()).await?;
+    for table in tables {
+        let (name, mut rows, loaded) = (table.name(), Rows::new(*table, population), Arc::clone(loaded));
+        let next = move || {
+            let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
+            let count = rows.fill(&mut piece, PIECE);
+            loaded.rows.fetch_add(count, Ordering::Relaxed);
+            loaded.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            (!piece.is_empty()).then_some(piece)
+        };
+        session
+            .load(name, next)
+            .await
+            .map_err(OltpError::server(format!("table {name} cannot be loaded")))?;
+        for statement in table.finish(connect.address.kind) {
+            let done = session.query(&statement).await;
+            done.map_err(OltpError::server(format!("table {name} cannot be finished ({statement})")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes what was made, if the server still lets us; what stays is known to be unfinished.
+async fn clean_up(connect: &Connect) {
+    let removed = async {
+        let mut session = Session::open(connect, OltpIsolation::default()).await?;
+        if connect.address.kind == DatabaseKind::PostgreSql {
+            session.query("SET lock_timeout = '5s'").await?;
+        }
+        mark::remove(&mut session).await
+    };
+    let _ = tokio::time::timeout(Duration::from_secs(30), removed).await;
+}

@@ -1,0 +1,226 @@
+//! Counting what a thread of the driver completes.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{OltpKind, OltpSecond};
+use virtbench_units::LatencyRecorder;
+
+use crate::done::Done;
+use crate::fault::{Fault, FaultKind};
+
+/// When transactions count: those that end in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Begin, in nanoseconds of the monotonic clock.
+    pub start_ns: u64,
+    /// End; what ends then does not count any more.
+    pub end_ns: u64,
+}
+
+impl Window {
+    fn contains(self, at_ns: u64) -> bool {
+        (self.start_ns..self.end_ns).contains(&at_ns)
+    }
+}
+
+/// One of the five transactions.
+#[derive(Debug, Clone, Default)]
+pub struct OfKind {
+    /// Response times.
+    pub latency: LatencyRecorder,
+    /// Rolled back on purpose.
+    pub rolled_back: u64,
+    /// Tries that failed in a way that may pass: deadlocks, serialization failures, lock waits.
+    pub passing: [u64; 3],
+    /// Tries beyond the first.
+    pub retries: u64,
+    /// Given up.
+    pub failed: u64,
+}
+
+/// What ended in a second.
+#[derive(Debug, Clone, Default)]
+pub struct Second {
+    transactions: u64,
+    new_orders: u64,
+    /// Response times, in microseconds.
+    response_us: Vec<u32>,
+}
+
+/// What a thread has counted.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// Each of the five.
+    pub kinds: [OfKind; 5],
+    /// Failed transactions by what the server said.
+    pub errors: BTreeMap<String, u64>,
+    /// Deliveries put into the queue.
+    pub queued: u64,
+    /// Orders delivered.
+    pub orders: u64,
+    /// Districts without an order to deliver.
+    pub skipped: u64,
+    /// The longest queue.
+    pub longest_queue: usize,
+    seconds: BTreeMap<u64, Second>,
+}
+
+/// A transaction that ended.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended {
+    /// Which of the five.
+    pub kind: OltpKind,
+    /// When, in nanoseconds of the monotonic clock.
+    pub at_ns: u64,
+    /// After how long, in nanoseconds.
+    pub took_ns: u64,
+    /// Whether a user waited for it.
+    pub awaited: bool,
+}
+
+impl Tally {
+    /// Counts a transaction that ended as it should.
+    pub fn done(&mut self, window: Window, ended: Ended, done: Done) {
+        let Ended { kind, at_ns, took_ns, awaited } = ended;
+        if !window.contains(at_ns) {
+            return;
+        }
+        let of_kind = &mut self.kinds[kind.index()];
+        of_kind.latency.record(took_ns);
+        of_kind.rolled_back += u64::from(done.rolled_back);
+        self.orders += u64::from(done.orders);
+        self.skipped += u64::from(done.skipped);
+        let second = self.seconds.entry((at_ns - window.start_ns) / 1_000_000_000).or_default();
+        second.transactions += 1;
+        second.new_orders += u64::from(kind == OltpKind::NewOrder && !done.rolled_back);
+        if awaited {
+            second.response_us.push(u32::try_from(took_ns / 1_000).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Counts a try that failed and may succeed.
+    pub fn passing(&mut self, window: Window, kind: OltpKind, at_ns: u64, fault: FaultKind, again: bool) {
+        if !window.contains(at_ns) {
+            return;
+        }
+        let of_kind = &mut self.kinds[kind.index()];
+        let place = match fault {
+            FaultKind::Deadlock => 0,
+            FaultKind::Serialization => 1,
+            _ => 2,
+        };
+        of_kind.passing[place] += 1;
+        of_kind.retries += u64::from(again);
+    }
+
+    /// Counts a transaction that was given up.
+    pub fn failed(&mut self, window: Window, kind: OltpKind, at_ns: u64, fault: &Fault) {
+        if window.contains(at_ns) {
+            self.kinds[kind.index()].failed += 1;
+            *self.errors.entry(fault.words.clone()).or_insert(0) += 1;
+        }
+    }
+
+    /// Takes the seconds before number `before`.
+    pub fn take_seconds(&mut self, before: u64) -> BTreeMap<u64, Second> {
+        let later = self.seconds.split_off(&before);
+        std::mem::replace(&mut self.seconds, later)
+    }
+
+    /// Adds what another thread has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.latency.merge(&theirs.latency);
+            mine.rolled_back += theirs.rolled_back;
+            mine.passing.iter_mut().zip(theirs.passing).for_each(|(mine, theirs)| *mine += theirs);
+            mine.retries += theirs.retries;
+            mine.failed += theirs.failed;
+        }
+        for (words, count) in &other.errors {
+            *self.errors.entry(words.clone()).or_insert(0) += count;
+        }
+        self.queued += other.queued;
+        self.orders += other.orders;
+        self.skipped += other.skipped;
+        self.longest_queue = self.longest_queue.max(other.longest_queue);
+    }
+}
+
+/// Second number `number` of the series, from what each thread has of it.
+pub fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Second>) -> OltpSecond {
+    let mut all = Second::default();
+    for part in parts {
+        all.transactions += part.transactions;
+        all.new_orders += part.new_orders;
+        all.response_us.extend(part.response_us);
+    }
+    let count = all.response_us.len();
+    let p90_ns = (count > 0).then(|| {
+        let place = (count * 9).div_ceil(10) - 1;
+        let (_, found, _) = all.response_us.select_nth_unstable(place);
+        u64::from(*found) * 1_000
+    });
+    OltpSecond {
+        start_ns: number * 1_000_000_000,
+        length_ns,
+        transactions: all.transactions,
+        new_orders: all.new_orders,
+        p90_ns,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WINDOW: Window = Window { start_ns: 5_000_000_000, end_ns: 8_000_000_000 };
+
+    fn ended(kind: OltpKind, at_ms: u64, took_ms: u64) -> Ended {
+        Ended {
+            kind,
+            at_ns: at_ms * 1_000_000,
+            took_ns: took_ms * 1_000_000,
+            awaited: kind != OltpKind::Delivery,
+        }
+    }
+
+    #[test]
+    fn what_ends_outside_the_window_does_not_count() {
+        let mut tally = Tally::default();
+        for at_ms in [4_999, 5_000, 7_999, 8_000] {
+            tally.done(WINDOW, ended(OltpKind::Payment, at_ms, 1), Done::default());
+            tally.passing(WINDOW, OltpKind::Payment, at_ms * 1_000_000, FaultKind::Deadlock, true);
+            tally.failed(WINDOW, OltpKind::Payment, at_ms * 1_000_000, &Fault::timeout(1));
+        }
+        let payment = &tally.kinds[OltpKind::Payment.index()];
+        assert_eq!(
+            (payment.latency.count(), payment.passing, payment.retries, payment.failed),
+            (2, [2, 0, 0], 2, 2)
+        );
+        assert_eq!(tally.errors.values().sum::<u64>(), 2);
+    }
+
+    #[test]
+    fn seconds_have_the_90th_percentile_of_what_users_waited_for() {
+        let (mut one, mut other) = (Tally::default(), Tally::default());
+        (1..=10).for_each(|took| one.done(WINDOW, ended(OltpKind::NewOrder, 5_500, took), Done::default()));
+        (11..=20).for_each(|took| other.done(WINDOW, ended(OltpKind::Payment, 5_600, took), Done::default()));
+        other.done(
+            WINDOW,
+            ended(OltpKind::Delivery, 5_700, 900),
+            Done { orders: 9, skipped: 1, ..Done::default() },
+        );
+        one.done(WINDOW, ended(OltpKind::NewOrder, 6_100, 5), Done { rolled_back: true, ..Done::default() });
+        let parts = [&mut one, &mut other].map(|tally| tally.take_seconds(1).remove(&0).unwrap());
+        let first = second(0, 1_000_000_000, parts);
+        assert_eq!((first.transactions, first.new_orders, first.p90_ns), (21, 10, Some(18_000_000)));
+        let rest = second(1, 1_000_000_000, one.take_seconds(9).into_values());
+        assert_eq!((rest.transactions, rest.new_orders), (1, 0), "what is rolled back is no new order");
+        one.merge(&other);
+        assert_eq!(
+            (one.kinds[0].latency.count(), one.kinds[0].rolled_back, one.orders, one.skipped),
+            (11, 1, 9, 1)
+        );
+        assert_eq!(second(2, 1, []).p90_ns, None);
+    }
+}

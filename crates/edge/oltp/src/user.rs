@@ -1,0 +1,216 @@
+//! A user: chooses, enters, waits, thinks, for as long as the load takes.
+
+use std::cell::RefCell;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tokio::sync::{Notify, watch};
+use virtbench_engine::monotonic_ns;
+use virtbench_record::OltpKind;
+use virtbench_workload::ArrivalTimes;
+
+use crate::alarm::Alarm;
+use crate::call::bare;
+use crate::done::Done;
+use crate::draws::Draws;
+use crate::fault::Fault;
+use crate::input::{Delivery, Input, Terminal};
+use crate::mix::Choices;
+use crate::queue::Queue;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::statement::One;
+use crate::tally::Ended;
+use crate::transactions::perform;
+
+/// The pause before a second try, in microseconds; it doubles, up to 64 times as much.
+const PAUSE_US: u64 = 500;
+/// After so many failed transactions in a row a load makes no sense.
+const MOST_FAILURES: u32 = 20;
+/// How long a user waits when the queue of Deliveries is full.
+const FULL: Duration = Duration::from_millis(5);
+
+/// What the users of a thread have in common.
+pub struct Around<'a> {
+    /// The load.
+    pub shared: &'a Shared<'a>,
+    /// The thread's number.
+    pub thread: u32,
+    /// The next intended starts, in an open loop.
+    pub arrivals: Option<RefCell<ArrivalTimes>>,
+    /// Deliveries that wait, where they are deferred.
+    pub queue: Option<RefCell<Queue>>,
+    /// Tells those who run Deliveries.
+    pub more: Notify,
+    /// Becomes true when measuring has ended.
+    pub ended: watch::Receiver<bool>,
+}
+
+/// A user with a connection.
+pub struct User {
+    /// The connection.
+    pub session: Session,
+    /// Where the user sits.
+    pub terminal: Terminal,
+    /// What the user does.
+    pub choices: Choices,
+    /// For pauses before another try.
+    pub draws: Draws,
+}
+
+impl User {
+    /// Works until measuring has ended.
+    pub async fn work(mut self, around: &Around<'_>) -> io::Result<()> {
+        let factor = around.shared.plan.think_factor;
+        let alarm = around.arrivals.is_some().then(Alarm::new).transpose()?;
+        let mut failures = 0;
+        while !around.shared.has_ended() {
+            let kind = self.choices.next();
+            let input = self.terminal.enter(kind);
+            if let Some(factor) = factor
+                && !around.sleep(Choices::keying_ns(kind, factor)).await
+            {
+                break;
+            }
+            let start_ns = match (&alarm, &around.arrivals) {
+                (Some(alarm), Some(arrivals)) => {
+                    let begin_ns = around.shared.begin_ns().unwrap_or(0);
+                    let at_ns = begin_ns + arrivals.borrow_mut().next_ns();
+                    if around.unless_ended(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
+                        break;
+                    }
+                    at_ns
+                }
+                _ => monotonic_ns(),
+            };
+            match (&input, &around.queue) {
+                (Input::Delivery(delivery), Some(queue)) => around.defer(queue, *delivery).await,
+                _ => {
+                    let done = attempt(around, &mut self.session, &mut self.draws, &input, kind).await;
+                    failures = if done.is_some() { 0 } else { failures + 1 };
+                    note(around, kind, start_ns, done, true);
+                }
+            }
+            if failures >= MOST_FAILURES {
+                let words = format!("{MOST_FAILURES} transactions of a user failed one after the other");
+                around.shared.fail(Fault::new(crate::fault::FaultKind::Other, words));
+            }
+            if let Some(factor) = factor
+                && !around.sleep(self.choices.think_ns(kind, factor)).await
+            {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs deferred Deliveries until measuring has ended.
+pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>, queue: &RefCell<Queue>) {
+    while !around.shared.has_ended() {
+        let waiting = queue.borrow_mut().take();
+        match waiting {
+            Some(waiting) => {
+                let input = Input::Delivery(waiting.delivery);
+                let done = attempt(around, &mut session, &mut draws, &input, OltpKind::Delivery).await;
+                note(around, OltpKind::Delivery, waiting.since_ns, done, false);
+            }
+            None => {
+                if around.unless_ended(around.more.notified()).await.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+impl Around<'_> {
+    /// Waits for something, but no longer than until measuring has ended.
+    async fn unless_ended<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut ended = self.ended.clone();
+        let ended = pin!(ended.wait_for(|ended| *ended));
+        match select(pin!(future), ended).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
+    /// Sleeps; whether measuring still goes on.
+    async fn sleep(&self, ns: u64) -> bool {
+        ns == 0 || self.unless_ended(tokio::time::sleep(Duration::from_nanos(ns))).await.is_some()
+    }
+
+    /// Puts a Delivery into the queue; waits where that is full.
+    async fn defer(&self, queue: &RefCell<Queue>, delivery: Delivery) {
+        while !queue.borrow_mut().offer(delivery, monotonic_ns()) {
+            if self.unless_ended(tokio::time::sleep(FULL)).await.is_none() {
+                return;
+            }
+        }
+        self.more.notify_one();
+        let longest = queue.borrow_mut().take_longest();
+        let window = self.shared.window();
+        if (window.start_ns..window.end_ns).contains(&monotonic_ns()) {
+            let mut tally = self.shared.tally(self.thread);
+            tally.queued += 1;
+            tally.longest_queue = tally.longest_queue.max(longest);
+        }
+    }
+}
+
+/// Runs a transaction, again if need be; nothing where it failed.
+async fn attempt(
+    around: &Around<'_>,
+    session: &mut Session,
+    draws: &mut Draws,
+    input: &Input,
+    kind: OltpKind,
+) -> Option<Done> {
+    let (shared, limit) = (around.shared, Duration::from_nanos(around.shared.plan.timeout_ns));
+    let mut tried = 0;
+    loop {
+        let ended = tokio::time::timeout(limit, perform(session, input)).await;
+        let fault = match ended.unwrap_or_else(|_| Err(Fault::timeout(limit.as_secs()))) {
+            Ok(done) => return Some(done),
+            Err(fault) => fault,
+        };
+        if fault.kind.ends_all() {
+            shared.fail(fault);
+            return None;
+        }
+        let rolled_back = tokio::time::timeout(limit, session.run(&[bare(One::Rollback)])).await;
+        if let Err(fault) = rolled_back.unwrap_or_else(|_| Err(Fault::timeout(limit.as_secs()))) {
+            shared.fail(fault);
+            return None;
+        }
+        let again = fault.kind.may_pass() && tried < shared.plan.retries && !shared.has_ended();
+        count_fault(around, kind, &fault, again);
+        if !again {
+            return None;
+        }
+        let most = PAUSE_US << tried.min(6);
+        let pause_us = draws.between(0, u32::try_from(most).unwrap_or(u32::MAX));
+        tokio::time::sleep(Duration::from_micros(pause_us.into())).await;
+        tried += 1;
+    }
+}
+
+fn count_fault(around: &Around<'_>, kind: OltpKind, fault: &Fault, again: bool) {
+    let (window, now_ns) = (around.shared.window(), monotonic_ns());
+    let mut tally = around.shared.tally(around.thread);
+    if fault.kind.may_pass() {
+        tally.passing(window, kind, now_ns, fault.kind, again);
+    }
+    if !again {
+        tally.failed(window, kind, now_ns, fault);
+    }
+}
+
+fn note(around: &Around<'_>, kind: OltpKind, start_ns: u64, done: Option<Done>, awaited: bool) {
+    let Some(done) = done else { return };
+    let at_ns = monotonic_ns();
+    let ended = Ended { kind, at_ns, took_ns: at_ns.saturating_sub(start_ns), awaited };
+    around.shared.tally(around.thread).done(around.shared.window(), ended, done);
+}

@@ -4,7 +4,7 @@ CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions check-predictions deviation evaluation clean
+.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -21,6 +21,7 @@ help:
 	@echo "make lint     formatting, clippy"
 	@echo "make doc-check  documentation"
 	@echo "make licences licences, sources and known vulnerabilities of the dependencies"
+	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
 study: setup-study build
@@ -117,6 +118,8 @@ setup-lint:
 	scripts/setup.sh lint
 setup-predictions:
 	scripts/setup.sh predictions
+appliances:
+	scripts/setup.sh appliances
 setup-bench:
 	scripts/setup.sh bench
 

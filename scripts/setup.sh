@@ -1,18 +1,21 @@
 #!/usr/bin/env bash
 # Brings a Debian machine to where virtbench can be built, run (study), tested (test), compared with
-# other tools (bench), checked as code (lint), or held against real applications (predictions). Running it again
-# changes nothing.
+# other tools (bench), checked as code (lint), or held against real applications (predictions); or makes appliances
+# (appliances). Running it again changes nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-study}
+# What `virtbench appliance build` calls.
+appliances=(e2fsprogs mmdebstrap uidmap util-linux)
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | install | lint) ;;
-  test) packages+=(binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static systemd util-linux xz-utils) ;;
+  appliances) packages=("${appliances[@]}") ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static systemd util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
-  bench) packages+=(bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit openssh-client openssh-server postgresql postgresql-client) ;;
-  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, lint, bench or predictions" >&2; exit 2 ;;
+  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit openssh-client openssh-server postgresql postgresql-client) ;;
+  *) echo "setup.sh: unknown purpose '$purpose': study, install, test, lint, bench, predictions or appliances" >&2; exit 2 ;;
 esac
 
 as_root() {
@@ -36,6 +39,7 @@ if [ ${#missing[@]} -gt 0 ]; then
   fi
   as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi
+if [ "$purpose" = appliances ]; then exit 0; fi
 
 # Rust: Debian 13 packages rustup; older releases need its own installer.
 [ -r "$HOME/.cargo/env" ] && . "$HOME/.cargo/env"

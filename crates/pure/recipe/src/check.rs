@@ -3,13 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::error::RecipeError;
-use crate::recipe::Recipe;
+use crate::recipe::{Init, Recipe};
 use crate::service::{Probe, Service};
 
 /// The smallest guest in which Debian's kernel boots.
 const LEAST_MEMORY: u64 = 96 << 20;
 /// Names end up in folders, host names and labels of file systems.
 const NAME_CHARACTERS: usize = 40;
+/// The package that makes systemd the init.
+const INIT: &str = "systemd-sysv";
 const LONGEST_WAIT_NS: u64 = 3_600_000_000_000;
 
 pub(crate) fn check(recipe: &Recipe) -> Result<(), RecipeError> {
@@ -20,20 +22,49 @@ pub(crate) fn check(recipe: &Recipe) -> Result<(), RecipeError> {
     for package in &recipe.packages {
         ensure(is_package(package), "packages", || format!("{package:?} is no name of a package"))?;
     }
-    for file in &recipe.files {
-        absolute("files.path", &file.path)?;
-        let octal = u32::from_str_radix(&file.mode, 8).is_ok_and(|mode| mode <= 0o7777);
-        ensure(octal, &format!("files.{}.mode", file.path), || {
-            format!("{:?}: octal digits such as 0644", file.mode)
-        })?;
+    ensure(recipe.init == Init::Agent || recipe.packages.iter().any(|name| name == INIT), "init", || {
+        format!("full needs {INIT} among the packages")
+    })?;
+    let mut users = BTreeSet::new();
+    for user in &recipe.users {
+        name("users.name", &user.name)?;
+        absolute(&format!("users.{}.home", user.name), &user.home)?;
+        ensure(users.insert(&user.name), &format!("users.{}", user.name), || "it is there twice".into())?;
     }
+    for pattern in &recipe.build.exclude {
+        absolute("build.exclude", pattern)?;
+    }
+    files(recipe)?;
     if let Some(data) = &recipe.data {
         absolute("data.folder", &data.folder)?;
+        owner("data.user", &data.user)?;
         ensure(data.size >= 16 << 20, "data.size", || format!("{} bytes: at least 16 MiB", data.size))?;
         ensure(data.prepare.iter().all(|command| !command.is_empty()), "data.prepare", || {
             "an empty command".into()
         })?;
     }
+    services(recipe)
+}
+
+fn files(recipe: &Recipe) -> Result<(), RecipeError> {
+    let mut paths = BTreeSet::new();
+    for file in &recipe.files {
+        absolute("files.path", &file.path)?;
+        let field = |part: &str| format!("files.{}.{part}", file.path);
+        ensure(!file.path.ends_with('/') && paths.insert(&file.path), &field("path"), || {
+            "it is there twice, or a folder".into()
+        })?;
+        owner(&field("owner"), &file.owner)?;
+        ensure(!file.before_packages || file.owner == "root", &field("owner"), || {
+            "before the packages there is nobody but root".into()
+        })?;
+        let octal = u32::from_str_radix(&file.mode, 8).is_ok_and(|mode| mode <= 0o7777);
+        ensure(octal, &field("mode"), || format!("{:?}: octal digits such as 0644", file.mode))?;
+    }
+    Ok(())
+}
+
+fn services(recipe: &Recipe) -> Result<(), RecipeError> {
     ensure(!recipe.services.is_empty(), "services", || "there is none, so nothing would run".into())?;
     let mut names = BTreeSet::new();
     let mut ports = BTreeSet::new();
@@ -54,6 +85,7 @@ fn service(service: &Service) -> Result<(), RecipeError> {
     name(&format!("services.{:?}.name", service.name), &service.name)?;
     let program = service.command.first().map_or("", String::as_str);
     absolute(&field("command"), program)?;
+    owner(&field("user"), &service.user)?;
     for folder in &service.folders {
         absolute(&field("folders"), folder)?;
     }
@@ -73,6 +105,15 @@ fn name(field: &str, name: &str) -> Result<(), RecipeError> {
     let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
     ensure(begins && name.len() <= NAME_CHARACTERS && name.chars().all(plain), field, || {
         format!("{name:?}: a lower-case letter, then up to {} of a-z, 0-9 and -", NAME_CHARACTERS - 1)
+    })
+}
+
+/// A user of the root, as packages name theirs: `postgres`, `_chrony`, `www-data`.
+fn owner(field: &str, name: &str) -> Result<(), RecipeError> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    ensure(begins && name.len() <= NAME_CHARACTERS && name.chars().all(allowed), field, || {
+        format!("{name:?} is no name of a user")
     })
 }
 

@@ -10,14 +10,18 @@
 
 mod check;
 mod error;
+mod manifest;
 mod parse;
 mod quantity;
 mod recipe;
+mod root;
 mod service;
 pub mod supplied;
 
 pub use error::RecipeError;
+pub use manifest::Manifest;
 pub use recipe::{Build, Data, Init, Recipe, RecipeFile, RecipeUser};
+pub use root::RootParts;
 pub use service::{Probe, Service, StopSignal};
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ pub enum Init {
     /// The agent, each as its user. It takes seconds under emulation.
     #[default]
     Agent,
-    /// The root's own systemd, for software that needs it. It takes three times as long.
+    /// The root's own systemd, for software that needs it; `packages` has `systemd-sysv` then. It takes three times as long.
     Full,
 }
 
@@ -30,6 +30,10 @@ pub struct RecipeFile {
     /// Who owns it; root if not said.
     #[serde(default = "service::root")]
     pub owner: String,
+    /// Whether it is there before the packages are configured, such as a setting that their scripts read. Its owner is then
+    /// root.
+    #[serde(default)]
+    pub before_packages: bool,
 }
 
 impl RecipeFile {
@@ -93,7 +97,7 @@ pub struct Recipe {
     /// How the root is made.
     #[serde(default)]
     pub build: Build,
-    /// Files that are put into the root after the packages.
+    /// Files that are put into the root, after the packages if they do not say otherwise.
     #[serde(default)]
     pub files: Vec<RecipeFile>,
     /// Users that no package makes.

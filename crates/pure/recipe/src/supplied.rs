@@ -23,9 +23,11 @@ impl Supplied {
 }
 
 /// All of them, by name.
-pub const ALL: [Supplied; 2] = [
+pub const ALL: [Supplied; 4] = [
     Supplied { name: "mariadb", text: include_str!("../recipes/mariadb.toml") },
+    Supplied { name: "nginx", text: include_str!("../recipes/nginx.toml") },
     Supplied { name: "postgresql", text: include_str!("../recipes/postgresql.toml") },
+    Supplied { name: "redis", text: include_str!("../recipes/redis.toml") },
 ];
 
 /// The one of this name.

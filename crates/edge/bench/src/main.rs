@@ -7,6 +7,7 @@
 //! `make profile`: where each nanosecond of the loops goes.
 
 mod agents;
+mod appliances;
 mod bandwidth;
 mod binary;
 mod fence;
@@ -35,7 +36,7 @@ const ROUNDS: usize = 7;
 /// Pairs of loads on files at most: each takes half a minute.
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
-    "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | serve [ROUNDS] | serve-nbd [ROUNDS] |
+    "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | serve [ROUNDS] | serve-nbd [ROUNDS] |
      start-up [ROUNDS] | oltp [ROUNDS] |
      [files] [ROUNDS]]";
 
@@ -94,6 +95,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
             tools::make_file(&file)?;
             return footprint::check(folder.path(), &Target::File(file)).map(Some);
         }
+        Some("appliances") => return appliances::check(folder()?.path()).map(Some),
         Some("agents") => return agents::check(folder()?.path()).map(Some),
         Some("oltp") => oltp::check,
         Some("serve") => serve::check,
@@ -161,6 +163,7 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     println!();
     verdicts.extend(footprint::check(folder, &file)?);
     verdicts.extend(agents::check(folder)?);
+    verdicts.extend(appliances::check(folder)?);
     Ok(verdicts)
 }
 

@@ -2,6 +2,7 @@
 
 pub mod alternate;
 pub mod analyse;
+pub mod appliance;
 pub mod compare;
 pub mod costs;
 mod deviation;
@@ -109,6 +110,9 @@ pub enum Command {
     /// Give each virtual machine the same storage performance, alone or in company
     #[command(subcommand)]
     Fence(fence::FenceCommand),
+    /// Make guests with real software: root file systems of the distribution's own packages
+    #[command(subcommand)]
+    Appliance(appliance::ApplianceCommand),
     /// Write the report of a run folder again
     Report(ReportArgs),
     /// Show what this machine has and lacks, with the command that mends it

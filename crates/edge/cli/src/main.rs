@@ -57,6 +57,7 @@ fn main() -> ExitCode {
         Command::Costs(costs) => commands::costs::execute(&costs),
         Command::Predict(predict) => commands::predict::execute(&predict),
         Command::Fence(fence) => commands::fence::execute(&fence),
+        Command::Appliance(appliance) => commands::appliance::execute(&appliance),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),
         Command::Man(man) => commands::man::execute(&man),

@@ -30,6 +30,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
     ("lab", &["agent", "host", "libvirt", "recipe", "record", "units", "workload"]),
+    ("appliance", &["lab", "recipe", "units"]),
     ("profiler", &["counters", "record"]),
     (
         "study",
@@ -53,6 +54,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "appliance",
             "engine",
             "fence",
             "fence-daemon",
@@ -66,6 +68,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "report",
             "model",
             "profiler",
+            "recipe",
             "record",
             "units",
             "workload",
@@ -154,6 +157,7 @@ fn the_command_writes_json_by_the_function_that_rounds() {
 /// Where events of the program's course may stand: what starts and ends things, and shakes hands.
 const TRACED: [&str; 8] = [
     "edge/cli/src",
+    "edge/appliance/src",
     "edge/lab/src",
     "edge/study/src",
     "edge/engine/src/nbd/connection.rs",

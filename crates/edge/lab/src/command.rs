@@ -1,19 +1,24 @@
 //! Commands of others, run to their end: bounded in time, and nothing of them is left, not even by a kill -9.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, getpgrp, kill_process_group};
 use thiserror::Error;
 
 use crate::child::{BoundChild, describe_end};
 
 /// Between two looks at whether it is to stop.
 const PAUSE: Duration = Duration::from_millis(50);
+/// How long whoever has the terminal has to leave it.
+const LEAVE: Duration = Duration::from_secs(1);
+/// Of one line so much is told at once, in bytes.
+const LONGEST_LINE: u64 = 1 << 16;
 /// How much of what it says last is kept, in bytes.
 const MOST_WORDS: usize = 4096;
 
@@ -68,13 +73,45 @@ pub fn run_command(
     let failed = |source| CommandError::Start { what: what.to_owned(), source };
     let (reader, writer) = io::pipe().map_err(failed)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
+    run_to_end(command, reader, what, limit, stop, &mut |_| {})
+}
+
+/// The same for a command whose output is followed: `told` is given every line that it writes on stdout or stderr.
+///
+/// # Errors
+/// As for [`run_command`].
+pub fn run_command_followed(
+    mut command: Command,
+    what: &str,
+    limit: Duration,
+    stop: &AtomicBool,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), CommandError> {
+    let failed = |source| CommandError::Start { what: what.to_owned(), source };
+    let (reader, writer) = io::pipe().map_err(failed)?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
+    run_to_end(command, reader, what, limit, stop, told)
+}
+
+fn run_to_end(
+    command: Command,
+    reader: io::PipeReader,
+    what: &str,
+    limit: Duration,
+    stop: &AtomicBool,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), CommandError> {
+    let failed = |source| CommandError::Start { what: what.to_owned(), source };
     // Before the command, so that there is no moment at which a kill would leave it.
     let group = Group::watched().map_err(failed)?;
     let mut child = BoundChild::spawn_in(command, Vec::new(), group.number).map_err(failed)?;
-    let listener = thread::spawn(move || last_words(reader));
+    let (lines, heard) = channel();
+    let listener = thread::spawn(move || last_words(reader, &lines));
     let begun = Instant::now();
     let status = loop {
-        match child.wait_within(PAUSE).map_err(failed)? {
+        let ended = child.wait_within(PAUSE).map_err(failed)?;
+        heard.try_iter().for_each(|line| told(&line));
+        match ended {
             Some(status) => break status,
             None if stop.load(Ordering::Relaxed) => {
                 return Err(CommandError::Stopped { what: what.to_owned() });
@@ -87,11 +124,34 @@ pub fn run_command(
     };
     // Nobody is left then who could hold the pipe open.
     drop(group);
+    let said = listener.join().unwrap_or_default();
+    heard.try_iter().for_each(|line| told(&line));
     if status.success() {
         return Ok(());
     }
-    let said = listener.join().unwrap_or_default();
     Err(CommandError::Failed { what: what.to_owned(), how: describe_end(status), said })
+}
+
+/// Runs a command that has the terminal, in this process's group, to its end. It is killed when `stop` is set, a moment
+/// after it will have heard of it itself, and when this process ends.
+///
+/// # Errors
+/// It cannot be started.
+pub fn run_at_terminal(command: Command, stop: &AtomicBool) -> io::Result<ExitStatus> {
+    let own_group = getpgrp().as_raw_nonzero().get();
+    let mut child = BoundChild::spawn_in(command, Vec::new(), own_group)?;
+    loop {
+        if let Some(status) = child.wait_within(PAUSE)? {
+            return Ok(status);
+        }
+        if stop.load(Ordering::Relaxed)
+            && let Some(status) = child.wait_within(LEAVE)?
+        {
+            return Ok(status);
+        } else if stop.load(Ordering::Relaxed) {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+    }
 }
 
 /// Runs a command, whose output is for nobody but whose remarks stay visible, to its end. When `stop` is set it is sent an
@@ -146,12 +206,15 @@ impl Drop for Group {
     }
 }
 
-/// The end of what is said.
-fn last_words(mut reader: impl Read) -> String {
+/// The end of what is said, whose lines are also sent on.
+fn last_words(reader: io::PipeReader, lines: &Sender<String>) -> String {
+    let mut reader = BufReader::new(reader);
     let mut kept = Vec::new();
-    let mut buffer = [0; 4096];
-    while let Ok(count @ 1..) = reader.read(&mut buffer) {
-        kept.extend_from_slice(&buffer[..count]);
+    let mut line = Vec::new();
+    while let Ok(1..) = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
+        // Whoever no longer follows is not told.
+        let _ = lines.send(String::from_utf8_lossy(&line).trim_end().to_owned());
+        kept.append(&mut line);
         if kept.len() > 2 * MOST_WORDS {
             kept.drain(..kept.len() - MOST_WORDS);
         }
@@ -187,6 +250,16 @@ mod tests {
             &AtomicBool::new(false),
         );
         assert!(matches!(missing, Err(CommandError::Start { .. })));
+    }
+
+    #[test]
+    fn whoever_follows_a_command_is_told_every_line() {
+        let mut lines = Vec::new();
+        let script = "echo one; echo two >&2; printf three";
+        let told = &mut |line: &str| lines.push(line.to_owned());
+        let limit = Duration::from_secs(10);
+        run_command_followed(shell(script), "a script", limit, &AtomicBool::new(false), told).unwrap();
+        assert_eq!(lines, ["one", "two", "three"]);
     }
 
     #[test]

@@ -124,8 +124,12 @@ fn is_package(package: &str) -> bool {
 }
 
 fn absolute(field: &str, path: &str) -> Result<(), RecipeError> {
-    let inside = path.starts_with('/') && !path.split('/').any(|part| part == "..") && !path.contains('\0');
-    ensure(inside, field, || format!("{path:?}: a path within the root, beginning with / and without .."))
+    let inside = path.starts_with('/')
+        && !path.split('/').any(|part| part == "..")
+        && !path.contains(char::is_control);
+    ensure(inside, field, || {
+        format!("{path:?}: a path within the root, beginning with /, without .. and control characters")
+    })
 }
 
 fn ensure(holds: bool, field: &str, why: impl FnOnce() -> String) -> Result<(), RecipeError> {

@@ -66,6 +66,22 @@ fn faults_of_a_recipe_name_their_line_or_field() {
         let error = refused(&LEAST.replace(from, to));
         assert!(error.starts_with(names), "{to}: {error}");
     }
+    for (added, names) in [
+        ("init = \"full\"", "init: "),
+        ("users = [{ name = \"a b\", home = \"/a\" }]", "users.name: "),
+        ("users = [{ name = \"a\", home = \"a\" }]", "users.a.home: "),
+        ("files = [{ path = \"/a\\nb\", text = \"\" }]", "files.path: "),
+        ("files = [{ path = \"/a\", text = \"\" }, { path = \"/a\", text = \"\" }]", "files./a.path: "),
+        ("files = [{ path = \"/a\", text = \"\", owner = \"a:b\" }]", "files./a.owner: "),
+        (
+            "files = [{ path = \"/a\", text = \"\", owner = \"a\", before_packages = true }]",
+            "files./a.owner: ",
+        ),
+        ("build.exclude = [\"usr/*\"]", "build.exclude: "),
+    ] {
+        let error = refused(&LEAST.replace("memory =", &format!("{added}\nmemory =")));
+        assert!(error.starts_with(names), "{added}: {error}");
+    }
     let twice = format!("{LEAST}{}", &LEAST[LEAST.find("[[services").unwrap_or(0)..]);
     assert!(refused(&twice).starts_with("services.redis: "));
 }

@@ -1,6 +1,7 @@
 //! One file for each command.
 
 pub mod analyse;
+pub mod appliance;
 pub mod compare;
 pub mod completions;
 pub mod costs;

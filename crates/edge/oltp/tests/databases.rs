@@ -198,7 +198,7 @@ fn what_stops_a_population_leaves_nothing_and_foreign_tables_stay() {
 }
 
 #[test]
-fn a_stop_keeps_what_was_measured() {
+fn a_stopped_load_keeps_what_was_measured() {
     let server = server(DatabaseKind::PostgreSql);
     let connect = populated(&server);
     let stop = AtomicBool::new(false);

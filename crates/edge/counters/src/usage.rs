@@ -8,7 +8,7 @@ use std::mem::MaybeUninit;
 pub fn thread_cpu_ns() -> [u64; 2] {
     // The kernel brings a running thread's account up to date when its clock is read; getrusage alone would give what
     // stood at the last tick, nothing of what is shorter.
-    thread_clock_ns();
+    let _ = thread_clock_ns();
     cpu_ns(libc::RUSAGE_THREAD)
 }
 

@@ -19,6 +19,7 @@ mod host_use;
 mod model_load;
 mod oltp;
 mod oltp_study;
+mod oltp_study_plan;
 mod oltp_summary;
 mod outcome;
 mod plan;
@@ -57,7 +58,8 @@ pub use oltp::{
     DatabaseKind, OltpChoice, OltpDeferred, OltpIsolation, OltpKind, OltpMix, OltpOpenLoop, OltpOutcome,
     OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
 };
-pub use oltp_study::{OltpMeasured, OltpRecord, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, OltpUsers};
+pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
+pub use oltp_study_plan::{OltpSide, OltpStudyPlan, OltpUsers};
 pub use oltp_summary::{OltpCurveNumbers, OltpSideNumbers, OltpSummary};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::application_summary::{ApplicationRatios, ApplicationSideNumbers};
-use crate::oltp_study::OltpSide;
+use crate::oltp_study_plan::OltpSide;
 use crate::summary::{Conclusion, Estimated};
 
 /// A number of users, and what it did.

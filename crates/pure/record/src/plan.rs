@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::colocation_plan::ColocationPlan;
-use crate::oltp_study::OltpStudyPlan;
+use crate::oltp_study_plan::OltpStudyPlan;
 use crate::predictions_plan::PredictionsPlan;
 
 /// What a run set out to measure. A resumed run must have the same.

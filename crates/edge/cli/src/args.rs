@@ -12,6 +12,7 @@ pub mod history;
 mod job;
 mod load_args;
 pub mod oltp;
+pub mod oltp_study;
 mod percent;
 pub mod predict;
 pub mod predictions;
@@ -143,6 +144,8 @@ pub enum StudyCommand {
     Deviation(Box<DeviationArgs>),
     /// Are predictions right? Applications profiled, predicted, and then run in a VM
     Predictions(Box<predictions::PredictionsArgs>),
+    /// What does my database do in a VM? TPC-C's transactions on one appliance, natively and in VMs
+    Oltp(Box<oltp_study::OltpStudyArgs>),
 }
 
 /// `virtbench report`

@@ -91,6 +91,7 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Neighbours(_) => "study neighbours",
             StudyCommand::Deviation(_) => "study deviation",
             StudyCommand::Predictions(_) => "study predictions",
+            StudyCommand::Oltp(_) => "study oltp",
         },
         _ => return None,
     })

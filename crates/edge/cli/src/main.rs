@@ -2,6 +2,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod appliance_failure;
 mod applications;
 mod args;
 mod chart;

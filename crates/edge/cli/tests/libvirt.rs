@@ -92,8 +92,7 @@ fn a_load_is_applied_in_a_guest_of_a_hypervisor_by_its_name() {
     let (libvirtd, folder) = (Libvirtd::start(), folder());
     let names = format!("[environments]\nhv = \"{}\"\n", libvirtd.environment(""));
     fs::write(folder.path().join("virtbench.toml"), names).unwrap();
-    let words =
-        ["load", "--size", "8MiB", "--ramp", "20ms", "--time", "100ms", "--environment", "hv", "--json"];
+    let words = ["load", "--size", "8MiB", "--ramp", "20ms", "--time", "1s", "--environment", "hv", "--json"];
     let done = finish(virtbench().args(words).current_dir(folder.path()).spawn().unwrap());
     assert_eq!(done.code(), 0, "{done:?}");
     let json = done.json();

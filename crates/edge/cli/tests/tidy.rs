@@ -35,6 +35,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "study",
         &[
+            "appliance",
             "engine",
             "fence",
             "fence-daemon",
@@ -43,7 +44,9 @@ const EDGES: &[(&str, &[&str])] = &[
             "lab",
             "model",
             "nbd",
+            "oltp",
             "profiler",
+            "recipe",
             "record",
             "units",
             "workload",

@@ -1,7 +1,7 @@
 //! What guests need, found from what they are to be made of.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use virtbench_lab::{
@@ -140,6 +140,39 @@ impl Guests {
             Some(setup) => vm.with_setup(setup),
             None => vm,
         }))
+    }
+}
+
+/// What guests with appliances need, found before anything is measured.
+#[derive(Debug, Clone)]
+pub struct ApplianceGuests {
+    /// What emulates them.
+    pub qemu: Qemu,
+    /// What they boot.
+    pub image: GuestImage,
+    /// What executes their instructions.
+    pub accelerator: Accelerator,
+    /// The same, with the reason.
+    pub accelerator_facts: AcceleratorFacts,
+    /// Release of their kernel.
+    pub kernel: String,
+}
+
+impl ApplianceGuests {
+    /// Looks for everything that they need. `remark` is told what takes long.
+    ///
+    /// # Errors
+    /// Something is missing, or no accelerator works.
+    pub fn find(
+        wanted: WantedAccelerator,
+        kernel: Option<&Path>,
+        remark: &mut dyn FnMut(&str),
+    ) -> Result<Self, GuestsError> {
+        let qemu = Qemu::find().map_err(LabError::from)?;
+        let kernel = find_kernel(kernel).map_err(LabError::from)?;
+        let image = GuestImage::for_appliances(&kernel, &[]).map_err(LabError::from)?;
+        let (accelerator, accelerator_facts) = accelerator(wanted, &qemu, &kernel, remark)?;
+        Ok(Self { qemu, image, accelerator, accelerator_facts, kernel: kernel.release })
     }
 }
 

@@ -121,10 +121,12 @@ pub use folder::{
 };
 pub use grid::{Grid, GridError, check_plan};
 pub use grid_study::{Adapters, Compare, GridOptions, NativeVsVm};
-pub use guests::{Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
+pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};
 pub use machines::make_target;
-pub use oltp::{OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp};
+pub use oltp::{
+    ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
+};
 pub use points::measure_points;
 pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};

@@ -45,6 +45,9 @@ pub enum StudyError {
     /// An application could not be measured or predicted.
     #[error(transparent)]
     Applications(ApplicationsError),
+    /// An appliance cannot be built, or its data cannot be prepared.
+    #[error(transparent)]
+    Appliance(virtbench_appliance::ApplianceError),
     /// What guests need is missing.
     #[error(transparent)]
     Guests(#[from] GuestsError),
@@ -94,6 +97,15 @@ impl From<ApplicationsError> for StudyError {
             ApplicationsError::Folder(error) => Self::Folder(error),
             ApplicationsError::Guests(error) => Self::Guests(error),
             error => Self::Applications(error),
+        }
+    }
+}
+
+impl From<virtbench_appliance::ApplianceError> for StudyError {
+    fn from(error: virtbench_appliance::ApplianceError) -> Self {
+        match error.kind() {
+            virtbench_appliance::ErrorKind::Stopped => Self::Stopped,
+            _ => Self::Appliance(error),
         }
     }
 }

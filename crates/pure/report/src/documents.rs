@@ -59,7 +59,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Neighbours(_) => of_neighbours(&analyse_neighbours(provenance, sets), provenance, sets),
         Plan::Deviation(_) => of_deviation(&analyse_deviation(provenance, sets), provenance, sets),
         Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
-        Plan::Oltp(plan) => of_oltp(plan, &analyse_oltp(plan, records.oltp())),
+        Plan::Oltp(plan) => of_oltp(provenance, plan, &analyse_oltp(plan, records.oltp())),
     }
 }
 

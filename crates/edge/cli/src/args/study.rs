@@ -194,16 +194,11 @@ pub struct GuestArgs {
 impl GuestArgs {
     /// The same as a study takes it.
     pub fn options(&self) -> GuestOptions {
-        let accelerator = match self.accelerator {
-            AcceleratorArg::Auto => WantedAccelerator::Auto,
-            AcceleratorArg::Kvm => WantedAccelerator::Kvm,
-            AcceleratorArg::Tcg => WantedAccelerator::Tcg,
-        };
         GuestOptions {
             vcpus: self.vcpus,
             memory_bytes: self.memory,
             kernel: self.kernel.clone(),
-            accelerator,
+            accelerator: self.accelerator.wanted(),
         }
     }
 }
@@ -217,4 +212,15 @@ pub enum AcceleratorArg {
     Kvm,
     /// Software emulation
     Tcg,
+}
+
+impl AcceleratorArg {
+    /// The same as a study takes it.
+    pub fn wanted(self) -> WantedAccelerator {
+        match self {
+            Self::Auto => WantedAccelerator::Auto,
+            Self::Kvm => WantedAccelerator::Kvm,
+            Self::Tcg => WantedAccelerator::Tcg,
+        }
+    }
 }

@@ -12,7 +12,8 @@ use crate::exit::Outcome;
 use crate::interrupt;
 use crate::say::{finish, say};
 
-use words::{failure, on_disk};
+use crate::appliance_failure::failure;
+use words::on_disk;
 
 /// Builds, lists, opens and removes appliances.
 pub fn execute(command: &ApplianceCommand) -> Outcome {

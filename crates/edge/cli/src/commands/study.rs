@@ -8,6 +8,7 @@ mod events;
 mod grid_options;
 mod native_vs_vm;
 mod neighbours;
+mod oltp;
 mod predictions;
 mod sets_summary;
 mod systems;
@@ -37,7 +38,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
         }
         StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
         StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
-        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) => None,
+        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Oltp(_) => None,
     })
 }
 
@@ -63,5 +64,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
         StudyCommand::Deviation(args) => systems::execute(args),
         StudyCommand::Predictions(args) => predictions::execute(args),
+        StudyCommand::Oltp(args) => oltp::execute(args),
     }
 }

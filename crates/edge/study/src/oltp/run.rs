@@ -136,6 +136,9 @@ impl Sitting<'_> {
         let started_unix_ns = unix_ns();
         match boot.measure(load, progress) {
             Ok(measured) => {
+                if let (None, Some(guest)) = (&self.folder.provenance().guest, boot.guest()) {
+                    self.folder.amend(|provenance| provenance.guest = Some(guest))?;
+                }
                 self.add(key, started_unix_ns, OltpStatus::Measured(Box::new(measured)), progress)?;
                 Ok(true)
             }

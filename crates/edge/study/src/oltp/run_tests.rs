@@ -38,6 +38,10 @@ impl OltpSides for Fake {
 }
 
 impl OltpBoot for Booted<'_> {
+    fn guest(&self) -> Option<virtbench_record::GuestFacts> {
+        None
+    }
+
     fn measure(&mut self, load: OltpLoad, progress: &mut Progress<'_>) -> Result<OltpMeasured, OltpFailure> {
         if self.sides.stop_at == Some(self.sides.measured) {
             progress.stop.store(true, Ordering::Relaxed);

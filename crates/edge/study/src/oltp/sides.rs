@@ -1,7 +1,7 @@
 //! What a study needs of its sides.
 
 use thiserror::Error;
-use virtbench_record::{OltpMeasured, OltpSide};
+use virtbench_record::{GuestFacts, OltpMeasured, OltpSide};
 
 use crate::applications::Progress;
 use crate::study_error::StudyError;
@@ -50,4 +50,7 @@ pub trait OltpBoot {
     /// # Errors
     /// The side failed under it or is not consistent, or the study cannot go on.
     fn measure(&mut self, load: OltpLoad, progress: &mut Progress<'_>) -> Result<OltpMeasured, OltpFailure>;
+
+    /// The guest that it is; nothing natively.
+    fn guest(&self) -> Option<GuestFacts>;
 }

@@ -19,7 +19,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
     let figures: Vec<_> =
         figures::users(&analysis).into_iter().chain(figures::growth(&analysis.saturated)).collect();
     let content = html! {
-        (opening(title, &place, &of_oltp(plan, &analysis), &html! {}))
+        (opening(title, &place, &of_oltp(provenance, plan, &analysis), &html! {}))
         (section("users", "Users", "Nothing was measured yet.", &figures))
         section aria-labelledby="saturated" {
             h2 id="saturated" { "Each side at its saturation" }

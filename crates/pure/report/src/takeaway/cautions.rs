@@ -30,7 +30,7 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
     guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
-fn emulation(provenance: &Provenance) -> Option<String> {
+pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
     is_emulated(provenance).then(|| {
         "TCG emulates the guest's processor in software: figures of the VM describe emulation, \
          not the overhead of virtualization."

@@ -1,8 +1,9 @@
 //! What a reader takes away from a study of a database.
 
 use virtbench_model::oltp::{OltpAnalysis, OltpSideAnalysis, UsersEnd};
-use virtbench_record::{OltpStudyPlan, Quantity};
+use virtbench_record::{OltpStudyPlan, Provenance, Quantity};
 
+use super::cautions::emulation;
 use super::{Takeaway, of_application};
 use crate::format::{MILLISECOND_NS, count, rounded, significant, trimmed};
 
@@ -10,7 +11,7 @@ use crate::format::{MILLISECOND_NS, count, rounded, significant, trimmed};
 const WANTED_SPREAD_PERCENT: f64 = 5.0;
 
 /// The sides at their saturation; then at equal users, what limits each, and how far its runs are apart.
-pub(crate) fn of_oltp(plan: &OltpStudyPlan, analysis: &OltpAnalysis) -> Takeaway {
+pub(crate) fn of_oltp(provenance: &Provenance, plan: &OltpStudyPlan, analysis: &OltpAnalysis) -> Takeaway {
     let saturated = of_application(&analysis.saturated);
     let mut details = saturated.details;
     let headline = if analysis.saturated.ratios.is_empty() {
@@ -32,13 +33,15 @@ pub(crate) fn of_oltp(plan: &OltpStudyPlan, analysis: &OltpAnalysis) -> Takeaway
     }
     details.extend(analysis.sides.iter().filter_map(limit));
     details.extend(analysis.sides.iter().filter_map(repeats));
-    let mut cautions = saturated.cautions;
+    let mut cautions: Vec<String> = emulation(provenance).into_iter().chain(saturated.cautions).collect();
     cautions.extend(analysis.sides.iter().flat_map(doubts));
-    if plan.sides.iter().any(|side| side.vm) {
-        cautions.push(
-            "Transactions after TPC-C's specification; not comparable with published TPC results.".to_owned(),
-        );
+    if plan.sides.iter().any(|side| side.vcpus >= provenance.host.processors) {
+        cautions
+            .push("The driver shares processors with the database where that has all of them.".to_owned());
     }
+    cautions.push(
+        "Transactions after TPC-C's specification; not comparable with published TPC results.".to_owned(),
+    );
     Takeaway { headline, details, cautions }
 }
 

@@ -14,7 +14,8 @@ use crate::say::{self, say, tell};
 use crate::{interrupt, log};
 
 use super::recipes;
-use super::words::{failure, on_disk};
+use super::words::on_disk;
+use crate::appliance_failure::failure;
 
 /// Off a terminal it is said so often that a phase goes on.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -15,7 +15,8 @@ use crate::say::say;
 use crate::text_table::{TextTable, left, right};
 
 use super::recipes;
-use super::words::{failure, on_disk};
+use super::words::on_disk;
+use crate::appliance_failure::failure;
 
 /// A recipe, and what was built of it.
 #[derive(Serialize)]

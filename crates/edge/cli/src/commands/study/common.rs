@@ -10,6 +10,7 @@ use virtbench_report::{Takeaway, takeaway};
 use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, StudyError};
 
 use super::watch::Watch;
+use crate::appliance_failure::appliance_kind;
 use crate::applications::applications_kind;
 use crate::command_line;
 use crate::commands::report;
@@ -58,6 +59,7 @@ pub fn study_failure(error: StudyError) -> Failure {
         error if error.is_stopped() => Kind::Interrupted,
         error if error.lacks_something() => Kind::Environment,
         StudyError::Applications(error) => applications_kind(error),
+        StudyError::Appliance(error) => appliance_kind(error),
         StudyError::Input(_) | StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,

@@ -1,0 +1,75 @@
+//! `virtbench study oltp`: a database natively and in VMs.
+
+use std::path::Path;
+
+use virtbench_record::{OltpMix, OltpRecord, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
+use virtbench_study::{ApplianceGuests, ApplianceSides, DatabaseAppliance, OltpStudy, Progress, StudyError};
+
+use super::common;
+use crate::args::oltp_study::OltpStudyArgs;
+use crate::exit::{Failure, Kind, Outcome};
+
+/// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
+pub fn execute(args: &OltpStudyArgs) -> Outcome {
+    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "oltp"))?;
+    let measured = common::run(&out, args.resume, |run| {
+        let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
+        let database = DatabaseAppliance::find(args.database.kind(), progress)?;
+        let plan = plan(args, &database);
+        let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
+        let guests = ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark)
+            .map_err(StudyError::from)?;
+        let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
+        let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder);
+        OltpStudy { plan: plan.clone() }.run(&mut sides, run)
+    })?;
+    let run = common::show(&out, args.json)?;
+    measured?;
+    complete(&run.provenance, run.records.oltp())
+}
+
+/// Fails where a side has no measurement at its saturation.
+fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
+    let sides = provenance.plan.oltp().into_iter().flat_map(|plan| &plan.sides);
+    let missing = |side: &&OltpSide| {
+        let mut of_side = records.iter().filter(|record| record.side == side.name);
+        !of_side.any(|record| record.step == OltpStep::Saturation && record.measured().is_some())
+    };
+    let why = |side: &OltpSide| {
+        let failed = |record: &OltpRecord| match &record.status {
+            OltpStatus::Failed { why } if record.side == side.name => Some(why.clone()),
+            _ => None,
+        };
+        let why = records.iter().rev().find_map(failed).unwrap_or_else(|| "it was not tried".into());
+        format!("nothing was measured of {} at its saturation: {why}", side.name)
+    };
+    let missing: Vec<String> = sides.filter(missing).map(why).collect();
+    if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, missing.join("\n"))) }
+}
+
+fn plan(args: &OltpStudyArgs, database: &DatabaseAppliance) -> OltpStudyPlan {
+    let memory_bytes = args.memory.unwrap_or_else(|| database.least_memory());
+    let several = args.vcpus.len() > 1;
+    let side = |vm: bool, vcpus: u32| {
+        let kind = if vm { "vm" } else { "native" };
+        let name = if several { format!("{kind}-{vcpus}") } else { kind.to_owned() };
+        OltpSide { name, vm, vcpus, memory_bytes }
+    };
+    OltpStudyPlan {
+        database: args.database.kind(),
+        root: database.root_digest().to_owned(),
+        warehouses: args.warehouses,
+        population_seed: args.seed,
+        sides: args.vcpus.iter().flat_map(|vcpus| [side(false, *vcpus), side(true, *vcpus)]).collect(),
+        users: args.users.clone(),
+        repetitions: args.repetitions,
+        ramp_up_ns: args.ramp_up,
+        search_ns: args.search_time,
+        time_ns: args.time,
+        mix: OltpMix::default(),
+        think_factor: args.think_times,
+        seed: args.seed,
+        accelerator: args.accelerator.wanted().name().to_owned(),
+        network: args.network.name().to_owned(),
+    }
+}

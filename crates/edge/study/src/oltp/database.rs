@@ -1,0 +1,32 @@
+//! How the databases of the supplied appliances are reached.
+
+use std::net::SocketAddr;
+
+use virtbench_oltp::{Address, Connect, Place};
+use virtbench_record::DatabaseKind;
+
+/// The recipe of a database.
+pub(super) fn recipe_name(kind: DatabaseKind) -> &'static str {
+    match kind {
+        DatabaseKind::PostgreSql => "postgresql",
+        DatabaseKind::MariaDb => "mariadb",
+    }
+}
+
+/// The port on which its recipe serves.
+pub(super) fn port(kind: DatabaseKind) -> u16 {
+    match kind {
+        DatabaseKind::PostgreSql => 5432,
+        DatabaseKind::MariaDb => 3306,
+    }
+}
+
+/// The account and the database that its recipe makes. Only the run itself reaches the appliance.
+pub(super) fn connect(kind: DatabaseKind, at: SocketAddr) -> Connect {
+    let (user, database, password) = match kind {
+        DatabaseKind::PostgreSql => ("postgres", "postgres", None),
+        DatabaseKind::MariaDb => ("bench", "bench", Some("bench".to_owned())),
+    };
+    let place = Place::Tcp(at.ip().to_string(), at.port());
+    Connect { address: Address { kind, place, user: user.into(), database: database.into() }, password }
+}

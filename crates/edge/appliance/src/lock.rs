@@ -1,7 +1,8 @@
 //! One builder at a time.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -61,7 +62,8 @@ impl Lock {
             thread::sleep(PAUSE);
         }
         // For those who wait. Whoever cannot be named is waited for all the same.
-        let _ = file.set_len(0).and_then(|()| write!(file, "{}", std::process::id()));
+        let holder = std::process::id().to_string();
+        let _ = file.set_len(0).and_then(|()| file.write_all_at(holder.as_bytes(), 0));
         Ok(Self { _file: file })
     }
 }
@@ -84,6 +86,27 @@ mod tests {
         let stopped = Lock::take(&path, "redis", Duration::from_secs(9), &AtomicBool::new(true), &mut |_| {});
         assert!(matches!(stopped, Err(ApplianceError::Stopped)));
         drop(first);
-        take(Duration::ZERO, &mut |_| panic!("it is free")).unwrap();
+        // A process that another thread starts has the file until it is another program.
+        let _free = take(Duration::from_secs(9), &mut |_| {}).unwrap();
+    }
+
+    #[test]
+    fn who_waited_is_named_to_the_next_one_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let take = |limit, told: &mut dyn FnMut(&str)| {
+            Lock::take(&path, "redis", limit, &AtomicBool::new(false), told)
+        };
+        let first = take(Duration::ZERO, &mut |_| {}).unwrap();
+        let second = thread::scope(|scope| {
+            let second = scope.spawn(|| take(Duration::from_secs(9), &mut |_| {}));
+            thread::sleep(2 * PAUSE);
+            drop(first);
+            second.join().unwrap().unwrap()
+        });
+        let mut told = String::new();
+        take(Duration::ZERO, &mut |holder| holder.clone_into(&mut told)).unwrap_err();
+        assert_eq!(told, std::process::id().to_string());
+        drop(second);
     }
 }

@@ -50,3 +50,22 @@ fn a_database_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
     assert_eq!(again.code(), 0, "{again:?}");
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), results, "nothing was missing");
 }
+
+#[test]
+fn what_a_database_study_cannot_do_is_refused_before_anything_is_measured() {
+    let temp = folder();
+    let out = temp.path().join("run");
+    for (words, code, said) in [
+        (&["--users", "few"][..], 2, "write auto, or such as 1,4,16"),
+        (&["--users", "0"], 2, "no number of users"),
+        (&["--vcpus", "1000"], 2, "a side of 1000 processors"),
+        (&["--vcpus", "1", "--kernel", "/nowhere"], 4, "/nowhere"),
+    ] {
+        let mut command = virtbench();
+        command.args(["study", "oltp", "--accelerator", "tcg", "--out"]).arg(&out).args(words);
+        let finished = finish(command.spawn().unwrap());
+        assert_eq!(finished.code(), code, "{words:?}: {finished:?}");
+        assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");
+        assert!(!out.exists(), "{words:?}");
+    }
+}

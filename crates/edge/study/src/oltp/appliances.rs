@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::thread::{CpuSet, sched_getaffinity};
 use virtbench_appliance::DataSet;
 use virtbench_lab::{
     ApplianceError, ApplianceSpec, CpuSample, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network,
@@ -40,14 +41,17 @@ pub struct ApplianceSides<'a> {
 impl<'a> ApplianceSides<'a> {
     /// Sides whose copies of the data lie in `folder`: the storage under it is what both sides work on. Guests are needed where
     /// the plan has VMs.
-    #[must_use]
+    ///
+    /// # Errors
+    /// A side has more processors than this process may use.
     pub fn new(
         database: &'a DatabaseAppliance,
         plan: &'a OltpStudyPlan,
         guests: Option<ApplianceGuests>,
         folder: &Path,
-    ) -> Self {
-        Self { database, plan, guests, data: None, folder: folder.to_owned() }
+    ) -> Result<Self, StudyError> {
+        plan.sides.iter().try_for_each(|side| first_processors(side.vcpus).map(drop))?;
+        Ok(Self { database, plan, guests, data: None, folder: folder.to_owned() })
     }
 
     fn data(&mut self, progress: &mut Progress<'_>) -> Result<&DataSet, StudyError> {
@@ -93,7 +97,7 @@ impl OltpSides for ApplianceSides<'_> {
         let stop = progress.stop;
         self.data(progress)?.copy_to(&copy.0, COPY_LIMIT, stop).map_err(StudyError::from)?;
         progress.observer.event(Event::Starting(&side.name));
-        let processors: Vec<usize> = (0..side.vcpus as usize).collect();
+        let processors = first_processors(side.vcpus)?;
         let spec = ApplianceSpec {
             name: side.name.clone(),
             recipe: self.database.appliance.recipe.clone(),
@@ -110,6 +114,22 @@ impl OltpSides for ApplianceSides<'_> {
         let (database, plan) = (self.database, self.plan);
         Ok(Box::new(Booted { appliance, processors, database, plan, guests, _copy: copy }))
     }
+}
+
+/// The first processors of those that this process may use: both sides are held to the same ones.
+fn first_processors(vcpus: u32) -> Result<Vec<usize>, StudyError> {
+    let allowed = sched_getaffinity(None).map_err(|error| {
+        StudyError::input(format!("this process's processors cannot be asked for: {error}"))
+    })?;
+    let numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
+    let first: Vec<usize> = numbers.take(vcpus as usize).collect();
+    if first.len() < vcpus as usize {
+        return Err(StudyError::input(format!(
+            "a side of {vcpus} processors: this process may use {}, and both sides are held to the same ones",
+            first.len()
+        )));
+    }
+    Ok(first)
 }
 
 fn side_failed(error: ApplianceError) -> OltpFailure {

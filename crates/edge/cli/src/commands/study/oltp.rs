@@ -20,7 +20,7 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
         let guests = ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark)
             .map_err(StudyError::from)?;
         let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
-        let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder);
+        let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder)?;
         OltpStudy { plan: plan.clone() }.run(&mut sides, run)
     })?;
     let run = common::show(&out, args.json)?;

@@ -28,8 +28,10 @@ pub(crate) fn wait_for_disk_number(name_prefix: &str, index: usize) -> Result<St
             return Ok(name.clone());
         }
         if Instant::now() > limit {
+            let which =
+                if index == 0 { "no disk".to_owned() } else { format!("no disk number {}", index + 1) };
             return Err(format!(
-                "no disk number {index} named {name_prefix}* appeared within {} s; there are: {}",
+                "{which} named {name_prefix}* appeared within {} s; there are: {}",
                 DISK_LIMIT.as_secs(),
                 names.join(", ")
             ));

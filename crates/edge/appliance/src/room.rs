@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use rustix::fs::statvfs;
+use virtbench_lab::free_bytes;
 
 use crate::error::ApplianceError;
 
 /// Checks that so many bytes can be written in `folder`, which is there.
 pub(crate) fn require_room(folder: &Path, what: &str, needed: u64) -> Result<(), ApplianceError> {
-    let facts = statvfs(folder).map_err(|error| ApplianceError::file("look at", folder)(error.into()))?;
-    let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    let free = free_bytes(folder).map_err(ApplianceError::file("look at", folder))?;
     if free < needed {
         return Err(ApplianceError::NoRoom { what: what.into(), folder: folder.to_owned(), needed, free });
     }

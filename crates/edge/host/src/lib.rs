@@ -4,7 +4,9 @@ mod cpu;
 mod disk;
 mod facts;
 mod others;
+mod room;
 
 pub use cpu::{CpuSample, Unreadable};
 pub use disk::{chosen_scheduler, disk_facts};
 pub use facts::{available_memory_bytes, host_facts};
+pub use room::free_bytes;

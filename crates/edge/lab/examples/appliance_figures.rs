@@ -43,12 +43,7 @@ fn prepare(spec: &ApplianceSpec) -> Result<(), Failure> {
     let look = ["/bin/sh", "-c", &format!("test -z \"$(ls {} | grep -v lost+found)\"", data.folder)];
     let limit = Duration::from_secs(600);
     if appliance.run(&look.map(str::to_owned), "root", limit)?.exit_code == Some(0) {
-        for words in &data.prepare {
-            let end = appliance.run(words, &data.user, limit)?;
-            if let Some(trouble) = end.trouble() {
-                return Err(format!("{} {trouble}: {}", words.join(" "), end.output).into());
-            }
-        }
+        appliance.prepare_data(limit)?;
     }
     appliance.stop()?;
     Ok(())

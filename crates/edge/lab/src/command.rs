@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ use crate::child::{BoundChild, describe_end};
 const PAUSE: Duration = Duration::from_millis(50);
 /// How long whoever has the terminal has to leave it.
 const LEAVE: Duration = Duration::from_secs(1);
+/// Lines that wait to be told; then the command waits to write more.
+const MOST_LINES: usize = 1024;
 /// Of one line so much is told at once, in bytes.
 const LONGEST_LINE: u64 = 1 << 16;
 /// How much of what it says last is kept, in bytes.
@@ -65,15 +67,12 @@ pub enum CommandError {
 /// # Errors
 /// It cannot be started, fails, takes longer than `limit`, or `stop` was set.
 pub fn run_command(
-    mut command: Command,
+    command: Command,
     what: &str,
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<(), CommandError> {
-    let failed = |source| CommandError::Start { what: what.to_owned(), source };
-    let (reader, writer) = io::pipe().map_err(failed)?;
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(writer);
-    run_to_end(command, reader, what, limit, stop, &mut |_| {})
+    run_to_end(command, what, limit, stop, None)
 }
 
 /// The same for a command whose output is followed: `told` is given every line that it writes on stdout or stderr.
@@ -81,36 +80,44 @@ pub fn run_command(
 /// # Errors
 /// As for [`run_command`].
 pub fn run_command_followed(
+    command: Command,
+    what: &str,
+    limit: Duration,
+    stop: &AtomicBool,
+    told: &mut dyn FnMut(&str),
+) -> Result<(), CommandError> {
+    run_to_end(command, what, limit, stop, Some(told))
+}
+
+fn run_to_end(
     mut command: Command,
     what: &str,
     limit: Duration,
     stop: &AtomicBool,
-    told: &mut dyn FnMut(&str),
+    mut told: Option<&mut dyn FnMut(&str)>,
 ) -> Result<(), CommandError> {
     let failed = |source| CommandError::Start { what: what.to_owned(), source };
     let (reader, writer) = io::pipe().map_err(failed)?;
-    command.stdin(Stdio::null()).stdout(writer.try_clone().map_err(failed)?).stderr(writer);
-    run_to_end(command, reader, what, limit, stop, told)
-}
-
-fn run_to_end(
-    command: Command,
-    reader: io::PipeReader,
-    what: &str,
-    limit: Duration,
-    stop: &AtomicBool,
-    told: &mut dyn FnMut(&str),
-) -> Result<(), CommandError> {
-    let failed = |source| CommandError::Start { what: what.to_owned(), source };
+    let stdout = match told {
+        Some(_) => writer.try_clone().map_err(failed)?.into(),
+        None => Stdio::null(),
+    };
+    command.stdin(Stdio::null()).stdout(stdout).stderr(writer);
     // Before the command, so that there is no moment at which a kill would leave it.
     let group = Group::watched().map_err(failed)?;
     let mut child = BoundChild::spawn_in(command, Vec::new(), group.number).map_err(failed)?;
-    let (lines, heard) = channel();
-    let listener = thread::spawn(move || last_words(reader, &lines));
+    let (lines, heard) = sync_channel(MOST_LINES);
+    let lines = told.is_some().then_some(lines);
+    let listener = thread::spawn(move || last_words(reader, lines.as_ref()));
+    let mut tell = |line: String| {
+        if let Some(told) = &mut told {
+            told(&line);
+        }
+    };
     let begun = Instant::now();
     let status = loop {
         let ended = child.wait_within(PAUSE).map_err(failed)?;
-        heard.try_iter().for_each(|line| told(&line));
+        heard.try_iter().for_each(&mut tell);
         match ended {
             Some(status) => break status,
             None if stop.load(Ordering::Relaxed) => {
@@ -124,8 +131,8 @@ fn run_to_end(
     };
     // Nobody is left then who could hold the pipe open.
     drop(group);
+    heard.iter().for_each(tell);
     let said = listener.join().unwrap_or_default();
-    heard.try_iter().for_each(|line| told(&line));
     if status.success() {
         return Ok(());
     }
@@ -144,12 +151,8 @@ pub fn run_at_terminal(command: Command, stop: &AtomicBool) -> io::Result<ExitSt
         if let Some(status) = child.wait_within(PAUSE)? {
             return Ok(status);
         }
-        if stop.load(Ordering::Relaxed)
-            && let Some(status) = child.wait_within(LEAVE)?
-        {
-            return Ok(status);
-        } else if stop.load(Ordering::Relaxed) {
-            return Err(io::ErrorKind::Interrupted.into());
+        if stop.load(Ordering::Relaxed) {
+            return child.wait_within(LEAVE)?.ok_or_else(|| io::ErrorKind::Interrupted.into());
         }
     }
 }
@@ -206,14 +209,16 @@ impl Drop for Group {
     }
 }
 
-/// The end of what is said, whose lines are also sent on.
-fn last_words(reader: io::PipeReader, lines: &Sender<String>) -> String {
+/// The end of what is said, whose lines are also sent on where somebody follows.
+fn last_words(reader: io::PipeReader, lines: Option<&SyncSender<String>>) -> String {
     let mut reader = BufReader::new(reader);
     let mut kept = Vec::new();
     let mut line = Vec::new();
     while let Ok(1..) = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-        // Whoever no longer follows is not told.
-        let _ = lines.send(String::from_utf8_lossy(&line).trim_end().to_owned());
+        if let Some(lines) = lines {
+            // Whoever no longer follows is not told.
+            let _ = lines.send(String::from_utf8_lossy(&line).trim_end().to_owned());
+        }
         kept.append(&mut line);
         if kept.len() > 2 * MOST_WORDS {
             kept.drain(..kept.len() - MOST_WORDS);

@@ -4,9 +4,10 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use rustix::fs::{OFlags, statvfs};
+use rustix::fs::OFlags;
 use rustix::process::{Resource, geteuid, getrlimit};
 use serde::Serialize;
+use virtbench_host::free_bytes;
 use virtbench_units::format_bytes;
 
 use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
@@ -211,9 +212,8 @@ fn locked_memory() -> Status {
 }
 
 fn disk_space(directory: &Path) -> Status {
-    match statvfs(directory) {
-        Ok(facts) => {
-            let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+    match free_bytes(directory) {
+        Ok(free) => {
             let text = format!("{} MiB free in {}", free >> 20, directory.display());
             let mend = "make room, or name another place with --target-dir";
             if free < WANTED_SPACE_BYTES { warning(text, mend) } else { ok(text) }

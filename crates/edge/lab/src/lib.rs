@@ -36,6 +36,7 @@ mod measure;
 mod memory_file;
 mod modules;
 mod native;
+mod native_agent;
 mod own_filesystem;
 mod process;
 mod process_cpu;
@@ -58,7 +59,7 @@ pub use adapters::{
 pub use agents::own_agent;
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
-    measure_path,
+    measure_path, usable_processors,
 };
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
@@ -93,7 +94,7 @@ pub use qemu::{Qemu, QemuError};
 pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_agent::Console;
-pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, host_facts};
+pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, free_bytes, host_facts};
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;
 pub use vm::Vm;

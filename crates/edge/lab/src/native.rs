@@ -1,23 +1,15 @@
 //! The native environment: the very program that runs in guests, as a child on this host.
 
-use std::io;
-use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::Command;
-use std::time::Duration;
 
 use virtbench_agent::protocol::{Greeting, TargetRef};
 use virtbench_record::GuestFacts;
 
-use crate::agents::own_agent;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::machine::{Environment, Machine};
-use crate::memory_file::MemoryFile;
-use crate::process::{AgentProcess, MachineError};
-
-/// How long the agent may take to greet, and to end.
-const LIMIT: Duration = Duration::from_secs(10);
+use crate::native_agent::NativeAgent;
+use crate::process::MachineError;
 
 /// Loads are applied to a file or device of this host.
 #[derive(Debug)]
@@ -50,23 +42,14 @@ impl Environment for Native {
 struct NativeMachine {
     name: String,
     target: PathBuf,
-    process: AgentProcess,
-    connection: Connection,
-    greeting: Greeting,
+    agent: NativeAgent,
 }
 
 impl NativeMachine {
     fn start(name: &str, target: PathBuf) -> Result<Self, MachineError> {
-        let failed = |source: io::Error| MachineError::Start { program: "virtbench-agent".into(), source };
-        let program = MemoryFile::new("virtbench-agent", own_agent()).map_err(failed)?;
-        let (program_fd, program_path) = program.lend().map_err(failed)?;
-        let (mut connection, agent_end) = Connection::pair().map_err(failed)?;
-        let mut command = Command::new(program_path);
-        command.args(["--fd", &agent_end.as_raw_fd().to_string()]);
-        let mut process = AgentProcess::spawn(command, vec![agent_end, program_fd], "the native agent")?;
-        let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
-        tracing::info!(name, process = process.id(), target = %target.display(), "the native agent answers");
-        Ok(Self { name: name.to_owned(), target, process, connection, greeting })
+        let agent = NativeAgent::start("--fd", Vec::new(), |_| Ok(()))?;
+        tracing::info!(name, process = agent.process.id(), target = %target.display(), "the native agent answers");
+        Ok(Self { name: name.to_owned(), target, agent })
     }
 }
 
@@ -76,11 +59,11 @@ impl Machine for NativeMachine {
     }
 
     fn connection(&mut self) -> &mut Connection {
-        &mut self.connection
+        &mut self.agent.connection
     }
 
     fn greeting(&self) -> &Greeting {
-        &self.greeting
+        &self.agent.greeting
     }
 
     fn target(&self) -> TargetRef {
@@ -96,20 +79,20 @@ impl Machine for NativeMachine {
     }
 
     fn processes(&self) -> Vec<u32> {
-        vec![self.process.id()]
+        vec![self.agent.process.id()]
     }
 
     fn check(&mut self) -> Result<(), MachineError> {
-        self.process.check()
+        self.agent.process.check()
     }
 
     fn explain(&mut self, error: ConnectionError) -> MachineError {
-        self.process.explain(error)
+        self.agent.process.explain(error)
     }
 
-    fn shut_down(mut self: Box<Self>) {
-        let told = self.connection.shut_down().is_ok();
-        tracing::info!(name = self.name, process = self.process.id(), told, "the native agent ends");
-        self.process.end_within(if told { LIMIT } else { Duration::ZERO });
+    fn shut_down(self: Box<Self>) {
+        let (name, process) = (self.name, self.agent.process.id());
+        let told = self.agent.shut_down();
+        tracing::info!(name, process, told, "the native agent has ended");
     }
 }

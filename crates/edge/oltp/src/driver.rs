@@ -15,7 +15,7 @@ use virtbench_record::{OltpIsolation, OltpKind, OltpPlan};
 use virtbench_workload::ArrivalTimes;
 
 use crate::address::Connect;
-use crate::blocking::runtime;
+use crate::blocking::{connected, runtime};
 use crate::draws::{Constants, Draws};
 use crate::error::OltpError;
 use crate::input::Terminal;
@@ -102,9 +102,8 @@ async fn open(connect: &Connect, isolation: OltpIsolation, wanted: usize) -> Res
     let mut sessions = Vec::with_capacity(wanted);
     while sessions.len() < wanted {
         let count = AT_ONCE.min(wanted - sessions.len());
-        for opened in join_all((0..count).map(|_| Session::open(connect, isolation))).await {
-            let address = || connect.address.clone();
-            sessions.push(opened.map_err(|fault| OltpError::Connect { address: address(), fault })?);
+        for opened in join_all((0..count).map(|_| connected(connect, isolation))).await {
+            sessions.push(opened?);
         }
     }
     Ok(sessions)

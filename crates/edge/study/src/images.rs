@@ -9,6 +9,7 @@ use thiserror::Error;
 use virtbench_engine::TargetError;
 use virtbench_lab::{
     GuestDisk, ImageFormat, ImageMakingError, LoopCache, LoopDevice, LoopError, Preallocation, Qcow2,
+    free_bytes,
 };
 
 use crate::backing::Backing;
@@ -237,13 +238,13 @@ impl Drop for Images {
 /// Checks that the folder has room for all files, those that a killed run left counted as room.
 fn check_room(folder: &Path, run_name: &str, setups: &[Setup], size_bytes: u64) -> Result<(), ImagesError> {
     let exists = folder.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("."));
-    let Ok(facts) = rustix::fs::statvfs(exists) else { return Ok(()) };
+    let Ok(free_bytes) = free_bytes(exists) else { return Ok(()) };
     let prefix = format!("virtbench-{run_name}");
     let left: u64 = fs::read_dir(folder).map_or(0, |entries| {
         let ours = entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
         ours.filter_map(|entry| Some(entry.metadata().ok()?.blocks() * 512)).sum()
     });
-    let free_bytes = (facts.f_bavail * facts.f_frsize).saturating_add(left);
+    let free_bytes = free_bytes.saturating_add(left);
     let overlays = setups.iter().any(|setup| matches!(setup.backing, Backing::Overlay { .. }));
     let files = 1 + u64::from(overlays) + setups.iter().filter(|setup| setup.is_qcow2()).count() as u64;
     // An image's tables take up to a hundredth with the smallest clusters.

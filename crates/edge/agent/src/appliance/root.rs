@@ -97,7 +97,7 @@ impl Root {
         let hosts = inside(&inner, || {
             if fs::exists("/etc/hosts")? { Ok(()) } else { fs::write("/etc/hosts", "127.0.0.1 localhost\n") }
         });
-        hosts.flatten_error().map_err(|error| format!("/etc/hosts cannot be written: {error}"))
+        hosts.and_then(|done| done).map_err(|error| format!("/etc/hosts cannot be written: {error}"))
     }
 
     fn add_data(&mut self, data: &DataOrder) -> Result<(), String> {
@@ -108,7 +108,7 @@ impl Root {
             fs::canonicalize(&data.folder)
         });
         let place = place
-            .flatten_error()
+            .and_then(|done| done)
             .map_err(|error| format!("the folder of the data, {}, cannot be made: {error}", data.folder))?;
         let place = self.path.join(place.strip_prefix("/").unwrap_or(&place));
         self.put_disk(&disk, &place, MountFlags::NOSUID | MountFlags::NODEV, "", "the data")?;
@@ -179,17 +179,6 @@ impl Drop for Root {
         while let Some(place) = self.mounts.pop() {
             let _ = unmount(&place, UnmountFlags::DETACH);
         }
-    }
-}
-
-/// One error for two: the way there, and what was done.
-trait FlattenError<T> {
-    fn flatten_error(self) -> io::Result<T>;
-}
-
-impl<T> FlattenError<T> for io::Result<io::Result<T>> {
-    fn flatten_error(self) -> io::Result<T> {
-        self.and_then(|inner| inner)
     }
 }
 

@@ -11,6 +11,15 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::control_group::{ControlGroup, GroupError, Hierarchy, PROCESSES};
 
+/// Numbers of the host's processors that this process may use.
+///
+/// # Errors
+/// The kernel has more than are reckoned with.
+pub fn usable_processors() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
+}
+
 /// What a process and all that it starts may use.
 #[derive(Debug, Default)]
 pub(crate) struct Limits {
@@ -25,10 +34,7 @@ impl Limits {
     pub(crate) fn make(memory_bytes: u64, vcpus: u32, processors: &[usize]) -> io::Result<Self> {
         let mut limits = Self::default();
         let allowed: Vec<usize> = match processors {
-            [] => {
-                let set = sched_getaffinity(None)?;
-                (0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect()
-            }
+            [] => usable_processors()?,
             named => named.to_vec(),
         };
         limits.processors = allowed.into_iter().take(vcpus as usize).collect();

@@ -13,6 +13,7 @@ mod running;
 mod spec;
 
 pub use error::ApplianceError;
+pub use limits::usable_processors;
 pub use network::{Network, NetworkNamespace, Reach};
 pub use path_cost::measure_path;
 pub use running::RunningAppliance;

@@ -43,21 +43,21 @@ enum Machine {
 impl Machine {
     fn connection(&mut self) -> &mut Connection {
         match self {
-            Self::Native(native) => &mut native.connection,
+            Self::Native(native) => &mut native.agent.connection,
             Self::Guest(guest) => guest.connection(),
         }
     }
 
     fn explain(&mut self, error: ConnectionError) -> MachineError {
         match self {
-            Self::Native(native) => native.process.explain(error),
+            Self::Native(native) => native.agent.process.explain(error),
             Self::Guest(guest) => guest.explain(error),
         }
     }
 
     fn check(&mut self) -> Result<(), MachineError> {
         match self {
-            Self::Native(native) => native.process.check(),
+            Self::Native(native) => native.agent.process.check(),
             Self::Guest(guest) => guest.check(),
         }
     }
@@ -198,7 +198,7 @@ impl RunningAppliance {
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match &self.machine {
-            Machine::Native(native) => vec![native.process.id()],
+            Machine::Native(native) => vec![native.agent.process.id()],
             Machine::Guest(guest) => vec![guest.process_id()],
         }
     }
@@ -233,6 +233,22 @@ impl RunningAppliance {
             ApplianceReply::Ran(end) => Ok(end),
             other => Err(self.failed(unexpected("run a command", &other))),
         }
+    }
+
+    /// Runs the commands by which the recipe fills the folder of its data, each at most for `limit`.
+    ///
+    /// # Errors
+    /// One cannot be started, or fails, with what it said.
+    pub fn prepare_data(&mut self, limit: Duration) -> Result<(), ApplianceError> {
+        let Some(data) = self.spec.recipe.data.clone() else { return Ok(()) };
+        for words in &data.prepare {
+            let end = self.run(words, &data.user, limit)?;
+            if let Some(trouble) = end.trouble() {
+                let why = format!("{} {trouble}: {}", words.join(" "), end.output);
+                return Err(ApplianceError::Refused { name: self.name.clone(), why });
+            }
+        }
+        Ok(())
     }
 
     /// The end of what a service has written.

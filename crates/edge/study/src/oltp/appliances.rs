@@ -5,11 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::thread::{CpuSet, sched_getaffinity};
 use virtbench_appliance::DataSet;
 use virtbench_lab::{
     ApplianceError, ApplianceSpec, CpuSample, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network,
-    NetworkNamespace, Place, RunningAppliance,
+    NetworkNamespace, Place, RunningAppliance, usable_processors,
 };
 use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run as apply};
 use virtbench_record::{GuestFacts, HostUse, OltpMeasured, OltpPlan, OltpSide, OltpStudyPlan, Quantity};
@@ -118,11 +117,10 @@ impl OltpSides for ApplianceSides<'_> {
 
 /// The first processors of those that this process may use: both sides are held to the same ones.
 fn first_processors(vcpus: u32) -> Result<Vec<usize>, StudyError> {
-    let allowed = sched_getaffinity(None).map_err(|error| {
+    let mut first = usable_processors().map_err(|error| {
         StudyError::input(format!("this process's processors cannot be asked for: {error}"))
     })?;
-    let numbers = (0..CpuSet::MAX_CPU).filter(|number| allowed.is_set(*number));
-    let first: Vec<usize> = numbers.take(vcpus as usize).collect();
+    first.truncate(vcpus as usize);
     if first.len() < vcpus as usize {
         return Err(StudyError::input(format!(
             "a side of {vcpus} processors: this process may use {}, and both sides are held to the same ones",

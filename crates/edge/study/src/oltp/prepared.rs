@@ -96,13 +96,7 @@ impl DatabaseAppliance {
             place: Place::Native,
         };
         let mut appliance = RunningAppliance::open(&spec)?;
-        for words in recipe.data.iter().flat_map(|data| &data.prepare) {
-            let user = recipe.data.as_ref().map_or("root", |data| &data.user);
-            let end = appliance.run(words, user, COMMAND_LIMIT)?;
-            if let Some(trouble) = end.trouble() {
-                return Err(format!("{} {trouble}: {}", words.join(" "), end.output).into());
-            }
-        }
+        appliance.prepare_data(COMMAND_LIMIT)?;
         appliance.start_services()?;
         let address = appliance.address(port(self.kind)).ok_or("the database has no address")?;
         let connect = connect(self.kind, address);

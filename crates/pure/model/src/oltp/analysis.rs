@@ -12,6 +12,7 @@ use super::users_search::{UsersFound, UsersPoint, UsersSearch};
 use crate::application::{ApplicationAnalysis, analyse_application};
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
+use crate::together::sample_stddev;
 
 /// A measurement is cut into so many parts, whose throughputs are compared: long enough that their noise is not that of
 /// counting single transactions.
@@ -185,13 +186,8 @@ fn parts(outcome: &OltpOutcome) -> Vec<f64> {
 
 /// The standard deviation of at least two samples, in percent of their mean.
 fn deviation_percent(samples: &[f64]) -> Option<f64> {
-    let number = samples.len() as f64;
-    let mean = samples.iter().sum::<f64>() / number;
-    if samples.len() < 2 || mean <= 0.0 {
-        return None;
-    }
-    let squares: f64 = samples.iter().map(|sample| (sample - mean).powi(2)).sum();
-    Some(100.0 * (squares / (number - 1.0)).sqrt() / mean)
+    let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+    sample_stddev(samples).filter(|_| mean > 0.0).map(|deviation| 100.0 * deviation / mean)
 }
 
 #[cfg(test)]

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 /// Why stdout takes nothing any more.
 static STDOUT_FAILED: OnceLock<io::Error> = OnceLock::new();
@@ -18,6 +19,16 @@ pub fn line(text: Arguments<'_>) {
     {
         let _ = STDOUT_FAILED.set(error);
     }
+}
+
+/// Writes what `--json` asks for to stdout: one object, in one line.
+///
+/// # Errors
+/// Stdout could not be written to.
+pub fn print_json(value: &impl Serialize) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    virtbench_formats::json::write(&mut out, value)?;
+    writeln!(out)
 }
 
 /// Whether stderr is for machines: a JSON object a line.
@@ -44,7 +55,7 @@ static WAITING: Mutex<Option<Vec<String>>> = Mutex::new(None);
 /// Writes a line to stderr, if anybody reads it; while a picture is drawn there, it waits for the next frame.
 pub fn remark(text: Arguments<'_>) {
     if is_for_machines() {
-        return event(&json!({ "event": "remark", "text": text.to_string() }));
+        return event(&serde_json::json!({ "event": "remark", "text": text.to_string() }));
     }
     match WAITING.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         Some(waiting) => waiting.push(text.to_string()),

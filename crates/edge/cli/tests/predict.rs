@@ -91,12 +91,15 @@ fn a_real_run_predicts_and_what_does_not_fit_is_refused() {
     assert!((ratio / (iops(1) / iops(0)) - 1.0).abs() < 0.3, "{ratio} {point}");
     assert!(found["extrapolated"].as_array().unwrap().is_empty());
     let interval = &found["interval"];
-    assert!(interval[0].as_f64().unwrap() <= 500.0 * ratio && interval[1].as_f64().unwrap() >= 500.0 * ratio);
+    assert!(
+        interval["low"].as_f64().unwrap() <= 500.0 * ratio
+            && interval["high"].as_f64().unwrap() >= 500.0 * ratio
+    );
     assert!(fs::read_to_string(&page).unwrap().contains("What limits it"));
 
     let network = with(&["--json", "--cpu-overhead", "5,25"]).json();
     assert_eq!(network["method"], "queueing", "{network}");
-    assert!(network["ratio"].as_f64().unwrap() > ratio * 0.5 && network["breakdown"]["to"].is_array());
+    assert!(network["ratio"].as_f64().unwrap() > ratio * 0.5 && network["breakdown"][1].is_array());
     assert!(with(&[]).stdout.contains("Bottleneck"));
 
     refused(&with, &surface, folder.path());

@@ -1,5 +1,6 @@
 //! Which cases each figure of the paper needs, and what is read off them.
 
+use serde::Serialize;
 use virtbench_fence::catalogue::{self, CATALOGUE, Kind, SLOT_MS, Variant};
 use virtbench_fence_sim::client::Personality;
 use virtbench_model::{Estimate, OverExperiments, Span, over_experiments};
@@ -10,7 +11,7 @@ use crate::published::Published;
 use crate::system::{Pacing, Sharing, Store, System};
 
 /// One measured value beside what was published of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Of which figure.
     pub figure: Figure,
@@ -29,6 +30,7 @@ pub struct Row {
     /// The least and the greatest experiment.
     pub range: Span,
     /// Each experiment. Those of one number have the same seed on every system.
+    #[serde(skip)]
     pub experiments: Vec<f64>,
     /// What was published, if the text has it.
     pub published: Option<Published>,

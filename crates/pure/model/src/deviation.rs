@@ -4,6 +4,8 @@
 //! shows the mean over experiments with the least and the greatest of them; of several machines an experiment counts with
 //! the mean of theirs, `E[delta]`.
 
+use serde::Serialize;
+
 use crate::interval::{Estimate, Span};
 use crate::kind::FigureKind;
 
@@ -15,9 +17,10 @@ pub fn deviation_percent(alone: f64, beside: f64) -> Option<f64> {
 }
 
 /// A figure that is not below zero, over experiments.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct OverExperiments {
     /// Mean of the experiments with its interval, of [`FigureKind::Positive`]: on logarithms, from three of them on.
+    #[serde(flatten)]
     pub estimate: Estimate,
     /// The least and the greatest experiment (the paper's range markers).
     pub range: Span,

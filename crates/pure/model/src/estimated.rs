@@ -5,12 +5,16 @@ use virtbench_record::Estimated;
 use crate::interval::Estimate;
 use crate::ratio::Ratio;
 
-pub(crate) fn estimated(estimate: Estimate) -> Estimated {
-    let span = estimate.span();
-    Estimated { value: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+impl From<Estimate> for Estimated {
+    fn from(estimate: Estimate) -> Self {
+        let span = estimate.span();
+        Self { value: estimate.mean, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+    }
 }
 
-pub(crate) fn estimated_ratio(ratio: Ratio) -> Estimated {
-    let span = ratio.interval;
-    Estimated { value: ratio.value, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+impl From<Ratio> for Estimated {
+    fn from(ratio: Ratio) -> Self {
+        let span = ratio.interval;
+        Self { value: ratio.value, low: span.map(|span| span.low), high: span.map(|span| span.high) }
+    }
 }

@@ -15,7 +15,9 @@
 //!
 //! The tests below measure the coverage of both.
 
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use virtbench_record::Estimated;
 use virtbench_units::Random;
 
 /// The confidence of every interval of which nothing else is said.
@@ -31,7 +33,7 @@ const RESAMPLES: usize = 4_000;
 const DRAWS_MOST: usize = 4_000_000;
 
 /// A range of values, in the unit of the samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Span {
     /// Its lower end.
     pub low: f64,
@@ -74,7 +76,8 @@ impl Method {
 }
 
 /// A mean and how well it is known, in the unit of the samples.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(into = "Estimated")]
 pub struct Estimate {
     /// Arithmetic mean.
     pub mean: f64,

@@ -1,5 +1,6 @@
 //! A service level: a limit on one figure of the latency.
 
+use serde::{Serialize, Serializer};
 use thiserror::Error;
 use virtbench_units::{DurationError, LatencySummary, parse_duration_ns};
 
@@ -14,6 +15,12 @@ pub enum LatencyMetric {
     P99,
     P99_9,
     Max,
+}
+
+impl Serialize for LatencyMetric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
 }
 
 impl LatencyMetric {
@@ -49,7 +56,7 @@ impl LatencyMetric {
 }
 
 /// A service level such as "p99 below 10 ms".
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Slo {
     /// What is limited.
     pub figure: LatencyMetric,

@@ -8,7 +8,6 @@ use virtbench_record::{
     Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
 };
 
-use crate::estimated::{estimated, estimated_ratio};
 use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
 use crate::predict::trials::{
@@ -69,15 +68,15 @@ fn native_vs_vm(
     let Comparison { points, summary, .. } = compare(records, reference, subject, provenance.plan.seed());
     let ratios = points.iter().map(|point| PointRatio {
         point: point.key,
-        throughput: point.ratio.map(estimated_ratio),
-        cpu_per_io: point.cpu_per_io.map(estimated_ratio),
+        throughput: point.ratio.map(Into::into),
+        cpu_per_io: point.cpu_per_io.map(Into::into),
     });
     let (points_measured, points_unavailable) = counts(records);
     NativeVsVmSummary {
         conclusion,
         points_measured,
         points_unavailable,
-        mean_ratio: summary.map(|summary| estimated_ratio(summary.mean)),
+        mean_ratio: summary.map(|summary| summary.mean.into()),
         ratios: ratios.collect(),
         points: point_numbers(&measurements(provenance, records)),
     }
@@ -123,7 +122,7 @@ fn kind_numbers(analysis: &Analysis, group: &Group) -> KindNumbers {
         configuration: name(standing),
         bytes_per_second: standing.bytes_per_second,
         iops_per_cpu_percent: standing.iops_per_cpu_percent,
-        against_best: standing.against_best.map(|judged| estimated_ratio(judged.ratio)),
+        against_best: standing.against_best.map(|judged| judged.ratio.into()),
         finding: standing.against_best.map(|judged| judged.finding.name().to_owned()),
     });
     KindNumbers {
@@ -152,11 +151,11 @@ fn point_numbers(measurements: &Measurements) -> Vec<PointNumbers> {
             SideNumbers {
                 environment: environment.clone(),
                 repetitions: side.repetitions,
-                bytes_per_second: side.throughput.map(estimated),
-                iops: side.iops.map(estimated),
+                bytes_per_second: side.throughput.map(Into::into),
+                iops: side.iops.map(Into::into),
                 latency_mean_ns: side.latency_ns,
                 latency_p99_ns: side.p99_ns,
-                host_cpu_percent: side.cpu_percent.map(estimated),
+                host_cpu_percent: side.cpu_percent.map(Into::into),
                 iops_per_cpu_percent: side.iops_per_cpu_percent(),
                 kb_per_second_per_cpu_percent: side
                     .bytes_per_second_per_cpu_percent()
@@ -181,7 +180,7 @@ fn pair_numbers<'a>(analysis: &'a Analysis, pair: &'a Pair) -> impl Iterator<Ite
                 second: analysis.name(pair.second).to_owned(),
                 point: point.key,
                 quantity: quantity.to_owned(),
-                ratio: estimated_ratio(judged.ratio),
+                ratio: judged.ratio.into(),
                 finding: judged.finding.name().to_owned(),
             })
         })
@@ -199,14 +198,14 @@ fn neighbours(conclusion: Conclusion, provenance: &Provenance, records: &[SetRec
                 vms: set.vms,
                 figure: metric.name.clone(),
                 unit: metric.unit.clone(),
-                mean: estimated(shared.mean),
+                mean: shared.mean.into(),
                 stddev: shared.stddev,
-                accumulated: shared.accumulated.map(estimated),
-                jain: shared.jain.map(estimated),
+                accumulated: shared.accumulated.map(Into::into),
+                jain: shared.jain.map(Into::into),
                 shares: shared
                     .vms
                     .iter()
-                    .map(|share| ShareNumbers { vm: share.vm.clone(), mean: estimated(share.mean) })
+                    .map(|share| ShareNumbers { vm: share.vm.clone(), mean: share.mean.into() })
                     .collect(),
                 host_cpu_percent: set.host_cpu_percent,
                 overload: set.overload.map(words),
@@ -231,7 +230,7 @@ fn deviation(conclusion: Conclusion, provenance: &Provenance, records: &[SetReco
         conclusion,
         sets_measured: records.len(),
         members_without_figures: without_figures(records),
-        saturation: saturation.into_iter().map(|one| one.map(estimated)).collect(),
+        saturation: saturation.into_iter().map(|one| one.map(Into::into)).collect(),
         vms: sets.iter().flat_map(|set| disturbed(set, workloads)).collect(),
         machines: provenance.plan.colocation().map_or_else(Vec::new, |plan| machine_numbers(plan, records)),
         loose_starts: loose_starts(records),
@@ -243,9 +242,9 @@ fn disturbed<'a>(
     workloads: &'a [String],
 ) -> impl Iterator<Item = DisturbedNumbers> + 'a {
     let numbers = |one: Deviated| DeviatedNumbers {
-        alone: estimated(one.alone),
-        beside: estimated(one.beside),
-        deviation_percent: estimated(one.delta),
+        alone: one.alone.into(),
+        beside: one.beside.into(),
+        deviation_percent: one.delta.into(),
     };
     set.vms.iter().map(move |vm| DisturbedNumbers {
         set: set.name.clone(),

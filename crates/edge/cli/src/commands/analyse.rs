@@ -5,7 +5,7 @@ mod output;
 mod table;
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::Path;
 
 use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, read_any_table};
@@ -18,6 +18,7 @@ use self::output::{concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 
 /// What was found at the path given.
 enum Source {
@@ -46,12 +47,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
     if args.json {
         let records = if let Source::Run(run) = &source { run.records.points() } else { &[] };
         let conclusion = concluded(args, &takeaway);
-        virtbench_formats::json::write(
-            &mut out,
-            &summarise_analysis(conclusion, &analysed.analysis, records),
-        )?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&summarise_analysis(conclusion, &analysed.analysis, records))?);
     }
     sentences(&mut out, &takeaway)?;
     table::write(&mut out, &analysed.analysis)?;

@@ -11,6 +11,7 @@ use crate::applications::with_progress;
 use crate::args::costs::CostsArgs;
 use crate::commands::profile::read_bytes;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 use crate::text_table::{TextTable, left, right};
 
 /// Measures and shows them.
@@ -25,8 +26,7 @@ pub fn execute(args: &CostsArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &costs)?;
-        writeln!(out)?;
+        print_json(&costs)?;
     } else {
         table(&mut out, &costs)?;
     }

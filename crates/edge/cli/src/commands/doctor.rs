@@ -8,6 +8,7 @@ use virtbench_lab::{Check, Status, cache_directory, examine_host};
 
 use crate::args::DoctorArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -26,8 +27,7 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
     let missing = checks.iter().filter(|check| matches!(check.status, Status::Missing { .. })).count();
     let mut out = std::io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &Report { ready: missing == 0, checks: &checks })?;
-        writeln!(out)?;
+        print_json(&Report { ready: missing == 0, checks: &checks })?;
     } else {
         for check in &checks {
             line(&mut out, check, args.quiet)?;

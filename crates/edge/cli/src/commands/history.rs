@@ -1,7 +1,6 @@
 //! `virtbench history`
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -14,7 +13,7 @@ use virtbench_study::read_provenance;
 use crate::args::history::{HistoryCommand, HistoryListArgs, HistoryPageArgs, HistoryTagArgs, SelectionArgs};
 use crate::commands::regression;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::say::{line, say, tell};
+use crate::say::{line, print_json, say, tell};
 use crate::text_table::{TextTable, left, right};
 use crate::xdg;
 
@@ -44,10 +43,7 @@ fn list(args: &HistoryListArgs) -> Outcome {
     let runs = select(&args.selection)?;
     if args.json {
         let runs: Vec<Listed> = runs.iter().map(|run| Listed { run, measures: &run.measures }).collect();
-        let mut out = io::stdout().lock();
-        virtbench_formats::json::write(&mut out, &serde_json::json!({ "runs": runs }))?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&serde_json::json!({ "runs": runs }))?);
     }
     if runs.is_empty() {
         line(format_args!("no runs: name a folder that has some, as in virtbench history list DIR"));

@@ -21,5 +21,4 @@ pub mod run;
 pub mod saturate;
 pub mod study;
 pub mod surface;
-pub mod value;
 pub mod workload;

@@ -4,7 +4,7 @@ mod json;
 mod text;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use anyhow::Context;
@@ -21,6 +21,7 @@ use crate::applications::with_progress;
 use crate::args::predict::PredictArgs;
 use crate::commands::{costs, profile};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 
 /// Seed of every interval: the same inputs always come to the same conclusions.
 const SEED: u64 = 2_003;
@@ -75,8 +76,7 @@ pub fn execute(args: &PredictArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &json::Report::new(&page))?;
-        writeln!(out)?;
+        print_json(&json::Report::new(&page))?;
     } else {
         text::write(&mut out, &page)?;
     }

@@ -18,6 +18,7 @@ use crate::applications::applications_failure;
 use crate::args::profile::ProfileArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::print_json;
 
 /// Limits of `--time`, in nanoseconds: a command's and a process's.
 const DEFAULT_TIMES_NS: (u64, u64) = (3_600_000_000_000, 10_000_000_000);
@@ -42,8 +43,7 @@ pub fn execute(args: &ProfileArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &profile)?;
-        writeln!(out)?;
+        print_json(&profile)?;
     } else {
         write_table(&mut out, &profile)?;
     }

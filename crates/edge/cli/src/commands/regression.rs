@@ -1,13 +1,12 @@
 //! What commands that look for something worse have in common: the margin, JSON, and how they fail.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 use virtbench_model::Margin;
 use virtbench_report::Takeaway;
 
 use crate::args::compare::FailOn;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -32,10 +31,7 @@ pub fn margin(share: f64) -> Result<Margin, Failure> {
 /// Prints what was found as one JSON object.
 pub fn print_json<T: Serialize>(takeaway: &Takeaway, regression: bool, found: &T) -> Outcome {
     let Takeaway { headline, details, cautions } = takeaway;
-    let mut out = io::stdout().lock();
-    virtbench_formats::json::write(&mut out, &Report { headline, details, cautions, regression, found })?;
-    writeln!(out)?;
-    Ok(())
+    Ok(say::print_json(&Report { headline, details, cautions, regression, found })?)
 }
 
 /// Fails with an exit code of its own if there is a regression and that was asked for.

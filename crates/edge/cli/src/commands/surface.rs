@@ -18,7 +18,7 @@ use super::{grid, load};
 use crate::args::surface::SurfaceArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
-use crate::say::tell;
+use crate::say::{print_json, tell};
 use crate::text_table::{TextTable, right};
 
 /// Times of a point where neither the command line nor a grid file says any, in nanoseconds: the
@@ -67,8 +67,7 @@ pub fn execute(args: &SurfaceArgs) -> Outcome {
     }
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &Report::new(fitted, &found, &plan, target.facts()))?;
-        writeln!(out)?;
+        print_json(&Report::new(fitted, &found, &plan, target.facts()))?;
     } else {
         write_tables(&mut out, &grid, fitted)?;
         write_conclusion(&mut out, fitted, &found)?;

@@ -3,7 +3,6 @@
 use virtbench_record::{ApplicationRatios, ApplicationSideNumbers, ApplicationSummary, Conclusion};
 
 use super::compared::ApplicationAnalysis;
-use crate::estimated::{estimated, estimated_ratio};
 
 /// The numbers of a comparison that comes to this conclusion.
 #[must_use]
@@ -18,13 +17,13 @@ pub(crate) fn application_numbers(
 ) -> (Vec<ApplicationSideNumbers>, Vec<ApplicationRatios>) {
     let sides = analysis.sides.iter().map(|side| ApplicationSideNumbers {
         configuration: side.name.clone(),
-        known: side.known.iter().map(|(quantity, known)| (*quantity, estimated(*known))).collect(),
+        known: side.known.iter().map(|(quantity, known)| (*quantity, (*known).into())).collect(),
         mismatch_percent: side.mismatch.map(|mismatch| mismatch.off_percent()),
     });
     let ratios = analysis.ratios.iter().map(|against| ApplicationRatios {
         configuration: analysis.sides[against.side].name.clone(),
         reference: analysis.sides[0].name.clone(),
-        ratios: against.ratios.iter().map(|(quantity, ratio)| (*quantity, estimated_ratio(*ratio))).collect(),
+        ratios: against.ratios.iter().map(|(quantity, ratio)| (*quantity, (*ratio).into())).collect(),
         slower_percent: against.growth.and_then(|growth| growth.slower_percent()),
     });
     (sides.collect(), ratios.collect())

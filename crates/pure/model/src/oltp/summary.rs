@@ -4,7 +4,6 @@ use virtbench_record::{Conclusion, OltpCurveNumbers, OltpSideNumbers, OltpSummar
 
 use super::analysis::{OltpAnalysis, OltpSideAnalysis};
 use crate::application::application_numbers;
-use crate::estimated::estimated;
 
 /// The numbers of a study that comes to this conclusion.
 #[must_use]
@@ -26,7 +25,7 @@ fn side(one: &OltpSideAnalysis) -> OltpSideNumbers {
         side: one.side.clone(),
         users: one.found.map(|found| found.point.users),
         end: one.found.map(|found| found.end.name().to_owned()),
-        p90_ns: one.p90_ns.map(estimated),
+        p90_ns: one.p90_ns.map(Into::into),
         between_runs_percent: one.spread.between_percent,
         within_run_percent: one.spread.within_percent,
         curve: curve.collect(),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
 use virtbench_record::{PointKey, Profile};
 
 use crate::surface::Comparison;
 
 /// A figure that lies outside what was measured; the nearest measured value stands for it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Beyond {
     /// Which figure.
     pub axis: &'static str,

@@ -29,6 +29,7 @@ mod scaling;
 mod similar_references;
 pub mod trials;
 
+use serde::Serialize;
 use thiserror::Error;
 use virtbench_record::{Capacity, Costs, ModelRuns, Profile};
 
@@ -41,7 +42,8 @@ pub use latency::Rounding;
 pub use matching::Beyond;
 
 /// Which of the four.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PredictionMethod {
     /// [ESX Disk 2003], section 4.
     Ratio,
@@ -119,7 +121,8 @@ pub struct Inputs<'a> {
 }
 
 /// A part of the time of one operation ([ESX Disk 2003], Sourced 9).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// C: computing between operations, user code and system code not told apart.
     Compute,
@@ -154,7 +157,7 @@ impl Part {
 }
 
 /// Where the time of one operation goes, in milliseconds, in the order in which it is spent.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Breakdown(pub Vec<(Part, f64)>);
 
 impl Breakdown {
@@ -171,7 +174,7 @@ impl Breakdown {
 }
 
 /// What would change a prediction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WhatIf {
     /// What is changed, in words.
     pub change: String,
@@ -180,7 +183,7 @@ pub struct WhatIf {
 }
 
 /// A prediction.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prediction {
     /// How it was made.
     pub method: PredictionMethod,
@@ -191,8 +194,10 @@ pub struct Prediction {
     /// Subject's capacity as a share of the reference's.
     pub ratio: f64,
     /// Its 95 % interval, from what is known of the inputs' errors; none where nothing is.
+    #[serde(rename = "ratio_interval")]
     pub interval: Option<Span>,
     /// Draws of the ratio from what is known of the inputs' errors, ascending, where the method keeps them.
+    #[serde(skip)]
     pub draws: Vec<f64>,
     /// Time of an operation (of a second's work, by the scaling method) on the reference and on the subject,
     /// where it could be told.
@@ -202,10 +207,12 @@ pub struct Prediction {
     /// What would change that, the most helpful first.
     pub what_if: Vec<WhatIf>,
     /// Where the profile lies outside what was measured.
+    #[serde(rename = "extrapolated")]
     pub beyond: Vec<Beyond>,
     /// What keeps a careful reader from taking this for more than it is.
     pub cautions: Vec<String>,
     /// Whether it was rounded as the paper does, the capacity to a whole number.
+    #[serde(skip)]
     pub rounding: Rounding,
 }
 

@@ -1,5 +1,7 @@
 //! The latency-throughput curve and its knee.
 
+use serde::Serialize;
+
 use super::verdict::RunResult;
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
@@ -8,7 +10,7 @@ use crate::kind::FigureKind;
 const WANTED: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 
 /// A rate and what came of it: means over the runs.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CurvePoint {
     /// Operations per second that were offered.
     pub offered: f64,
@@ -51,7 +53,7 @@ pub(super) fn shares(count: u32) -> Vec<f64> {
 }
 
 /// Where a curve bends: below it latency is cheap, above it throughput is dear.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Knee {
     /// Operations per second.
     pub rate: f64,

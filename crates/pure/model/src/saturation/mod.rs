@@ -20,6 +20,8 @@ pub use curve::{CurvePoint, Knee, knee_by_power};
 pub use rules::{MAX_CURVE_POINTS, SaturationRules};
 pub use verdict::{RunResult, Verdict};
 
+use serde::Serialize;
+
 use crate::interval::Span;
 use crate::repetition::Progress;
 use curve::{curve_point, shares};
@@ -42,7 +44,7 @@ pub enum Probe {
 }
 
 /// What the search found.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Saturation {
     /// What the closed loop did in each run, in operations per second.
     pub closed_loop: Vec<f64>,
@@ -53,11 +55,21 @@ pub struct Saturation {
     /// Whether the bounds are as close as was asked for.
     pub resolved: bool,
     /// Every rate that was tried in the bisection, in the order it was tried, with its verdict.
-    pub tried: Vec<(CurvePoint, Verdict)>,
+    pub tried: Vec<Tried>,
     /// The latency-throughput curve, by ascending rate.
     pub curve: Vec<CurvePoint>,
     /// Where the curve bends.
     pub knee: Option<Knee>,
+}
+
+/// A rate of the bisection.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tried {
+    /// What came of it.
+    #[serde(flatten)]
+    pub point: CurvePoint,
+    /// Whether it was kept up with.
+    pub verdict: Verdict,
 }
 
 /// The search itself.
@@ -68,7 +80,7 @@ pub struct SaturationSearch {
     low: f64,
     high: Option<f64>,
     runs: Vec<RunResult>,
-    tried: Vec<(CurvePoint, Verdict)>,
+    tried: Vec<Tried>,
     curve: Vec<CurvePoint>,
     shares: Vec<f64>,
 }
@@ -158,7 +170,7 @@ impl SaturationSearch {
             Verdict::KeptUp => self.low = per_second,
             Verdict::FellShort | Verdict::TooSlow => self.high = Some(per_second),
         }
-        self.tried.push((curve_point(per_second, &self.runs), verdict));
+        self.tried.push(Tried { point: curve_point(per_second, &self.runs), verdict });
         self.runs.clear();
     }
 

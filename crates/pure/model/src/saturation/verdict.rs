@@ -1,5 +1,7 @@
 //! Whether a target kept up with a rate.
 
+use serde::Serialize;
+
 use super::rules::{REPETITIONS, SaturationRules};
 use crate::kind::FigureKind;
 
@@ -8,7 +10,7 @@ use crate::kind::FigureKind;
 const SIGMAS: f64 = 4.0;
 
 /// What one run did.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct RunResult {
     /// Operations completed per second.
     pub achieved: f64,
@@ -21,7 +23,8 @@ pub struct RunResult {
 }
 
 /// What became of a rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// It was kept up with, within the service level.
     KeptUp,

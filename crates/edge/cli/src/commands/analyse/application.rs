@@ -9,6 +9,7 @@ use virtbench_report::{ApplicationPage, with_unit};
 use super::output::{concluded, save, sentences};
 use crate::args::analyse::AnalyseArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 use crate::text_table::{TextTable, left, right};
 
 /// Seed of the bootstraps: the same table always comes to the same conclusions.
@@ -30,12 +31,7 @@ pub fn show(args: &AnalyseArgs, table: &ApplicationTable) -> Outcome {
     let takeaway = page.takeaway();
     let mut out = io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(
-            &mut out,
-            &summarise_application(concluded(args, &takeaway), &analysis),
-        )?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&summarise_application(concluded(args, &takeaway), &analysis))?);
     }
     sentences(&mut out, &takeaway)?;
     writeln!(out, "\n{}", every_figure(&analysis))?;

@@ -1,6 +1,6 @@
 //! `virtbench appliance build`
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -10,7 +10,7 @@ use virtbench_recipe::Manifest;
 
 use crate::args::appliance::ApplianceBuildArgs;
 use crate::exit::Outcome;
-use crate::say::{self, say, tell};
+use crate::say::{self, print_json, say, tell};
 use crate::{interrupt, log};
 
 use super::recipes;
@@ -39,10 +39,7 @@ pub fn execute(args: &ApplianceBuildArgs) -> Outcome {
     let (manifest, image) = (&built.appliance.manifest, built.appliance.image());
     if args.json {
         let answer = Answer { new: built.is_new, image: image.display().to_string(), manifest };
-        let mut out = io::stdout().lock();
-        virtbench_formats::json::write(&mut out, &answer)?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&answer)?);
     }
     let how = if built.is_new {
         format!("built in {:.0} s", manifest.build_ms as f64 / 1e3)

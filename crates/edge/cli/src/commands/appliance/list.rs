@@ -1,6 +1,5 @@
 //! `virtbench appliance list`
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +10,7 @@ use virtbench_units::format_bytes;
 
 use crate::args::appliance::ApplianceListArgs;
 use crate::exit::Outcome;
-use crate::say::say;
+use crate::say::{print_json, say};
 use crate::text_table::{TextTable, left, right};
 
 use super::recipes;
@@ -56,10 +55,7 @@ struct Listed {
 pub fn execute(args: &ApplianceListArgs) -> Outcome {
     let listed = look().map_err(failure)?;
     if args.json {
-        let mut out = io::stdout().lock();
-        virtbench_formats::json::write(&mut out, &listed)?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&listed)?);
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut table = TextTable::new(0, &[left(0), left(0), left(0), right(0), right(0), right(0)]);

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use virtbench_fence_evaluation::{Figure, Guard, GuardResult, Load, System, VmResult};
 use virtbench_fence_sim::client::Personality;
-use virtbench_model::OverExperiments;
+use virtbench_model::{Estimate, OverExperiments};
 use virtbench_report::FenceTable;
 
-use crate::commands::value::Value;
+use super::table::cell;
 
 /// One row of the experiment.
 #[derive(Debug, Serialize)]
@@ -14,14 +14,14 @@ pub struct GuardRow {
     workload: Personality,
     guard: Guard,
     /// Of the predictable machine that is moved most, percent.
-    response_deviation: Value,
-    throughput_deviation: Value,
+    response_deviation: OverExperiments,
+    throughput_deviation: OverExperiments,
     /// Mean response time of the low machine without and with best effort, milliseconds.
-    low_response_ms: [Value; 2],
+    low_response_ms: [Estimate; 2],
     /// 99 % of its response times are at most this.
-    low_p99_ms: [Value; 2],
+    low_p99_ms: [Estimate; 2],
     /// Accesses a second.
-    best_effort: Value,
+    best_effort: Estimate,
 }
 
 /// The experiments that were asked for: part of the figure "own".
@@ -38,16 +38,16 @@ pub fn row(guard: Guard, load: &Load, result: &GuardResult) -> Option<GuardRow> 
     let workload = load.site.workload;
     let deviation = |of: fn(&VmResult) -> OverExperiments| {
         let most = |a: &OverExperiments, b: &OverExperiments| a.estimate.mean.total_cmp(&b.estimate.mean);
-        result.vms.iter().map(of).max_by(most).map(Value::from)
+        result.vms.iter().map(of).max_by(most)
     };
     Some(GuardRow {
         workload,
         guard,
         response_deviation: deviation(|vm| vm.figures.response_deviation)?,
         throughput_deviation: deviation(|vm| vm.figures.throughput_deviation)?,
-        low_response_ms: result.vms.first()?.figures.response_ms.map(Value::from),
-        low_p99_ms: result.vms.first()?.figures.p99_ms.map(Value::from),
-        best_effort: result.best_effort.into(),
+        low_response_ms: result.vms.first()?.figures.response_ms,
+        low_p99_ms: result.vms.first()?.figures.p99_ms,
+        best_effort: result.best_effort,
     })
 }
 
@@ -57,13 +57,13 @@ pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
         vec![
             row.workload.name().to_owned(),
             row.guard.name().to_owned(),
-            row.throughput_deviation.cell("%"),
-            row.response_deviation.cell("%"),
-            row.low_response_ms[0].cell("ms"),
-            row.low_response_ms[1].cell("ms"),
-            row.low_p99_ms[0].cell("ms"),
-            row.low_p99_ms[1].cell("ms"),
-            row.best_effort.cell("/s"),
+            cell(&row.throughput_deviation.estimate, "%"),
+            cell(&row.response_deviation.estimate, "%"),
+            cell(&row.low_response_ms[0], "ms"),
+            cell(&row.low_response_ms[1], "ms"),
+            cell(&row.low_p99_ms[0], "ms"),
+            cell(&row.low_p99_ms[1], "ms"),
+            cell(&row.best_effort, "/s"),
         ]
     };
     (!rows.is_empty()).then(|| FenceTable {
@@ -91,16 +91,20 @@ pub fn table(rows: &[GuardRow]) -> Option<FenceTable> {
 
 #[cfg(test)]
 mod tests {
+    use virtbench_model::Span;
+
     use super::*;
 
     #[test]
     fn best_effort_s_neighbours_have_their_99th_percentile_without_and_with_it() {
-        let value = |mean: f64| Value { mean, low: None, high: None, least: None, greatest: None };
+        let value = |mean: f64| Estimate { mean, samples: 1, interval: None };
+        let deviation =
+            |mean| OverExperiments { estimate: value(mean), range: Span { low: mean, high: mean } };
         let row = GuardRow {
             workload: Personality::Webserver,
             guard: Guard::ALL[0],
-            response_deviation: value(1.0),
-            throughput_deviation: value(2.0),
+            response_deviation: deviation(1.0),
+            throughput_deviation: deviation(2.0),
             low_response_ms: [value(3.0), value(4.0)],
             low_p99_ms: [value(50.0), value(60.0)],
             best_effort: value(7.0),

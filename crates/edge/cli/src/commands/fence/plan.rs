@@ -6,14 +6,16 @@ use std::io::Write;
 use anyhow::Context;
 use serde::Serialize;
 use virtbench_fence_evaluation::{Layout, Plan, Settings, Targets, Trial, front, plans, survivors};
+use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
 use super::evaluate::{calibrated, finished, threads};
-use super::{parallel, settings, table};
+use super::table::{self, cell};
+use super::{parallel, settings};
 use crate::args::fence::PlanArgs;
-use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
+use crate::say::print_json;
 
 /// A first look runs each candidate so often, and over a quarter of the accesses.
 const FIRST_REPLICATIONS: u32 = 2;
@@ -45,8 +47,7 @@ pub fn execute(args: &PlanArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &found)?;
-        writeln!(out)?;
+        print_json(&found)?;
     } else {
         writeln!(out, "{}", found.verdict)?;
         table::plain(&mut out, &found.table())?;
@@ -97,10 +98,10 @@ struct Row {
     slot_ms: Option<f64>,
     cache_bytes: u64,
     layout: Layout,
-    response_deviation: Value,
-    response_ms: Value,
-    p99_ms: Value,
-    reached: Value,
+    response_deviation: Estimate,
+    response_ms: Estimate,
+    p99_ms: Estimate,
+    reached: Estimate,
     /// At most 1 meets the targets.
     shortfall: f64,
     met: bool,
@@ -130,10 +131,10 @@ impl<'a> Found<'a> {
             slot_ms: trial.plan.slot_ms(),
             cache_bytes: trial.cache_bytes,
             layout: trial.plan.layout,
-            response_deviation: trial.deviation.into(),
-            response_ms: trial.response_ms.into(),
-            p99_ms: trial.p99_ms.into(),
-            reached: trial.reached.into(),
+            response_deviation: trial.deviation,
+            response_ms: trial.response_ms,
+            p99_ms: trial.p99_ms,
+            reached: trial.reached,
             shortfall: trial.shortfall(targets),
             met: trial.meets(targets),
             on_front: on_front.contains(&place),
@@ -154,9 +155,9 @@ impl<'a> Found<'a> {
         let cells = |row: &Row| {
             vec![
                 row.name(),
-                row.response_deviation.cell("%"),
-                row.response_ms.cell("ms"),
-                row.p99_ms.cell("ms"),
+                cell(&row.response_deviation, "%"),
+                cell(&row.response_ms, "ms"),
+                cell(&row.p99_ms, "ms"),
                 format!("{:.0} %", row.reached.mean * 100.0),
                 if row.on_front { "front" } else { "" }.to_owned(),
                 if row.met {
@@ -192,7 +193,7 @@ impl<'a> Found<'a> {
             metric: "response together".to_owned(),
             unit: "ms".to_owned(),
             measured: row.response_ms.mean,
-            interval: row.response_ms.low.zip(row.response_ms.high),
+            interval: row.response_ms.span().map(|span| (span.low, span.high)),
             range: None,
             published: None,
             mark: None,
@@ -230,8 +231,8 @@ impl<'a> Found<'a> {
 fn verdict(best: &Row, targets: &Targets) -> String {
     let figures = format!(
         "deviation {}, response time {}, {:.0} % of the load",
-        best.response_deviation.cell("%"),
-        best.response_ms.cell("ms"),
+        cell(&best.response_deviation, "%"),
+        cell(&best.response_ms, "ms"),
         best.reached.mean * 100.0
     );
     if best.met {

@@ -7,18 +7,18 @@ use anyhow::Context;
 use serde::Serialize;
 use virtbench_fence::catalogue::{self, CATALOGUE, Variant};
 use virtbench_fence_evaluation::{Compared, Replayed, Replays, Settings, System};
-use virtbench_model::Estimate;
+use virtbench_model::{Estimate, OverExperiments, Span};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 use virtbench_workload::TraceOp;
 
 use super::evaluate::{calibrated, finished, threads};
-use super::{parallel, table};
+use super::parallel;
+use super::table::{self, cell};
 use crate::args::fence::SimulateArgs;
 use crate::commands::load::trace::read_file;
-use crate::commands::value::Value;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;
-use crate::say::tell;
+use crate::say::{print_json, tell};
 
 /// What must be known before the figures are used.
 const CAUTIONS: [&str; 4] = [
@@ -67,8 +67,7 @@ pub fn execute(args: &SimulateArgs, settings: &Settings) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &found)?;
-        writeln!(out)?;
+        print_json(&found)?;
     } else {
         writeln!(out, "{}", found.takeaway)?;
         table::plain(&mut out, &found.table())?;
@@ -92,28 +91,27 @@ struct Row {
     trace: String,
     requests: usize,
     /// Requests a second alone and in company.
-    throughput: [Value; 2],
+    throughput: [Estimate; 2],
     /// Mean response time alone and in company, milliseconds.
-    response_ms: [Value; 2],
+    response_ms: [Estimate; 2],
     /// 99 % of response times are at most this, milliseconds.
-    p99_ms: [Value; 2],
-    throughput_deviation: Value,
-    response_deviation: Value,
+    p99_ms: [Estimate; 2],
+    throughput_deviation: OverExperiments,
+    response_deviation: OverExperiments,
 }
 
 fn row(variant: &'static Variant, trace: &str, replayed: &Replayed) -> Row {
     let Compared { throughput, response_ms, p99_ms, throughput_deviation, response_deviation, .. } =
         replayed.figures.clone();
-    let both = |estimates: [Estimate; 2]| estimates.map(Value::from);
     Row {
         system: variant.name,
         trace: trace.to_owned(),
         requests: replayed.requests,
-        throughput: both(throughput),
-        response_ms: both(response_ms),
-        p99_ms: both(p99_ms),
-        throughput_deviation: throughput_deviation.into(),
-        response_deviation: response_deviation.into(),
+        throughput,
+        response_ms,
+        p99_ms,
+        throughput_deviation,
+        response_deviation,
     }
 }
 
@@ -122,7 +120,7 @@ fn takeaway(rows: &[Row]) -> String {
     let worst = |system: &str, of: fn(&Row) -> f64| {
         rows.iter().filter(|row| row.system == system).map(of).fold(0.0, f64::max)
     };
-    let deviation = |system: &str| worst(system, |row| row.response_deviation.mean);
+    let deviation = |system: &str| worst(system, |row| row.response_deviation.estimate.mean);
     let response = |system: &str| worst(system, |row| row.response_ms[1].mean);
     let least = rows.iter().map(|row| row.system).min_by(|a, b| deviation(a).total_cmp(&deviation(b)));
     least.map_or_else(String::new, |best| {
@@ -137,6 +135,10 @@ fn takeaway(rows: &[Row]) -> String {
     })
 }
 
+fn ends(span: Span) -> (f64, f64) {
+    (span.low, span.high)
+}
+
 impl Found<'_> {
     fn table(&self) -> FenceTable {
         let cells = |row: &Row| {
@@ -144,12 +146,12 @@ impl Found<'_> {
                 row.system.to_owned(),
                 row.trace.clone(),
                 row.requests.to_string(),
-                row.throughput_deviation.cell("%"),
-                row.response_deviation.cell("%"),
-                row.response_ms[0].cell("ms"),
-                row.response_ms[1].cell("ms"),
-                row.p99_ms[0].cell("ms"),
-                row.p99_ms[1].cell("ms"),
+                cell(&row.throughput_deviation.estimate, "%"),
+                cell(&row.response_deviation.estimate, "%"),
+                cell(&row.response_ms[0], "ms"),
+                cell(&row.response_ms[1], "ms"),
+                cell(&row.p99_ms[0], "ms"),
+                cell(&row.p99_ms[1], "ms"),
             ]
         };
         FenceTable {
@@ -168,15 +170,16 @@ impl Found<'_> {
     fn page(&self) -> String {
         let values = self.rows.iter().flat_map(|row| {
             let ([alone, together], [p99_alone, p99_together]) = (row.response_ms, row.p99_ms);
+            let (response, throughput) = (row.response_deviation, row.throughput_deviation);
             [
-                ("response deviation", "%", row.response_deviation),
-                ("throughput deviation", "%", row.throughput_deviation),
-                ("response alone", "ms", alone),
-                ("response together", "ms", together),
-                ("p99 alone", "ms", p99_alone),
-                ("p99 together", "ms", p99_together),
+                ("response deviation", "%", response.estimate, Some(response.range)),
+                ("throughput deviation", "%", throughput.estimate, Some(throughput.range)),
+                ("response alone", "ms", alone, None),
+                ("response together", "ms", together, None),
+                ("p99 alone", "ms", p99_alone, None),
+                ("p99 together", "ms", p99_together, None),
             ]
-            .map(|(metric, unit, value)| FenceValue {
+            .map(|(metric, unit, value, range)| FenceValue {
                 workload: row.trace.clone(),
                 system: row.system.to_owned(),
                 x: None,
@@ -184,8 +187,8 @@ impl Found<'_> {
                 metric: metric.to_owned(),
                 unit: unit.to_owned(),
                 measured: value.mean,
-                interval: value.low.zip(value.high),
-                range: value.least.zip(value.greatest),
+                interval: value.span().map(ends),
+                range: range.map(ends),
                 published: None,
                 mark: None,
                 outside: None,

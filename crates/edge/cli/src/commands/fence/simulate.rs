@@ -1,13 +1,10 @@
 //! `virtbench fence simulate`
 
 use std::fs;
-use std::io::Write;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_evaluation::{
-    Bar, Figure, Finding, Machine, Metric, Published, Row, Settings, findings, published,
-};
+use virtbench_fence_evaluation::{Bar, Figure, Finding, Published, Row, Settings, findings, published};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::client::Personality;
 
@@ -20,6 +17,7 @@ use super::tally::Tally;
 use super::{page, replay, settings, table};
 use crate::args::fence::SimulateArgs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 
 /// Runs the cases of the figures and prints what came of them.
 pub fn execute(args: &SimulateArgs) -> Outcome {
@@ -36,8 +34,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     }
     let mut out = std::io::stdout().lock();
     if args.json {
-        virtbench_formats::json::write(&mut out, &Report::new(&evaluated))?;
-        writeln!(out)?;
+        print_json(&Report::new(&evaluated))?;
     } else {
         table::write(&mut out, &evaluated)?;
     }
@@ -138,43 +135,16 @@ struct ErrorsReport<'a> {
 
 #[derive(Serialize)]
 struct RowReport<'a> {
-    figure: Figure,
-    workload: Personality,
-    system: &'a str,
-    x: Option<f64>,
-    machine: Machine,
-    metric: Metric,
+    #[serde(flatten)]
+    row: &'a Row,
     unit: &'static str,
-    measured: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-    least: f64,
-    greatest: f64,
-    samples: usize,
-    published: Option<&'a Published>,
     outside_band: Option<f64>,
 }
 
 impl<'a> Report<'a> {
     fn new(evaluated: &'a Evaluated) -> Self {
         let Evaluated { settings, calibration, rows, findings, tally, misses, guards } = evaluated;
-        let row = |row: &'a Row| RowReport {
-            figure: row.figure,
-            workload: row.workload,
-            system: &row.system,
-            x: row.x,
-            machine: row.machine,
-            metric: row.metric,
-            unit: row.metric.unit(),
-            measured: row.measured.mean,
-            low: row.measured.span().map(|span| span.low),
-            high: row.measured.span().map(|span| span.high),
-            least: row.range.low,
-            greatest: row.range.high,
-            samples: row.measured.samples,
-            published: row.published.as_ref(),
-            outside_band: row.outside(),
-        };
+        let row = |row: &'a Row| RowReport { row, unit: row.metric.unit(), outside_band: row.outside() };
         let slow = ErrorsReport { device: "hdd", errors: &calibration.slow };
         let fast = ErrorsReport { device: "ssd", errors: &calibration.fast };
         Self {

@@ -10,6 +10,7 @@ use virtbench_workload::LoadSpec;
 use super::refusal::refusal;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::print_json;
 use crate::watched::stoppable;
 
 /// What `--json` prints.
@@ -27,8 +28,7 @@ pub fn execute(spec: &LoadSpec, target: &Target, json: bool) -> Outcome {
     let Verified { found, note } = verify(spec, target, &control).map_err(refusal)?;
     let mut out = io::stdout().lock();
     if json {
-        virtbench_formats::json::write(&mut out, &Report { found: &found, note: note.as_deref() })?;
-        writeln!(out)?;
+        print_json(&Report { found: &found, note: note.as_deref() })?;
     } else {
         write(&mut out, &found)?;
         if let Some(note) = note {

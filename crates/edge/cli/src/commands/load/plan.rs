@@ -35,8 +35,7 @@ pub fn print(plan: &Plan, json: bool) -> io::Result<()> {
     if json {
         let phases = phases.into_iter().map(|jobs| jobs.into_iter().map(|(_, job)| printed(job)).collect());
         let whole = Printed { phases: phases.collect(), notes: &plan.notes, ignored: &plan.ignored };
-        virtbench_formats::json::write(&mut out, &whole)?;
-        return writeln!(out);
+        return crate::say::print_json(&whole);
     }
     for (number, jobs) in (1..).zip(phases) {
         writeln!(out, "phase {number} of {} job(s)", jobs.len())?;

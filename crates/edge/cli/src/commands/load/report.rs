@@ -11,6 +11,7 @@ use super::perform::Done;
 use super::settle::Settled;
 use super::together::Together;
 use super::{repetitions, table};
+use crate::say::print_json;
 
 /// What `--json` prints of a job.
 #[derive(Serialize)]
@@ -71,18 +72,13 @@ fn without_histograms(outcome: &LoadOutcome) -> LoadOutcome {
 
 /// Prints one object: of the only job, or, for a file of them, with one for each.
 pub fn write_json(from_file: bool, plan: &Plan, done: &[Done], together: &[Together]) -> io::Result<()> {
-    let mut out = io::stdout().lock();
     match done {
-        [only] if !from_file => virtbench_formats::json::write(&mut out, &Report::new(only))?,
+        [only] if !from_file => print_json(&Report::new(only)),
         jobs => {
             let jobs = jobs.iter().map(Report::new).collect();
-            virtbench_formats::json::write(
-                &mut out,
-                &Reports { jobs, together, notes: &plan.notes, ignored: &plan.ignored },
-            )?;
+            print_json(&Reports { jobs, together, notes: &plan.notes, ignored: &plan.ignored })
         }
     }
-    writeln!(out)
 }
 
 /// Prints a job's results for people.

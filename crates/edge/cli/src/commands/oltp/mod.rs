@@ -3,7 +3,7 @@
 mod table;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 
 use serde::Serialize;
 use virtbench_oltp::{Connect, DISCLAIMER, Depth, Event, FaultKind, OltpError, Population};
@@ -14,7 +14,7 @@ use crate::args::ArrivalsArg;
 use crate::args::oltp::{CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, RunArgs};
 use crate::company::Company;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::say::{say, tell};
+use crate::say::{print_json, say, tell};
 use crate::{interrupt, progress};
 
 /// Processors for each thread of the driver.
@@ -61,7 +61,7 @@ fn populate(args: &PopulateArgs) -> Outcome {
         seconds: done.took.as_secs_f64(),
     };
     if args.database.json {
-        return json(&report);
+        return Ok(print_json(&report)?);
     }
     let PopulatedReport { warehouses, seed, rows, bytes, seconds } = report;
     say!(
@@ -127,7 +127,7 @@ fn plan(args: &RunArgs) -> OltpPlan {
 
 fn print(args: &DatabaseArgs, outcome: &OltpOutcome) -> Outcome {
     if args.json {
-        return json(outcome);
+        return Ok(print_json(outcome)?);
     }
     let mut out = io::stdout().lock();
     Ok(table::write(&mut out, &args.database.to_string(), outcome)?)
@@ -176,7 +176,7 @@ fn check(args: &CheckArgs) -> Outcome {
     let Population { warehouses, seed } = found.population;
     let report = CheckedReport { warehouses, seed, held: found.held, broken: found.broken };
     if args.database.json {
-        json(&report)?;
+        print_json(&report)?;
     } else {
         let held: Vec<String> = report.held.iter().map(ToString::to_string).collect();
         say!("{warehouses} warehouses of seed {seed}: conditions {} of clause 3.3.2 hold", held.join(", "));
@@ -185,12 +185,6 @@ fn check(args: &CheckArgs) -> Outcome {
         true => Ok(()),
         false => Err(failure(OltpError::Inconsistent(report.broken), "")),
     }
-}
-
-fn json(value: &impl Serialize) -> Outcome {
-    let mut out = io::stdout().lock();
-    virtbench_formats::json::write(&mut out, value)?;
-    Ok(writeln!(out)?)
 }
 
 /// The address with the password, from where nobody else can read it.

@@ -16,6 +16,7 @@ use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::interrupt;
+use crate::say::print_json;
 
 /// The run folder: the one named, or one that tells study and time.
 pub fn folder_path(out: Option<&Path>, study: &str) -> PathBuf {
@@ -86,12 +87,7 @@ pub fn print(
 ) -> Outcome {
     let mut out = std::io::stdout().lock();
     if json {
-        virtbench_formats::json::write(
-            &mut out,
-            &summarise(conclusion.clone(), &run.provenance, &run.records),
-        )?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&summarise(conclusion.clone(), &run.provenance, &run.records))?);
     }
     before(&mut out)?;
     let Conclusion { headline, details, cautions, report, .. } = conclusion;

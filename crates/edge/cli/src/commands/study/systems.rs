@@ -13,6 +13,7 @@ use super::{common, deviation};
 use crate::args::{DeviationArgs, Systems};
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::say::print_json;
 
 /// Measures each system in a folder of its own, then compares what there is.
 pub fn execute(args: &DeviationArgs) -> Outcome {
@@ -91,12 +92,7 @@ fn show(tried: &[TriedSystem], json: bool, folder: &Path) -> Outcome {
     let compared: Vec<SystemNumbers> = tried.iter().map(TriedSystem::numbers).collect();
     let mut out = std::io::stdout().lock();
     if json {
-        virtbench_formats::json::write(
-            &mut out,
-            &SystemsSummary { folder: folder.display().to_string(), systems: compared },
-        )?;
-        writeln!(out)?;
-        return Ok(());
+        return Ok(print_json(&SystemsSummary { folder: folder.display().to_string(), systems: compared })?);
     }
     table(&mut out, &compared)?;
     writeln!(out, "\n{DEVIATION_LEGEND} alone, beside: mean ms; p99: ms beside the others.")?;

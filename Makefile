@@ -3,6 +3,7 @@
 CARGO ?= cargo
 OUT ?= out/native-vs-vm
 VIRTBENCH = target/release/virtbench
+INSTALLED = target/dist/virtbench
 
 .PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
 
@@ -47,12 +48,14 @@ soak: setup-test
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test fence_power -- --nocapture
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
-bench: setup-bench build
-	$(CARGO) run --release --locked -p virtbench-bench
-	$(CARGO) run --release --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
+bench: setup-bench
+	$(CARGO) build --profile dist --locked -p virtbench
+	$(CARGO) run --profile dist --locked -p virtbench-bench
+	$(CARGO) run --profile dist --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
 
-profile: setup-bench build
-	$(CARGO) run --release --locked -p virtbench-bench -- profile > target/profile.txt
+profile: setup-bench
+	$(CARGO) build --profile dist --locked -p virtbench
+	$(CARGO) run --profile dist --locked -p virtbench-bench -- profile > target/profile.txt
 	mv target/profile.txt docs/profile.txt
 
 check-predictions: setup-predictions build
@@ -100,12 +103,12 @@ build:
 
 PREFIX ?= /usr/local
 install: setup-install
-	$(CARGO) build --release --locked -p virtbench
-	install -Dm755 --strip $(VIRTBENCH) $(DESTDIR)$(PREFIX)/bin/virtbench
-	$(VIRTBENCH) man $(DESTDIR)$(PREFIX)/share/man/man1
+	$(CARGO) build --profile dist --locked -p virtbench
+	install -Dm755 --strip $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/virtbench
+	$(INSTALLED) man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions
-	$(VIRTBENCH) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/virtbench
-	$(VIRTBENCH) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_virtbench
+	$(INSTALLED) completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/virtbench
+	$(INSTALLED) completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_virtbench
 
 setup: setup-study
 setup-study:

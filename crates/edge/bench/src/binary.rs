@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-/// Where the release build of the command is.
+/// Where the command is, built as it is installed.
 pub fn virtbench() -> &'static Path {
-    Path::new("target/release/virtbench")
+    Path::new("target/dist/virtbench")
 }

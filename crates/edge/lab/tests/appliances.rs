@@ -392,10 +392,11 @@ fn kill_9_of_the_controller_ends_an_appliance_wherever_it_runs() {
     let recipe = images.path("recipe.toml");
     fs::write(&recipe, format!("{HEAD}{WEB}{DATA}")).unwrap();
     for (place, network) in [("native", "user"), ("guest", "tap")] {
-        // Cargo builds examples before it runs tests.
         let mut command = Command::new(example("appliance_figures"));
         command.arg(&recipe).arg(images.path("root")).arg(images.path("data")).args([place, network, "wait"]);
-        let mut controller = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut controller = command.stdout(Stdio::piped()).spawn().expect(
+            "the example is built: `cargo test` does, `cargo test --test` needs `cargo build --examples`",
+        );
         let mut line = String::new();
         BufReader::new(controller.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let first: u32 = line.trim().parse().expect("it prints who runs the appliance");

@@ -2,6 +2,7 @@
 
 mod best_effort;
 mod calibrate;
+mod cell;
 mod drain;
 mod evaluate;
 mod evaluated;

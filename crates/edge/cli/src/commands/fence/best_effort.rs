@@ -6,7 +6,7 @@ use virtbench_fence_sim::client::Personality;
 use virtbench_model::{Estimate, OverExperiments};
 use virtbench_report::FenceTable;
 
-use super::table::cell;
+use super::cell::cell;
 
 /// One row of the experiment.
 #[derive(Debug, Serialize)]

@@ -9,9 +9,9 @@ use virtbench_fence_evaluation::{Layout, Plan, Settings, Targets, Trial, front, 
 use virtbench_model::Estimate;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 
+use super::cell::cell;
 use super::evaluate::{calibrated, finished, threads};
-use super::table::{self, cell};
-use super::{parallel, settings};
+use super::{parallel, settings, table};
 use crate::args::fence::PlanArgs;
 use crate::exit::{Failure, Kind, Outcome};
 use crate::progress;

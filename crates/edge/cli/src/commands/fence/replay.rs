@@ -11,9 +11,9 @@ use virtbench_model::{Estimate, OverExperiments, Span};
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
 use virtbench_workload::TraceOp;
 
+use super::cell::cell;
 use super::evaluate::{calibrated, finished, threads};
-use super::parallel;
-use super::table::{self, cell};
+use super::{parallel, table};
 use crate::args::fence::SimulateArgs;
 use crate::commands::load::trace::read_file;
 use crate::exit::{Failure, Kind, Outcome};

@@ -7,7 +7,6 @@ use super::{best_effort, reasons};
 use crate::text_table::{TextTable, left, right};
 use virtbench_fence_evaluation::{Figure, Published, Row};
 use virtbench_fence_sim::calibrate::Errors;
-use virtbench_model::Estimate;
 use virtbench_report::FenceTable;
 
 /// Writes how much is as published, the calibration, a table for each figure, and what is found of its shape.
@@ -34,14 +33,6 @@ pub fn write(out: &mut impl Write, evaluated: &Evaluated) -> io::Result<()> {
         plain(out, &table)?;
     }
     Ok(())
-}
-
-/// A mean with its interval, in a cell.
-pub fn cell(estimate: &Estimate, unit: &str) -> String {
-    match estimate.span() {
-        Some(span) => format!("{:.1} {unit} ({:.1} to {:.1})", estimate.mean, span.low, span.high),
-        None => format!("{:.1} {unit}", estimate.mean),
-    }
 }
 
 fn write_errors(out: &mut impl Write, device: &str, errors: &Errors) -> io::Result<()> {

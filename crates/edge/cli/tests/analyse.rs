@@ -299,3 +299,57 @@ fn figures_of_an_application_that_cannot_all_be_right_are_said() {
     assert_eq!(refused.code(), 2, "{refused:?}");
     assert!(refused.stderr.contains("--csv"), "{refused:?}");
 }
+
+/// Two hosts with one to three tiles, three runs each: the second's database does half as much again, and a third tile
+/// breaks the web server's levels on both.
+fn table_of_tiles() -> String {
+    let mut text =
+        "# title: two hosts\nconfiguration,repetition,tiles,tile,member,value,reference,held\n".to_owned();
+    for (host, oltp) in [("disk", 4.0), ("ssd", 6.0)] {
+        for run in 0..3 {
+            for tiles in 1..=3_u32 {
+                for tile in 1..=tiles {
+                    let (noise, held) = (1.0 + 0.01 * f64::from(run), if tiles < 3 { "yes" } else { "no" });
+                    text += &format!("{host},{run},{tiles},{tile},oltp,{},4,yes\n", oltp * noise);
+                    text +=
+                        &format!("{host},{run},{tiles},{tile},web,{},0.3,{held}\n", 0.3 / f64::from(tiles));
+                    text += &format!("{host},{run},{tiles},{tile},standby,,,\n");
+                }
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn tiles_are_scored_and_the_most_that_fit_are_named() {
+    let folder = folder();
+    let (table, page) = (folder.path().join("tiles.csv"), folder.path().join("tiles.html"));
+    fs::write(&table, table_of_tiles()).unwrap();
+    let [table, page] = [table, page].map(|path| path.display().to_string());
+    let finished = run(&["analyse", &table, "--html", &page]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    for said in [
+        "disk fits 2 tiles, score 1.4",
+        "with 3 tiles web breaks its service levels first, in 3 of 3 runs.",
+        "With 2 tiles ssd scores 1.22 times what disk does",
+        "oltp moved most: 1.50 times",
+        "void",
+    ] {
+        assert!(finished.stdout.contains(said), "{said}: {}", finished.stdout);
+    }
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("Every number of tiles") && html.contains("tiles-score"), "{html:.300}");
+    let numbers = run(&["analyse", &table, "--json"]).json();
+    assert_eq!(
+        (&numbers["configurations"][0]["fits"], &numbers["changes"][0]["tiles"]),
+        (&2.into(), &1.into())
+    );
+    // Two tiles of sqrt(1.01 x 0.5) and so on: the mean over runs of twice the root.
+    let expected: f64 =
+        [1.0_f64, 1.01, 1.02].map(|noise| 2.0 * (noise * 0.5).sqrt()).iter().sum::<f64>() / 3.0;
+    let score = numbers["configurations"][0]["steps"][1]["score"]["value"].as_f64().unwrap();
+    assert!((score - expected).abs() < 1e-6, "{score} {expected}");
+    let refused = run(&["analyse", &table, "--csv", &page]);
+    assert!(refused.code() == 2 && refused.stderr.contains("--csv"), "{refused:?}");
+}

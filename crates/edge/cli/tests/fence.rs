@@ -29,10 +29,11 @@ fn a_seed_gives_the_same_bytes_with_any_number_of_threads() {
     let rows = report["rows"].as_array().unwrap();
     assert!(!rows.is_empty());
     for row in rows {
-        assert!(row["low"].as_f64() <= row["measured"].as_f64(), "{row}");
-        assert!(row["low"].as_f64().unwrap() >= 0.0, "a deviation below zero: {row}");
-        assert!(row["least"].as_f64() <= row["measured"].as_f64(), "{row}");
-        assert!(row["greatest"].as_f64() >= row["measured"].as_f64(), "{row}");
+        let (measured, range) = (&row["measured"], &row["range"]);
+        assert!(measured["low"].as_f64() <= measured["value"].as_f64(), "{row}");
+        assert!(measured["low"].as_f64().unwrap() >= 0.0, "a deviation below zero: {row}");
+        assert!(range["low"].as_f64() <= measured["value"].as_f64(), "{row}");
+        assert!(range["high"].as_f64() >= measured["value"].as_f64(), "{row}");
     }
     assert!(rows.iter().any(|row| row["published"]["quote"].is_string() && row["outside_band"].is_number()));
     let outside = rows.iter().filter(|row| row["outside_band"].as_f64().is_some_and(|by| by != 0.0)).count();
@@ -120,12 +121,12 @@ fn recorded_machines_are_replayed_on_every_way_of_storing() {
     let deviation = |system: &str| {
         let rows = report["rows"].as_array().unwrap().iter();
         let mut rows = rows.filter(|row| row["system"] == system && row["trace"] == light.as_str());
-        rows.next().unwrap()["response_deviation"]["mean"].as_f64().unwrap()
+        rows.next().unwrap()["response_deviation"]["value"].as_f64().unwrap()
     };
     for row in report["rows"].as_array().unwrap() {
         for at in 0..2 {
             let [mean, p99] =
-                ["response_ms", "p99_ms"].map(|figure| row[figure][at]["mean"].as_f64().unwrap());
+                ["response_ms", "p99_ms"].map(|figure| row[figure][at]["value"].as_f64().unwrap());
             // A fast device's requests may all take the same time; those of a hard disk do not.
             assert!(p99 >= mean && (p99 > 1.1 * mean || row["system"] != "HDD"), "{row}");
         }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::any_table::{AnyTable, read_any_table};
 
 fn application(text: &str) -> ApplicationTable {
     match read_any_table(text.as_bytes()) {

@@ -7,13 +7,14 @@
 //! - [`results`] writes outcomes: fio's JSON, Iometer's CSV, OpenMetrics, HdrHistogram logs.
 //! - [`json`] writes figures with the digits that they have.
 //! - [`trace`] reads block traces: CSV and fio's iolog.
-//! - [`read_any_table`] reads tables of results, a paper's or a user's, of a storage load or of an application; [`read_profile`] what an application does,
+//! - [`read_any_table`] reads tables of results, a paper's or a user's, of a storage load, of an application or of tiles; [`read_profile`] what an application does,
 //!   [`read_model_runs`] what a model of it did on two machines.
 //! - [`read_filebench`] reads models of file loads, [`read_loadfile`] what dbench replays.
 //!
 //! Files come from strangers: they are at most [`MAX_FILE_BYTES`] (tables: [`MAX_TABLE_BYTES`]), counts are bounded, no number in
 //! them sizes an allocation, and no bytes make a reader panic.
 
+mod any_table;
 mod application_table;
 mod filebench;
 mod import;
@@ -22,10 +23,12 @@ mod loadfile;
 mod profile;
 pub mod results;
 mod table;
+mod table_lines;
+mod tile_table;
 pub mod trace;
 mod write;
 
-pub use application_table::{AnyTable, read_any_table};
+pub use any_table::{AnyTable, read_any_table};
 pub use filebench::{FilebenchError, FilebenchFile, read_filebench};
 pub use import::{
     Ends, Format, ImportError, ImportedJob, ImportedLoad, Location, MAX_FILE_BYTES, MAX_JOBS, Remark,

@@ -30,6 +30,7 @@ pub mod surface;
 pub mod surface_fit;
 #[cfg(test)]
 mod test_support;
+pub mod tiles;
 pub mod together;
 
 pub use application::{ApplicationAnalysis, analyse_application, summarise_application};
@@ -51,3 +52,4 @@ pub use steady::{Steadiness, SteadyDetector, SteadyError, SteadyRule, is_steady,
 pub use summary::{StudySummary, summarise, summarise_analysis};
 pub use surface::{ComparedPoint, Comparison, CurvePoint, RatioSummary, Side, compare};
 pub use surface_fit::{FittedPoint, FittedSurface, MAX_GRID_POINTS, SurfaceFit};
+pub use tiles::{TilesAnalysis, analyse_tiles, summarise_tiles};

@@ -35,6 +35,8 @@ mod setup;
 mod summary;
 mod systems;
 mod table_facts;
+mod tiles;
+mod tiles_summary;
 mod verification;
 mod workload;
 
@@ -88,6 +90,10 @@ pub use summary::{
 };
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use table_facts::TableFacts;
+pub use tiles::{TileRow, TileTable};
+pub use tiles_summary::{
+    TileChangeNumbers, TileMemberNumbers, TileSideNumbers, TileStepNumbers, TilesSummary,
+};
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 

@@ -11,7 +11,7 @@ use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, ApplicationSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary,
     NeighboursSummary, OltpOutcome, OltpRecord, OltpSummary, PointRecord, PredictionsSummary, Profile,
-    Provenance, SetRecord, SystemsSummary, Trial, WorkloadOutcome,
+    Provenance, SetRecord, SystemsSummary, TilesSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -35,6 +35,7 @@ fn published_schemas_are_current() {
     check::<NativeVsVmSummary>("study-native-vs-vm.schema.json");
     check::<AdaptersSummary>("study-adapters.schema.json");
     check::<ApplicationSummary>("analyse-application.schema.json");
+    check::<TilesSummary>("analyse-tiles.schema.json");
     check::<NeighboursSummary>("study-neighbours.schema.json");
     check::<DeviationSummary>("study-deviation.schema.json");
     check::<OltpOutcome>("oltp.schema.json");

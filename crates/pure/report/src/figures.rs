@@ -18,6 +18,7 @@ mod ratio;
 mod shares;
 mod style;
 mod surface;
+mod tiles;
 mod users;
 
 pub(crate) use before_after::before_after;
@@ -33,6 +34,7 @@ pub(crate) use ratio::ratio_curve;
 pub(crate) use shares::shares;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
+pub(crate) use tiles::tiles;
 pub(crate) use users::users;
 
 use plotly::{Layout, Traces};

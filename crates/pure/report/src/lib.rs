@@ -26,6 +26,7 @@ mod set_rows;
 mod systems;
 mod tables;
 mod takeaway;
+mod tiles;
 mod trials;
 
 pub use analysed::Analysed;
@@ -42,4 +43,5 @@ pub use rows::{CsvError, csv};
 pub use set_rows::sets_csv;
 pub use systems::{DEVIATION_LEGEND, fate_in_words, ranged_percent, systems_csv, systems_markdown};
 pub use takeaway::Takeaway;
+pub use tiles::TilesPage;
 pub use trials::{trials_csv, trials_markdown};

@@ -6,6 +6,7 @@ mod kinds;
 mod points;
 mod sets;
 mod settings;
+mod tiles;
 mod verdicts;
 
 pub(crate) use accounting::{accounting, idle};
@@ -14,6 +15,7 @@ pub(crate) use kinds::kinds;
 pub(crate) use points::points;
 pub(crate) use sets::{deviations, machines, neighbours, workloads};
 pub(crate) use settings::settings;
+pub(crate) use tiles::tiles;
 pub(crate) use verdicts::{matrices, verdicts};
 
 use maud::{Markup, html};

@@ -7,6 +7,7 @@ mod configurations;
 mod oltp;
 mod predictions;
 mod sets;
+mod tiles;
 mod words;
 
 use virtbench_model::{Comparison, RatioSummary};
@@ -19,6 +20,7 @@ pub(crate) use application::of_application;
 pub(crate) use oltp::of_oltp;
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
+pub(crate) use tiles::of_tiles;
 pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.

@@ -12,7 +12,9 @@ use super::repeat::share;
 A table is CSV with the columns configuration, block, read_percent, random_percent, iops, and where they \
 are known repetition, cpu_percent and response_ms; lines with # are comments. results.csv of a run is one. A table of an application has columns such as users, \
 transactions_per_second, cycles_per_transaction, cycles_per_instruction and instructions_per_transaction \
-instead: each configuration is compared with the first, and why a transaction costs more is worked out.
+instead: each configuration is compared with the first, and why a transaction costs more is worked out. A table of \
+tiles has the columns tile, member, value and reference, and where they are known tiles and held: it is scored as VMmark \
+is, and the most tiles that fit are named.
 
 Two configurations differ, or are equivalent, where an interval of 90 % lies wholly beyond or within the \
 margin: each verdict is then wrong with a probability of at most 5 %. Everything else is undecided. Points \
@@ -22,6 +24,7 @@ Examples:
   virtbench analyse docs/data/paper2-adapters.csv
   virtbench analyse virtbench-adapters-2026-11-21 --margin 10% --html analysis.html
   virtbench analyse docs/data/paper3-cycles.csv
+  virtbench analyse tiles.csv --html tiles.html
   virtbench analyse mine.csv --json | jq .pairs[0].throughput")]
 pub struct AnalyseArgs {
     /// Table of results (CSV), or run folder

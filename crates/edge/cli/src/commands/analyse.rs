@@ -3,6 +3,7 @@
 mod application;
 mod output;
 mod table;
+mod tiles;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -10,7 +11,7 @@ use std::path::Path;
 
 use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, read_any_table};
 use virtbench_model::summarise_analysis;
-use virtbench_record::{ApplicationTable, Plan, Records, ResultTable};
+use virtbench_record::{ApplicationTable, Plan, Records, ResultTable, TileTable};
 use virtbench_report::Analysed;
 use virtbench_study::{LoadedRun, load_any_run};
 
@@ -25,6 +26,7 @@ enum Source {
     Run(Box<LoadedRun<Records>>),
     Table(ResultTable),
     Application(ApplicationTable),
+    Tiles(TileTable),
 }
 
 /// Compares the configurations of a table or a run with each other.
@@ -35,6 +37,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
         Source::Run(run) => Analysed::run(&run.provenance, run.records.points(), margin),
         Source::Table(table) => Analysed::table(table, margin),
         Source::Application(table) => return application::show(args, table),
+        Source::Tiles(table) => return tiles::show(args, table),
     };
     if let Some(path) = &args.html {
         save(path, &analysed.html())?;
@@ -78,5 +81,6 @@ fn open(path: &Path) -> Result<Source, Failure> {
     match read_any_table(&bytes).map_err(|error| refused(&error))? {
         AnyTable::Points(table) => Ok(Source::Table(table)),
         AnyTable::Application(table) => Ok(Source::Application(table)),
+        AnyTable::Tiles(table) => Ok(Source::Tiles(table)),
     }
 }

@@ -31,6 +31,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("libvirt", &[]),
     ("lab", &["agent", "host", "libvirt", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
+    ("operations", &["record", "units"]),
+    ("platforms", &["lab", "libvirt", "operations", "record", "units"]),
     ("profiler", &["counters", "record"]),
     (
         "study",

@@ -78,7 +78,9 @@ pub use guest_network::{GuestNetwork, Tap};
 pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
-pub use libvirt::{Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, NotByLibvirt, check_disk};
+pub use libvirt::{
+    Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, NotByLibvirt, Owner, check_disk,
+};
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{

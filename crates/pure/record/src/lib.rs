@@ -21,6 +21,7 @@ mod oltp;
 mod oltp_study;
 mod oltp_study_plan;
 mod oltp_summary;
+mod operations;
 mod outcome;
 mod plan;
 mod point;
@@ -63,6 +64,7 @@ pub use oltp::{
 pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
 pub use oltp_study_plan::{OltpSide, OltpStudyPlan, OltpUsers};
 pub use oltp_summary::{OltpCurveNumbers, OltpSideNumbers, OltpSummary};
+pub use operations::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };

@@ -19,7 +19,7 @@ pub(super) const DISK: &str = "disk";
 
 /// Names a controller, and one environment of its.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Label {
+pub struct Label {
     /// Its machine, as far as process numbers mean something.
     machine: String,
     /// The start of that machine.
@@ -33,8 +33,10 @@ pub(super) struct Label {
 
 /// What is known of whoever made something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub enum Owner {
+    /// It is still there.
     Lives,
+    /// It has ended: what it made is left over.
     Gone,
     /// On another machine, where this one cannot look.
     Elsewhere,
@@ -42,7 +44,9 @@ pub(super) enum Owner {
 
 impl Label {
     /// A label that nothing has had before.
-    pub(super) fn new() -> Self {
+    #[allow(clippy::new_without_default, reason = "each is another one")]
+    #[must_use]
+    pub fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let process = std::process::id();
         Self {
@@ -55,7 +59,8 @@ impl Label {
     }
 
     /// Reads what its display shows.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
         let mut words = text.split('-');
         if words.next() != Some(PREFIX) {
             return None;
@@ -86,7 +91,9 @@ impl Label {
         [KERNEL, INITRAMFS, DISK].contains(&purpose).then(|| Self::parse(label)).flatten()
     }
 
-    pub(super) fn owner(&self) -> Owner {
+    /// Whether whoever made it still lives.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
         if self.machine != machine() {
             Owner::Elsewhere
         } else if self.boot == boot() && began(self.process) == Some(self.began) {

@@ -22,3 +22,4 @@ mod sweep;
 pub use address::{LibvirtAddress, LibvirtAddressError};
 pub use disk::{NotByLibvirt, check_disk};
 pub use environment::{Libvirt, LibvirtGuest};
+pub use label::{Label, Owner};

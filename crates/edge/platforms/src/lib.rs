@@ -1,0 +1,14 @@
+//! Platforms whose control planes are measured, behind one seam.
+//!
+//! A [`Platform`] makes VMs that carry its run's label, does one operation at a time for whoever calls, says where the
+//! time went, and removes what carries the label. It never touches a VM that does not. Its calls wait; several threads
+//! call it at once, each for another VM.
+
+mod failure;
+mod platform;
+mod stopwatch;
+
+pub use failure::Failure;
+pub use platform::{Action, Performed, Platform};
+pub use stopwatch::Stopwatch;
+pub use virtbench_operations::VmState;

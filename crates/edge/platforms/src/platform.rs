@@ -1,0 +1,147 @@
+//! What every platform can be asked.
+
+use std::fmt::Debug;
+use std::time::Instant;
+
+use virtbench_operations::VmState;
+use virtbench_record::{CloneKind, OperationKind, Phases, PlatformFacts};
+
+use crate::failure::Failure;
+
+/// An operation with what it needs beside the VM that it is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// See [`OperationKind::PowerOn`].
+    PowerOn,
+    /// See [`OperationKind::PowerOff`].
+    PowerOff,
+    /// See [`OperationKind::Clone`].
+    Clone {
+        /// The new VM's name, which carries the label.
+        into: String,
+        /// How its disk is made.
+        kind: CloneKind,
+    },
+    /// See [`OperationKind::Migrate`]. Where to is the platform's choice.
+    Migrate,
+    /// See [`OperationKind::Remove`].
+    Remove,
+    /// See [`OperationKind::CreateSnapshot`].
+    CreateSnapshot {
+        /// Its name, unique in its VM.
+        name: String,
+    },
+    /// See [`OperationKind::DeleteSnapshot`].
+    DeleteSnapshot {
+        /// Its name.
+        name: String,
+    },
+    /// See [`OperationKind::Reconfigure`].
+    Reconfigure {
+        /// A text that the VM's description has afterwards.
+        note: String,
+    },
+    /// See [`OperationKind::Suspend`].
+    Suspend,
+    /// See [`OperationKind::Resume`].
+    Resume,
+    /// See [`OperationKind::AttachDisk`].
+    AttachDisk {
+        /// The disk's name, unique in its VM.
+        name: String,
+    },
+    /// See [`OperationKind::DetachDisk`].
+    DetachDisk {
+        /// The disk's name.
+        name: String,
+    },
+    /// See [`OperationKind::Console`].
+    Console,
+    /// See [`OperationKind::List`]; it is for no VM.
+    List,
+}
+
+impl Action {
+    /// Its kind.
+    #[must_use]
+    pub fn kind(&self) -> OperationKind {
+        match self {
+            Self::PowerOn => OperationKind::PowerOn,
+            Self::PowerOff => OperationKind::PowerOff,
+            Self::Clone { .. } => OperationKind::Clone,
+            Self::Migrate => OperationKind::Migrate,
+            Self::Remove => OperationKind::Remove,
+            Self::CreateSnapshot { .. } => OperationKind::CreateSnapshot,
+            Self::DeleteSnapshot { .. } => OperationKind::DeleteSnapshot,
+            Self::Reconfigure { .. } => OperationKind::Reconfigure,
+            Self::Suspend => OperationKind::Suspend,
+            Self::Resume => OperationKind::Resume,
+            Self::AttachDisk { .. } => OperationKind::AttachDisk,
+            Self::DetachDisk { .. } => OperationKind::DetachDisk,
+            Self::Console => OperationKind::Console,
+            Self::List => OperationKind::List,
+        }
+    }
+}
+
+/// What became of an operation. Phases are there after a failure as well, as far as it came; `waiting` is whoever
+/// calls' to fill in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Performed {
+    /// Where the time went.
+    pub phases: Phases,
+    /// How often the platform was asked again, such as after a session that had expired.
+    pub retries: u32,
+    /// Whether it came to something.
+    pub result: Result<(), Failure>,
+}
+
+/// A platform, as seen by one run. Connecting is each implementation's own; it has a label from then on, which every name
+/// of its begins with. Every call returns at its deadline at the latest, if need be with
+/// [`TimedOut`](virtbench_record::FailureKind::TimedOut).
+pub trait Platform: Debug + Send + Sync {
+    /// What it is.
+    fn facts(&self) -> PlatformFacts;
+
+    /// Why it cannot do this operation; nothing where it can. Said before a run.
+    fn lacks(&self, operation: OperationKind) -> Option<String>;
+
+    /// Whether a VM with snapshots can be migrated.
+    fn migrates_snapshots(&self) -> bool;
+
+    /// The label, such that `{label}-{number}` names a VM of the run.
+    fn label(&self) -> &str;
+
+    /// Makes a VM that is off. Names begin with the [label](Self::label).
+    ///
+    /// # Errors
+    /// The platform refuses, cannot be reached, or is late.
+    fn create(&self, vm: &str, deadline: Instant) -> Result<(), Failure>;
+
+    /// Does an operation on a VM of the run and waits until its effect is seen.
+    fn perform(&self, vm: &str, action: &Action, deadline: Instant) -> Performed;
+
+    /// How a VM of the run is; nothing where it is not there.
+    ///
+    /// # Errors
+    /// The platform does not say.
+    fn state(&self, vm: &str, deadline: Instant) -> Result<Option<VmState>, Failure>;
+
+    /// Names and states of all VMs that carry the run's label.
+    ///
+    /// # Errors
+    /// The platform does not say.
+    fn list(&self, deadline: Instant) -> Result<Vec<(String, VmState)>, Failure>;
+
+    /// Removes everything that carries the label of a run whose process is gone, and nothing else; how many things.
+    ///
+    /// # Errors
+    /// The platform cannot be reached, or refuses to remove something.
+    fn sweep(&self, deadline: Instant) -> Result<usize, Failure>;
+
+    /// Removes everything that carries this run's own label; how many things. It may be called again.
+    ///
+    /// # Errors
+    /// The platform cannot be reached, or refuses to remove something.
+    fn remove_all(&self, deadline: Instant) -> Result<usize, Failure>;
+}

@@ -1,0 +1,88 @@
+//! What comes next.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::OperationKind;
+use virtbench_units::Random;
+
+use crate::mix::Mix;
+use crate::vms::{Choice, Vms};
+
+/// Deals a mix from shuffled decks. A card that is not legal at the moment is owed: it is played before any other as soon
+/// as it is. No more than a deck is owed at any time, so shares never leave the mix by more than that.
+#[derive(Debug, Clone)]
+pub struct Chooser {
+    mix: Mix,
+    deck: Vec<OperationKind>,
+    owed: BTreeMap<OperationKind, u32>,
+    random: Random,
+}
+
+impl Chooser {
+    /// With this mix.
+    #[must_use]
+    pub fn new(mix: Mix, seed: u64) -> Self {
+        Self { mix, deck: Vec::new(), owed: BTreeMap::new(), random: Random::new(seed) }
+    }
+
+    /// What is to be done next, of what is legal; its VM is busy until it is [settled](Vms::settle). Nothing where
+    /// whatever the mix demands is not legal.
+    pub fn next(&mut self, vms: &mut Vms) -> Option<Choice> {
+        let mut owed: Vec<OperationKind> = self.owed.keys().copied().collect();
+        shuffle(&mut owed, &mut self.random);
+        for kind in owed {
+            if let Some(choice) = vms.choose(kind, &mut self.random) {
+                self.pay(kind);
+                return Some(choice);
+            }
+        }
+        while self.owed.values().sum::<u32>() < self.mix.total() {
+            let kind = self.deal();
+            // What is owed was tried just now.
+            if !self.owed.contains_key(&kind)
+                && let Some(choice) = vms.choose(kind, &mut self.random)
+            {
+                return Some(choice);
+            }
+            *self.owed.entry(kind).or_default() += 1;
+        }
+        None
+    }
+
+    /// What is owed: operations that were not legal when it was their turn.
+    #[must_use]
+    pub fn owed(&self) -> &BTreeMap<OperationKind, u32> {
+        &self.owed
+    }
+
+    fn pay(&mut self, kind: OperationKind) {
+        if let Some(count) = self.owed.get_mut(&kind) {
+            *count -= 1;
+            if *count == 0 {
+                self.owed.remove(&kind);
+            }
+        }
+    }
+
+    fn deal(&mut self) -> OperationKind {
+        loop {
+            if let Some(kind) = self.deck.pop() {
+                return kind;
+            }
+            let cards = self.mix.shares().iter();
+            self.deck = cards.flat_map(|(kind, share)| (0..*share).map(|_| *kind)).collect();
+            shuffle(&mut self.deck, &mut self.random);
+        }
+    }
+}
+
+fn shuffle(cards: &mut [OperationKind], random: &mut Random) {
+    for last in (1..cards.len()).rev() {
+        let other = usize::try_from(random.below(last as u64 + 1)).unwrap_or(last);
+        cards.swap(last, other);
+    }
+}
+
+#[cfg(test)]
+#[path = "chooser_tests.rs"]
+mod tests;

@@ -1,0 +1,155 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::vms::{Rules, Settled, VmState};
+
+/// A platform that keeps the state of its VMs by itself and refuses what is illegal.
+#[derive(Default)]
+struct Referee {
+    vms: BTreeMap<u32, (VmState, Vec<u32>, Vec<u32>)>,
+}
+
+impl Referee {
+    fn new(count: u32) -> Self {
+        Self { vms: (0..count).map(|number| (number, (VmState::Off, Vec::new(), Vec::new()))).collect() }
+    }
+
+    /// Does it, or says why that is illegal.
+    fn perform(&mut self, choice: &Choice) -> Result<(), String> {
+        use OperationKind as K;
+        let illegal = || Err(format!("{choice:?}"));
+        let Some(number) = choice.vm else { return Ok(()) };
+        let Some((state, snapshots, disks)) = self.vms.get_mut(&number) else { return illegal() };
+        match (choice.kind, *state, choice.item) {
+            (K::PowerOn, VmState::Off, _) | (K::Resume, VmState::Suspended, _) => *state = VmState::On,
+            (K::PowerOff, VmState::On, _) => *state = VmState::Off,
+            (K::Suspend, VmState::On, _) => *state = VmState::Suspended,
+            (K::Migrate, VmState::On, _) if snapshots.is_empty() => {}
+            (K::Console, VmState::On, _) | (K::Reconfigure, VmState::On | VmState::Off, _) => {}
+            (K::Clone, VmState::Off, Some(into)) => {
+                let other = self.vms.insert(into, (VmState::Off, Vec::new(), Vec::new()));
+                assert!(other.is_none(), "the number {into} was used before");
+            }
+            (K::Remove, VmState::Off, _) => drop(self.vms.remove(&number)),
+            (K::CreateSnapshot, VmState::On | VmState::Off, Some(item)) => snapshots.push(item),
+            (K::DeleteSnapshot, VmState::On | VmState::Off, Some(item)) if snapshots.contains(&item) => {
+                snapshots.retain(|one| *one != item);
+            }
+            (K::AttachDisk, VmState::Off, Some(item)) => disks.push(item),
+            (K::DetachDisk, VmState::Off, Some(item)) if disks.contains(&item) => {
+                disks.retain(|one| *one != item);
+            }
+            _ => return illegal(),
+        }
+        Ok(())
+    }
+}
+
+fn a_mix() -> impl Strategy<Value = Mix> {
+    let pairs = prop::collection::vec(0u32..9, 5);
+    let alone = prop::collection::vec(0u32..9, 4);
+    (pairs, alone).prop_map(|(pairs, alone)| {
+        use OperationKind as K;
+        let kinds = [
+            [K::PowerOn, K::PowerOff],
+            [K::Clone, K::Remove],
+            [K::CreateSnapshot, K::DeleteSnapshot],
+            [K::Suspend, K::Resume],
+            [K::AttachDisk, K::DetachDisk],
+        ];
+        let mut shares: BTreeMap<_, _> =
+            kinds.iter().zip(pairs).flat_map(|(two, share)| two.map(|kind| (kind, share))).collect();
+        shares.extend([K::Migrate, K::Reconfigure, K::Console, K::List].into_iter().zip(alone));
+        // Something can always be switched on and off, and listed.
+        shares.insert(K::PowerOn, shares[&K::PowerOn].max(1));
+        shares.insert(K::PowerOff, shares[&K::PowerOn]);
+        shares.insert(K::List, shares[&K::List].max(1));
+        Mix::new(shares).unwrap()
+    })
+}
+
+proptest! {
+    /// Operations overlap and end in any order; some fail and leave the VM as it was, some lose it.
+    #[test]
+    fn no_illegal_operation_is_chosen_and_shares_are_the_mix_s_whatever_happens(
+        mix in a_mix(),
+        count in 2u32..40,
+        seed in any::<u64>(),
+        fate in any::<u64>(),
+        clients in 1usize..12,
+    ) {
+        let rules = Rules { most: 200, ..Rules::new(count, false) };
+        let mut vms = Vms::new(0..count, rules);
+        let mut referee = Referee::new(count);
+        let mut chooser = Chooser::new(mix.clone(), seed);
+        let mut fate = Random::new(fate);
+        let mut flying: Vec<Choice> = Vec::new();
+        let mut issued: BTreeMap<OperationKind, u32> = BTreeMap::new();
+        for _ in 0..3000 {
+            if flying.len() < clients && let Some(choice) = chooser.next(&mut vms) {
+                prop_assert!(flying.iter().all(|one| one.vm.is_none() || one.vm != choice.vm), "a VM twice");
+                *issued.entry(choice.kind).or_default() += 1;
+                flying.push(choice);
+            }
+            if flying.is_empty() {
+                break;
+            }
+            if fate.below(2) == 0 || flying.len() == clients {
+                let index = usize::try_from(fate.below(flying.len() as u64)).unwrap();
+                let choice = flying.swap_remove(index);
+                let state = choice.vm.and_then(|vm| referee.vms.get(&vm)).map(|vm| vm.0);
+                let settled = match (fate.below(60), state) {
+                    (0, _) => Settled::Lost,
+                    (1..=5, Some(state)) => Settled::NotDone(state),
+                    _ => {
+                        prop_assert_eq!(referee.perform(&choice), Ok(()));
+                        Settled::Done
+                    }
+                };
+                vms.settle(&choice, settled);
+            }
+        }
+        // Cards that were dealt are issued or owed, and at most a deck is owed.
+        let (cards, owed) = (f64::from(mix.total()), chooser.owed());
+        prop_assert!(owed.values().sum::<u32>() <= mix.total());
+        let total: u32 = issued.values().sum();
+        for (kind, share) in mix.shares() {
+            let wanted = f64::from(total) * f64::from(*share) / cards;
+            let done = f64::from(issued.get(kind).copied().unwrap_or(0));
+            prop_assert!((done - wanted).abs() <= 2.0 * cards, "{kind:?}: {done} of {total}, wanted {wanted}");
+        }
+    }
+}
+
+#[test]
+fn shares_of_the_paper_are_kept_exactly_in_the_long_run() {
+    let mut vms = Vms::new(0..20, Rules::new(20, false));
+    let mut referee = Referee::new(20);
+    let mut chooser = Chooser::new(Mix::paper(), 7);
+    let mut issued: BTreeMap<OperationKind, u32> = BTreeMap::new();
+    for _ in 0..34_000 {
+        let choice = chooser.next(&mut vms).unwrap();
+        assert_eq!(referee.perform(&choice), Ok(()));
+        vms.settle(&choice, Settled::Done);
+        *issued.entry(choice.kind).or_default() += 1;
+    }
+    for (kind, share) in Mix::PAPER {
+        assert!(issued[&kind].abs_diff(share * 1000) <= 34, "{kind:?}: {}", issued[&kind]);
+    }
+    assert!((10..=40).contains(&vms.counts().0), "{:?}", vms.counts());
+}
+
+#[test]
+fn where_an_operation_always_fails_the_rest_stops_rather_than_leave_the_mix() {
+    let mut vms = Vms::new(0..4, Rules::new(4, true));
+    let mut chooser = Chooser::new(Mix::paper(), 7);
+    let mut issued = 0;
+    while let Some(choice) = chooser.next(&mut vms) {
+        issued += 1;
+        assert!(issued < 1000, "it goes on without the operation that fails");
+        // Nothing ever starts, so nothing can be migrated or switched off.
+        let fails = choice.kind == OperationKind::PowerOn;
+        vms.settle(&choice, if fails { Settled::Lost } else { Settled::Done });
+    }
+    assert_eq!(chooser.owed().values().sum::<u32>(), 34);
+}

@@ -1,0 +1,176 @@
+//! Shares of the operations.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+use virtbench_record::OperationKind;
+
+use OperationKind::{
+    AttachDisk, Clone, CreateSnapshot, DeleteSnapshot, DetachDisk, Migrate, PowerOff, PowerOn, Reconfigure,
+    Remove, Resume, Suspend,
+};
+
+/// What one operation makes the other takes away.
+const PAIRS: [(OperationKind, OperationKind); 5] = [
+    (PowerOn, PowerOff),
+    (Clone, Remove),
+    (CreateSnapshot, DeleteSnapshot),
+    (Suspend, Resume),
+    (AttachDisk, DetachDisk),
+];
+/// The largest share: a deck holds as many cards of a kind.
+const MOST: u32 = 1000;
+
+/// Why operations cannot have these shares.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum MixError {
+    /// It is no table of operations and whole numbers.
+    #[error("a mix is a TOML table of operations and whole numbers, such as `power_on = 8`: {0}")]
+    Toml(String),
+    /// There is no such operation.
+    #[error("{word} is no operation; there are {}", names())]
+    Unknown {
+        /// What was written.
+        word: String,
+    },
+    /// A share is too large.
+    #[error("{} = {share}: shares are 0 to {MOST}", kind.name())]
+    TooLarge {
+        /// Whose.
+        kind: OperationKind,
+        /// How large.
+        share: u32,
+    },
+    /// It cannot be kept for long.
+    #[error(
+        "{} has the share {made} and {} {taken}: what one makes the other takes away, so give both the same share",
+        maker.name(), taker.name()
+    )]
+    Unbalanced {
+        /// The one.
+        maker: OperationKind,
+        /// Its share.
+        made: u32,
+        /// The other.
+        taker: OperationKind,
+        /// Its share.
+        taken: u32,
+    },
+    /// Nothing is to be done.
+    #[error("the mix has no operation: give at least one a share")]
+    Empty,
+}
+
+fn names() -> String {
+    OperationKind::ALL.map(OperationKind::name).join(", ")
+}
+
+/// Shares of the operations, none of them 0. Only their ratios matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mix {
+    shares: BTreeMap<OperationKind, u32>,
+}
+
+impl Mix {
+    /// The shares of [Platform 2014], Table 2.
+    pub const PAPER: [(OperationKind, u32); 8] = [
+        (PowerOn, 8),
+        (PowerOff, 8),
+        (Clone, 2),
+        (Migrate, 8),
+        (Remove, 2),
+        (CreateSnapshot, 1),
+        (DeleteSnapshot, 1),
+        (Reconfigure, 4),
+    ];
+
+    /// The paper's.
+    #[must_use]
+    pub fn paper() -> Self {
+        Self { shares: BTreeMap::from(Self::PAPER) }
+    }
+
+    /// Of these shares.
+    ///
+    /// # Errors
+    /// No run could keep them for long.
+    pub fn new(shares: BTreeMap<OperationKind, u32>) -> Result<Self, MixError> {
+        let share = |kind| shares.get(&kind).copied().unwrap_or(0);
+        if let Some((kind, share)) = shares.iter().find(|(_, share)| **share > MOST) {
+            return Err(MixError::TooLarge { kind: *kind, share: *share });
+        }
+        if let Some((maker, taker)) = PAIRS.into_iter().find(|(maker, taker)| share(*maker) != share(*taker))
+        {
+            return Err(MixError::Unbalanced { maker, made: share(maker), taker, taken: share(taker) });
+        }
+        let shares: BTreeMap<_, _> = shares.into_iter().filter(|(_, share)| *share > 0).collect();
+        if shares.is_empty() { Err(MixError::Empty) } else { Ok(Self { shares }) }
+    }
+
+    /// Reads a table such as `power_on = 8`.
+    ///
+    /// # Errors
+    /// It is no such table, or no run could keep it for long.
+    pub fn parse(text: &str) -> Result<Self, MixError> {
+        let table: BTreeMap<String, u32> =
+            toml::from_str(text).map_err(|error| MixError::Toml(error.to_string().trim_end().to_owned()))?;
+        let known = table.into_iter().map(|(word, share)| {
+            let kind = OperationKind::ALL.into_iter().find(|kind| kind.name() == word);
+            kind.map(|kind| (kind, share)).ok_or(MixError::Unknown { word })
+        });
+        Self::new(known.collect::<Result<_, _>>()?)
+    }
+
+    /// Without these; the others keep their ratios.
+    ///
+    /// # Errors
+    /// Nothing is left, or only one of two that belong together is.
+    pub fn without(&self, kinds: &[OperationKind]) -> Result<Self, MixError> {
+        let left = self.shares.iter().filter(|(kind, _)| !kinds.contains(kind));
+        Self::new(left.map(|(kind, share)| (*kind, *share)).collect())
+    }
+
+    /// The shares.
+    #[must_use]
+    pub fn shares(&self) -> &BTreeMap<OperationKind, u32> {
+        &self.shares
+    }
+
+    /// All shares together: cards in a deck.
+    #[must_use]
+    pub fn total(&self) -> u32 {
+        self.shares.values().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_paper_s_mix_can_be_kept() {
+        assert_eq!(Mix::new(Mix::paper().shares().clone()), Ok(Mix::paper()));
+        assert_eq!(Mix::paper().total(), 34);
+        assert_eq!(Mix::paper().without(&[Migrate]).unwrap().total(), 26);
+    }
+
+    #[test]
+    fn a_mix_of_a_file_is_read_or_refused_with_its_reason() {
+        let mix = Mix::parse("power_on = 1\npower_off = 1\nlist = 3\nmigrate = 0\n").unwrap();
+        assert_eq!((mix.total(), mix.shares().len()), (5, 3));
+        for (text, word) in [
+            ("power_up = 1", "power_up is no operation; there are power_on"),
+            ("power_on = -1", "TOML table"),
+            ("power_on = 1001", "0 to 1000"),
+            ("power_on = 8\npower_off = 7", "same share"),
+            ("clone = 1", "remove 0"),
+            ("", "no operation"),
+            ("list = 0", "no operation"),
+        ] {
+            let error = Mix::parse(text).unwrap_err().to_string();
+            assert!(error.contains(word), "{text}: {error}");
+        }
+        let half = Mix::paper().without(&[DeleteSnapshot]);
+        assert!(matches!(half, Err(MixError::Unbalanced { .. })), "{half:?}");
+    }
+}

@@ -1,0 +1,184 @@
+//! The VMs of a run: how each is, and so what may be done with it.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::OperationKind;
+use virtbench_units::Random;
+
+/// A VM has at most so many snapshots of the run.
+const MOST_SNAPSHOTS: usize = 3;
+/// And so many disks besides its first.
+const MOST_DISKS: usize = 2;
+
+/// How a VM is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum VmState {
+    /// It does not run.
+    Off,
+    /// It runs.
+    On,
+    /// It stands still.
+    Suspended,
+}
+
+/// What differs between platforms and runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether a VM with snapshots can be migrated.
+    pub migrates_snapshots: bool,
+    /// No VM is removed where there are no more than these.
+    pub fewest: usize,
+    /// No VM is cloned where there are as many.
+    pub most: usize,
+}
+
+impl Rules {
+    /// For a run that begins with `vms` VMs: their number stays within a half and the double of it.
+    #[must_use]
+    pub fn new(vms: u32, migrates_snapshots: bool) -> Self {
+        let vms = vms as usize;
+        Self { migrates_snapshots, fewest: (vms / 2).max(1), most: (2 * vms).max(2) }
+    }
+}
+
+/// An operation and what it is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// The operation.
+    pub kind: OperationKind,
+    /// The number of its VM; nothing where it is for none.
+    pub vm: Option<u32>,
+    /// The number of the VM, snapshot or disk that it makes, or of the snapshot or disk that it takes away.
+    pub item: Option<u32>,
+}
+
+/// What is known of a VM after an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// The operation did what it is for.
+    Done,
+    /// It did not, and the VM is so.
+    NotDone(VmState),
+    /// The VM is gone, or nobody knows how it is: nothing more is done with it.
+    Lost,
+}
+
+#[derive(Debug, Clone)]
+struct Vm {
+    state: VmState,
+    snapshots: Vec<u32>,
+    disks: Vec<u32>,
+    busy: bool,
+}
+
+/// All VMs of a run, by number.
+#[derive(Debug, Clone)]
+pub struct Vms {
+    vms: BTreeMap<u32, Vm>,
+    rules: Rules,
+    /// Numbers of VMs, snapshots and disks are never used again.
+    next: u32,
+}
+
+impl Vms {
+    /// These numbers of VMs, all of them off.
+    #[must_use]
+    pub fn new(numbers: impl IntoIterator<Item = u32>, rules: Rules) -> Self {
+        let off = || Vm { state: VmState::Off, snapshots: Vec::new(), disks: Vec::new(), busy: false };
+        let vms: BTreeMap<u32, Vm> = numbers.into_iter().map(|number| (number, off())).collect();
+        let next = vms.last_key_value().map_or(0, |(last, _)| last + 1);
+        Self { vms, rules, next }
+    }
+
+    /// How many there are, and how many of them run.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        (self.vms.len(), self.vms.values().filter(|vm| vm.state == VmState::On).count())
+    }
+
+    /// How a VM is, as far as it is known.
+    #[must_use]
+    pub fn state(&self, number: u32) -> Option<VmState> {
+        self.vms.get(&number).map(|vm| vm.state)
+    }
+
+    /// Whether an operation may be done with a VM now.
+    #[must_use]
+    pub fn is_legal(&self, kind: OperationKind, number: u32) -> bool {
+        let Some(vm) = self.vms.get(&number) else { return false };
+        let (off, on) = (vm.state == VmState::Off, vm.state == VmState::On);
+        let snapshots = vm.snapshots.len();
+        !vm.busy
+            && match kind {
+                OperationKind::PowerOn => off,
+                OperationKind::PowerOff | OperationKind::Suspend | OperationKind::Console => on,
+                OperationKind::Resume => vm.state == VmState::Suspended,
+                OperationKind::Clone => off && self.vms.len() < self.rules.most,
+                OperationKind::Remove => off && self.vms.len() > self.rules.fewest,
+                OperationKind::Migrate => on && (snapshots == 0 || self.rules.migrates_snapshots),
+                OperationKind::CreateSnapshot => (off || on) && snapshots < MOST_SNAPSHOTS,
+                OperationKind::DeleteSnapshot => (off || on) && snapshots > 0,
+                OperationKind::Reconfigure => off || on,
+                // The disks of a snapshot stay as they are.
+                OperationKind::AttachDisk => off && snapshots == 0 && vm.disks.len() < MOST_DISKS,
+                OperationKind::DetachDisk => off && snapshots == 0 && !vm.disks.is_empty(),
+                OperationKind::List => false,
+            }
+    }
+
+    /// One of the VMs with which it may be done, each as likely as the others, which is busy from now on.
+    pub fn choose(&mut self, kind: OperationKind, random: &mut Random) -> Option<Choice> {
+        if kind == OperationKind::List {
+            return Some(Choice { kind, vm: None, item: None });
+        }
+        let legal: Vec<u32> =
+            self.vms.keys().copied().filter(|number| self.is_legal(kind, *number)).collect();
+        let index = random.below(u64::try_from(legal.len()).ok().filter(|count| *count > 0)?);
+        let number = legal[usize::try_from(index).ok()?];
+        let vm = self.vms.get_mut(&number)?;
+        vm.busy = true;
+        let item = match kind {
+            OperationKind::Clone | OperationKind::CreateSnapshot | OperationKind::AttachDisk => {
+                self.next += 1;
+                Some(self.next - 1)
+            }
+            OperationKind::DeleteSnapshot => vm.snapshots.last().copied(),
+            OperationKind::DetachDisk => vm.disks.last().copied(),
+            _ => None,
+        };
+        Some(Choice { kind, vm: Some(number), item })
+    }
+
+    /// An operation that was chosen is over.
+    pub fn settle(&mut self, choice: &Choice, settled: Settled) {
+        let Some(number) = choice.vm else { return };
+        let Some(vm) = self.vms.get_mut(&number) else { return };
+        vm.busy = false;
+        match settled {
+            Settled::NotDone(state) => vm.state = state,
+            Settled::Lost => drop(self.vms.remove(&number)),
+            Settled::Done => self.done(choice, number),
+        }
+    }
+
+    fn done(&mut self, choice: &Choice, number: u32) {
+        let Some(vm) = self.vms.get_mut(&number) else { return };
+        match (choice.kind, choice.item) {
+            (OperationKind::PowerOn | OperationKind::Resume, _) => vm.state = VmState::On,
+            (OperationKind::PowerOff, _) => vm.state = VmState::Off,
+            (OperationKind::Suspend, _) => vm.state = VmState::Suspended,
+            (OperationKind::Remove, _) => drop(self.vms.remove(&number)),
+            (OperationKind::Clone, Some(into)) => {
+                // The platform copies disks and description, and no snapshots.
+                let disks = Vec::new();
+                let new = Vm { state: VmState::Off, snapshots: Vec::new(), disks, busy: false };
+                self.vms.insert(into, new);
+            }
+            (OperationKind::CreateSnapshot, Some(item)) => vm.snapshots.push(item),
+            (OperationKind::DeleteSnapshot, Some(item)) => vm.snapshots.retain(|one| *one != item),
+            (OperationKind::AttachDisk, Some(item)) => vm.disks.push(item),
+            (OperationKind::DetachDisk, Some(item)) => vm.disks.retain(|one| *one != item),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Management operations on VMs ([Platform 2014], section III.C): their kinds, where their time went, how they failed.
+
+use serde::{Deserialize, Serialize};
+
+/// An operation of a platform's control plane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OperationKind {
+    /// A VM that is off is started.
+    PowerOn,
+    /// A VM that runs is ended at once.
+    PowerOff,
+    /// A VM that is off is copied.
+    Clone,
+    /// A VM that runs moves to another host.
+    Migrate,
+    /// A VM that is off is removed with its disks.
+    Remove,
+    /// The state of a VM is kept.
+    CreateSnapshot,
+    /// A kept state is given up.
+    DeleteSnapshot,
+    /// What a VM is made of is changed: its description, so that it can be told afterwards.
+    Reconfigure,
+    /// A VM that runs stands still.
+    Suspend,
+    /// A VM that stands still goes on.
+    Resume,
+    /// A VM that is off gets another disk.
+    AttachDisk,
+    /// It loses it again.
+    DetachDisk,
+    /// The console of a VM that runs is opened and closed.
+    Console,
+    /// All VMs of the run are listed with their state.
+    List,
+}
+
+impl OperationKind {
+    /// All, those of the paper's Table 2 first and in its order.
+    pub const ALL: [Self; 14] = [
+        Self::PowerOn,
+        Self::PowerOff,
+        Self::Clone,
+        Self::Migrate,
+        Self::Remove,
+        Self::CreateSnapshot,
+        Self::DeleteSnapshot,
+        Self::Reconfigure,
+        Self::Suspend,
+        Self::Resume,
+        Self::AttachDisk,
+        Self::DetachDisk,
+        Self::Console,
+        Self::List,
+    ];
+
+    /// Its place among [`Self::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// As records, mixes and tables name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        [
+            "power_on",
+            "power_off",
+            "clone",
+            "migrate",
+            "remove",
+            "create_snapshot",
+            "delete_snapshot",
+            "reconfigure",
+            "suspend",
+            "resume",
+            "attach_disk",
+            "detach_disk",
+            "console",
+            "list",
+        ][self.index()]
+    }
+}
+
+/// Why an operation failed, as far as what to do next differs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// Nobody is there, or the connection broke.
+    Unreachable,
+    /// Whoever asks is not let in, or not in time.
+    NotAuthenticated,
+    /// Whoever asks may not do this.
+    Denied,
+    /// What it was for is not there any more.
+    Vanished,
+    /// What it was for is not in a state for it.
+    WrongState,
+    /// Something else is done with it at the moment.
+    Busy,
+    /// No space, memory or other resource is left.
+    NoRoom,
+    /// It was not done in time.
+    TimedOut,
+    /// It was done, but its effect was not seen in time.
+    NotSeen,
+    /// The platform cannot do this.
+    Unsupported,
+    /// What was answered cannot be understood.
+    Garbled,
+    /// Any other refusal.
+    Refused,
+}
+
+impl FailureKind {
+    /// As records and tables name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::NotAuthenticated => "not_authenticated",
+            Self::Denied => "denied",
+            Self::Vanished => "vanished",
+            Self::WrongState => "wrong_state",
+            Self::Busy => "busy",
+            Self::NoRoom => "no_room",
+            Self::TimedOut => "timed_out",
+            Self::NotSeen => "not_seen",
+            Self::Unsupported => "unsupported",
+            Self::Garbled => "garbled",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// A part of an operation's time. They follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// From its intended start until a client had time for it.
+    Waiting,
+    /// What the client itself needed: requests built, answers read.
+    Client,
+    /// Until the platform has accepted it.
+    Accepted,
+    /// In the platform's queue.
+    Queued,
+    /// While the platform carried it out.
+    Running,
+    /// From its end until the client was told.
+    Done,
+    /// Until its effect was seen: the guest answers or is gone, the inventory shows it.
+    Seen,
+}
+
+impl Phase {
+    /// All, in the order in which they happen.
+    pub const ALL: [Self; 7] =
+        [Self::Waiting, Self::Client, Self::Accepted, Self::Queued, Self::Running, Self::Done, Self::Seen];
+
+    /// Its place among [`Self::ALL`].
+    #[must_use]
+    pub fn index(self) -> usize {
+        self as usize
+    }
+
+    /// As records and tables name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        ["waiting", "client", "accepted", "queued", "running", "done", "seen"][self.index()]
+    }
+}
+
+/// Where the time of an operation went, in nanoseconds; nothing where the platform does not tell that part apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Phases(pub [Option<u64>; 7]);
+
+impl Phases {
+    /// The length of a phase.
+    #[must_use]
+    pub fn get(&self, phase: Phase) -> Option<u64> {
+        self.0[phase.index()]
+    }
+
+    /// Adds to the length of a phase.
+    pub fn add(&mut self, phase: Phase, length_ns: u64) {
+        let length = &mut self.0[phase.index()];
+        *length = Some(length.unwrap_or(0).saturating_add(length_ns));
+    }
+
+    /// All of them together.
+    #[must_use]
+    pub fn total_ns(&self) -> u64 {
+        self.0.iter().flatten().fold(0, |sum, length| sum.saturating_add(*length))
+    }
+}
+
+/// How a disk is copied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum CloneKind {
+    /// Every byte.
+    #[default]
+    Full,
+    /// An overlay; what is not changed is read from the original.
+    Linked,
+    /// The file system shares the blocks of both.
+    Reflink,
+}
+
+impl CloneKind {
+    /// As arguments and tables name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Linked => "linked",
+            Self::Reflink => "reflink",
+        }
+    }
+}
+
+/// What a platform is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PlatformFacts {
+    /// Its address, without any secret.
+    pub address: String,
+    /// What it is, with its version, such as `QEMU 7.2.22, by libvirt 9.0.0`.
+    pub software: String,
+    /// Hosts on which its VMs run.
+    pub hosts: u32,
+    /// VMs that were there before and are not the run's. They are never touched.
+    pub others: u32,
+    /// What else a reader should know, such as how VMs are executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}

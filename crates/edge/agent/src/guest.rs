@@ -23,6 +23,12 @@ pub const MODULE_LIST: &str = "/modules.list";
 /// hands words that it does not know to init, as settings of its environment.
 pub const WATCH: &str = "VIRTBENCH_WATCH=1";
 
+/// What a guest's kernel is told that nobody measures anything in: it only answers on its console, for as long as it runs.
+pub const STAY: &str = "VIRTBENCH_STAY=1";
+
+/// What such a guest says on its console once it runs, and again for each line that it is sent.
+pub const HERE: &str = "virtbench-agent: here";
+
 /// How long the host's port may take to appear once its driver is loaded.
 const PORT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -33,9 +39,12 @@ pub fn run_as_init() -> ! {
         eprintln!("virtbench-agent: {panic}");
         power_off();
     }));
+    if is_told(STAY) {
+        stay();
+    }
     if let Err(error) = prepare().and_then(|port| {
         let heard = Heard::default();
-        if is_watched() {
+        if is_told(WATCH) {
             heard.watch(|why| {
                 eprintln!("virtbench-agent: {why}");
                 power_off();
@@ -49,8 +58,20 @@ pub fn run_as_init() -> ! {
     power_off();
 }
 
-fn is_watched() -> bool {
-    WATCH.split_once('=').is_some_and(|(name, value)| std::env::var(name).is_ok_and(|found| found == value))
+/// Whether this word was among the kernel's.
+fn is_told(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(name, value)| std::env::var(name).is_ok_and(|found| found == value))
+}
+
+/// Answers on the console, until the host ends the guest.
+fn stay() -> ! {
+    println!("{HERE}");
+    for _ in io::stdin().lines().map_while(Result::ok) {
+        println!("{HERE}");
+    }
+    loop {
+        sleep(Duration::from_secs(3600));
+    }
 }
 
 fn prepare() -> Result<File, Box<dyn Error>> {

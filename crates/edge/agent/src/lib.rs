@@ -21,7 +21,7 @@ mod work_folder;
 pub use alone::run_alone;
 pub use console::Console;
 pub use greeting::greeting;
-pub use guest::{MODULE_LIST, WATCH, run_as_init};
+pub use guest::{HERE, MODULE_LIST, STAY, WATCH, run_as_init};
 pub use remote::run_remotely;
 pub use session::{Accounts, serve};
 /// The agent's clock, which is also the engine's.

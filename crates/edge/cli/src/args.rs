@@ -13,6 +13,7 @@ mod job;
 mod load_args;
 pub mod oltp;
 pub mod oltp_study;
+pub mod operations;
 mod percent;
 pub mod predict;
 pub mod predictions;
@@ -146,6 +147,8 @@ pub enum StudyCommand {
     Predictions(Box<predictions::PredictionsArgs>),
     /// What does my database do in a VM? TPC-C's transactions on one appliance, natively and in VMs
     Oltp(Box<oltp_study::OltpStudyArgs>),
+    /// How fast is the control plane? Management operations on a hypervisor's VMs, and where their time goes
+    Operations(Box<operations::OperationsArgs>),
 }
 
 /// `virtbench report`

@@ -92,6 +92,7 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Deviation(_) => "study deviation",
             StudyCommand::Predictions(_) => "study predictions",
             StudyCommand::Oltp(_) => "study oltp",
+            StudyCommand::Operations(_) => "study operations",
         },
         _ => return None,
     })

@@ -113,6 +113,7 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
         StudyCommand::Neighbours(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Deviation(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Oltp(args) => (&mut args.resume, &mut args.out, &mut args.json),
+        StudyCommand::Operations(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Predictions(args) => {
             args.again = flag(given, "again");
             if args.again && is_given(given, OWN_OF_AGAIN) {

@@ -286,6 +286,37 @@ fn the_published_throughput_comes_out_of_its_table_and_page() {
 }
 
 #[test]
+fn the_published_latencies_of_operations_say_which_grow_with_density() {
+    // [Platform 2014], section IV.C.1: "Remove VM has no such need, so its performance is nearly equivalent".
+    let finished = run(&["analyse", &published("paper3-table6.csv")]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let [grow, stay] = finished.stdout.lines().collect::<Vec<_>>()[..] else { panic!("{finished:?}") };
+    assert!(grow.starts_with("From 10 to 125 VMs these take longer: power off 15.0-fold"), "{grow}");
+    assert_eq!(stay, "From 10 to 125 VMs these do not take longer: remove (0.746).");
+    let summary = run(&["analyse", &published("paper3-table6.csv"), "--json"]).json();
+    let of = |kind: &str, figure: &str| summary["density"][kind][figure].as_f64().unwrap();
+    assert!((of("power_on", "factor") - 0.94 / 0.081).abs() < 1e-3);
+    assert!((of("clone", "exponent") - (0.18f64 / 0.029).ln() / 12.5f64.ln()).abs() < 1e-3);
+    assert!(summary["density"]["power_on"]["bend"].is_null(), "two numbers of VMs show no bend");
+    let refused = run(&["analyse", &published("paper3-table6.csv"), "--csv", "verdicts.csv"]);
+    assert_eq!(refused.code(), 2, "{refused:?}");
+}
+
+#[test]
+fn a_line_of_operations_that_cannot_be_read_is_named() {
+    let folder = folder();
+    let table = folder.path().join("wrong.csv");
+    for (line, said) in
+        [("power_up,10,1", "power_up"), ("power_on,0,1", "vms"), ("power_on,10,-1", "latency_s")]
+    {
+        fs::write(&table, format!("operation,vms,latency_s\npower_on,10,1\n{line}\n")).unwrap();
+        let refused = run(&["analyse", &table.display().to_string()]);
+        assert_eq!(refused.code(), 2, "{refused:?}");
+        assert!(refused.stderr.contains("line 3") && refused.stderr.contains(said), "{refused:?}");
+    }
+}
+
+#[test]
 fn figures_of_an_application_that_cannot_all_be_right_are_said() {
     let folder = folder();
     let table = folder.path().join("wrong.csv");

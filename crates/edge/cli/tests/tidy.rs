@@ -47,6 +47,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "model",
             "nbd",
             "oltp",
+            "operations",
+            "platforms",
             "profiler",
             "recipe",
             "record",
@@ -69,6 +71,8 @@ const EDGES: &[(&str, &[&str])] = &[
             "history",
             "lab",
             "oltp",
+            "operations",
+            "platforms",
             "study",
             "report",
             "model",
@@ -160,11 +164,13 @@ fn the_command_writes_json_by_the_function_that_rounds() {
 }
 
 /// Where events of the program's course may stand: what starts and ends things, and shakes hands.
-const TRACED: [&str; 9] = [
+const TRACED: [&str; 11] = [
     "edge/cli/src",
     "edge/appliance/src",
     "edge/lab/src",
     "edge/study/src",
+    "edge/platforms/src/libvirt/connect.rs",
+    "edge/platforms/src/libvirt/platform.rs",
     "edge/engine/src/nbd/connection.rs",
     "edge/engine/src/vhost_user/device.rs",
     "edge/fence-daemon/src/serve.rs",

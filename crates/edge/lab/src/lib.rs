@@ -79,7 +79,8 @@ pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use libvirt::{
-    Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, NotByLibvirt, Owner, check_disk,
+    BootFiles, Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, Noise, NotByLibvirt, Owner,
+    boot_files_for, check_disk, connect_with_pool,
 };
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};
@@ -95,7 +96,7 @@ pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
 pub use qemu::{Qemu, QemuError};
 pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
-pub use virtbench_agent::Console;
+pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, free_bytes, host_facts};
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

@@ -11,6 +11,8 @@ use crate::within::within;
 
 /// `VIR_DOMAIN_SHUTOFF`
 const SHUT_OFF: i32 = 5;
+/// `VIR_DOMAIN_PAUSED`
+const PAUSED: i32 = 3;
 /// `VIR_DOMAIN_CRASHED`
 const CRASHED: i32 = 6;
 
@@ -40,7 +42,7 @@ impl BitOr for StartFlags {
 /// A domain. Dropping this value does nothing to it.
 #[derive(Debug, Clone)]
 pub struct Domain {
-    handle: Handle,
+    pub(crate) handle: Handle,
 }
 
 impl Domain {
@@ -80,8 +82,16 @@ impl Domain {
     /// # Errors
     /// It is gone, or the connection failed.
     pub fn is_running(&self) -> Result<bool, LibvirtError> {
+        Ok(self.runs_and_waits()?.0)
+    }
+
+    /// Whether it runs, and whether its processors wait.
+    ///
+    /// # Errors
+    /// It is gone, or the connection failed.
+    pub fn runs_and_waits(&self) -> Result<(bool, bool), LibvirtError> {
         let state = self.handle.call(ANSWER_LIMIT, "say how the domain is", Binding::domain_state)?;
-        Ok(![SHUT_OFF, CRASHED].contains(&state))
+        Ok((![SHUT_OFF, CRASHED].contains(&state), state == PAUSED))
     }
 
     /// Has its processors wait.

@@ -20,7 +20,7 @@ const KEEP_ALIVE: (i32, u32) = (5, 3);
 /// hypervisor ends the domains that were to end with it.
 #[derive(Debug, Clone)]
 pub struct Hypervisor {
-    handle: Handle,
+    pub(crate) handle: Handle,
 }
 
 impl Hypervisor {

@@ -20,6 +20,7 @@ mod domain;
 mod error;
 mod hypervisor;
 mod loaded;
+mod persistent;
 mod pump;
 mod storage;
 mod within;

@@ -19,6 +19,8 @@ const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const CHUNK_BYTES: usize = 256 << 10;
 /// `VIR_STORAGE_POOL_RUNNING`
 const RUNNING: i32 = 2;
+/// `VIR_STORAGE_VOL_CREATE_REFLINK`
+const REFLINK: u32 = 2;
 
 /// Is told bytes sent of bytes in all, and answers whether to go on.
 pub type OnUpload<'a> = dyn FnMut(u64, u64) -> bool + 'a;
@@ -88,6 +90,37 @@ impl Pool {
         let object = self
             .handle
             .call(STORAGE_LIMIT, "make a volume", move |binding, pool| binding.create_volume(pool, &xml))?;
+        Ok(Volume::new(&self.handle, object))
+    }
+
+    /// Makes a volume with another one's bytes: copied, or shared with it by the file system.
+    ///
+    /// # Errors
+    /// There is one of its name, no room, or the file system cannot share.
+    pub fn copy(
+        &self,
+        xml: &str,
+        from: &Volume,
+        shared: bool,
+        limit: Duration,
+    ) -> Result<Volume, LibvirtError> {
+        let (xml, from) = (xml.to_owned(), Arc::clone(&from.handle.object));
+        let flags = if shared { REFLINK } else { 0 };
+        let object = self.handle.call(limit, "copy a volume", move |binding, pool| {
+            binding.copy_volume(pool, &xml, &from, flags)
+        })?;
+        Ok(Volume::new(&self.handle, object))
+    }
+
+    /// The volume of this name.
+    ///
+    /// # Errors
+    /// There is none, or the connection failed.
+    pub fn volume(&self, name: &str) -> Result<Volume, LibvirtError> {
+        let name = name.to_owned();
+        let object = self
+            .handle
+            .call(ANSWER_LIMIT, "find a volume", move |binding, pool| binding.find_volume(pool, &name))?;
         Ok(Volume::new(&self.handle, object))
     }
 }

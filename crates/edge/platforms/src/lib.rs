@@ -5,10 +5,12 @@
 //! call it at once, each for another VM.
 
 mod failure;
+mod libvirt;
 mod platform;
 mod stopwatch;
 
 pub use failure::Failure;
+pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use platform::{Action, Performed, Platform};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;

@@ -110,7 +110,7 @@ pub trait Platform: Debug + Send + Sync {
     fn migrates_snapshots(&self) -> bool;
 
     /// The label, such that `{label}-{number}` names a VM of the run.
-    fn label(&self) -> &str;
+    fn label(&self) -> String;
 
     /// Makes a VM that is off. Names begin with the [label](Self::label).
     ///

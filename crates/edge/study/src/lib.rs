@@ -79,6 +79,7 @@ mod histogram_log;
 mod images;
 mod machines;
 mod oltp;
+mod operations;
 mod points;
 mod prerequisites;
 mod run;
@@ -127,6 +128,7 @@ pub use machines::make_target;
 pub use oltp::{
     ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
 };
+pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations};
 pub use points::measure_points;
 pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};

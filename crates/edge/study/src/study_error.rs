@@ -48,6 +48,9 @@ pub enum StudyError {
     /// An appliance cannot be built, or its data cannot be prepared.
     #[error(transparent)]
     Appliance(virtbench_appliance::ApplianceError),
+    /// A platform cannot be used.
+    #[error(transparent)]
+    Platform(#[from] virtbench_platforms::Failure),
     /// What guests need is missing.
     #[error(transparent)]
     Guests(#[from] GuestsError),

@@ -2,9 +2,10 @@
 
 use virtbench_record::{ApplicationTable, ResultTable, TileTable};
 
+use crate::operations_table::OperationsTable;
 use crate::table::{MAX_TABLE_BYTES, TableError, read_table};
 use crate::table_lines::{Lines, position};
-use crate::{application_table, tile_table};
+use crate::{application_table, operations_table, tile_table};
 
 /// A table of results of any kind.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +16,8 @@ pub enum AnyTable {
     Application(ApplicationTable),
     /// Of tiles.
     Tiles(TileTable),
+    /// Of management operations: it has the columns `operation`, `vms` and `latency_s`.
+    Operations(OperationsTable),
 }
 
 /// Reads a table of results, whichever its columns say it is.
@@ -33,6 +36,9 @@ pub fn read_any_table(bytes: &[u8]) -> Result<AnyTable, TableError> {
     }
     if tile_table::is_one(&lines.header) {
         return tile_table::read(&mut lines, text).map(AnyTable::Tiles);
+    }
+    if let Some(columns) = operations_table::find(&lines.header) {
+        return operations_table::read(&mut lines, columns, text).map(AnyTable::Operations);
     }
     match application_table::Columns::find(&lines.header) {
         Some(columns) => application_table::read(&mut lines, &columns?, text).map(AnyTable::Application),

@@ -20,6 +20,7 @@ mod filebench;
 mod import;
 pub mod json;
 mod loadfile;
+mod operations_table;
 mod profile;
 pub mod results;
 mod table;
@@ -35,6 +36,7 @@ pub use import::{
     Schedule, SteadyEnd, SteadyMetric, Surroundings, detect, import, import_within,
 };
 pub use loadfile::{LoadfileError, MAX_LOADFILE_BYTES, read_loadfile};
+pub use operations_table::{OperationRow, OperationsTable};
 pub use profile::{MAX_PROFILE_BYTES, ProfileFileError, read_model_runs, read_profile};
 pub use table::{MAX_CONFIGURATIONS, MAX_POINTS, MAX_ROWS, MAX_TABLE_BYTES, TableError, read_table};
 pub use write::{Inexpressible, write_fio, write_icf, write_json};

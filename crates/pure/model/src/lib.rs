@@ -17,6 +17,7 @@ pub mod interval;
 pub mod kind;
 mod machine_use;
 pub mod oltp;
+pub mod operations;
 pub mod pairwise;
 pub mod predict;
 pub mod ratio;

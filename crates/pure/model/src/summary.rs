@@ -3,12 +3,13 @@
 use serde::Serialize;
 use virtbench_record::{
     AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, KindNumbers,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary, PairNumbers, Plan, PointKey,
-    PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary, Provenance,
-    Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
+    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers,
+    Plan, PointKey, PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary,
+    Provenance, Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
 };
 
 use crate::oltp::{analyse_oltp, summarise_oltp};
+use crate::operations::{analyse_operations, summarise_operations};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
@@ -35,6 +36,8 @@ pub enum StudySummary {
     Predictions(PredictionsSummary),
     /// `schema/study-oltp.schema.json`
     Oltp(OltpSummary),
+    /// `schema/study-operations.schema.json`
+    Operations(OperationsSummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -53,6 +56,10 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         }
         Plan::Oltp(plan) => {
             StudySummary::Oltp(summarise_oltp(conclusion, &analyse_oltp(plan, records.oltp())))
+        }
+        Plan::Operations(plan) => {
+            let analysis = analyse_operations(plan, records.operations());
+            StudySummary::Operations(summarise_operations(conclusion, &analysis))
         }
     }
 }

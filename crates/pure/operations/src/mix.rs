@@ -36,9 +36,9 @@ pub enum MixError {
     /// A share is too large.
     #[error("{} = {share}: shares are 0 to {MOST}", kind.name())]
     TooLarge {
-        /// Whose.
+        /// The operation that has it.
         kind: OperationKind,
-        /// How large.
+        /// What was asked for.
         share: u32,
     },
     /// It cannot be kept for long.
@@ -47,13 +47,13 @@ pub enum MixError {
         maker.name(), taker.name()
     )]
     Unbalanced {
-        /// The one.
+        /// The operation that makes something.
         maker: OperationKind,
-        /// Its share.
+        /// What it was given.
         made: u32,
-        /// The other.
+        /// The one that takes it away.
         taker: OperationKind,
-        /// Its share.
+        /// What that was given.
         taken: u32,
     },
     /// Nothing is to be done.

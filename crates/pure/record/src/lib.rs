@@ -22,6 +22,9 @@ mod oltp_study;
 mod oltp_study_plan;
 mod oltp_summary;
 mod operations;
+mod operations_plan;
+mod operations_study;
+mod operations_summary;
 mod outcome;
 mod plan;
 mod point;
@@ -65,6 +68,13 @@ pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
 pub use oltp_study_plan::{OltpSide, OltpStudyPlan, OltpUsers};
 pub use oltp_summary::{OltpCurveNumbers, OltpSideNumbers, OltpSummary};
 pub use operations::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
+pub use operations_plan::{OperationsLoad, OperationsPlan};
+pub use operations_study::{
+    OperationLine, OperationNumbers, OperationsMeasured, OperationsRecord, OperationsStatus, TenantMeasured,
+};
+pub use operations_summary::{
+    DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
+};
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,
 };

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::colocation_plan::ColocationPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
+use crate::operations_plan::OperationsPlan;
 use crate::predictions_plan::PredictionsPlan;
 
 /// What a run set out to measure. A resumed run must have the same.
@@ -25,6 +26,8 @@ pub enum Plan {
     Predictions(PredictionsPlan),
     /// A database under TPC-C's transactions, natively and in VMs ([Platform 2014], section IV.A).
     Oltp(OltpStudyPlan),
+    /// Management operations on a platform's VMs ([Platform 2014], sections III.C and IV.C).
+    Operations(OperationsPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -80,6 +83,7 @@ impl Plan {
             Self::Deviation(_) => "deviation",
             Self::Predictions(_) => "predictions",
             Self::Oltp(_) => "oltp",
+            Self::Operations(_) => "operations",
         }
     }
 
@@ -89,7 +93,11 @@ impl Plan {
         match self {
             Self::NativeVsVm(plan) | Self::Adapters(plan) => Some(plan),
             Self::Compare(plan) => Some(&plan.grid),
-            Self::Neighbours(_) | Self::Deviation(_) | Self::Predictions(_) | Self::Oltp(_) => None,
+            Self::Neighbours(_)
+            | Self::Deviation(_)
+            | Self::Predictions(_)
+            | Self::Oltp(_)
+            | Self::Operations(_) => None,
         }
     }
 
@@ -102,7 +110,8 @@ impl Plan {
             | Self::Adapters(_)
             | Self::Compare(_)
             | Self::Predictions(_)
-            | Self::Oltp(_) => None,
+            | Self::Oltp(_)
+            | Self::Operations(_) => None,
         }
     }
 
@@ -116,7 +125,8 @@ impl Plan {
             | Self::Compare(_)
             | Self::Neighbours(_)
             | Self::Deviation(_)
-            | Self::Oltp(_) => None,
+            | Self::Oltp(_)
+            | Self::Operations(_) => None,
         }
     }
 
@@ -124,6 +134,12 @@ impl Plan {
     #[must_use]
     pub fn oltp(&self) -> Option<&OltpStudyPlan> {
         if let Self::Oltp(plan) = self { Some(plan) } else { None }
+    }
+
+    /// Management operations, if that is what is measured.
+    #[must_use]
+    pub fn operations(&self) -> Option<&OperationsPlan> {
+        if let Self::Operations(plan) = self { Some(plan) } else { None }
     }
 
     /// Names of the environments of a grid, the reference first; none where there is no grid.
@@ -141,6 +157,7 @@ impl Plan {
             Self::Neighbours(plan) | Self::Deviation(plan) => plan.seed,
             Self::Predictions(_) => 1,
             Self::Oltp(plan) => plan.seed,
+            Self::Operations(plan) => plan.seed,
         }
     }
 
@@ -161,6 +178,7 @@ impl Plan {
             }
             (Self::Predictions(a), Self::Predictions(b)) => a.compared_parts(b),
             (Self::Oltp(a), Self::Oltp(b)) => a.compared_parts(b),
+            (Self::Operations(a), Self::Operations(b)) => a.compared_parts(b),
             _ => vec![("the study", false)],
         };
         compared.into_iter().find_map(|(part, same)| (!same).then_some(part))

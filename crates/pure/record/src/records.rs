@@ -2,6 +2,7 @@
 
 use crate::colocation::SetRecord;
 use crate::oltp_study::OltpRecord;
+use crate::operations_study::OperationsRecord;
 use crate::plan::Plan;
 use crate::point::{PointRecord, RecordError, parse_records};
 use crate::predictions::Trial;
@@ -17,6 +18,8 @@ pub enum Records {
     Trials(Vec<Trial>),
     /// A database's measurements.
     Oltp(Vec<OltpRecord>),
+    /// Pieces of a run of management operations.
+    Operations(Vec<OperationsRecord>),
 }
 
 impl Records {
@@ -36,6 +39,9 @@ impl Records {
                 parse_records(text).map(|(records, whole)| (Self::Trials(records), whole))
             }
             Plan::Oltp(_) => parse_records(text).map(|(records, whole)| (Self::Oltp(records), whole)),
+            Plan::Operations(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Operations(records), whole))
+            }
         }
     }
 
@@ -61,5 +67,11 @@ impl Records {
     #[must_use]
     pub fn oltp(&self) -> &[OltpRecord] {
         if let Self::Oltp(records) = self { records } else { &[] }
+    }
+
+    /// Pieces of a run of management operations; none where something else was measured.
+    #[must_use]
+    pub fn operations(&self) -> &[OperationsRecord] {
+        if let Self::Operations(records) = self { records } else { &[] }
     }
 }

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
     AdaptersSummary, ApplicationSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary,
-    NeighboursSummary, OltpOutcome, OltpRecord, OltpSummary, PointRecord, PredictionsSummary, Profile,
-    Provenance, SetRecord, SystemsSummary, TilesSummary, Trial, WorkloadOutcome,
+    NeighboursSummary, OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord,
+    OperationsSummary, PointRecord, PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary,
+    TilesSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -41,6 +42,9 @@ fn published_schemas_are_current() {
     check::<OltpOutcome>("oltp.schema.json");
     check::<OltpRecord>("oltp-measurement.schema.json");
     check::<OltpSummary>("study-oltp.schema.json");
+    check::<OperationsRecord>("operations.schema.json");
+    check::<OperationLine>("operation.schema.json");
+    check::<OperationsSummary>("study-operations.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

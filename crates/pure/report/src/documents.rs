@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
 use virtbench_model::oltp::analyse_oltp;
+use virtbench_model::operations::analyse_operations;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
 use virtbench_record::{Plan, Provenance, Records};
 
 use crate::analysed::Analysed;
 use crate::oltp_rows::oltp_csv;
+use crate::operations_rows::operations_csv;
 use crate::page;
 use crate::rows::{CsvError, csv};
 use crate::run::Run;
 use crate::set_rows::sets_csv;
-use crate::takeaway::{Takeaway, of_deviation, of_neighbours, of_oltp, of_run, predictions_takeaway};
+use crate::takeaway::{
+    Takeaway, of_deviation, of_neighbours, of_oltp, of_operations, of_run, predictions_takeaway,
+};
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
 
 /// Everything that is written of a run.
@@ -44,6 +48,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Deviation(_) => page::deviation(provenance, records.sets()),
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
         Plan::Oltp(plan) => page::oltp(provenance, plan, records.oltp()),
+        Plan::Operations(plan) => page::operations(provenance, plan, records.operations()),
     }
 }
 
@@ -60,6 +65,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Deviation(_) => of_deviation(&analyse_deviation(provenance, sets), provenance, sets),
         Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
         Plan::Oltp(plan) => of_oltp(provenance, plan, &analyse_oltp(plan, records.oltp())),
+        Plan::Operations(plan) => of_operations(plan, &analyse_operations(plan, records.operations())),
     }
 }
 
@@ -83,6 +89,7 @@ pub fn documents(
             (trials_csv(records.trials()), Some(("results.md", trials_markdown(records.trials()))))
         }
         Plan::Oltp(_) => (oltp_csv(records.oltp())?, None),
+        Plan::Operations(_) => (operations_csv(records.operations())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

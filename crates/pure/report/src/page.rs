@@ -3,11 +3,13 @@
 mod configurations;
 mod native_vs_vm;
 mod oltp;
+mod operations;
 mod sets;
 
 pub(crate) use configurations::facts;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use oltp::page as oltp;
+pub(crate) use operations::page as operations;
 pub(crate) use sets::{deviation, neighbours};
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

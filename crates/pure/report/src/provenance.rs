@@ -7,7 +7,8 @@ use maud::{Markup, html};
 use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
     CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome,
-    OltpStudyPlan, OltpUsers, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
+    OltpStudyPlan, OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance,
+    SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -125,6 +126,37 @@ fn oltp(plan: &OltpStudyPlan) -> Markup {
     }
 }
 
+fn operations(plan: &OperationsPlan) -> Markup {
+    let load = match &plan.load {
+        OperationsLoad::Open(rates) => {
+            let rates: Vec<String> = rates.iter().map(|rate| format!("{rate}/min")).collect();
+            format!("open loop, {}", rates.join(" and "))
+        }
+        OperationsLoad::Closed(clients) => format!("closed loop, {}", count(*clients as usize, "client")),
+        OperationsLoad::Max { limit_ns } => {
+            format!("the highest rate with 95 % of operations within {}", format_duration_ns(*limit_ns))
+        }
+    };
+    let mix: Vec<String> =
+        plan.mix.iter().map(|(kind, share)| format!("{} {share}", kind.name().replace('_', " "))).collect();
+    let vms: Vec<String> = plan.vms.iter().map(u32::to_string).collect();
+    html! {
+        dl.facts {
+            (fact("Platform", &plan.platform))
+            @if let Some(destination) = &plan.destination { (fact("Migrations to", destination)) }
+            (fact("VMs", &format!(
+                "{}; {} of memory, a disk of {}", vms.join(", "), format_bytes(plan.memory_bytes), format_bytes(plan.disk_bytes)
+            )))
+            (fact("Load", &load))
+            (fact("Mix", &mix.join(", ")))
+            (fact("Pieces", &format!("{} of {}", plan.pieces, format_duration_ns(plan.piece_ns))))
+            @if !plan.tenants.is_empty() { (fact("Tenants", &plan.tenants.join(", "))) }
+            (fact("Disks are copied", plan.clone.name()))
+            (fact("Time limit of an operation", &format_duration_ns(plan.limit_ns)))
+        }
+    }
+}
+
 /// The section's lists, with these notes, and what the machine of an environment did where that is known.
 pub(crate) fn section(
     provenance: &Provenance,
@@ -137,6 +169,7 @@ pub(crate) fn section(
         Plan::Neighbours(plan) | Plan::Deviation(plan) => colocation(plan),
         Plan::Predictions(plan) => predictions(plan),
         Plan::Oltp(plan) => oltp(plan),
+        Plan::Operations(plan) => operations(plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

@@ -5,6 +5,7 @@ pub(crate) mod cautions;
 mod completeness;
 mod configurations;
 mod oltp;
+mod operations;
 mod predictions;
 mod sets;
 mod tiles;
@@ -18,6 +19,8 @@ use crate::run::{Run, Which};
 
 pub(crate) use application::of_application;
 pub(crate) use oltp::of_oltp;
+pub use operations::growth_takeaway;
+pub(crate) use operations::of_operations;
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use tiles::of_tiles;

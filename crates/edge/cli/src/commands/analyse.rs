@@ -1,6 +1,7 @@
 //! `virtbench analyse`
 
 mod application;
+mod operations;
 mod output;
 mod table;
 mod tiles;
@@ -9,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, read_any_table};
+use virtbench_formats::{AnyTable, MAX_TABLE_BYTES, OperationsTable, read_any_table};
 use virtbench_model::summarise_analysis;
 use virtbench_record::{ApplicationTable, Plan, Records, ResultTable, TileTable};
 use virtbench_report::Analysed;
@@ -27,6 +28,7 @@ enum Source {
     Table(ResultTable),
     Application(ApplicationTable),
     Tiles(TileTable),
+    Operations(OperationsTable),
 }
 
 /// Compares the configurations of a table or a run with each other.
@@ -38,6 +40,7 @@ pub fn execute(args: &AnalyseArgs) -> Outcome {
         Source::Table(table) => Analysed::table(table, margin),
         Source::Application(table) => return application::show(args, table),
         Source::Tiles(table) => return tiles::show(args, table),
+        Source::Operations(table) => return operations::show(args, table),
     };
     if let Some(path) = &args.html {
         save(path, &analysed.html())?;
@@ -67,6 +70,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             Plan::Neighbours(_) | Plan::Deviation(_) => "VMs side by side",
             Plan::Predictions(_) => "predictions",
             Plan::Oltp(_) => "a database",
+            Plan::Operations(_) => "management operations",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));
@@ -82,5 +86,6 @@ fn open(path: &Path) -> Result<Source, Failure> {
         AnyTable::Points(table) => Ok(Source::Table(table)),
         AnyTable::Application(table) => Ok(Source::Application(table)),
         AnyTable::Tiles(table) => Ok(Source::Tiles(table)),
+        AnyTable::Operations(table) => Ok(Source::Operations(table)),
     }
 }

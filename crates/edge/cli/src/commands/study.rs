@@ -9,6 +9,7 @@ mod grid_options;
 mod native_vs_vm;
 mod neighbours;
 mod oltp;
+mod operations;
 mod predictions;
 mod sets_summary;
 mod systems;
@@ -38,6 +39,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
         }
         StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
         StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
+        StudyCommand::Operations(args) => Some(operations::estimate(args)?),
         StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Oltp(_) => None,
     })
 }
@@ -65,5 +67,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Deviation(args) => systems::execute(args),
         StudyCommand::Predictions(args) => predictions::execute(args),
         StudyCommand::Oltp(args) => oltp::execute(args),
+        StudyCommand::Operations(args) => operations::execute(args),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -97,7 +98,8 @@ impl Libvirt {
         let (accelerator, why) = choose(&capabilities, guest.accelerator, address).map_err(unusable)?;
         let pool = find_pool(&hypervisor, address).map_err(unusable)?;
         let swept = sweep(&hypervisor, &pool).map_err(failed)?;
-        let boot = boot_files(&guest, accelerator).map_err(|error| unusable(error.to_string()))?;
+        let boot = boot_files(&guest.kernel, &guest.image, accelerator)
+            .map_err(|error| unusable(error.to_string()))?;
         let needed = boot.iter().map(|file| file.length).sum::<u64>() + size_bytes;
         check_room(&pool, address, needed).map_err(unusable)?;
         let versions = hypervisor.versions().map_err(failed)?;
@@ -245,7 +247,7 @@ impl Environment for Libvirt {
 
 /// # Errors
 /// Says in words why there is no connection, and what to do.
-fn connect(address: &LibvirtAddress) -> Result<Hypervisor, String> {
+pub(super) fn connect(address: &LibvirtAddress) -> Result<Hypervisor, String> {
     Hypervisor::open(address.connection()).map_err(|error| match error {
         LibvirtError::Missing { .. } => error.to_string(),
         error => format!(
@@ -257,7 +259,10 @@ fn connect(address: &LibvirtAddress) -> Result<Hypervisor, String> {
 
 /// # Errors
 /// Says in words that no guest with an agent can run there.
-fn capabilities(hypervisor: &Hypervisor, address: &LibvirtAddress) -> Result<Capabilities, String> {
+pub(super) fn capabilities(
+    hypervisor: &Hypervisor,
+    address: &LibvirtAddress,
+) -> Result<Capabilities, String> {
     let failed = |error: LibvirtError| format!("{address}: {error}");
     let kind = hypervisor.kind().map_err(failed)?;
     if kind != KIND {
@@ -276,7 +281,7 @@ fn capabilities(hypervisor: &Hypervisor, address: &LibvirtAddress) -> Result<Cap
 
 /// # Errors
 /// Says in words that what was asked for cannot be had.
-fn choose(
+pub(super) fn choose(
     capabilities: &Capabilities,
     wanted: Option<Accelerator>,
     address: &LibvirtAddress,
@@ -295,20 +300,22 @@ fn choose(
 
 /// What a guest boots. Unpacking its kernel takes an emulated processor longer than all the rest of its boot; a real one
 /// gets the smaller file.
-fn boot_files(guest: &LibvirtGuest, accelerator: Accelerator) -> io::Result<Vec<Contents>> {
+pub(super) fn boot_files(
+    kernel: &GuestKernel,
+    image: &GuestImage,
+    accelerator: Accelerator,
+) -> io::Result<[Contents; 2]> {
     let kernel = match accelerator {
-        Accelerator::Tcg => &guest.image.kernel,
-        Accelerator::Kvm => &guest.kernel.image,
+        Accelerator::Tcg => &image.kernel,
+        Accelerator::Kvm => &kernel.image,
     };
-    let (_lent, initramfs) = guest.image.initramfs.lend()?;
-    [(KERNEL, kernel), (INITRAMFS, &initramfs)]
-        .into_iter()
-        .map(|(purpose, path)| {
-            let file =
-                File::open(path).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
-            Ok(Contents { purpose, length: file.metadata()?.len(), source: Box::new(file) })
-        })
-        .collect()
+    let (_lent, initramfs) = image.initramfs.lend()?;
+    let contents = |purpose, path: &Path| {
+        let file =
+            File::open(path).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        Ok::<_, io::Error>(Contents { purpose, length: file.metadata()?.len(), source: Box::new(file) })
+    };
+    Ok([contents(KERNEL, kernel)?, contents(INITRAMFS, &initramfs)?])
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! ```
 
 mod address;
+mod bare;
 mod disk;
 mod domain_xml;
 mod environment;
@@ -20,6 +21,8 @@ mod storage;
 mod sweep;
 
 pub use address::{LibvirtAddress, LibvirtAddressError};
+pub use bare::{BootFiles, boot_files_for, connect_with_pool};
 pub use disk::{NotByLibvirt, check_disk};
 pub use environment::{Libvirt, LibvirtGuest};
 pub use label::{Label, Owner};
+pub use storage::Noise;

@@ -17,12 +17,15 @@ pub(super) struct Contents {
 }
 
 /// Bytes that no storage can make smaller, and never the same.
-pub(super) struct Noise {
+#[derive(Debug)]
+pub struct Noise {
     random: Random,
 }
 
 impl Noise {
-    pub(super) fn new(seed: u64) -> Self {
+    /// Of this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
         Self { random: Random::new(seed) }
     }
 }

@@ -89,6 +89,18 @@ functions! {
     virConnectListAllDomains(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virConnectListAllStoragePools(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virDomainCreateXML(Pointer, Text, c_uint) -> Pointer;
+    virDomainDefineXML(Pointer, Text) -> Pointer;
+    virDomainLookupByName(Pointer, Text) -> Pointer;
+    virDomainCreateWithFlags(Pointer, c_uint) -> c_int;
+    virDomainUndefineFlags(Pointer, c_uint) -> c_int;
+    virDomainSetMetadata(Pointer, c_int, Text, Text, Text, c_uint) -> c_int;
+    virDomainAttachDeviceFlags(Pointer, Text, c_uint) -> c_int;
+    virDomainDetachDeviceFlags(Pointer, Text, c_uint) -> c_int;
+    virDomainMigrate(Pointer, Pointer, c_ulong, Text, Text, c_ulong) -> Pointer;
+    virDomainSnapshotCreateXML(Pointer, Text, c_uint) -> Pointer;
+    virDomainSnapshotLookupByName(Pointer, Text, c_uint) -> Pointer;
+    virDomainSnapshotDelete(Pointer, c_uint) -> c_int;
+    virDomainSnapshotFree(Pointer) -> c_int;
     virDomainFree(Pointer) -> c_int;
     virDomainGetName(Pointer) -> Text;
     virDomainGetXMLDesc(Pointer, c_uint) -> *mut c_char;
@@ -107,6 +119,8 @@ functions! {
     virStoragePoolRefresh(Pointer, c_uint) -> c_int;
     virStoragePoolListAllVolumes(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virStorageVolCreateXML(Pointer, Text, c_uint) -> Pointer;
+    virStorageVolCreateXMLFrom(Pointer, Text, Pointer, c_uint) -> Pointer;
+    virStorageVolLookupByName(Pointer, Text) -> Pointer;
     virStorageVolFree(Pointer) -> c_int;
     virStorageVolGetName(Pointer) -> Text;
     virStorageVolGetPath(Pointer) -> *mut c_char;

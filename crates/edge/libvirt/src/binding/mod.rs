@@ -38,6 +38,8 @@ macro_rules! call {
     };
 }
 
+mod persistent;
+
 /// The loaded library.
 pub(crate) struct Binding {
     functions: Functions,

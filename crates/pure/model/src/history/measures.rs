@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use virtbench_record::{Better, OltpRecord, PointKey, PointRecord, Provenance, Records, SetRecord, Trial};
+use virtbench_record::{
+    Better, OltpRecord, OperationsRecord, PointKey, PointRecord, Provenance, Records, SetRecord, Trial,
+};
 
 use crate::before_after::Quantity;
 use crate::oltp::analyse_oltp;
+use crate::operations::analyse_operations;
 
 /// One number of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -33,6 +36,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Sets(sets) => of_sets(provenance, sets),
         Records::Trials(trials) => of_trials(trials),
         Records::Oltp(records) => of_oltp(provenance, records),
+        Records::Operations(records) => of_operations(provenance, records),
     };
     measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
     measures.sort_by_key(|measure| !measure.headline);
@@ -133,7 +137,6 @@ fn of_sets(provenance: &Provenance, records: &[SetRecord]) -> Vec<Measure> {
     measures
 }
 
-/// The size of the errors, of all single trials and of each case, and what each case reached.
 /// Throughput of each side at its saturation, and each as a multiple of the first.
 fn of_oltp(provenance: &Provenance, records: &[OltpRecord]) -> Vec<Measure> {
     let Some(plan) = provenance.plan.oltp() else { return Vec::new() };
@@ -151,6 +154,26 @@ fn of_oltp(provenance: &Provenance, records: &[OltpRecord]) -> Vec<Measure> {
     own.chain(ratios).collect()
 }
 
+/// The rate that was done and the median of each operation, of each number of VMs at each rate.
+fn of_operations(provenance: &Provenance, records: &[OperationsRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.operations() else { return Vec::new() };
+    let analysis = analyse_operations(plan, records);
+    let steps = analysis.steps.iter().flat_map(|step| {
+        let at = step.per_minute.map_or_else(|| "closed".to_owned(), |rate| format!("{rate:.0}/min"));
+        let name = format!("{} VMs, {at}", step.vms);
+        let rate = step
+            .achieved
+            .map(|rate| measure(name.clone(), "throughput", "1/min", Better::Higher, true, rate.mean));
+        let medians = step.kinds.iter().filter_map(move |(kind, one)| {
+            let subject = format!("{name}, {}", kind.name());
+            Some(measure(subject, "median latency", "ns", Better::Lower, false, one.median_ns()?))
+        });
+        rate.into_iter().chain(medians)
+    });
+    steps.collect()
+}
+
+/// The size of the errors, of all single trials and of each case, and what each case reached.
 fn of_trials(trials: &[Trial]) -> Vec<Measure> {
     let error = |trials: &[&Trial]| {
         trials.iter().map(|trial| trial.error_percent().abs()).sum::<f64>() / trials.len() as f64

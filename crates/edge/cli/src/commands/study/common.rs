@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use virtbench_model::summarise;
-use virtbench_record::{Conclusion, Records};
+use virtbench_record::{Conclusion, FailureKind, Records};
 use virtbench_report::{Takeaway, takeaway};
 use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, StudyError};
 
@@ -61,6 +61,8 @@ pub fn study_failure(error: StudyError) -> Failure {
         error if error.lacks_something() => Kind::Environment,
         StudyError::Applications(error) => applications_kind(error),
         StudyError::Appliance(error) => appliance_kind(error),
+        StudyError::Platform(failure) if failure.kind == FailureKind::Unsupported => Kind::Usage,
+        StudyError::Platform(_) => Kind::Guest,
         StudyError::Input(_) | StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,

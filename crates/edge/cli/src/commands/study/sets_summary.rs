@@ -36,9 +36,12 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
             deviation(out, &analyse_deviation(provenance, records))?;
             machines(out, &homes)
         }
-        Plan::NativeVsVm(_) | Plan::Adapters(_) | Plan::Compare(_) | Plan::Predictions(_) | Plan::Oltp(_) => {
-            Ok(())
-        }
+        Plan::NativeVsVm(_)
+        | Plan::Adapters(_)
+        | Plan::Compare(_)
+        | Plan::Predictions(_)
+        | Plan::Oltp(_)
+        | Plan::Operations(_) => Ok(()),
     })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();

@@ -1,0 +1,164 @@
+//! `virtbench study operations`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use virtbench_record::CloneKind;
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+use super::AcceleratorArg;
+
+/// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
+const MOST_PER_MINUTE: f64 = 100_000.0;
+
+/// `virtbench study operations`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+VMs of the run's own are made on the platform, half of them are started, and operations arrive in the mix of [Platform 2014], \
+Table 2, or in that of a file, each on a VM that is in a state for it. Of each is recorded where its time went: waiting for a \
+client, in virtbench itself, until it was accepted, queued, running, until it was said to be done, and until its effect was seen \
+(the guest answers or is gone; the inventory shows it). Everything that is made carries the run's label and is removed in the \
+end; what a killed run has left is removed by the next one. Nothing else is ever touched.
+
+Platforms:
+  libvirt+URI[?pool=NAME]  a hypervisor by a URI of libvirt's, with persistent domains whose disks are volumes of the pool
+                           (default); guests are real, except on libvirt's own test:///default?pool=default-pool
+Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
+  attach_disk, detach_disk, console, list. A mix is a TOML file with their shares, such as power_on = 8
+
+Examples:
+  virtbench study operations --platform libvirt+qemu:///system --leave-out
+  virtbench study operations --platform libvirt+qemu:///system --destination libvirt+qemu+ssh://root@hv2/system --vms 10,25,50
+  virtbench study operations --platform libvirt+qemu:///system --mix mine.toml --rate 100/min,500/min --time 12h --piece 10m
+  virtbench study operations --platform libvirt+qemu:///system --leave-out --tenant 'a=libvirt+qemu:///system' --tenant b=qemu:
+  virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s")]
+pub struct OperationsArgs {
+    /// Whose operations: libvirt+URI
+    #[arg(long, value_name = "ADDRESS")]
+    pub platform: String,
+    /// Where VMs are migrated to and back: another hypervisor with the same storage
+    #[arg(long, value_name = "ADDRESS")]
+    pub destination: Option<String>,
+    /// Shares of the operations: paper, or a TOML file
+    #[arg(long, value_name = "paper|FILE", default_value = "paper")]
+    pub mix: String,
+    /// Leave out what the platform cannot do; the others keep their ratios
+    #[arg(long)]
+    pub leave_out: bool,
+    /// Operations a minute, alternating piece by piece where there are several, or max: the highest rate that is sustained
+    #[arg(long, value_name = "N/min,...|max", default_value = "100/min,500/min", value_parser = rate)]
+    pub rate: RateArg,
+    /// A closed loop of so many clients instead of a rate
+    #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub clients: Option<u32>,
+    /// With --rate max: 95 % of operations take no longer
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
+    pub latency_limit: u64,
+    /// VMs to begin with; several for a sweep over density
+    #[arg(long, value_name = "LIST", default_value = "10", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub vms: Vec<u32>,
+    /// Measuring time at each number of VMs
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Length of a piece: each is a line of the results, and a run that is stopped goes on with the next one
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration_ns)]
+    pub piece: u64,
+    /// Before the first piece at each number of VMs
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
+    pub ramp_up: u64,
+    /// The longest that an operation may take
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    pub limit: u64,
+    /// Operations under way at once, at most
+    #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub at_once: u32,
+    /// How a clone's disk is made
+    #[arg(long, value_enum, default_value = "full")]
+    pub clone: CloneArg,
+    /// A machine with a load of its own meanwhile, as study compare's --environment; may be repeated. Pieces without operations
+    /// then alternate with those with them
+    #[arg(long, value_name = "URI")]
+    pub tenant: Vec<String>,
+    /// Disk of each tenant
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
+    pub tenant_size: u64,
+    /// Memory of each VM
+    #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = parse_bytes)]
+    pub memory: u64,
+    /// Disk of each VM, all of it data
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
+    pub disk: u64,
+    /// What executes the VMs' instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Seed of every random choice
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Run folder [default: virtbench-operations-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with the missing pieces of the run in --out, with the options it was started with
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How a clone's disk is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CloneArg {
+    /// Every byte is copied
+    Full,
+    /// An overlay on the bytes that all disks begin with
+    Linked,
+}
+
+impl CloneArg {
+    /// The same in a plan.
+    pub fn kind(self) -> CloneKind {
+        match self {
+            Self::Full => CloneKind::Full,
+            Self::Linked => CloneKind::Linked,
+        }
+    }
+}
+
+/// How operations arrive in an open loop.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateArg {
+    /// At these rates, in operations a minute.
+    PerMinute(Vec<f64>),
+    /// As fast as is sustained.
+    Max,
+}
+
+fn rate(text: &str) -> Result<RateArg, String> {
+    if text == "max" {
+        return Ok(RateArg::Max);
+    }
+    let one = |word: &str| {
+        let number = word.trim().strip_suffix("/min").and_then(|number| number.parse::<f64>().ok());
+        number.filter(|rate| (1.0..=MOST_PER_MINUTE).contains(rate)).ok_or_else(|| {
+            format!("{word:?} is no rate: write max, or such as 100/min (1 to {MOST_PER_MINUTE})")
+        })
+    };
+    text.split(',').map(one).collect::<Result<Vec<f64>, String>>().map(RateArg::PerMinute)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_or_refused_by_name() {
+        assert_eq!(rate("100/min,500/min"), Ok(RateArg::PerMinute(vec![100.0, 500.0])));
+        assert_eq!(rate("max"), Ok(RateArg::Max));
+        for text in ["", "100", "0/min", "-1/min", "1e9/min", "NaN/min", "100/min,"] {
+            assert!(rate(text).unwrap_err().contains("is no rate"), "{text}");
+        }
+    }
+}

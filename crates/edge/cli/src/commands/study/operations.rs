@@ -1,0 +1,188 @@
+//! `virtbench study operations`: how fast a platform's control plane is.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use virtbench_lab::{Accelerator, GuestImage, LabError, LibvirtAddress, find_kernel};
+use virtbench_operations::Mix;
+use virtbench_platforms::{LibvirtOptions, LibvirtPlatform};
+use virtbench_record::{OperationKind, OperationsLoad, OperationsPlan, OperationsRecord};
+use virtbench_study::{
+    Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, Run, StudyError,
+    Tenants, WantedAccelerator, estimate_operations, mix_on,
+};
+
+use super::common;
+use crate::args::operations::{OperationsArgs, RateArg};
+use crate::exit::{Failure, Kind, Outcome};
+
+/// The least memory of a tenant that is booted, in bytes.
+const TENANT_MEMORY: u64 = 128 << 20;
+/// The largest file of a mix, in bytes.
+const MAX_MIX_BYTES: u64 = 64 << 10;
+
+/// Pieces and how long they take about.
+pub fn estimate(args: &OperationsArgs) -> Result<Estimate, Failure> {
+    address(&args.platform)?;
+    Ok(estimate_operations(&plan(args, &mix(args)?, Vec::new())))
+}
+
+/// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
+pub fn execute(args: &OperationsArgs) -> Outcome {
+    let (to, mix) = (address(&args.platform)?, mix(args)?);
+    let destination = args.destination.as_deref().map(address).transpose()?;
+    let named = named_tenants(args)?;
+    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "operations"))?;
+    let measured = common::run(&out, args.resume, |run| {
+        let options = options(args, &to, destination)?;
+        let platform = connect(&to, &options, run)?;
+        let (mix, left_out) = mix_on(&platform, &mix, args.leave_out)?;
+        let mut tenants = start_tenants(args, &named, run)?;
+        OperationsStudy { plan: plan(args, &mix, left_out) }.run(&platform, tenants.as_mut(), run)
+    })?;
+    let run = common::show(&out, args.json)?;
+    measured?;
+    complete(run.records.operations())
+}
+
+fn address(text: &str) -> Result<LibvirtAddress, Failure> {
+    let usage = |why: String| Failure::message(Kind::Usage, why);
+    if !text.starts_with(LibvirtAddress::PREFIX) {
+        return Err(usage(format!(
+            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system"
+        )));
+    }
+    let (address, others) = LibvirtAddress::parse(text).map_err(|error| usage(error.to_string()))?;
+    match others.first() {
+        Some((name, _)) => Err(usage(format!("{text}: a platform has no setting {name}; it has pool=NAME"))),
+        None => Ok(address),
+    }
+}
+
+fn mix(args: &OperationsArgs) -> Result<Mix, Failure> {
+    if args.mix == "paper" {
+        return Ok(Mix::paper());
+    }
+    let refused =
+        |why: &dyn std::fmt::Display| Failure::message(Kind::Usage, format!("--mix {}: {why}", args.mix));
+    let size = fs::metadata(&args.mix).map_err(|error| refused(&error))?.len();
+    if size > MAX_MIX_BYTES {
+        return Err(refused(&"it is too large for a mix"));
+    }
+    let text = fs::read_to_string(Path::new(&args.mix)).map_err(|error| refused(&error))?;
+    Mix::parse(&text).map_err(|error| refused(&error))
+}
+
+fn options(
+    args: &OperationsArgs,
+    address: &LibvirtAddress,
+    destination: Option<LibvirtAddress>,
+) -> Result<LibvirtOptions, StudyError> {
+    let guest = if LibvirtPlatform::has_real_guests(address)? {
+        let kernel = find_kernel(args.kernel.as_deref()).map_err(LabError::from)?;
+        let image = GuestImage::new(&kernel, &[]).map_err(LabError::from)?;
+        Some((kernel, image))
+    } else {
+        None
+    };
+    Ok(LibvirtOptions {
+        destination,
+        memory_bytes: args.memory,
+        disk_bytes: args.disk,
+        accelerator: match args.accelerator.wanted() {
+            WantedAccelerator::Auto => None,
+            WantedAccelerator::Kvm => Some(Accelerator::Kvm),
+            WantedAccelerator::Tcg => Some(Accelerator::Tcg),
+        },
+        guest,
+    })
+}
+
+fn connect(
+    address: &LibvirtAddress,
+    options: &LibvirtOptions,
+    run: &mut Run<'_>,
+) -> Result<LibvirtPlatform, StudyError> {
+    let (stop, observer) = (run.stop, &mut *run.observer);
+    let connected = LibvirtPlatform::connect(address, options, &mut |what, done, total| {
+        observer.event(Event::Making { what, done, total });
+        !stop.load(Ordering::Relaxed)
+    });
+    connected.map_err(|error| if stop.load(Ordering::Relaxed) { StudyError::Stopped } else { error.into() })
+}
+
+/// The tenants' environments.
+fn named_tenants(args: &OperationsArgs) -> Result<Vec<NamedEnvironment>, Failure> {
+    let usage = |why: String| Failure::message(Kind::Usage, why);
+    if !args.tenant.is_empty() && args.rate == RateArg::Max && args.clients.is_none() {
+        return Err(usage("--tenant: tenants are compared with and without operations at a rate, so give one instead of max".into()));
+    }
+    let named = args.tenant.iter().map(|text| NamedEnvironment::parse(text));
+    named.collect::<Result<Vec<_>, _>>().map_err(|error| usage(format!("--tenant {error}")))
+}
+
+/// Starts them, with disks beside the run folder where they are of this host.
+fn start_tenants(
+    args: &OperationsArgs,
+    named: &[NamedEnvironment],
+    run: &mut Run<'_>,
+) -> Result<Option<Tenants>, StudyError> {
+    if named.is_empty() {
+        return Ok(None);
+    }
+    let (stop, observer) = (run.stop, &mut *run.observer);
+    let others = GuestOptions {
+        memory_bytes: args.memory.max(TENANT_MEMORY),
+        accelerator: args.accelerator.wanted(),
+        kernel: args.kernel.clone(),
+        ..GuestOptions::default()
+    };
+    let found = FoundEnvironments::find(named, &others, &mut |what| observer.event(Event::Remark(what)))?;
+    let folder = run.out.parent().unwrap_or(run.out);
+    let made = found.make((folder, "operations"), args.tenant_size, stop, &mut |what, done, total| {
+        observer.event(Event::Making { what, done, total });
+    })?;
+    Tenants::start(made, args.tenant_size).map(Some)
+}
+
+fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> OperationsPlan {
+    let load = match (&args.rate, args.clients) {
+        (_, Some(clients)) => OperationsLoad::Closed(clients),
+        (RateArg::Max, None) => OperationsLoad::Max { limit_ns: args.latency_limit },
+        (RateArg::PerMinute(rates), None) => OperationsLoad::Open(rates.clone()),
+    };
+    let piece_ns = args.piece.clamp(1, args.time.max(1));
+    let pieces = u32::try_from(args.time.div_ceil(piece_ns)).unwrap_or(u32::MAX);
+    OperationsPlan {
+        platform: args.platform.clone(),
+        destination: args.destination.clone(),
+        mix: mix.shares().clone(),
+        left_out,
+        vms: args.vms.clone(),
+        load,
+        pieces,
+        piece_ns,
+        warm_ns: args.ramp_up,
+        clone: args.clone.kind(),
+        limit_ns: args.limit,
+        most_at_once: args.at_once,
+        memory_bytes: args.memory,
+        disk_bytes: args.disk,
+        accelerator: args.accelerator.wanted().name().to_owned(),
+        seed: args.seed,
+        tenants: args.tenant.clone(),
+    }
+}
+
+/// Fails where operations were to start and none came to anything.
+fn complete(records: &[OperationsRecord]) -> Outcome {
+    let done: u64 = records.iter().filter_map(OperationsRecord::measured).map(|one| one.done()).sum();
+    if done > 0 {
+        return Ok(());
+    }
+    let words = records.iter().filter_map(OperationsRecord::measured).flat_map(|one| &one.first_failures);
+    let words: Vec<String> = words.take(3).cloned().collect();
+    let why = if words.is_empty() { "none was started".to_owned() } else { words.join("\n") };
+    Err(Failure::message(Kind::Measured, format!("no operation did what it is for: {why}")))
+}

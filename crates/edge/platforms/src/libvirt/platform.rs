@@ -1,0 +1,244 @@
+//! The seam, for libvirt.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use virtbench_lab::Label;
+use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, Pool};
+use virtbench_operations::VmState;
+use virtbench_record::{FailureKind, OperationKind, Phase, PlatformFacts};
+
+use super::guest::wait_for_answer;
+use super::refusals::failure;
+use super::states::states;
+use super::sweep::{is_left_over, remove};
+use super::vm::{Bench, state};
+use super::xml::Model;
+use crate::failure::Failure;
+use crate::platform::{Action, Performed, Platform};
+use crate::stopwatch::Stopwatch;
+
+/// How long the end of a run may take to remove what it made.
+const LAST_LIMIT: Duration = Duration::from_secs(120);
+
+/// Where VMs are migrated to and back.
+#[derive(Debug)]
+pub(super) struct Other {
+    pub(super) hypervisor: Hypervisor,
+    pub(super) pool: Pool,
+    /// How that hypervisor's emulator is reached, where it does not say so itself, and the way back.
+    pub(super) over: Option<&'static str>,
+    pub(super) back: Option<&'static str>,
+}
+
+/// Where a VM of the run is.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    domain: Domain,
+    is_away: bool,
+}
+
+/// A hypervisor, and what a run has made on it. Dropping it removes that.
+#[derive(Debug)]
+pub struct LibvirtPlatform {
+    pub(super) hypervisor: Hypervisor,
+    pub(super) pool: Pool,
+    pub(super) other: Option<Other>,
+    pub(super) label: Label,
+    pub(super) model: Model,
+    pub(super) facts: PlatformFacts,
+    /// Where the bytes are that all disks begin with.
+    pub(super) base: Option<String>,
+    pub(super) disk_bytes: u64,
+    pub(super) domains: Mutex<BTreeMap<String, Place>>,
+}
+
+impl LibvirtPlatform {
+    fn places(&self) -> MutexGuard<'_, BTreeMap<String, Place>> {
+        self.domains.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a VM is, as libvirt says if that was not known.
+    fn place(&self, vm: &str) -> Result<Option<Place>, Failure> {
+        if let Some(place) = self.places().get(vm) {
+            return Ok(Some(place.clone()));
+        }
+        if !vm.starts_with(&format!("{}-", self.label)) {
+            let why = format!("{vm} was not made by this run: it is left alone");
+            return Err(Failure::new(FailureKind::Denied, why));
+        }
+        let there = |hypervisor: &Hypervisor, is_away| match hypervisor.domain(vm) {
+            Ok(domain) => Ok(Some(Place { domain, is_away })),
+            Err(error) if error.kind() == ErrorKind::NoDomain => Ok(None),
+            Err(error) => Err(failure(error)),
+        };
+        let place = match there(&self.hypervisor, false)? {
+            None => self.other.as_ref().map_or(Ok(None), |other| there(&other.hypervisor, true))?,
+            found => found,
+        };
+        if let Some(place) = &place {
+            self.places().insert(vm.to_owned(), place.clone());
+        }
+        Ok(place)
+    }
+
+    fn bench(&self, is_away: bool, deadline: Instant) -> Bench<'_> {
+        let there = self.other.as_ref().filter(|_| is_away);
+        Bench {
+            hypervisor: there.map_or(&self.hypervisor, |other| &other.hypervisor),
+            pool: &self.pool,
+            model: &self.model,
+            base: self.base.as_deref(),
+            disk_bytes: self.disk_bytes,
+            deadline,
+        }
+    }
+
+    fn on_vm(
+        &self,
+        vm: &str,
+        action: &Action,
+        deadline: Instant,
+        watch: &mut Stopwatch,
+    ) -> Result<(), Failure> {
+        let place = self.place(vm)?;
+        if *action == Action::Migrate {
+            let place =
+                place.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{vm} is not there")))?;
+            return self.migrate(vm, place, deadline, watch);
+        }
+        let is_away = place.as_ref().is_some_and(|place| place.is_away);
+        let domain = place.as_ref().map(|place| &place.domain);
+        let done = self.bench(is_away, deadline).perform(domain, vm, action, watch);
+        let is_gone = matches!(&done, Err(error) if error.kind == FailureKind::Vanished);
+        if is_gone || (done.is_ok() && *action == Action::Remove) {
+            self.places().remove(vm);
+        }
+        done
+    }
+
+    fn migrate(
+        &self,
+        vm: &str,
+        from: Place,
+        deadline: Instant,
+        watch: &mut Stopwatch,
+    ) -> Result<(), Failure> {
+        let Some(other) = &self.other else {
+            return Err(Failure::new(
+                FailureKind::Unsupported,
+                "there is nowhere to migrate to: give --destination",
+            ));
+        };
+        let (to, over) =
+            if from.is_away { (&self.hypervisor, other.back) } else { (&other.hypervisor, other.over) };
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        watch.lap(Phase::Client);
+        let moved = from.domain.migrate(to, over, left);
+        watch.lap(Phase::Running);
+        // Wherever it is now, it is looked for there.
+        self.places().remove(vm);
+        let domain = moved.map_err(failure)?;
+        self.places().insert(vm.to_owned(), Place { domain: domain.clone(), is_away: !from.is_away });
+        let seen = wait_for_answer(&domain, deadline);
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    fn both(&self) -> Vec<(&Hypervisor, &Pool)> {
+        let other = self.other.as_ref().map(|other| (&other.hypervisor, &other.pool));
+        std::iter::once((&self.hypervisor, &self.pool)).chain(other).collect()
+    }
+
+    fn remove(&self, wanted: &dyn Fn(&Label) -> bool, deadline: Instant) -> Result<usize, Failure> {
+        let mut removed = 0;
+        for (hypervisor, pool) in self.both() {
+            pool.refresh().map_err(failure)?;
+            removed += remove(hypervisor, pool, wanted, deadline).map_err(failure)?;
+        }
+        Ok(removed)
+    }
+}
+
+impl Platform for LibvirtPlatform {
+    fn facts(&self) -> PlatformFacts {
+        self.facts.clone()
+    }
+
+    fn lacks(&self, operation: OperationKind) -> Option<String> {
+        let lives = self.model.boot.is_some();
+        match operation {
+            OperationKind::Migrate if self.other.is_none() => {
+                Some("there is nowhere to migrate to: name another hypervisor with --destination".into())
+            }
+            OperationKind::Console | OperationKind::AttachDisk | OperationKind::DetachDisk if !lives => {
+                Some("libvirt's test driver does not have it".into())
+            }
+            _ => None,
+        }
+    }
+
+    fn migrates_snapshots(&self) -> bool {
+        false
+    }
+
+    fn label(&self) -> String {
+        self.label.to_string()
+    }
+
+    fn create(&self, vm: &str, deadline: Instant) -> Result<(), Failure> {
+        let domain = self.bench(false, deadline).create(vm)?;
+        self.places().insert(vm.to_owned(), Place { domain, is_away: false });
+        Ok(())
+    }
+
+    fn perform(&self, vm: &str, action: &Action, deadline: Instant) -> Performed {
+        let mut watch = Stopwatch::start();
+        let result = if *action == Action::List {
+            let listed = self.list(deadline).map(drop);
+            watch.lap(Phase::Running);
+            listed
+        } else {
+            self.on_vm(vm, action, deadline, &mut watch)
+        };
+        Performed { phases: watch.phases(), retries: 0, result }
+    }
+
+    fn state(&self, vm: &str, _deadline: Instant) -> Result<Option<VmState>, Failure> {
+        let Some(place) = self.place(vm)? else { return Ok(None) };
+        match state(&place.domain) {
+            Ok(state) => Ok(Some(state)),
+            Err(error) if error.kind == FailureKind::Vanished => {
+                self.places().remove(vm);
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn list(&self, _deadline: Instant) -> Result<Vec<(String, VmState)>, Failure> {
+        let mut all = Vec::new();
+        for (hypervisor, _) in self.both() {
+            all.extend(states(hypervisor, &self.label.to_string())?);
+        }
+        Ok(all)
+    }
+
+    fn sweep(&self, deadline: Instant) -> Result<usize, Failure> {
+        self.remove(&is_left_over, deadline)
+    }
+
+    fn remove_all(&self, deadline: Instant) -> Result<usize, Failure> {
+        self.places().clear();
+        self.remove(&|label| *label == self.label, deadline)
+    }
+}
+
+impl Drop for LibvirtPlatform {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove_all(Instant::now() + LAST_LIMIT) {
+            tracing::warn!(%error, label = %self.label, "what is left is removed by the next run there");
+        }
+    }
+}

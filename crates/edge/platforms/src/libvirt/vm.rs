@@ -1,0 +1,314 @@
+//! The operations, each on one domain.
+
+use std::time::{Duration, Instant};
+
+use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags};
+use virtbench_operations::VmState;
+use virtbench_record::{CloneKind, FailureKind, Phase};
+
+use super::guest::{answers, open_console, wait_for_answer};
+use super::refusals::failure;
+use super::xml::{Model, disk_xml, snapshot, volume};
+use crate::failure::Failure;
+use crate::platform::Action;
+use crate::stopwatch::Stopwatch;
+
+/// How often it is looked for an effect.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+/// Devices of disks that are attached, by the disk's number.
+const TARGETS: [&str; 8] = ["vdb", "vdc", "vdd", "vde", "vdf", "vdg", "vdh", "vdi"];
+/// Size of a disk that is attached.
+const ATTACHED_BYTES: u64 = 1 << 20;
+
+/// What an operation works on.
+pub(super) struct Bench<'a> {
+    pub(super) hypervisor: &'a Hypervisor,
+    pub(super) pool: &'a Pool,
+    pub(super) model: &'a Model,
+    pub(super) base: Option<&'a str>,
+    pub(super) disk_bytes: u64,
+    pub(super) deadline: Instant,
+}
+
+impl Bench<'_> {
+    fn left(&self) -> Duration {
+        // A call that has no time at all would be said to be late before it began.
+        self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
+    }
+
+    fn lives(&self) -> bool {
+        self.model.boot.is_some()
+    }
+
+    /// Does it and waits until it is seen. Migration takes two hypervisors and is elsewhere.
+    pub(super) fn perform(
+        &self,
+        domain: Option<&Domain>,
+        name: &str,
+        action: &Action,
+        watch: &mut Stopwatch,
+    ) -> Result<(), Failure> {
+        let there =
+            || domain.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{name} is not there")));
+        match action {
+            Action::PowerOn => self.power_on(there()?, watch),
+            Action::PowerOff => self.stop(there()?, watch),
+            Action::Suspend => self.suspend(there()?, watch),
+            Action::Resume => self.resume(there()?, watch),
+            Action::Clone { into, kind } => self.copy(name, into, *kind, watch),
+            Action::Remove => self.remove(there()?, name, watch),
+            Action::CreateSnapshot { name } => self.create_snapshot(there()?, name, watch),
+            Action::DeleteSnapshot { name } => self.delete_snapshot(there()?, name, watch),
+            Action::Reconfigure { note } => self.reconfigure(there()?, note, watch),
+            Action::AttachDisk { name: disk } => self.attach(there()?, name, disk, watch),
+            Action::DetachDisk { name: disk } => self.detach(there()?, name, disk, watch),
+            Action::Console => self.console(there()?, watch),
+            Action::List | Action::Migrate => {
+                Err(Failure::new(FailureKind::Unsupported, "it is for no single domain"))
+            }
+        }
+    }
+
+    fn power_on(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
+        watch.lap(Phase::Client);
+        let done = domain.start(StartFlags::default(), self.left());
+        watch.lap(Phase::Running);
+        done.map_err(failure)?;
+        let seen = if self.lives() {
+            wait_for_answer(domain, self.deadline)
+        } else {
+            self.until("it runs", || Ok(state(domain)? == VmState::On))
+        };
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    fn stop(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.does(watch, || domain.destroy(), "it is off", || Ok(state(domain)? == VmState::Off))
+    }
+
+    fn suspend(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.does(watch, || domain.suspend(), "it stands still", || Ok(state(domain)? == VmState::Suspended))
+    }
+
+    fn resume(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.does(watch, || domain.resume(), "it runs", || Ok(state(domain)? == VmState::On))?;
+        let seen = if self.lives() { wait_for_answer(domain, self.deadline) } else { Ok(()) };
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    fn reconfigure(&self, domain: &Domain, note: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let runs = state(domain)? != VmState::Off;
+        let change = || domain.describe(note, runs, self.left());
+        self.does(watch, change, "its description says so", || {
+            Ok(domain.description().map_err(failure)? == note)
+        })
+    }
+
+    fn create_snapshot(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let xml = snapshot(name);
+        let create = || domain.create_snapshot(&xml, self.left());
+        self.does(watch, create, "the snapshot is there", || domain.has_snapshot(name).map_err(failure))
+    }
+
+    fn delete_snapshot(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let delete = || domain.delete_snapshot(name, self.left());
+        self.does(watch, delete, "the snapshot is gone", || {
+            Ok(!domain.has_snapshot(name).map_err(failure)?)
+        })
+    }
+
+    fn copy(&self, name: &str, into: &str, kind: CloneKind, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let copied = match kind {
+            CloneKind::Full => {
+                let xml = volume(&disk_name(into), self.disk_bytes, "qcow2", None);
+                let from = self.pool.volume(&disk_name(name)).map_err(failure)?;
+                watch.lap(Phase::Client);
+                self.pool.copy(&xml, &from, false, self.left())
+            }
+            CloneKind::Linked => {
+                let xml = volume(&disk_name(into), self.disk_bytes, "qcow2", self.base);
+                watch.lap(Phase::Client);
+                self.pool.create(&xml)
+            }
+            CloneKind::Reflink => {
+                return Err(Failure::new(
+                    FailureKind::Unsupported,
+                    "libvirt shares the blocks of raw files only",
+                ));
+            }
+        };
+        let defined = copied
+            .and_then(|disk| disk.path())
+            .and_then(|path| self.hypervisor.define(&self.model.domain(into, &path), self.left()).map(drop));
+        watch.lap(Phase::Running);
+        defined.map_err(failure)?;
+        let seen =
+            self.until("the copy is listed", || self.hypervisor.domain(into).map(|_| true).map_err(failure));
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    /// Makes a domain that is off, whose disk is an overlay of what all share.
+    pub(super) fn create(&self, name: &str) -> Result<Domain, Failure> {
+        let xml = volume(&disk_name(name), self.disk_bytes, "qcow2", self.base);
+        let path = self.pool.create(&xml).and_then(|disk| disk.path()).map_err(failure)?;
+        self.hypervisor.define(&self.model.domain(name, &path), self.left()).map_err(failure)
+    }
+
+    fn remove(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let disks = disks_of(&domain.xml().map_err(failure)?, name);
+        let remove = || {
+            domain.undefine(self.left())?;
+            disks.iter().try_for_each(|disk| self.delete_volume(disk))
+        };
+        self.does(watch, remove, "it is gone", || match self.hypervisor.domain(name) {
+            Ok(_) => Ok(false),
+            Err(error) if error.kind() == ErrorKind::NoDomain => Ok(true),
+            Err(error) => Err(failure(error)),
+        })
+    }
+
+    fn delete_volume(&self, name: &str) -> Result<(), LibvirtError> {
+        match self.pool.volume(name).and_then(|volume| volume.delete()) {
+            Err(error) if error.kind() == ErrorKind::NoVolume => Ok(()),
+            deleted => deleted,
+        }
+    }
+
+    fn attach(&self, domain: &Domain, vm: &str, disk: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let name = attached_name(vm, disk);
+        let target = self.free_target(domain)?;
+        let attach = || {
+            let path = self.pool.create(&volume(&name, ATTACHED_BYTES, "qcow2", None))?.path()?;
+            domain.attach(&disk_xml(&path, target), self.left())
+        };
+        self.does(watch, attach, "the disk is there", || has(domain, &name))
+    }
+
+    fn detach(&self, domain: &Domain, vm: &str, disk: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let name = attached_name(vm, disk);
+        let path = self.pool.volume(&name).and_then(|volume| volume.path()).map_err(failure)?;
+        let xml = domain.xml().map_err(failure)?;
+        let target = TARGETS
+            .into_iter()
+            .find(|target| xml.contains(&format!("<target dev='{target}'")) && belongs(&xml, &path, target));
+        let target =
+            target.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{name} is not attached")))?;
+        let detach = || {
+            domain.detach(&disk_xml(&path, target), self.left())?;
+            self.delete_volume(&name)
+        };
+        self.does(watch, detach, "the disk is gone", || Ok(!has(domain, &name)?))
+    }
+
+    fn free_target(&self, domain: &Domain) -> Result<&'static str, Failure> {
+        let xml = domain.xml().map_err(failure)?;
+        let free = TARGETS.into_iter().find(|target| !xml.contains(&format!("<target dev='{target}'")));
+        free.ok_or_else(|| Failure::new(FailureKind::NoRoom, "the domain has as many disks as it can"))
+    }
+
+    fn console(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
+        watch.lap(Phase::Client);
+        let opened = open_console(domain, self.deadline);
+        watch.lap(Phase::Running);
+        let seen = opened.and_then(|console| answers(console, self.deadline));
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    /// Makes a call and waits for its effect.
+    fn does(
+        &self,
+        watch: &mut Stopwatch,
+        call: impl FnOnce() -> Result<(), LibvirtError>,
+        what: &str,
+        seen: impl Fn() -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        watch.lap(Phase::Client);
+        let done = call();
+        watch.lap(Phase::Running);
+        done.map_err(failure)?;
+        let seen = self.until(what, seen);
+        watch.lap(Phase::Seen);
+        seen
+    }
+
+    pub(super) fn until(&self, what: &str, seen: impl Fn() -> Result<bool, Failure>) -> Result<(), Failure> {
+        loop {
+            if seen()? {
+                return Ok(());
+            }
+            if Instant::now() >= self.deadline {
+                return Err(Failure::new(
+                    FailureKind::NotSeen,
+                    format!("it was done, but not in time seen that {what}"),
+                ));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+}
+
+/// How a domain is.
+pub(super) fn state(domain: &Domain) -> Result<VmState, Failure> {
+    Ok(match domain.runs_and_waits().map_err(failure)? {
+        (false, _) => VmState::Off,
+        (true, true) => VmState::Suspended,
+        (true, false) => VmState::On,
+    })
+}
+
+fn has(domain: &Domain, disk: &str) -> Result<bool, Failure> {
+    Ok(domain.xml().map_err(failure)?.contains(&format!("/{disk}'")))
+}
+
+/// Whether the disk at this path has this target.
+fn belongs(xml: &str, path: &str, target: &str) -> bool {
+    let Ok(document) = roxmltree::Document::parse(xml) else { return false };
+    let of = |node: roxmltree::Node<'_, '_>, tag: &str, name: &str| {
+        node.children()
+            .find(|child| child.has_tag_name(tag))
+            .and_then(|child| child.attribute(name).map(str::to_owned))
+    };
+    document.descendants().filter(|node| node.has_tag_name("disk")).any(|disk| {
+        of(disk, "source", "file").as_deref() == Some(path)
+            && of(disk, "target", "dev").as_deref() == Some(target)
+    })
+}
+
+/// The names of a domain's own disks.
+fn disks_of(xml: &str, vm: &str) -> Vec<String> {
+    let Ok(document) = roxmltree::Document::parse(xml) else { return Vec::new() };
+    let files = document.descendants().filter(|node| node.has_tag_name("source"));
+    let names = files.filter_map(|node| Some(node.attribute("file")?.rsplit('/').next()?.to_owned()));
+    names.filter(|name| *name == disk_name(vm) || name.starts_with(&format!("{vm}-"))).collect()
+}
+
+pub(super) fn disk_name(vm: &str) -> String {
+    format!("{vm}.qcow2")
+}
+
+fn attached_name(vm: &str, disk: &str) -> String {
+    format!("{vm}-{disk}.qcow2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_domain_s_own_disks_are_removed_with_it() {
+        let file = |name: &str| format!("<disk><source file='/pool/{name}'/><target dev='vda'/></disk>");
+        let xml = format!(
+            "<domain>{}{}{}{}</domain>",
+            file("l-1.qcow2"),
+            file("l-1-disk3.qcow2"),
+            file("l-10.qcow2"),
+            file("precious.qcow2")
+        );
+        assert_eq!(disks_of(&xml, "l-1"), ["l-1.qcow2", "l-1-disk3.qcow2"]);
+        assert!(belongs(&xml, "/pool/l-1.qcow2", "vda") && !belongs(&xml, "/pool/l-1.qcow2", "vdb"));
+    }
+}

@@ -1,0 +1,129 @@
+//! Domains, volumes and snapshots in libvirt's words.
+
+use quick_xml::escape::escape;
+use roxmltree::Document;
+
+/// The namespace of the element by which a domain is known to be a run's.
+pub(super) const NAMESPACE: &str = "urn:virtbench:operated";
+
+/// What every domain of a run is made of.
+#[derive(Debug, Clone)]
+pub(super) struct Model {
+    /// `kvm`, `qemu` or `test`.
+    pub(super) kind: String,
+    pub(super) label: String,
+    pub(super) memory_bytes: u64,
+    /// What a guest boots, as the hypervisor's machine has it; nothing where guests are not real.
+    pub(super) boot: Option<Boot>,
+}
+
+/// Paths of a kernel and an initramfs, and what the kernel is told.
+#[derive(Debug, Clone)]
+pub(super) struct Boot {
+    pub(super) kernel: String,
+    pub(super) initramfs: String,
+    pub(super) arguments: String,
+}
+
+impl Model {
+    /// A domain of this name with its disk at this path.
+    pub(super) fn domain(&self, name: &str, disk: &str) -> String {
+        let (kind, memory) = (&self.kind, self.memory_bytes.next_multiple_of(1 << 20));
+        let (label, name) = (escape(&self.label), escape(name));
+        let os = self.boot.as_ref().map_or_else(
+            || "<type>hvm</type>".to_owned(),
+            |boot| {
+                format!(
+                    "<type arch='x86_64' machine='q35'>hvm</type><kernel>{}</kernel><initrd>{}</initrd><cmdline>{}</cmdline>",
+                    escape(&boot.kernel),
+                    escape(&boot.initramfs),
+                    escape(&boot.arguments)
+                )
+            },
+        );
+        let cpu = match kind.as_str() {
+            "kvm" => "<cpu mode='host-passthrough' migratable='on'/>",
+            "qemu" => "<cpu mode='custom' match='exact' check='none'><model>qemu64</model></cpu>",
+            _ => "",
+        };
+        let disk = disk_xml(disk, "vda");
+        format!(
+            "<domain type='{kind}'>
+  <name>{name}</name>
+  <title>virtbench, a VM that is managed</title>
+  <description>new</description>
+  <metadata><virtbench:operated xmlns:virtbench='{NAMESPACE}' label='{label}'/></metadata>
+  <memory unit='b'>{memory}</memory>
+  <vcpu>1</vcpu>
+  <os>{os}</os>
+  <features><acpi/><apic/></features>
+  {cpu}
+  <on_poweroff>destroy</on_poweroff>
+  <on_reboot>destroy</on_reboot>
+  <on_crash>destroy</on_crash>
+  <devices>
+    {disk}
+    <controller type='usb' model='none'/>
+    <serial type='pty'><target port='0'/></serial>
+    <console type='pty'><target type='serial' port='0'/></console>
+    <memballoon model='none'/>
+  </devices>
+</domain>
+"
+        )
+    }
+}
+
+/// A disk at this path.
+pub(super) fn disk_xml(path: &str, target: &str) -> String {
+    format!(
+        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='{}'/><target dev='{target}' bus='virtio'/></disk>",
+        escape(path)
+    )
+}
+
+/// A volume; an overlay where it is backed by a path of bytes.
+pub(super) fn volume(name: &str, bytes: u64, format: &str, backing: Option<&str>) -> String {
+    let backing = backing.map_or_else(String::new, |path| {
+        format!("<backingStore><path>{}</path><format type='raw'/></backingStore>", escape(path))
+    });
+    format!(
+        "<volume><name>{}</name><capacity unit='bytes'>{bytes}</capacity><allocation unit='bytes'>0</allocation>\
+         <target><format type='{format}'/><permissions><mode>0600</mode></permissions></target>{backing}</volume>",
+        escape(name)
+    )
+}
+
+/// A snapshot of this name.
+pub(super) fn snapshot(name: &str) -> String {
+    format!("<domainsnapshot><name>{}</name></domainsnapshot>", escape(name))
+}
+
+/// The label in the element of a run's.
+pub(super) fn label_in(made: &str) -> Option<String> {
+    let document = Document::parse(made).ok()?;
+    document.root_element().attribute("label").map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptions_are_xml_whatever_names_are_in_them() {
+        let boot = Boot { kernel: "/it's".into(), initramfs: "/a&b".into(), arguments: "a<b".into() };
+        let mut model = Model { kind: "qemu".into(), label: "l".into(), memory_bytes: 1, boot: Some(boot) };
+        for _ in 0..2 {
+            let xml = model.domain("n", "/pool/d & e");
+            let document = Document::parse(&xml).unwrap();
+            let source = document.descendants().find(|node| node.has_tag_name("source")).unwrap();
+            assert_eq!(source.attribute("file"), Some("/pool/d & e"));
+            let made =
+                document.descendants().find(|node| node.has_tag_name((NAMESPACE, "operated"))).unwrap();
+            assert_eq!(made.attribute("label"), Some("l"));
+            model = Model { kind: "test".into(), boot: None, ..model };
+        }
+        assert!(Document::parse(&volume("a<", 7, "qcow2", Some("/b&"))).is_ok());
+        assert!(Document::parse(&snapshot("a<")).is_ok());
+    }
+}

@@ -1,0 +1,159 @@
+//! The VMs of a run: made, kept account of while operations change them, and removed.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, Vms};
+use virtbench_platforms::{Action, Failure, Performed, Platform};
+use virtbench_record::{CloneKind, FailureKind, OperationKind, OperationsPlan};
+
+use crate::study_error::StudyError;
+
+/// VMs that are made, or started, at once.
+const MADE_AT_ONCE: usize = 4;
+/// How long it may take to say how a VM is.
+const ANSWER_LIMIT: Duration = Duration::from_secs(15);
+
+struct State {
+    vms: Vms,
+    chooser: Chooser,
+}
+
+/// VMs on a platform, and what may be done with each.
+pub(super) struct Fleet<'a> {
+    platform: &'a dyn Platform,
+    state: Mutex<State>,
+    label: String,
+    clone: CloneKind,
+    limit: Duration,
+}
+
+impl<'a> Fleet<'a> {
+    /// Makes so many VMs and starts every other one.
+    ///
+    /// # Errors
+    /// One cannot be made or started, or `stop` was set. What was made stays for whoever removes the run's.
+    pub(super) fn prepare(
+        platform: &'a dyn Platform,
+        plan: &OperationsPlan,
+        count: u32,
+        stop: &AtomicBool,
+    ) -> Result<Self, StudyError> {
+        let mix = Mix::new(plan.mix.clone()).map_err(StudyError::input)?;
+        let rules = Rules::new(count, platform.migrates_snapshots());
+        let fleet = Self {
+            platform,
+            state: Mutex::new(State {
+                vms: Vms::new(0..count, rules),
+                chooser: Chooser::new(mix, plan.seed),
+            }),
+            label: platform.label(),
+            clone: plan.clone,
+            limit: Duration::from_nanos(plan.limit_ns),
+        };
+        let next = AtomicU32::new(0);
+        let make_some = || -> Result<(), StudyError> {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= count {
+                    return Ok(());
+                }
+                if stop.load(Ordering::Relaxed) {
+                    return Err(StudyError::Stopped);
+                }
+                fleet.make(number).inspect_err(|_| next.store(count, Ordering::Relaxed))?;
+            }
+        };
+        thread::scope(|scope| {
+            let makers: Vec<_> = (0..MADE_AT_ONCE).map(|_| scope.spawn(make_some)).collect();
+            makers.into_iter().try_for_each(|maker| maker.join().unwrap_or(Err(StudyError::Stopped)))
+        })?;
+        Ok(fleet)
+    }
+
+    /// Makes a VM; those with odd numbers run.
+    fn make(&self, number: u32) -> Result<(), Failure> {
+        let name = self.name(number);
+        self.platform.create(&name, self.deadline())?;
+        if number % 2 == 1 {
+            self.platform.perform(&name, &Action::PowerOn, self.deadline()).result?;
+            let on = Choice { kind: OperationKind::PowerOn, vm: Some(number), item: None };
+            self.state().vms.settle(&on, Settled::Done);
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn name(&self, number: u32) -> String {
+        format!("{}-{number}", self.label)
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.limit
+    }
+
+    /// How many VMs there are, and how many of them run.
+    pub(super) fn counts(&self) -> (usize, usize) {
+        self.state().vms.counts()
+    }
+
+    /// What is to be done next; nothing where whatever the mix demands is not legal.
+    pub(super) fn next(&self) -> Option<Choice> {
+        let State { vms, chooser } = &mut *self.state();
+        chooser.next(vms)
+    }
+
+    /// Does it, and keeps account of what became of its VM.
+    pub(super) fn perform(&self, choice: &Choice) -> Performed {
+        let vm = choice.vm.map(|number| self.name(number)).unwrap_or_default();
+        let performed = self.platform.perform(&vm, &self.action(choice), self.deadline());
+        let settled = match &performed.result {
+            Ok(()) => Settled::Done,
+            Err(failure) => self.after(failure, choice, &vm),
+        };
+        self.state().vms.settle(choice, settled);
+        performed
+    }
+
+    fn after(&self, failure: &Failure, choice: &Choice, vm: &str) -> Settled {
+        // It may still be done when nobody waits for it any more.
+        if failure.kind == FailureKind::TimedOut || choice.vm.is_none() {
+            return Settled::Lost;
+        }
+        let takes_away = matches!(choice.kind, OperationKind::DeleteSnapshot | OperationKind::DetachDisk);
+        match self.platform.state(vm, Instant::now() + ANSWER_LIMIT) {
+            Ok(Some(_)) if takes_away && failure.kind == FailureKind::Vanished => Settled::Done,
+            Ok(Some(state)) => Settled::NotDone(state),
+            Ok(None) | Err(_) => Settled::Lost,
+        }
+    }
+
+    fn action(&self, choice: &Choice) -> Action {
+        let item = choice.item.unwrap_or_default();
+        let name = |kind: &str| format!("{kind}{item}");
+        match choice.kind {
+            OperationKind::PowerOn => Action::PowerOn,
+            OperationKind::PowerOff => Action::PowerOff,
+            OperationKind::Clone => Action::Clone { into: self.name(item), kind: self.clone },
+            OperationKind::Migrate => Action::Migrate,
+            OperationKind::Remove => Action::Remove,
+            OperationKind::CreateSnapshot => Action::CreateSnapshot { name: name("snapshot") },
+            OperationKind::DeleteSnapshot => Action::DeleteSnapshot { name: name("snapshot") },
+            OperationKind::Reconfigure => {
+                static NOTE: AtomicU32 = AtomicU32::new(0);
+                Action::Reconfigure { note: format!("note {}", NOTE.fetch_add(1, Ordering::Relaxed)) }
+            }
+            OperationKind::Suspend => Action::Suspend,
+            OperationKind::Resume => Action::Resume,
+            OperationKind::AttachDisk => Action::AttachDisk { name: name("disk") },
+            OperationKind::DetachDisk => Action::DetachDisk { name: name("disk") },
+            OperationKind::Console => Action::Console,
+            OperationKind::List => Action::List,
+        }
+    }
+}

@@ -1,0 +1,250 @@
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Instant;
+
+use tempfile::TempDir;
+use virtbench_model::operations::analyse_operations;
+use virtbench_operations::Mix;
+use virtbench_platforms::{Action, Failure, Performed, Platform, Stopwatch, VmState};
+use virtbench_record::{
+    FailureKind, OperationKind, OperationLine, OperationsLoad, OperationsPlan, OperationsRecord, Phase, Plan,
+    PlatformFacts,
+};
+
+use super::*;
+use crate::applications::Progress;
+use crate::folder::RunFolder;
+use crate::folder::tests::described;
+use crate::study_error::StudyError;
+
+#[path = "../../../../pure/record/tests/synthetic/operations.rs"]
+#[allow(unused, reason = "each test file uses its own part")]
+mod synthetic;
+
+/// A platform in memory, which refuses what is illegal.
+#[derive(Debug, Default)]
+struct Fake {
+    vms: Mutex<BTreeMap<String, VmState>>,
+    /// VMs that were ever made.
+    made: AtomicU32,
+    /// Operations of this kind fail so.
+    fails: Option<(OperationKind, FailureKind)>,
+    /// It lacks migration.
+    cannot_migrate: bool,
+    /// A stop comes with the operation of this number.
+    stop_at: Option<(u32, &'static AtomicBool)>,
+    operations: AtomicU32,
+    illegal: AtomicU32,
+}
+
+impl Fake {
+    fn act(&self, vm: &str, action: &Action) -> Result<(), Failure> {
+        let kind = action.kind();
+        if let Some((_, how)) = self.fails.filter(|(fails, _)| *fails == kind) {
+            return Err(Failure::new(how, "as was told"));
+        }
+        let mut vms = self.vms.lock().unwrap();
+        let state = vms.get(vm).copied();
+        let wrong = || {
+            self.illegal.fetch_add(1, Ordering::Relaxed);
+            Err(Failure::new(FailureKind::WrongState, format!("{kind:?} of a VM that is {state:?}")))
+        };
+        match (action, state) {
+            (Action::PowerOn, Some(VmState::Off)) => drop(vms.insert(vm.into(), VmState::On)),
+            (Action::PowerOff, Some(VmState::On)) => drop(vms.insert(vm.into(), VmState::Off)),
+            (Action::Remove, Some(VmState::Off)) => drop(vms.remove(vm)),
+            (Action::Clone { into, .. }, Some(VmState::Off)) => {
+                self.made.fetch_add(1, Ordering::Relaxed);
+                vms.insert(into.clone(), VmState::Off);
+            }
+            (Action::Migrate, Some(VmState::On)) => {}
+            (
+                Action::CreateSnapshot { .. } | Action::DeleteSnapshot { .. } | Action::Reconfigure { .. },
+                Some(_),
+            ) => {}
+            _ => return wrong(),
+        }
+        Ok(())
+    }
+}
+
+impl Platform for Fake {
+    fn facts(&self) -> PlatformFacts {
+        PlatformFacts { address: "fake".into(), software: "none".into(), ..PlatformFacts::default() }
+    }
+
+    fn lacks(&self, operation: OperationKind) -> Option<String> {
+        (self.cannot_migrate && operation == OperationKind::Migrate).then(|| "there is nowhere".into())
+    }
+
+    fn migrates_snapshots(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> String {
+        "run".into()
+    }
+
+    fn create(&self, vm: &str, _: Instant) -> Result<(), Failure> {
+        self.made.fetch_add(1, Ordering::Relaxed);
+        self.vms.lock().unwrap().insert(vm.into(), VmState::Off);
+        Ok(())
+    }
+
+    fn perform(&self, vm: &str, action: &Action, _: Instant) -> Performed {
+        let number = self.operations.fetch_add(1, Ordering::Relaxed);
+        if let Some((_, stop)) = self.stop_at.filter(|(at, _)| *at == number) {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let mut watch = Stopwatch::start();
+        watch.lap(Phase::Client);
+        let result = self.act(vm, action);
+        watch.lap(Phase::Running);
+        Performed { phases: watch.phases(), retries: 0, result }
+    }
+
+    fn state(&self, vm: &str, _: Instant) -> Result<Option<VmState>, Failure> {
+        Ok(self.vms.lock().unwrap().get(vm).copied())
+    }
+
+    fn list(&self, _: Instant) -> Result<Vec<(String, VmState)>, Failure> {
+        Ok(self.vms.lock().unwrap().iter().map(|(name, state)| (name.clone(), *state)).collect())
+    }
+
+    fn sweep(&self, _: Instant) -> Result<usize, Failure> {
+        Ok(0)
+    }
+
+    fn remove_all(&self, _: Instant) -> Result<usize, Failure> {
+        let mut vms = self.vms.lock().unwrap();
+        let count = vms.len();
+        vms.clear();
+        Ok(count)
+    }
+}
+
+fn plan(load: OperationsLoad) -> OperationsPlan {
+    OperationsPlan {
+        mix: Mix::paper().shares().clone(),
+        left_out: Vec::new(),
+        load,
+        vms: vec![8],
+        pieces: 3,
+        piece_ns: 100_000_000,
+        ..synthetic::plan()
+    }
+}
+
+fn folder(temp: &TempDir, plan: OperationsPlan) -> RunFolder<OperationsRecord> {
+    RunFolder::create(&temp.path().join("run"), described(Plan::Operations(plan))).unwrap()
+}
+
+fn run(folder: &mut RunFolder<OperationsRecord>, fake: &Fake, stop: &AtomicBool) -> Result<(), StudyError> {
+    run_operations(folder, fake, None, &mut Progress { stop, observer: &mut () })
+}
+
+#[test]
+fn operations_arrive_at_their_rates_are_logged_and_leave_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    // Some 50 and 100 operations a piece.
+    let plan = plan(OperationsLoad::Open(vec![30_000.0, 60_000.0]));
+    let mut folder = folder(&temp, plan.clone());
+    let fake = Fake::default();
+    run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
+    assert!(fake.vms.lock().unwrap().is_empty() && fake.made.load(Ordering::Relaxed) >= 8);
+    assert_eq!(fake.illegal.load(Ordering::Relaxed), 0, "no illegal call");
+    let rates: Vec<_> = folder.records().iter().map(|record| record.per_minute).collect();
+    assert_eq!(rates, [Some(30_000.0), Some(60_000.0), Some(30_000.0)]);
+    let first = folder.records()[0].measured().unwrap();
+    assert!((20..=90).contains(&first.intended), "{first:?}");
+    assert_eq!(first.done() + first.not_issued, first.intended);
+    let log = std::fs::read_to_string(folder.path().join("operations/8-vms-0000.jsonl")).unwrap();
+    let lines: Vec<OperationLine> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines.len() as u64, first.done());
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.intended_ns < 100_000_000 && line.phases_ns.get(Phase::Waiting).is_some())
+    );
+    assert_eq!(analyse_operations(&plan, folder.records()).steps.len(), 2);
+}
+
+#[test]
+fn clients_of_a_closed_loop_never_have_more_than_one_operation_each() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut folder = folder(&temp, OperationsPlan { vms: vec![4, 16], ..plan(OperationsLoad::Closed(3)) });
+    let fake = Fake::default();
+    run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
+    assert_eq!(folder.records().len(), 6);
+    let measured = folder.records()[5].measured().unwrap();
+    assert!(measured.done() > 100 && fake.illegal.load(Ordering::Relaxed) == 0, "{measured:?}");
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_its_pieces_removes_its_vms_and_goes_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut folder = folder(&temp, plan(OperationsLoad::Open(vec![30_000.0])));
+    let stop: &'static AtomicBool = Box::leak(Box::new(AtomicBool::new(false)));
+    let stopping = Fake { stop_at: Some((80, stop)), ..Fake::default() };
+    let stopped = run(&mut folder, &stopping, stop);
+    assert!(stopped.is_err_and(|error| error.is_stopped()));
+    let before: Vec<OperationsRecord> = folder.records().to_vec();
+    assert!((1..3).contains(&before.len()), "{}", before.len());
+    assert!(stopping.vms.lock().unwrap().is_empty(), "what was made is removed");
+    run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
+    assert_eq!(folder.records().len(), 3);
+    assert_eq!(folder.records()[..before.len()], before[..], "what was measured is kept");
+}
+
+#[test]
+fn failures_are_counted_by_kind_and_the_run_goes_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut folder = folder(&temp, plan(OperationsLoad::Open(vec![30_000.0])));
+    let fails = Some((OperationKind::Reconfigure, FailureKind::Busy));
+    let fake = Fake { fails, ..Fake::default() };
+    run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
+    let all: Vec<_> = folder.records().iter().filter_map(OperationsRecord::measured).collect();
+    let failed: u64 = all.iter().map(|one| one.failed()).sum();
+    assert!(failed > 0 && all.iter().map(|one| one.done()).sum::<u64>() > failed);
+    let words: Vec<&String> = all.iter().flat_map(|one| &one.first_failures).collect();
+    assert!(words.iter().all(|words| **words == "reconfigure: as was told"), "{words:?}");
+}
+
+#[test]
+fn vms_that_cannot_be_made_end_the_run_and_leave_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut folder = folder(&temp, plan(OperationsLoad::Closed(1)));
+    let fails = Some((OperationKind::PowerOn, FailureKind::NoRoom));
+    let fake = Fake { fails, ..Fake::default() };
+    let error = run(&mut folder, &fake, &AtomicBool::new(false)).unwrap_err();
+    assert!(
+        matches!(&error, StudyError::Platform(failure) if failure.kind == FailureKind::NoRoom),
+        "{error}"
+    );
+    assert!(fake.vms.lock().unwrap().is_empty());
+}
+
+#[test]
+fn what_a_platform_lacks_is_said_before_the_run_and_left_out_only_when_told() {
+    let fake = Fake { cannot_migrate: true, ..Fake::default() };
+    let error = mix_on(&fake, &Mix::paper(), false).unwrap_err().to_string();
+    assert!(error.contains("migrate: there is nowhere") && error.contains("--leave-out"), "{error}");
+    let (mix, left_out) = mix_on(&fake, &Mix::paper(), true).unwrap();
+    assert_eq!((mix.total(), left_out), (26, vec![OperationKind::Migrate]));
+    assert_eq!(mix_on(&Fake::default(), &Mix::paper(), false).unwrap().1, []);
+}
+
+#[test]
+fn the_highest_rate_is_searched_piece_by_piece() {
+    let temp = tempfile::tempdir().unwrap();
+    let load = OperationsLoad::Max { limit_ns: 10_000_000_000 };
+    let plan = OperationsPlan { piece_ns: 20_000_000, most_at_once: 2, ..plan(load) };
+    let mut folder = folder(&temp, plan.clone());
+    run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
+    assert!(folder.records()[0].per_minute.is_none() && folder.records().len() > 4);
+    assert!(folder.records().iter().any(|record| record.per_minute.is_some()));
+    let again = folder.records().len();
+    run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
+    assert_eq!(folder.records().len(), again, "the answer is known");
+}

@@ -1,0 +1,13 @@
+//! Management operations: what to measure next, and what it comes to.
+
+mod analysis;
+mod growth;
+mod search;
+mod summary;
+mod tenants;
+
+pub use analysis::{KindAnalysis, OperationsAnalysis, StepAnalysis, analyse_operations};
+pub use growth::{Growth, growth};
+pub use search::search_rate;
+pub use summary::summarise_operations;
+pub use tenants::{TenantsAnalysis, analyse_tenants};

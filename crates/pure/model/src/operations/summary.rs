@@ -1,0 +1,52 @@
+//! A study of management operations as programs read it.
+
+use virtbench_record::{
+    Conclusion, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
+};
+
+use super::analysis::{KindAnalysis, OperationsAnalysis, StepAnalysis};
+use crate::estimated::{estimated, estimated_ratio};
+
+/// The numbers of a study that comes to this conclusion.
+#[must_use]
+pub fn summarise_operations(conclusion: Conclusion, analysis: &OperationsAnalysis) -> OperationsSummary {
+    let density = analysis.growth.iter().map(|(kind, growth)| {
+        (*kind, DensityNumbers { factor: growth.factor, exponent: growth.exponent, bend: growth.bend })
+    });
+    let tenants = analysis.tenants.iter().map(|one| TenantNumbers {
+        vms: one.vms,
+        per_minute: one.per_minute,
+        iops: one.iops.map(estimated_ratio),
+        p99: one.p99.map(estimated_ratio),
+    });
+    OperationsSummary {
+        conclusion,
+        steps: analysis.steps.iter().map(step).collect(),
+        density: density.collect(),
+        tenants: tenants.collect(),
+        sustained_per_minute: analysis.sustained_per_minute,
+    }
+}
+
+fn step(step: &StepAnalysis) -> OperationsStepNumbers {
+    OperationsStepNumbers {
+        vms: step.vms,
+        per_minute: step.per_minute,
+        achieved_per_minute: step.achieved.map(estimated),
+        intended: step.intended,
+        not_issued: step.not_issued,
+        operations: step.kinds.iter().map(|(kind, one)| (*kind, latency(one))).collect(),
+    }
+}
+
+fn latency(one: &KindAnalysis) -> LatencyNumbers {
+    let [p50_ns, p90_ns, p99_ns] = one.percentiles_ns.map(|estimate| estimate.map(estimated));
+    LatencyNumbers {
+        done: one.done,
+        failed: one.failed.clone(),
+        p50_ns,
+        p90_ns,
+        p99_ns,
+        phases_ns: one.phases_ns.clone(),
+    }
+}

@@ -1,0 +1,105 @@
+//! Management operations on a platform's VMs ([Platform 2014], sections III.C and IV.C): the plan of the study.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::operations::{CloneKind, OperationKind};
+
+/// How operations arrive.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum OperationsLoad {
+    /// Open loop at these rates, in operations a minute, alternating piece by piece.
+    Open(Vec<f64>),
+    /// Closed loop: so many clients, each with one operation at a time.
+    Closed(u32),
+    /// The highest rate that is sustained is searched.
+    Max {
+        /// The longest that 95 % of operations may take, in nanoseconds.
+        limit_ns: u64,
+    },
+}
+
+/// What a study of management operations set out to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationsPlan {
+    /// Address of the platform, without any secret.
+    pub platform: String,
+    /// Where VMs are migrated to and back, if that is another address.
+    pub destination: Option<String>,
+    /// Share of each operation; only their ratios matter.
+    pub mix: BTreeMap<OperationKind, u32>,
+    /// What was taken out of the mix since the platform does not have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<OperationKind>,
+    /// Numbers of VMs to begin with, one after the other: half of them run.
+    pub vms: Vec<u32>,
+    /// How operations arrive.
+    pub load: OperationsLoad,
+    /// Pieces at each number of VMs. Each is a line of the results.
+    pub pieces: u32,
+    /// Length of a piece, in nanoseconds.
+    pub piece_ns: u64,
+    /// Before the first piece at each number of VMs, in nanoseconds.
+    pub warm_ns: u64,
+    /// How disks are copied.
+    pub clone: CloneKind,
+    /// The longest that an operation may take, in nanoseconds.
+    pub limit_ns: u64,
+    /// Operations under way at once, at most.
+    pub most_at_once: u32,
+    /// Memory of each VM, in bytes.
+    pub memory_bytes: u64,
+    /// Bytes of each VM's disk.
+    pub disk_bytes: u64,
+    /// What executes VMs: `auto`, `kvm` or `tcg`.
+    pub accelerator: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Machines with a load of their own meanwhile, such as `qemu:`. With them every cycle of rates begins with a piece without
+    /// operations.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<String>,
+}
+
+impl OperationsPlan {
+    /// Pieces after which the same rates come again: one without operations before them where there are tenants.
+    #[must_use]
+    pub fn cycle(&self) -> u32 {
+        let rates = if let OperationsLoad::Open(rates) = &self.load { rates.len() } else { 1 };
+        u32::try_from(rates.max(1)).unwrap_or(u32::MAX) + u32::from(!self.tenants.is_empty())
+    }
+
+    /// The rate of a piece, in operations a minute, 0 where there are to be none; nothing in a closed loop and while a rate is
+    /// searched.
+    #[must_use]
+    pub fn rate(&self, piece: u32) -> Option<f64> {
+        let index = (piece % self.cycle()) as usize;
+        let index = match (self.tenants.is_empty(), index) {
+            (true, index) => index,
+            (false, 0) => return Some(0.0),
+            (false, index) => index - 1,
+        };
+        if let OperationsLoad::Open(rates) = &self.load { rates.get(index).copied() } else { None }
+    }
+
+    /// Which parts of another plan are the same, as a user knows them.
+    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
+        let times = |plan: &Self| [plan.piece_ns, plan.warm_ns, plan.limit_ns, u64::from(plan.pieces)];
+        let made_of = |plan: &Self| (plan.memory_bytes, plan.disk_bytes, plan.accelerator.clone());
+        vec![
+            ("the platform", self.platform == other.platform && self.destination == other.destination),
+            ("the mix of operations", self.mix == other.mix && self.left_out == other.left_out),
+            ("the numbers of VMs", self.vms == other.vms),
+            ("the rate", self.load == other.load && self.most_at_once == other.most_at_once),
+            ("the times", times(self) == times(other)),
+            ("how disks are copied", self.clone == other.clone),
+            ("what VMs are made of", made_of(self) == made_of(other)),
+            ("the tenants", self.tenants == other.tenants),
+            ("the seed", self.seed == other.seed),
+        ]
+    }
+}

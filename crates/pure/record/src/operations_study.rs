@@ -1,0 +1,182 @@
+//! What was measured of management operations: a line for each piece of a run, and one for each operation in its log.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use virtbench_units::LatencySummary;
+
+use crate::histogram::TakenHistogram;
+use crate::host_use::HostUse;
+use crate::operations::{FailureKind, OperationKind, Phase, Phases};
+use crate::plan::Plan;
+use crate::point::Record;
+
+/// What came of one kind of operation.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationNumbers {
+    /// Those that did what they are for.
+    pub done: u64,
+    /// Those that did not.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Times that the platform was asked again.
+    #[serde(default)]
+    pub retries: u64,
+    /// From the intended start until the effect was seen, in nanoseconds, of those that were done.
+    pub latency_ns: Option<LatencySummary>,
+    /// Of which in each phase, in nanoseconds; phases that the platform does not tell apart are left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub phases_ns: BTreeMap<Phase, LatencySummary>,
+    /// All latencies: HdrHistogram's compressed V2 in base64, in `histograms.hlog` of the run folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+}
+
+/// What a tenant did in a piece.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TenantMeasured {
+    /// Its name.
+    pub name: String,
+    /// I/Os per second.
+    pub iops: f64,
+    /// Their latency, in nanoseconds.
+    pub latency_ns: Option<LatencySummary>,
+}
+
+/// What was seen in a piece.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationsMeasured {
+    /// From its beginning until its last operation was seen, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Operations that were to start.
+    pub intended: u64,
+    /// Of which could not, since no VM was in a state for them.
+    pub not_issued: u64,
+    /// What came of each kind.
+    pub operations: BTreeMap<OperationKind, OperationNumbers>,
+    /// From the intended start until the effect was seen, in nanoseconds, of all that were done.
+    pub latency_ns: Option<LatencySummary>,
+    /// VMs at its end.
+    pub vms_at_end: u32,
+    /// Of which ran.
+    pub running_at_end: u32,
+    /// The host of virtbench meanwhile.
+    pub host: HostUse,
+    /// What the tenants did meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tenants: Vec<TenantMeasured>,
+    /// The first failures, in the platform's words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub first_failures: Vec<String>,
+}
+
+impl OperationsMeasured {
+    /// Operations that did what they are for.
+    #[must_use]
+    pub fn done(&self) -> u64 {
+        self.operations.values().map(|one| one.done).sum()
+    }
+
+    /// Operations that did not.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.operations.values().flat_map(|one| one.failed.values()).sum()
+    }
+
+    /// Done a minute.
+    #[must_use]
+    pub fn per_minute(&self) -> f64 {
+        self.done() as f64 * 60e9 / self.elapsed_ns.max(1) as f64
+    }
+}
+
+/// What became of a piece.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum OperationsStatus {
+    /// It was measured.
+    Measured(Box<OperationsMeasured>),
+    /// It failed.
+    Failed {
+        /// What the user is told.
+        why: String,
+    },
+}
+
+/// One line of `results.jsonl`: one piece of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationsRecord {
+    /// Version of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// VMs that there were to begin with.
+    pub vms: u32,
+    /// Which piece at this number of VMs, from 0.
+    pub piece: u32,
+    /// Operations a minute that were to start; nothing in a closed loop.
+    pub per_minute: Option<f64>,
+    /// When it began, in nanoseconds since 1970 by the host's clock.
+    pub started_unix_ns: u64,
+    /// What became of it.
+    #[serde(flatten)]
+    pub status: OperationsStatus,
+}
+
+impl OperationsRecord {
+    /// The measurement, if there is one.
+    #[must_use]
+    pub fn measured(&self) -> Option<&OperationsMeasured> {
+        match &self.status {
+            OperationsStatus::Measured(measured) => Some(measured),
+            OperationsStatus::Failed { .. } => None,
+        }
+    }
+}
+
+impl Record for OperationsRecord {
+    fn follows(plan: &Plan) -> bool {
+        plan.operations().is_some()
+    }
+
+    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+        let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
+        let OperationsStatus::Measured(measured) = &mut self.status else { return Vec::new() };
+        let length_ns = measured.elapsed_ns;
+        let taken = measured.operations.iter_mut().filter_map(|(kind, numbers)| {
+            let histogram = numbers.histogram.take()?;
+            let tag = format!("{tag}/{}", kind.name());
+            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
+        });
+        taken.collect()
+    }
+}
+
+/// One line of a piece's log: one operation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationLine {
+    /// Which operation.
+    pub kind: OperationKind,
+    /// The number of its VM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vm: Option<u32>,
+    /// When it was to start, in nanoseconds from the beginning of the piece.
+    pub intended_ns: u64,
+    /// How long each phase took, in nanoseconds, in the order of [`Phase::ALL`].
+    pub phases_ns: Phases,
+    /// Times that the platform was asked again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub retries: u32,
+    /// How it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailureKind>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}

@@ -1,0 +1,88 @@
+//! What a program reads of a study of management operations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::operations::{FailureKind, OperationKind, Phase};
+use crate::summary::{Conclusion, Estimated};
+
+/// How long operations of one kind took, over the pieces of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyNumbers {
+    /// Those that did what they are for.
+    pub done: u64,
+    /// Those that did not.
+    pub failed: BTreeMap<FailureKind, u64>,
+    /// Median, in nanoseconds.
+    pub p50_ns: Option<Estimated>,
+    /// 90th percentile, in nanoseconds.
+    pub p90_ns: Option<Estimated>,
+    /// 99th percentile, in nanoseconds.
+    pub p99_ns: Option<Estimated>,
+    /// Mean time in each phase, in nanoseconds.
+    pub phases_ns: BTreeMap<Phase, f64>,
+}
+
+/// A number of VMs and a rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationsStepNumbers {
+    /// VMs to begin with.
+    pub vms: u32,
+    /// Operations a minute that were to start; nothing in a closed loop.
+    pub per_minute: Option<f64>,
+    /// Operations a minute that were done.
+    pub achieved_per_minute: Option<Estimated>,
+    /// Operations that were to start.
+    pub intended: u64,
+    /// Of which could not, since no VM was in a state for them.
+    pub not_issued: u64,
+    /// By kind.
+    pub operations: BTreeMap<OperationKind, LatencyNumbers>,
+}
+
+/// How the median latency of an operation grows with the number of VMs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DensityNumbers {
+    /// The latency at the most VMs, as a multiple of that at the fewest.
+    pub factor: f64,
+    /// The exponent of the number of VMs: 1 where the latency doubles with it, 0 where it stays.
+    pub exponent: f64,
+    /// From this number of VMs on it grows in another way; nothing where a single power fits as well, or under four
+    /// numbers of VMs.
+    pub bend: Option<f64>,
+}
+
+/// What tenants do while operations go on, as a multiple of what they do without.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TenantNumbers {
+    /// VMs to begin with.
+    pub vms: u32,
+    /// Operations a minute that were to start; nothing in a closed loop.
+    pub per_minute: Option<f64>,
+    /// I/Os per second.
+    pub iops: Option<Estimated>,
+    /// 99th percentile of the latency.
+    pub p99: Option<Estimated>,
+}
+
+/// Everything that a program is told of a study of management operations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OperationsSummary {
+    /// What a reader takes away.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// Each number of VMs at each rate.
+    pub steps: Vec<OperationsStepNumbers>,
+    /// Growth with the number of VMs, where there were several.
+    pub density: BTreeMap<OperationKind, DensityNumbers>,
+    /// What it costs the tenants, where there were any.
+    pub tenants: Vec<TenantNumbers>,
+    /// The highest rate that was sustained, in operations a minute, where that was searched.
+    pub sustained_per_minute: Option<f64>,
+}

@@ -1,0 +1,112 @@
+//! A study of management operations that nobody has measured.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{
+    CloneKind, FORMAT, FailureKind, HostUse, OperationKind, OperationNumbers, OperationsLoad,
+    OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
+};
+use virtbench_units::LatencyRecorder;
+
+/// Two rates at 10 and at 20 VMs.
+pub fn plan() -> OperationsPlan {
+    OperationsPlan {
+        platform: "libvirt+qemu:///system?pool=default".into(),
+        destination: None,
+        mix: BTreeMap::from([(OperationKind::PowerOn, 1), (OperationKind::PowerOff, 1)]),
+        left_out: vec![OperationKind::Migrate],
+        vms: vec![10, 20],
+        load: OperationsLoad::Open(vec![100.0, 500.0]),
+        pieces: 4,
+        piece_ns: 60_000_000_000,
+        warm_ns: 0,
+        clone: CloneKind::Full,
+        limit_ns: 60_000_000_000,
+        most_at_once: 64,
+        memory_bytes: 96 << 20,
+        disk_bytes: 64 << 20,
+        accelerator: "tcg".into(),
+        seed: 1,
+        tenants: Vec::new(),
+    }
+}
+
+/// What came of `count` operations that took so long, a tenth of it in waiting and half of it until they were seen.
+pub fn numbers(count: u64, latency_ns: u64, failed: u64) -> OperationNumbers {
+    let recorded = |length_ns: u64| {
+        let mut recorder = LatencyRecorder::new();
+        (0..count).for_each(|_| recorder.record(length_ns));
+        recorder
+    };
+    let phases = [
+        (Phase::Waiting, latency_ns / 10),
+        (Phase::Running, latency_ns * 4 / 10),
+        (Phase::Seen, latency_ns / 2),
+    ];
+    let phases = phases.into_iter().filter_map(|(phase, length)| Some((phase, recorded(length).summary()?)));
+    OperationNumbers {
+        done: count,
+        failed: if failed > 0 { BTreeMap::from([(FailureKind::Busy, failed)]) } else { BTreeMap::new() },
+        retries: 0,
+        latency_ns: recorded(latency_ns).summary(),
+        phases_ns: phases.collect(),
+        histogram: recorded(latency_ns).encode_histogram().ok(),
+    }
+}
+
+/// A piece of these.
+pub fn record(
+    vms: u32,
+    piece: u32,
+    per_minute: Option<f64>,
+    operations: BTreeMap<OperationKind, OperationNumbers>,
+) -> OperationsRecord {
+    let host = HostUse {
+        cpu_percent: 100.0,
+        user_percent: 90.0,
+        system_percent: 10.0,
+        steal_percent: 0.0,
+        others_percent: None,
+        processors: 2,
+        each_percent: Vec::new(),
+    };
+    let latency_ns = operations.values().find_map(|one| one.latency_ns);
+    let intended =
+        operations.values().map(|one| one.done + one.failed.values().sum::<u64>()).sum::<u64>() + 1;
+    OperationsRecord {
+        format: FORMAT,
+        vms,
+        piece,
+        per_minute,
+        started_unix_ns: u64::from(piece) * 60_000_000_000,
+        status: OperationsStatus::Measured(Box::new(OperationsMeasured {
+            elapsed_ns: 60_000_000_000,
+            intended,
+            not_issued: 1,
+            operations,
+            latency_ns,
+            vms_at_end: vms,
+            running_at_end: vms / 2,
+            host,
+            tenants: Vec::new(),
+            first_failures: vec!["power_on: busy".into()],
+        })),
+    }
+}
+
+/// Power on takes 100 ms at 10 VMs and 300 ms at 20, and double that under the heavier rate; power off takes 20 ms always.
+pub fn records() -> Vec<OperationsRecord> {
+    let mut records = Vec::new();
+    for (vms, on_ms) in [(10, 100), (20, 300)] {
+        for piece in 0..4 {
+            let (rate, factor) = if piece % 2 == 0 { (100, 1) } else { (500, 2) };
+            let ms = |ms: u64| (ms + u64::from(piece)) * 1_000_000;
+            let operations = BTreeMap::from([
+                (OperationKind::PowerOn, numbers(rate / 2, ms(on_ms * factor), u64::from(piece / 2))),
+                (OperationKind::PowerOff, numbers(rate / 2, ms(20), 0)),
+            ]);
+            records.push(record(vms, piece, Some(rate as f64), operations));
+        }
+    }
+    records
+}

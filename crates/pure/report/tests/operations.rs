@@ -1,0 +1,53 @@
+//! The page, the sentences and the table of a study of management operations.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../../record/tests/synthetic/operations.rs"]
+#[allow(unused, reason = "each test file uses its own part")]
+mod operations;
+#[allow(unused, reason = "each test file uses its own part")]
+mod synthetic;
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{Plan, Provenance, Records};
+use virtbench_report::{documents, takeaway};
+
+fn facts() -> Provenance {
+    synthetic::described(Plan::Operations(operations::plan()))
+}
+
+#[test]
+fn operations_are_told_in_sentences() {
+    let takeaway = takeaway(&facts(), &Records::Operations(operations::records()));
+    let all = std::iter::once(takeaway.headline).chain(takeaway.details).chain(takeaway.cautions);
+    insta::assert_snapshot!(all.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn the_page_of_operations_has_phases_latencies_and_failures() {
+    let html =
+        documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap().html;
+    for words in [
+        "Where the time of each operation goes",
+        "Over the number of VMs",
+        "20 VMs, 500 a minute",
+        "busy",
+        "power_on: busy",
+        "Platform",
+    ] {
+        assert!(html.contains(words), "{words}");
+    }
+    let empty = documents(&facts(), &Records::Operations(Vec::new()), &BTreeMap::new()).unwrap();
+    assert!(empty.html.contains("Nothing was measured yet.") && empty.html.contains("No operation failed."));
+}
+
+#[test]
+fn pieces_of_operations_are_rows() {
+    let csv = documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap().csv;
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<BTreeMap<String, String>> = reader.deserialize().map(|row| row.unwrap()).collect();
+    assert_eq!(rows.len(), 16, "two operations in each of eight pieces");
+    assert_eq!((rows[0]["operation"].as_str(), rows[0]["done"].as_str()), ("power_on", "50"));
+    assert!(rows[0]["seen_mean_ns"].parse::<f64>().unwrap() > 4.9e7 && rows[0]["queued_mean_ns"].is_empty());
+}

@@ -5,7 +5,6 @@ use virtbench_record::{
 };
 
 use super::analysis::{KindAnalysis, OperationsAnalysis, StepAnalysis};
-use crate::estimated::{estimated, estimated_ratio};
 
 /// The numbers of a study that comes to this conclusion.
 #[must_use]
@@ -16,8 +15,8 @@ pub fn summarise_operations(conclusion: Conclusion, analysis: &OperationsAnalysi
     let tenants = analysis.tenants.iter().map(|one| TenantNumbers {
         vms: one.vms,
         per_minute: one.per_minute,
-        iops: one.iops.map(estimated_ratio),
-        p99: one.p99.map(estimated_ratio),
+        iops: one.iops.map(Into::into),
+        p99: one.p99.map(Into::into),
     });
     OperationsSummary {
         conclusion,
@@ -32,7 +31,7 @@ fn step(step: &StepAnalysis) -> OperationsStepNumbers {
     OperationsStepNumbers {
         vms: step.vms,
         per_minute: step.per_minute,
-        achieved_per_minute: step.achieved.map(estimated),
+        achieved_per_minute: step.achieved.map(Into::into),
         intended: step.intended,
         not_issued: step.not_issued,
         operations: step.kinds.iter().map(|(kind, one)| (*kind, latency(one))).collect(),
@@ -40,7 +39,7 @@ fn step(step: &StepAnalysis) -> OperationsStepNumbers {
 }
 
 fn latency(one: &KindAnalysis) -> LatencyNumbers {
-    let [p50_ns, p90_ns, p99_ns] = one.percentiles_ns.map(|estimate| estimate.map(estimated));
+    let [p50_ns, p90_ns, p99_ns] = one.percentiles_ns.map(|estimate| estimate.map(Into::into));
     LatencyNumbers {
         done: one.done,
         failed: one.failed.clone(),

@@ -11,7 +11,8 @@ help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
 	@echo "make test     set up and run every test"
 	@echo "make soak     a million random histories of the fence, with crashes; flipped bits; five million requests beside a model;"
-	@echo "              200 kills of its daemon, 1,000 power failures under it; 20 runs of it beside the simulator"
+	@echo "              200 kills of its daemon, 1,000 power failures under it; 20 runs of it beside the simulator;"
+	@echo "              a simulated vCenter with 10,000 VMs, read and followed"
 	@echo "make bench    set up and reproduce every figure the documents quote"
 	@echo "make check-predictions  real applications predicted, then run in a VM; errors and calibration"
 	@echo "make deviation  four VMs under each way of sharing a hard disk and an SSD, beside the simulator"
@@ -39,6 +40,7 @@ SOAK_FLIPS ?= 100000
 SOAK_DAEMON_FLIPS ?= 300
 SOAK_POWER_FAILURES ?= 1000
 SOAK_CONFORMANCE ?= 20
+SOAK_VMS ?= 10000
 soak: setup-test
 	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test crash -- --nocapture
 	VIRTBENCH_MODEL_OPERATIONS=$(SOAK_OPERATIONS) $(CARGO) test --release --locked -p virtbench-fence-daemon --test nbd_model -- --nocapture
@@ -46,6 +48,7 @@ soak: setup-test
 	VIRTBENCH_FLIPS=$(SOAK_DAEMON_FLIPS) $(CARGO) test --locked -p virtbench --test fence_newest damaged -- --nocapture
 	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test fence_serve kills -- --nocapture
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test fence_power -- --nocapture
+	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test inventory -- --nocapture
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
 bench: setup-bench

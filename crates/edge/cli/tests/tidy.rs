@@ -29,10 +29,11 @@ const EDGES: &[(&str, &[&str])] = &[
     ("host", &["record"]),
     ("agent", &["engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
+    ("vsphere", &[]),
     ("lab", &["agent", "host", "libvirt", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),
-    ("platforms", &["lab", "libvirt", "operations", "record", "units"]),
+    ("platforms", &["lab", "libvirt", "operations", "record", "units", "vsphere"]),
     ("profiler", &["counters", "record"]),
     (
         "study",
@@ -57,7 +58,10 @@ const EDGES: &[(&str, &[&str])] = &[
         ],
     ),
     ("history", &["model", "record", "study"]),
-    ("bench", &["fence", "fence-evaluation", "fence-sim", "lab", "oltp", "record", "units", "workload"]),
+    (
+        "bench",
+        &["fence", "fence-evaluation", "fence-sim", "lab", "oltp", "record", "units", "vsphere", "workload"],
+    ),
     (
         "cli",
         &[

@@ -1,0 +1,58 @@
+//! A client of vSphere's VIM API, as a vCenter or a host speaks it: SOAP over HTTPS.
+//!
+//! It has the calls that virtbench makes and no others. Calls wait, and threads share a connection. Every call has a
+//! deadline, answers have a size that they may not exceed, and a session that has expired is opened anew. Tasks are
+//! followed by the server's updates, all by one thread. The password is in no error and in no log.
+//!
+//! ```no_run
+//! use std::time::{Duration, Instant};
+//! use virtbench_vsphere::{Address, Operation, Password, Until, Vsphere};
+//!
+//! let address = Address::parse("vsphere+https://user@vcenter.example/sdk?ca=/etc/vcenter.pem")?;
+//! let password = Password::find(address.password_file.as_deref())?;
+//! let soon = || Instant::now() + Duration::from_secs(30);
+//! let server = Vsphere::connect(&address, password, soon())?;
+//! let inventory = server.inventory(soon())?;
+//! let web = inventory.named("web").expect("a VM of this name");
+//! let (course, done) = server.perform(&Operation::PowerOn(web), Until::Seen, soon());
+//! done?;
+//! println!("the server took {:?}, this program {:?}", course.running, course.client);
+//! # Ok::<(), virtbench_vsphere::VsphereError>(())
+//! ```
+
+mod address;
+mod client;
+mod devices;
+mod effect;
+mod error;
+mod fault;
+mod inventory;
+mod limit;
+mod local_vcenter;
+mod operation;
+mod password;
+mod place;
+mod properties;
+mod reference;
+mod reply;
+mod request;
+mod secure;
+mod session;
+mod task;
+mod time;
+mod tracker;
+mod trust;
+mod updates;
+mod wire;
+
+pub use address::{Address, Trust};
+pub use client::{Course, Followed, Until, Vsphere};
+pub use error::VsphereError;
+pub use fault::{Fault, FaultKind};
+pub use inventory::{Inventory, LABEL_KEY, Machine, Power};
+pub use local_vcenter::LocalVcenter;
+pub use operation::{Disk, Operation, Slot};
+pub use password::{PASSWORD_VARIABLE, Password};
+pub use place::Place;
+pub use reference::Reference;
+pub use session::About;

@@ -23,6 +23,7 @@ mod servers;
 mod simulator;
 mod start_up;
 mod tools;
+mod vsphere;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -37,7 +38,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | oltp [ROUNDS] |
+     start-up [ROUNDS] | oltp [ROUNDS] | vsphere [ROUNDS] |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -101,6 +102,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
         Some("serve") => serve::check,
         Some("serve-nbd") => serve_nbd::check,
         Some("start-up") => start_up::check,
+        Some("vsphere") => vsphere::check,
         _ => return Ok(None),
     };
     let rounds = only.map_or(Ok(ROUNDS), str::parse).context(USAGE)?;
@@ -160,6 +162,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(start_up::check(rounds, folder)?);
     println!();
     verdicts.extend(oltp::check(rounds, folder)?);
+    println!();
+    verdicts.extend(vsphere::check(rounds, folder)?);
     println!();
     verdicts.extend(footprint::check(folder, &file)?);
     verdicts.extend(agents::check(folder)?);

@@ -8,9 +8,11 @@ mod failure;
 mod libvirt;
 mod platform;
 mod stopwatch;
+mod vsphere;
 
 pub use failure::Failure;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
 pub use platform::{Action, Performed, Platform};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
+pub use vsphere::OnVsphere;

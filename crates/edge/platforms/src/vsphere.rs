@@ -52,7 +52,15 @@ impl fmt::Debug for OnVsphere {
 }
 
 impl OnVsphere {
-    /// Connects to `vsphere+https://...`, with a label that nothing has had before.
+    /// Whether this is an address of vSphere's.
+    ///
+    /// # Errors
+    /// Why not, with what to write.
+    pub fn check(address: &str) -> Result<(), Failure> {
+        Address::parse(address).map(drop).map_err(failure)
+    }
+
+    /// Connects to `vsphere+https://...`, with a label that nothing has had before, and removes what killed runs have left.
     ///
     /// # Errors
     /// The address makes no sense; the server cannot be reached or trusted, refuses the user, or has no host that can be
@@ -62,18 +70,24 @@ impl OnVsphere {
         let password = Password::find(address.password_file.as_deref()).map_err(failure)?;
         let server = Vsphere::connect(&address, password, deadline).map_err(failure)?;
         let (hosts, place) = server.place(deadline).map_err(failure)?;
-        let inventory = server.inventory(deadline).map_err(failure)?;
+        let (shown, label) = (address.to_string(), Label::new().to_string());
+        let (turn, ours) = (AtomicUsize::new(0), Mutex::default());
+        let mut platform =
+            Self { server, address: shown, label, place, template: None, hosts, others: 0, turn, ours };
+        let swept = platform.sweep(deadline)?;
+        if swept > 0 {
+            tracing::info!(swept, "VMs of runs that were killed are removed");
+        }
+        let inventory = platform.server.inventory(deadline).map_err(failure)?;
+        platform.others = inventory.iter().filter(|(_, machine)| !is_virtbenchs(machine)).count();
         let named = |name: &String| {
             inventory.named(name).cloned().ok_or_else(|| {
-                let why = format!("there is no VM or template {name:?}, or there are several: see template=NAME in the address");
+                let why = format!("no VM or template {name:?}, or several: see template=NAME in the address");
                 Failure::new(FailureKind::Refused, why)
             })
         };
-        let template = address.template.as_ref().map(named).transpose()?;
-        let others = inventory.iter().filter(|(_, machine)| !is_virtbenchs(machine)).count();
-        let (address, label) = (address.to_string(), Label::new().to_string());
-        let (turn, ours) = (AtomicUsize::new(0), Mutex::default());
-        Ok(Self { server, address, label, place, template, hosts, others, turn, ours })
+        platform.template = address.template.as_ref().map(named).transpose()?;
+        Ok(platform)
     }
 
     fn ours(&self) -> MutexGuard<'_, HashMap<String, Ours>> {
@@ -168,7 +182,7 @@ impl OnVsphere {
             let after = self.server.disks(machine, deadline);
             done.phases.add(Phase::Seen, nanoseconds(begun.elapsed()));
             match after.map(|(_, after)| after.into_iter().find(|disk| !before.contains(disk))) {
-                Ok(Some(disk)) => self.change(vm, |ours| drop(ours.disks.insert(name.to_owned(), disk))),
+                Ok(Some(disk)) => self.change(vm, |ours| _ = ours.disks.insert(name.to_owned(), disk)),
                 Ok(None) => {
                     done.result = Err(Failure::new(FailureKind::NotSeen, "the VM does not show its new disk"))
                 }
@@ -237,7 +251,7 @@ impl OnVsphere {
                 let Some(disk) = ours.disks.get(name) else { return done.refused(lacks("disk", name)) };
                 done.run(&self.server, &Operation::DetachDisk { machine, disk: *disk }, deadline);
                 if done.result.is_ok() {
-                    self.change(vm, |ours| drop(ours.disks.remove(name)));
+                    self.change(vm, |ours| _ = ours.disks.remove(name));
                 }
             }
             Action::Console | Action::List => {
@@ -309,8 +323,8 @@ impl Platform for OnVsphere {
         true
     }
 
-    fn label(&self) -> &str {
-        &self.label
+    fn label(&self) -> String {
+        self.label.clone()
     }
 
     fn create(&self, vm: &str, deadline: Instant) -> Result<(), Failure> {

@@ -100,9 +100,9 @@ fn vsphere_does_what_a_platform_is_asked() {
 fn a_run_on_vsphere_changes_and_removes_only_its_own() {
     let vcenter = LocalVcenter::start(&["--hosts", "2", "--vms", "3"]).unwrap();
     let dead = label_of_the_dead();
-    leave(&vcenter, &format!("{dead}-1"), &dead);
     leave(&vcenter, "copy-of-a-vm", &dead);
     let (ours, other) = (connect(&vcenter), connect(&vcenter));
+    leave(&vcenter, &format!("{dead}-1"), &dead);
     assert_eq!(ours.facts().others, 4);
     for platform in [&ours, &other] {
         platform.create(&format!("{}-1", platform.label()), soon()).unwrap();

@@ -17,7 +17,7 @@ use crate::password::Password;
 const LIMIT: Duration = Duration::from_secs(600);
 /// As whom to log in.
 const USER: &str = "user";
-const PASSWORD: &str = "pass";
+const PASSWORD: &str = "test-only-secret";
 
 /// A simulator that runs.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ fn launch(folder: &Path, arguments: &[String]) -> io::Result<(Child, String)> {
     let ready = folder.join("ready");
     let _ = fs::remove_file(&ready);
     let mut process = Command::new(LocalVcenter::program()?)
-        .arg("simulate")
+        .args(["simulate", "--user", USER, "--password", PASSWORD])
         .args(arguments)
         .arg("--ready")
         .arg(&ready)

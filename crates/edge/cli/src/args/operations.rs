@@ -23,6 +23,10 @@ end; what a killed run has left is removed by the next one. Nothing else is ever
 Platforms:
   libvirt+URI[?pool=NAME]  a hypervisor by a URI of libvirt's, with persistent domains whose disks are volumes of the pool
                            (default); guests are real, except on libvirt's own test:///default?pool=default-pool
+  vsphere+https://USER@HOST/sdk[?OPTIONS]
+                           a vCenter or a host; the password is in VIRTBENCH_VSPHERE_PASSWORD or, with password-file=FILE, in
+                           a file; TLS is verified by the system's authorities, or by ca=FILE, thumbprint=HEX, or not
+                           (verify=no); template=NAME names a VM of which VMs are made, otherwise they have no disk
 Operations: power_on, power_off, clone, migrate, remove, create_snapshot, delete_snapshot, reconfigure, suspend, resume,
   attach_disk, detach_disk, console, list. A mix is a TOML file with their shares, such as power_on = 8
 
@@ -31,9 +35,10 @@ Examples:
   virtbench study operations --platform libvirt+qemu:///system --destination libvirt+qemu+ssh://root@hv2/system --vms 10,25,50
   virtbench study operations --platform libvirt+qemu:///system --mix mine.toml --rate 100/min,500/min --time 12h --piece 10m
   virtbench study operations --platform libvirt+qemu:///system --leave-out --tenant 'a=libvirt+qemu:///system' --tenant b=qemu:
-  virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s")]
+  virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s
+  virtbench study operations --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --vms 100")]
 pub struct OperationsArgs {
-    /// Whose operations: libvirt+URI
+    /// Whose operations: libvirt+URI or vsphere+https://USER@HOST/sdk
     #[arg(long, value_name = "ADDRESS")]
     pub platform: String,
     /// Where VMs are migrated to and back: another hypervisor with the same storage

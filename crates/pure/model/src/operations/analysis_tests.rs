@@ -1,10 +1,7 @@
 use virtbench_record::OperationsLoad;
 
 use super::*;
-
-#[path = "../../../record/tests/synthetic/operations.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::operations::synthetic;
 
 #[test]
 fn operations_are_summed_up_by_number_of_vms_and_rate() {

@@ -4,6 +4,10 @@ mod analysis;
 mod growth;
 mod search;
 mod summary;
+#[cfg(test)]
+#[path = "../../../record/tests/synthetic/operations.rs"]
+#[allow(unused, reason = "each test file uses its own part")]
+mod synthetic;
 mod tenants;
 
 pub use analysis::{KindAnalysis, OperationsAnalysis, StepAnalysis, analyse_operations};

@@ -1,10 +1,7 @@
 use virtbench_record::OperationsStatus;
 
 use super::*;
-
-#[path = "../../../record/tests/synthetic/operations.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::operations::synthetic;
 
 /// Tenants do 1,000 I/Os a second, 900 at the light rate, and 500 at the heavy one; everything slows down slowly.
 fn records(plan: &OperationsPlan) -> Vec<OperationsRecord> {

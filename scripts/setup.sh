@@ -12,7 +12,7 @@ packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86
 case $purpose in
   study | install | lint) ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static systemd unzip util-linux xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static redis-tools systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
   bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit openssh-client openssh-server postgresql postgresql-client unzip) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, lint, bench, predictions or appliances" >&2; exit 2 ;;

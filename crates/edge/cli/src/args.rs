@@ -3,6 +3,7 @@
 pub mod alternate;
 pub mod analyse;
 pub mod appliance;
+pub mod application_study;
 pub mod compare;
 pub mod costs;
 mod deviation;
@@ -149,6 +150,8 @@ pub enum StudyCommand {
     Oltp(Box<oltp_study::OltpStudyArgs>),
     /// How fast is the control plane? Management operations on a hypervisor's VMs, and where their time goes
     Operations(Box<operations::OperationsArgs>),
+    /// What does my application do in a VM? Any appliance under any client, natively and in VMs, alone and beside neighbours
+    Application(Box<application_study::ApplicationStudyArgs>),
 }
 
 /// `virtbench report`

@@ -93,6 +93,7 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Predictions(_) => "study predictions",
             StudyCommand::Oltp(_) => "study oltp",
             StudyCommand::Operations(_) => "study operations",
+            StudyCommand::Application(_) => "study application",
         },
         _ => return None,
     })

@@ -17,6 +17,7 @@ mod interrupt;
 mod live;
 mod log;
 mod progress;
+mod recipes;
 mod resume;
 mod say;
 mod study_file;

@@ -112,6 +112,7 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
         StudyCommand::Compare(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
         StudyCommand::Neighbours(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
         StudyCommand::Deviation(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
+        StudyCommand::Application(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Oltp(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Operations(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Predictions(args) => {

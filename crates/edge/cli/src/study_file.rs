@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use clap::{ArgAction, ArgMatches, Command, CommandFactory};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory};
 use serde::Deserialize;
 use toml::{Spanned, Value};
 use virtbench_study::read_provenance;
@@ -80,7 +80,7 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
     let mut words = vec!["virtbench".to_owned(), "study".to_owned(), name.clone()];
     for (option, value) in &file.options {
         let place = || line(text, text.find(option.as_str()).unwrap_or(0));
-        let known = study.get_arguments().find(|argument| argument.get_long() == Some(option));
+        let known = study.get_arguments().find(|argument| name_of(argument) == Some(option));
         let Some(known) = known.filter(|_| !OF_A_RUN.contains(&option.as_str())) else {
             let why = if OF_A_RUN.contains(&option.as_str()) {
                 "is for the command line"
@@ -105,10 +105,15 @@ fn parse(text: &str) -> Result<Vec<String>, String> {
         for value in values {
             let value = value
                 .ok_or_else(|| format!("line {}: {option}: a text or number, or a list of them", place()))?;
-            words.push(format!("--{option}={value}"));
+            words.push(if known.is_positional() { value } else { format!("--{option}={value}") });
         }
     }
     Ok(words)
+}
+
+/// What an option is called in a file; what has its place on a command line has a name there.
+fn name_of(argument: &Arg) -> Option<&str> {
+    argument.get_long().or_else(|| argument.is_positional().then(|| argument.get_id().as_str()))
 }
 
 fn studies() -> String {
@@ -141,7 +146,7 @@ pub fn write(matches: &ArgMatches) -> String {
     for option in study.iter().flat_map(Command::get_arguments) {
         let id = option.get_id().as_str();
         let said = is_given(given, id);
-        let Some(long) = option.get_long().filter(|long| said && !OF_A_RUN.contains(long)) else { continue };
+        let Some(long) = name_of(option).filter(|long| said && !OF_A_RUN.contains(long)) else { continue };
         let raw = raw(given, id).into_iter();
         let values: Vec<Value> = raw.map(|value| Value::from(value.to_string_lossy().into_owned())).collect();
         let value = match (option.get_action(), values.as_slice()) {
@@ -172,6 +177,14 @@ mod tests {
         assert_eq!(write(&again), written);
         assert!(written.contains("environment = [\"a=native:\", \"b=native:/srv\"]"), "{written}");
         assert_eq!(parse("study = 'native-vs-vm'\n").unwrap().len(), 3);
+    }
+
+    #[test]
+    fn a_file_that_a_study_takes_has_a_name_in_its_own() {
+        let words = parse("study = 'application'\nfile = 'redis.toml'\nneighbours = 2\n").unwrap();
+        assert_eq!(words[3..], ["redis.toml", "--neighbours=2"]);
+        let matches = Arguments::command().try_get_matches_from(&words).unwrap();
+        assert!(write(&matches).contains("file = \"redis.toml\""));
     }
 
     #[test]

@@ -5,8 +5,9 @@
 mod support;
 
 use std::fs;
+use std::process::Command;
 
-use support::{finish, folder, virtbench};
+use support::{children, finish, folder, is_alive, virtbench, wait_for};
 
 const SHORT: [&str; 12] = [
     "study",
@@ -68,4 +69,45 @@ fn what_a_database_study_cannot_do_is_refused_before_anything_is_measured() {
         assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");
         assert!(!out.exists(), "{words:?}");
     }
+}
+
+/// Killed before the first measurement, in the guest's search and at saturation; each time gone on with.
+#[test]
+fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() {
+    let temp = folder();
+    let out = temp.path().join("run");
+    let begin = |resume: bool| {
+        let mut command = virtbench();
+        command.args(SHORT).args(["--accelerator", "tcg", "--out"]).arg(&out);
+        command.args(resume.then_some("--resume")).spawn().unwrap()
+    };
+    let lines = || fs::read_to_string(out.join("results.jsonl")).map_or(0, |text| text.lines().count());
+    for measured in 0..3 {
+        let mut child = begin(measured > 0);
+        let started = wait_for("a side that runs and what was measured", || {
+            let ids: Vec<u32> = children(child.id()).into_iter().map(|(id, _)| id).collect();
+            (lines() == measured && !ids.is_empty() && out.join("database.ext4").exists()).then_some(ids)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_for("everything to be gone", || {
+            let attached =
+                Command::new("losetup").args(["--list", "--output", "BACK-FILE"]).output().unwrap();
+            let attached = String::from_utf8_lossy(&attached.stdout).contains(&*out.to_string_lossy());
+            (!attached && !started.iter().any(|id| is_alive(*id))).then_some(())
+        });
+        assert_eq!(lines(), measured, "a kill loses nothing and leaves nothing half-done");
+        // One more measurement, but for the last round, which ends the study.
+        let mut child = begin(true);
+        if measured == 2 {
+            let finished = finish(child);
+            assert_eq!(finished.code(), 0, "{finished:?}");
+        } else {
+            wait_for("one more measurement", || (lines() == measured + 1).then_some(()));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    assert_eq!(lines(), 4);
+    assert!(!out.join("database.ext4").exists(), "what a kill left goes with the run that follows");
 }

@@ -39,6 +39,7 @@ const EDGES: &[(&str, &[&str])] = &[
         "study",
         &[
             "appliance",
+            "counters",
             "engine",
             "fence",
             "fence-daemon",

@@ -13,6 +13,7 @@ use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
 use crate::adapters::Transport;
 use crate::connection::{Connection, ConnectionError};
+use crate::disk_operations::of_guest;
 use crate::guest_disk::GuestDisk;
 use crate::guest_network::{GuestNetwork, forwarded_ports};
 use crate::image::GuestImage;
@@ -266,6 +267,11 @@ impl Guest {
     /// QEMU does not answer.
     pub fn iothreads(&mut self) -> Result<usize, MachineError> {
         Ok(self.qmp("query-iothreads")?.as_array().map_or(0, Vec::len))
+    }
+
+    /// Operations of its disk of this number, as QEMU counts them.
+    pub(crate) fn disk_operations(&mut self, number: usize) -> io::Result<u64> {
+        of_guest(&self.qmp.execute("query-blockstats")?, &format!("disk{number}"))
     }
 
     /// The ports of the host's loopback that lead to the guest: for each of the guest's ports the host's.

@@ -17,6 +17,7 @@ mod command;
 mod connection;
 mod control_group;
 mod descriptors;
+mod disk_operations;
 mod doctor;
 mod error;
 mod far_times;

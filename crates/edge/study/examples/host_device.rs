@@ -26,6 +26,7 @@ fn main() -> anyhow::Result<()> {
             names: &names,
             size_bytes: SIZE_BYTES,
             contents: Contents::Written,
+            images: &[],
             warm: None,
             configuration: None,
         };

@@ -49,6 +49,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
         guest: None,
         setups: Vec::new(),
         machines: Vec::new(),
+        appliances: Vec::new(),
         idle: Vec::new(),
         notes: vec![],
     }

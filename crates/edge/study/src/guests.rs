@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
-    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel, known_accelerator,
-    kvm_refusal,
+    Accelerator, Adapter, CarriedFile, DEFAULT_ADAPTER, Environment, Filesystem, GuestConfig, GuestDisk,
+    GuestImage, GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel,
+    known_accelerator, kvm_refusal,
 };
-use virtbench_record::{AcceleratorFacts, SetupFacts};
+use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts, SetupFacts};
 
 /// What is to execute a guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -173,6 +173,20 @@ impl ApplianceGuests {
         let image = GuestImage::for_appliances(&kernel, &[]).map_err(LabError::from)?;
         let (accelerator, accelerator_facts) = accelerator(wanted, &qemu, &kernel, remark)?;
         Ok(Self { qemu, image, accelerator, accelerator_facts, kernel: kernel.release })
+    }
+
+    /// What is known of one of them that runs.
+    pub(crate) fn facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
+        GuestFacts {
+            accelerator: self.accelerator_facts.clone(),
+            qemu: self.qemu.version.clone(),
+            kernel: self.kernel.clone(),
+            vcpus: appliance.vcpus,
+            memory_bytes: appliance.memory_bytes,
+            adapter: DEFAULT_ADAPTER.name.to_owned(),
+            command_line: appliance.command_line.clone(),
+            boot_ns: appliance.boot_ns,
+        }
     }
 }
 

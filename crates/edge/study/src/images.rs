@@ -125,6 +125,7 @@ impl Images {
                     names: &names,
                     size_bytes,
                     contents,
+                    images: &[],
                     warm: None,
                     configuration: None,
                 };

@@ -56,10 +56,14 @@
 //! # }
 //! ```
 
+mod appliance_place;
+mod appliance_processors;
+mod application_study;
 mod applications;
 mod apply;
 mod backing;
 mod backing_error;
+mod built_appliance;
 mod colocation;
 mod contents;
 mod course;
@@ -91,6 +95,10 @@ mod study_error;
 mod study_folder;
 mod surface;
 
+pub use application_study::{
+    ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
+    ApplicationStudy, LoadedAppliances, SideKind, run_application,
+};
 pub use applications::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
     Progress, Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
@@ -99,6 +107,7 @@ pub use applications::{
 pub use apply::{Load, SearchError};
 pub use backing::Backing;
 pub use backing_error::BackingError;
+pub use built_appliance::BuiltAppliance;
 pub use colocation::{
     Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
     SimulationError, TriedSystem, compare_systems, measure_sets, missing_sets, schedule_sets, simulate,

@@ -76,7 +76,8 @@ impl<'a> Run<'a> {
     }
 
     /// The name of the run, for its test disks.
-    pub(crate) fn name(&self) -> String {
+    #[must_use]
+    pub fn name(&self) -> String {
         let out = self.out.canonicalize().ok();
         let name = out.and_then(|out| Some(out.file_name()?.to_string_lossy().into_owned()));
         name.unwrap_or_else(|| "run".into())
@@ -115,6 +116,7 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
         guest: None,
         setups: Vec::new(),
         machines: Vec::new(),
+        appliances: Vec::new(),
         idle: Vec::new(),
         notes: Vec::new(),
     }

@@ -8,6 +8,7 @@
 //! chance is needed, a seed is an argument.
 
 pub mod application;
+pub mod application_study;
 pub mod before_after;
 pub mod busy;
 pub mod deviation;

@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 use virtbench_record::{
-    AdaptersSummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary, DisturbedNumbers, KindNumbers,
-    NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary, OperationsSummary, PairNumbers,
-    Plan, PointKey, PointNumbers, PointRatio, PointRecord, PointStatus, PredictedCase, PredictionsSummary,
-    Provenance, Records, SetRecord, ShareNumbers, SideNumbers, StandingNumbers, Trial,
+    AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary,
+    DisturbedNumbers, KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary,
+    OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio, PointRecord, PointStatus,
+    PredictedCase, PredictionsSummary, Provenance, Records, SetRecord, ShareNumbers, SideNumbers,
+    StandingNumbers, Trial,
 };
 
+use crate::application_study::{analyse_application_study, summarise_application_study};
 use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::operations::{analyse_operations, summarise_operations};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
@@ -38,6 +40,8 @@ pub enum StudySummary {
     Oltp(OltpSummary),
     /// `schema/study-operations.schema.json`
     Operations(OperationsSummary),
+    /// `schema/study-application.schema.json`
+    Application(ApplicationStudySummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -60,6 +64,10 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Operations(plan) => {
             let analysis = analyse_operations(plan, records.operations());
             StudySummary::Operations(summarise_operations(conclusion, &analysis))
+        }
+        Plan::Application(plan) => {
+            let analysis = analyse_application_study(plan, records.application());
+            StudySummary::Application(summarise_application_study(conclusion, plan, &analysis))
         }
     }
 }

@@ -122,6 +122,7 @@ pub(crate) fn provenance(plan: Plan, processors: u32, vcpus: u32) -> Provenance 
         guest: Some(guest),
         setups: Vec::new(),
         machines: Vec::new(),
+        appliances: Vec::new(),
         idle: Vec::new(),
         notes: Vec::new(),
     }

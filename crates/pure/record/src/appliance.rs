@@ -1,6 +1,24 @@
-//! An appliance as it ran: what it stood on, how long it took, what the path to it costs.
+//! What an appliance is made of, and how it ran: what it stood on, how long it took, what the path to it costs.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+/// The root file system of an appliance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplianceRoot {
+    /// The recipe's name.
+    pub name: String,
+    /// SHA-256 of recipe, packages, release and builder, in hexadecimal digits.
+    pub digest: String,
+    /// SHA-256 of its image, in hexadecimal digits.
+    pub image_digest: String,
+    /// The distribution's release, by code name.
+    pub suite: String,
+    /// Every package in it, by name, with its version.
+    pub packages: BTreeMap<String, String>,
+}
 
 /// How long a service took to get ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,11 @@
 //! files is for others.
 
 mod appliance;
+mod appliance_side;
 mod application;
+mod application_study;
+mod application_study_plan;
+mod application_study_summary;
 mod application_summary;
 mod colocation;
 mod colocation_plan;
@@ -21,6 +25,7 @@ mod oltp;
 mod oltp_study;
 mod oltp_study_plan;
 mod oltp_summary;
+mod oltp_timeline;
 mod operations;
 mod operations_plan;
 mod operations_study;
@@ -44,8 +49,14 @@ mod tiles_summary;
 mod verification;
 mod workload;
 
-pub use appliance::{ApplianceFacts, PathCost, ServiceReady};
+pub use appliance::{ApplianceFacts, ApplianceRoot, PathCost, ServiceReady};
+pub use appliance_side::ApplianceSide;
 pub use application::{ApplicationRow, ApplicationTable, Quantity};
+pub use application_study::{ApplicationMeasured, ApplicationRecord, ApplicationStatus, NeighbourMeasured};
+pub use application_study_plan::{ApplicationLoad, ApplicationMetric, ApplicationPlan};
+pub use application_study_summary::{
+    ApplicationMetricNumbers, ApplicationStudySide, ApplicationStudySummary,
+};
 pub use application_summary::{ApplicationRatios, ApplicationSideNumbers, ApplicationSummary};
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
@@ -65,8 +76,9 @@ pub use oltp::{
     OltpPlan, OltpSecond, OltpTransactions, OltpViolation,
 };
 pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
-pub use oltp_study_plan::{OltpSide, OltpStudyPlan, OltpUsers};
-pub use oltp_summary::{OltpCurveNumbers, OltpSideNumbers, OltpSummary};
+pub use oltp_study_plan::{OltpStudyPlan, OltpUsers};
+pub use oltp_summary::{OltpCauseNumbers, OltpCurveNumbers, OltpSideNumbers, OltpSummary};
+pub use oltp_timeline::{OltpCause, OltpEvent, OltpHostSecond, OltpTimeline};
 pub use operations::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
 pub use operations_plan::{OperationsLoad, OperationsPlan};
 pub use operations_study::{

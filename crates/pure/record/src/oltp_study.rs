@@ -9,6 +9,7 @@ use crate::application::Quantity;
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
 use crate::oltp::OltpOutcome;
+use crate::oltp_timeline::OltpTimeline;
 use crate::plan::Plan;
 use crate::point::Record;
 
@@ -52,6 +53,15 @@ pub struct OltpMeasured {
     /// What is not, and why not.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub unavailable: BTreeMap<Quantity, String>,
+    /// What else happened meanwhile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<OltpTimeline>,
+    /// Exits from the guest to KVM a transaction, by what KVM calls them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub kvm_exits: BTreeMap<String, f64>,
+    /// Why exits are not known, of a VM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_kvm_exits: Option<String>,
 }
 
 /// What became of a measurement.

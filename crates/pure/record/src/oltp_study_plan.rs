@@ -2,21 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::appliance_side::ApplianceSide;
 use crate::oltp::{DatabaseKind, OltpMix};
-
-/// One side: the same appliance, natively or in a VM.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OltpSide {
-    /// Its name, such as `native` or `vm-2`.
-    pub name: String,
-    /// Whether it is a VM.
-    pub vm: bool,
-    /// Processors.
-    pub vcpus: u32,
-    /// Memory, in bytes.
-    pub memory_bytes: u64,
-}
 
 /// How many users there are.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +32,7 @@ pub struct OltpStudyPlan {
     /// Seed of the population.
     pub population_seed: u64,
     /// The sides, the reference first.
-    pub sides: Vec<OltpSide>,
+    pub sides: Vec<ApplianceSide>,
     /// Users.
     pub users: OltpUsers,
     /// Repetitions at saturation and at equal users. Each has a boot of its own.

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::appliance_side::ApplianceSide;
 use crate::application_summary::{ApplicationRatios, ApplicationSideNumbers};
-use crate::oltp_study_plan::OltpSide;
+use crate::oltp_timeline::OltpCause;
 use crate::summary::{Conclusion, Estimated};
 
 /// A number of users, and what it did.
@@ -20,13 +21,29 @@ pub struct OltpCurveNumbers {
     pub idle_percent: Option<f64>,
 }
 
+/// Seconds of a side at saturation in which something else happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct OltpCauseNumbers {
+    /// What; null for any.
+    pub cause: Option<OltpCause>,
+    /// In how many seconds.
+    pub seconds: usize,
+    /// Of how many.
+    pub of_seconds: usize,
+    /// How much of the variance of all seconds lies in them, in percent.
+    pub variance_percent: f64,
+    /// Their mean throughput as a multiple of that of all.
+    pub throughput_ratio: f64,
+}
+
 /// One side.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OltpSideNumbers {
     /// The side.
     #[serde(flatten)]
-    pub side: OltpSide,
+    pub side: ApplianceSide,
     /// Users that saturate it.
     pub users: Option<u32>,
     /// Why more were not tried: `saturated`, `no_growth` or `most_users`.
@@ -37,6 +54,8 @@ pub struct OltpSideNumbers {
     pub between_runs_percent: Option<f64>,
     /// Standard deviation between the parts of a run, likewise; the mean over the runs.
     pub within_run_percent: Option<f64>,
+    /// Where the variance of seconds lies: with any cause, then cause by cause.
+    pub causes: Vec<OltpCauseNumbers>,
     /// What the search tried, by ascending number of users.
     pub curve: Vec<OltpCurveNumbers>,
     /// Measurements that failed, and why.

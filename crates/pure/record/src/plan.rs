@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::application_study_plan::ApplicationPlan;
 use crate::colocation_plan::ColocationPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
 use crate::operations_plan::OperationsPlan;
@@ -28,6 +29,8 @@ pub enum Plan {
     Oltp(OltpStudyPlan),
     /// Management operations on a platform's VMs ([Platform 2014], sections III.C and IV.C).
     Operations(OperationsPlan),
+    /// An appliance under a client of the user's, natively and in VMs ([Platform 2014], section III.A).
+    Application(ApplicationPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -84,6 +87,7 @@ impl Plan {
             Self::Predictions(_) => "predictions",
             Self::Oltp(_) => "oltp",
             Self::Operations(_) => "operations",
+            Self::Application(_) => "application",
         }
     }
 
@@ -97,7 +101,8 @@ impl Plan {
             | Self::Deviation(_)
             | Self::Predictions(_)
             | Self::Oltp(_)
-            | Self::Operations(_) => None,
+            | Self::Operations(_)
+            | Self::Application(_) => None,
         }
     }
 
@@ -111,7 +116,8 @@ impl Plan {
             | Self::Compare(_)
             | Self::Predictions(_)
             | Self::Oltp(_)
-            | Self::Operations(_) => None,
+            | Self::Operations(_)
+            | Self::Application(_) => None,
         }
     }
 
@@ -126,7 +132,8 @@ impl Plan {
             | Self::Neighbours(_)
             | Self::Deviation(_)
             | Self::Oltp(_)
-            | Self::Operations(_) => None,
+            | Self::Operations(_)
+            | Self::Application(_) => None,
         }
     }
 
@@ -140,6 +147,12 @@ impl Plan {
     #[must_use]
     pub fn operations(&self) -> Option<&OperationsPlan> {
         if let Self::Operations(plan) = self { Some(plan) } else { None }
+    }
+
+    /// An application on several sides, if that is what is measured.
+    #[must_use]
+    pub fn application(&self) -> Option<&ApplicationPlan> {
+        if let Self::Application(plan) = self { Some(plan) } else { None }
     }
 
     /// Names of the environments of a grid, the reference first; none where there is no grid.
@@ -158,6 +171,7 @@ impl Plan {
             Self::Predictions(_) => 1,
             Self::Oltp(plan) => plan.seed,
             Self::Operations(plan) => plan.seed,
+            Self::Application(plan) => plan.seed,
         }
     }
 
@@ -179,6 +193,7 @@ impl Plan {
             (Self::Predictions(a), Self::Predictions(b)) => a.compared_parts(b),
             (Self::Oltp(a), Self::Oltp(b)) => a.compared_parts(b),
             (Self::Operations(a), Self::Operations(b)) => a.compared_parts(b),
+            (Self::Application(a), Self::Application(b)) => a.compared_parts(b),
             _ => vec![("the study", false)],
         };
         compared.into_iter().find_map(|(part, same)| (!same).then_some(part))

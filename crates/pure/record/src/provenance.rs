@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::appliance::ApplianceRoot;
 use crate::earlier::from_format_1;
 use crate::host_use::IdleBaseline;
 use crate::plan::Plan;
@@ -122,6 +123,9 @@ pub struct Provenance {
     /// What the guests cost without a load, each sitting's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<IdleBaseline>,
+    /// What the appliances of the run are made of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub appliances: Vec<ApplianceRoot>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

@@ -1,5 +1,6 @@
 //! What was measured in a run of whatever study: records follow the plan.
 
+use crate::application_study::ApplicationRecord;
 use crate::colocation::SetRecord;
 use crate::oltp_study::OltpRecord;
 use crate::operations_study::OperationsRecord;
@@ -20,6 +21,8 @@ pub enum Records {
     Oltp(Vec<OltpRecord>),
     /// Pieces of a run of management operations.
     Operations(Vec<OperationsRecord>),
+    /// An application's measurements.
+    Application(Vec<ApplicationRecord>),
 }
 
 impl Records {
@@ -41,6 +44,9 @@ impl Records {
             Plan::Oltp(_) => parse_records(text).map(|(records, whole)| (Self::Oltp(records), whole)),
             Plan::Operations(_) => {
                 parse_records(text).map(|(records, whole)| (Self::Operations(records), whole))
+            }
+            Plan::Application(_) => {
+                parse_records(text).map(|(records, whole)| (Self::Application(records), whole))
             }
         }
     }
@@ -73,5 +79,11 @@ impl Records {
     #[must_use]
     pub fn operations(&self) -> &[OperationsRecord] {
         if let Self::Operations(records) = self { records } else { &[] }
+    }
+
+    /// An application's measurements; none where something else was measured.
+    #[must_use]
+    pub fn application(&self) -> &[ApplicationRecord] {
+        if let Self::Application(records) = self { records } else { &[] }
     }
 }

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
+use virtbench_model::application_study::analyse_application_study;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
 use virtbench_record::{Plan, Provenance, Records};
 
 use crate::analysed::Analysed;
+use crate::application_study_rows::application_study_csv;
 use crate::oltp_rows::oltp_csv;
 use crate::operations_rows::operations_csv;
 use crate::page;
@@ -16,7 +18,8 @@ use crate::rows::{CsvError, csv};
 use crate::run::Run;
 use crate::set_rows::sets_csv;
 use crate::takeaway::{
-    Takeaway, of_deviation, of_neighbours, of_oltp, of_operations, of_run, predictions_takeaway,
+    Takeaway, of_application_study, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
+    predictions_takeaway,
 };
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
 
@@ -49,6 +52,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Predictions(_) => predictions_html(provenance, records.trials()),
         Plan::Oltp(plan) => page::oltp(provenance, plan, records.oltp()),
         Plan::Operations(plan) => page::operations(provenance, plan, records.operations()),
+        Plan::Application(plan) => page::application_study(provenance, plan, records.application()),
     }
 }
 
@@ -66,6 +70,9 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Predictions(_) => predictions_takeaway(provenance, records.trials()),
         Plan::Oltp(plan) => of_oltp(provenance, plan, &analyse_oltp(plan, records.oltp())),
         Plan::Operations(plan) => of_operations(plan, &analyse_operations(plan, records.operations())),
+        Plan::Application(plan) => {
+            of_application_study(provenance, plan, &analyse_application_study(plan, records.application()))
+        }
     }
 }
 
@@ -90,6 +97,7 @@ pub fn documents(
         }
         Plan::Oltp(_) => (oltp_csv(records.oltp())?, None),
         Plan::Operations(_) => (operations_csv(records.operations())?, None),
+        Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

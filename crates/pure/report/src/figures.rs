@@ -4,6 +4,7 @@
 //! page. What can be shown there (3-D or flat, this point or that metric) are its variants, of which
 //! the page's script draws one at a time.
 
+mod application;
 mod before_after;
 mod breakdown;
 mod configurations;
@@ -20,8 +21,10 @@ mod shares;
 mod style;
 mod surface;
 mod tiles;
+mod timeline;
 mod users;
 
+pub(crate) use application::application;
 pub(crate) use before_after::before_after;
 pub(crate) use breakdown::breakdown;
 pub(crate) use configurations::over_block_sizes;
@@ -37,6 +40,7 @@ pub(crate) use shares::shares;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
 pub(crate) use tiles::tiles;
+pub(crate) use timeline::timeline;
 pub(crate) use users::users;
 
 use plotly::{Layout, Traces};

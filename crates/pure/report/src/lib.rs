@@ -6,6 +6,7 @@
 
 mod analysed;
 mod application;
+mod application_study_rows;
 mod before_after;
 mod documents;
 mod environments;
@@ -18,6 +19,7 @@ mod matrix;
 mod oltp_rows;
 mod operations_rows;
 mod page;
+mod path_cost;
 mod prediction;
 mod provenance;
 mod rows;

@@ -1,11 +1,13 @@
 //! What every page has in common: the head, the sentences it opens with, sections of figures.
 
+mod application_study;
 mod configurations;
 mod native_vs_vm;
 mod oltp;
 mod operations;
 mod sets;
 
+pub(crate) use application_study::page as application_study;
 pub(crate) use configurations::facts;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use oltp::page as oltp;

@@ -6,9 +6,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use maud::{Markup, html};
 use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
-    CaseSet, ColocationPlan, ComparePlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome,
-    OltpStudyPlan, OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance,
-    SetRecord,
+    ApplianceRoot, ApplianceSide, ApplicationLoad, ApplicationPlan, CaseSet, ColocationPlan, ComparePlan,
+    DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, OltpStudyPlan, OltpUsers, OperationsLoad,
+    OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -107,14 +107,7 @@ fn oltp(plan: &OltpStudyPlan) -> Markup {
     };
     html! {
         dl.facts {
-            @for side in &plan.sides {
-                (fact(&side.name, &format!(
-                    "{}, {}, {}",
-                    if side.vm { "a VM" } else { "natively" },
-                    count(side.vcpus as usize, "processor"),
-                    format_bytes(side.memory_bytes)
-                )))
-            }
+            (sides(&plan.sides))
             (fact("Warehouses", &plan.warehouses.to_string()))
             (fact("Users", &users))
             (fact("Measuring", &format!(
@@ -157,6 +150,54 @@ fn operations(plan: &OperationsPlan) -> Markup {
     }
 }
 
+fn sides(sides: &[ApplianceSide]) -> Markup {
+    html! {
+        @for side in sides {
+            (fact(&side.name, &format!(
+                "{}, {}, {}",
+                if side.vm { "a VM" } else { "natively" },
+                count(side.vcpus as usize, "processor"),
+                format_bytes(side.memory_bytes)
+            )))
+        }
+    }
+}
+
+fn application(plan: &ApplicationPlan) -> Markup {
+    let load = |load: &ApplicationLoad| format!("{}: {}", load.appliance, shell_line(&load.client));
+    html! {
+        dl.facts {
+            (sides(&plan.sides))
+            (fact("Client", &load(&plan.load)))
+            @for words in &plan.load.prepare { (fact("Data filled by", &shell_line(words))) }
+            @for metric in &plan.metrics { (fact(&format!("{} found by", metric.name), &metric.pattern)) }
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Neighbours", &match (&plan.neighbour, plan.neighbours) {
+                (_, 0) => "none".to_owned(),
+                (None, number) => format!("{number} of the same"),
+                (Some(other), number) => format!("{number}, {}", load(other)),
+            }))
+            (fact("Disk of the data", &plan.disk))
+            (fact("Root", &plan.load.root))
+        }
+    }
+}
+
+fn appliance(root: &ApplianceRoot) -> Markup {
+    let packages = root.packages.iter().map(|(name, version)| format!("{name} {version}"));
+    html! {
+        h3 { "Appliance " (root.name) }
+        dl.facts {
+            (fact("Root", &format!("{}, of {}", root.digest, root.suite)))
+            (fact("Image", &root.image_digest))
+        }
+        details {
+            summary { (count(root.packages.len(), "package")) }
+            ul { @for package in packages { li { (package) } } }
+        }
+    }
+}
+
 /// The section's lists, with these notes, and what the machine of an environment did where that is known.
 pub(crate) fn section(
     provenance: &Provenance,
@@ -170,6 +211,7 @@ pub(crate) fn section(
         Plan::Predictions(plan) => predictions(plan),
         Plan::Oltp(plan) => oltp(plan),
         Plan::Operations(plan) => operations(plan),
+        Plan::Application(plan) => application(plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {
@@ -195,6 +237,7 @@ pub(crate) fn section(
             None if booted_elsewhere => {},
             None => { h3 { "Guest" } p { "No guest has booted." } },
         }
+        @for root in &provenance.appliances { (appliance(root)) }
         h3 { "Plan" }
         (plan)
         @if !notes.is_empty() {

@@ -1,6 +1,7 @@
 //! The sentences a reader takes away. Each must stay true whatever the run looks like.
 
 mod application;
+mod application_study;
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
@@ -18,6 +19,7 @@ use crate::format::{MEGABYTE, count, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
 
 pub(crate) use application::of_application;
+pub(crate) use application_study::of_application_study;
 pub(crate) use oltp::of_oltp;
 pub use operations::growth_takeaway;
 pub(crate) use operations::of_operations;

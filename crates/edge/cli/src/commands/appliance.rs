@@ -2,7 +2,7 @@
 
 mod build;
 mod list;
-mod recipes;
+
 mod words;
 
 use virtbench_appliance::{ApplianceError, Removed, Store, remove, remove_unused, shell};
@@ -10,6 +10,7 @@ use virtbench_appliance::{ApplianceError, Removed, Store, remove, remove_unused,
 use crate::args::appliance::{ApplianceCommand, ApplianceRemoveArgs, ApplianceShellArgs};
 use crate::exit::Outcome;
 use crate::interrupt;
+use crate::recipes;
 use crate::say::{finish, say};
 
 use crate::appliance_failure::failure;

@@ -1,6 +1,7 @@
 //! `virtbench study`
 
 mod adapters;
+mod application;
 mod common;
 mod compare;
 mod deviation;
@@ -40,7 +41,9 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
         StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
         StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
         StudyCommand::Operations(args) => Some(operations::estimate(args)?),
-        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Oltp(_) => None,
+        StudyCommand::Oltp(args) => Some(oltp::estimate(args)?),
+        StudyCommand::Application(args) => Some(application::estimate(args)?),
+        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) => None,
     })
 }
 
@@ -68,5 +71,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Predictions(args) => predictions::execute(args),
         StudyCommand::Oltp(args) => oltp::execute(args),
         StudyCommand::Operations(args) => operations::execute(args),
+        StudyCommand::Application(args) => application::execute(args),
     }
 }

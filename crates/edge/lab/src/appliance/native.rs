@@ -1,6 +1,8 @@
 //! An appliance on this host: the agent in namespaces of its own, its disks by loop devices.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,8 @@ pub(crate) struct NativeAppliance {
     pub(crate) agent: NativeAgent,
     pub(crate) boot: Duration,
     pub(crate) network: Arc<NetworkNamespace>,
+    /// The block device of its data.
+    pub(crate) data: Option<PathBuf>,
     // They go after the process, which is dropped first.
     _disks: Vec<LoopDevice>,
     pub(crate) limits: Limits,
@@ -33,20 +37,25 @@ impl NativeAppliance {
             Network::Namespace(namespace) => Arc::clone(namespace),
         };
         let root = LoopDevice::attach_read_only(&spec.root, LoopCache::Direct)?;
-        let data = spec.data.as_ref().map(|data| LoopDevice::attach(data, LoopCache::Direct)).transpose()?;
-        let place = |device: &LoopDevice| DiskPlace::Node(device.path().to_string_lossy().into_owned());
+        let place = |path: &Path| DiskPlace::Node(path.to_string_lossy().into_owned());
+        // What is a block device needs no loop.
+        let own = spec.data.as_deref().filter(|data| is_block_device(data));
+        let data = spec.data.as_deref().filter(|_| own.is_none());
+        let data = data.map(|data| LoopDevice::attach(data, LoopCache::Direct)).transpose()?;
+        let data_path = data.as_ref().map(LoopDevice::path).or(own);
         let order = MountOrder {
             host_name: spec.recipe.name.clone(),
-            root: place(&root),
-            data: data.as_ref().zip(spec.recipe.data.as_ref()).map(|(device, data)| DataOrder {
-                disk: place(device),
+            root: place(root.path()),
+            data: data_path.zip(spec.recipe.data.as_ref()).map(|(path, data)| DataOrder {
+                disk: place(path),
                 folder: data.folder.clone(),
                 user: data.user.clone(),
             }),
             interface: None,
         };
+        let data_path = data_path.map(Path::to_owned);
         let disks = [root].into_iter().chain(data).collect();
-        let started = Self::start_agent(spec, network, disks);
+        let started = Self::start_agent(spec, network, data_path, disks);
         started
             .map(|native| (native, order))
             .map_err(|source| ApplianceError::Machine { name: spec.name.clone(), source })
@@ -55,6 +64,7 @@ impl NativeAppliance {
     fn start_agent(
         spec: &ApplianceSpec,
         network: Arc<NetworkNamespace>,
+        data: Option<PathBuf>,
         disks: Vec<LoopDevice>,
     ) -> Result<Self, MachineError> {
         let begun = Instant::now();
@@ -68,11 +78,15 @@ impl NativeAppliance {
             "the native agent answers in namespaces of its own"
         );
         let boot = begun.elapsed();
-        Ok(Self { agent, boot, network, _disks: disks, limits })
+        Ok(Self { agent, boot, network, data, _disks: disks, limits })
     }
 
     /// Ends it in good order, within a time limit.
     pub(crate) fn shut_down(self) {
         self.agent.shut_down();
     }
+}
+
+fn is_block_device(path: &Path) -> bool {
+    path.metadata().is_ok_and(|facts| facts.file_type().is_block_device())
 }

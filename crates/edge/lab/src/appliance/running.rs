@@ -18,6 +18,7 @@ use super::network::{Network, Reach};
 use super::path_cost::measure_path;
 use super::spec::{ApplianceSpec, Place};
 use crate::connection::{Connection, ConnectionError, unexpected};
+use crate::disk_operations::of_block_device;
 use crate::guest::Guest;
 use crate::process::MachineError;
 
@@ -188,6 +189,12 @@ impl RunningAppliance {
         self.addresses.get(&port).copied()
     }
 
+    /// The ports of its services, in their order.
+    #[must_use]
+    pub fn ports(&self) -> Vec<u16> {
+        self.spec.recipe.ports()
+    }
+
     /// What it stands on and how long it took, with what the path costs once that was measured.
     #[must_use]
     pub fn facts(&self) -> &ApplianceFacts {
@@ -200,6 +207,19 @@ impl RunningAppliance {
         match &self.machine {
             Machine::Native(native) => vec![native.agent.process.id()],
             Machine::Guest(guest) => vec![guest.process_id()],
+        }
+    }
+
+    /// Reads and writes of the disk of its data that were completed so far, counted on this host.
+    ///
+    /// # Errors
+    /// It has no data, or nobody counts them.
+    pub fn data_operations(&mut self) -> io::Result<u64> {
+        let nothing = || io::Error::new(io::ErrorKind::NotFound, "it has no disk of data");
+        match &mut self.machine {
+            Machine::Native(native) => of_block_device(native.data.as_deref().ok_or_else(nothing)?),
+            Machine::Guest(_) if self.spec.data.is_none() => Err(nothing()),
+            Machine::Guest(guest) => guest.disk_operations(1),
         }
     }
 

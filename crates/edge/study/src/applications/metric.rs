@@ -44,18 +44,7 @@ impl Metric {
         let (name, value) = match self {
             Self::Elapsed => ("runs/h", 3600.0 / seconds),
             Self::Io => ("I/O per second", io_per_second.ok_or("its I/O rate is not known")?),
-            Self::Output(pattern) => {
-                let found = pattern.captures_iter(output).last().and_then(|found| found.get(1));
-                let found = found.ok_or_else(|| {
-                    format!(
-                        "nothing in its output matches {:?}; it ended with: {}",
-                        pattern.as_str(),
-                        end(output)
-                    )
-                })?;
-                let value = found.as_str().parse();
-                (name(pattern.as_str()), value.map_err(|_| format!("{:?} is no number", found.as_str()))?)
-            }
+            Self::Output(pattern) => (name(pattern.as_str()), last_number(pattern, output)?),
         };
         Ok(Capacity { name: name.to_owned(), value })
     }
@@ -69,6 +58,22 @@ impl Metric {
         let output = outcome.command.as_ref().map_or("", |end| end.output.as_str());
         self.read(mean("elapsed").unwrap_or(f64::NAN), mean("disk operations"), output)
     }
+}
+
+/// The number in the first group of a pattern's last match.
+///
+/// # Errors
+/// There is none; in words, with the end of what was printed.
+pub(crate) fn last_number(pattern: &Regex, output: &str) -> Result<f64, String> {
+    let found = pattern.captures_iter(output).last().and_then(|found| found.get(1));
+    let found = found.ok_or_else(|| match output.trim() {
+        "" => format!("nothing was printed in which {:?} could be looked for", pattern.as_str()),
+        _ => {
+            format!("nothing in its output matches {:?}; it ended with: {}", pattern.as_str(), end(output))
+        }
+    })?;
+    let value: Option<f64> = found.as_str().parse().ok().filter(|value: &f64| value.is_finite());
+    value.ok_or_else(|| format!("{:?} is no number", found.as_str()))
 }
 
 /// A word of a pattern for what it counts: the first letters in it.

@@ -47,6 +47,7 @@ impl Disks {
                 names: &vms,
                 size_bytes,
                 contents,
+                images: &[],
                 warm: access,
                 configuration: Some(&written),
             };

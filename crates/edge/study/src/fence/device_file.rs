@@ -94,6 +94,20 @@ pub(super) fn put_filesystems(
     device.sync_all().map_err(failed)
 }
 
+/// Gives each disk of a formatted device the contents of an image.
+pub(super) fn put_images(
+    home: &DeviceRequest,
+    config: &Config,
+    images: &[PathBuf],
+) -> Result<(), FenceError> {
+    let failed = |source| FenceError::File { path: home.path.clone(), source };
+    let device = OpenOptions::new().write(true).open(&home.path).map_err(failed)?;
+    for (disk, image) in config.place(&[0; 16]).iter().zip(images) {
+        copy(image, &device, disk.offset_bytes).map_err(failed)?;
+    }
+    device.sync_all().map_err(failed)
+}
+
 /// Copies what is not zero.
 fn copy(from: &PathBuf, to: &File, offset_bytes: u64) -> io::Result<()> {
     let mut from = File::open(from)?;

@@ -38,6 +38,7 @@ impl Lab {
             names: &names,
             size_bytes,
             contents,
+            images: &[],
             warm: None,
             configuration: Some(&toml),
         };

@@ -77,6 +77,11 @@ impl FenceDisks {
         {
             device_file::put_filesystems(home, &config, filesystem)?;
         }
+        if let (false, Some(Some(home))) =
+            (request.images.is_empty(), places.devices.iter().find(|place| place.is_some()))
+        {
+            device_file::put_images(home, &config, request.images)?;
+        }
         if options.is_cached() && contents == Contents::Written {
             let served = Served::start(checked(warming(options, &places, names, size_bytes))?)?;
             warm::fill(request, &places.nbd, stop, on_progress)?;

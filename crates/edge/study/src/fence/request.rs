@@ -1,6 +1,6 @@
 //! What disks of the fence a study wants.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use virtbench_workload::AccessSpec;
 
@@ -25,6 +25,8 @@ pub struct FenceRequest<'a> {
     pub size_bytes: u64,
     /// What is on them.
     pub contents: Contents,
+    /// File systems that the disks begin with, one for each, no larger than they; none where `contents` says what is on them.
+    pub images: &'a [PathBuf],
     /// With which accesses caches are filled, where the disks are to be written; random reads without.
     pub warm: Option<&'a AccessSpec>,
     /// Where the daemon's configuration is kept for the reader.

@@ -6,25 +6,30 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{
-    ApplianceError, ApplianceSpec, CpuSample, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network,
-    NetworkNamespace, Place, RunningAppliance, usable_processors,
-};
+use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance};
 use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run as apply};
-use virtbench_record::{GuestFacts, HostUse, OltpMeasured, OltpPlan, OltpSide, OltpStudyPlan, Quantity};
+use virtbench_record::{
+    ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpMeasured, OltpOutcome, OltpPlan,
+    OltpStudyPlan, OltpTimeline, Quantity,
+};
 
-use super::database::{connect, port};
+use super::database::{connect, port, recipe_name};
+use super::observed::Observed;
 use super::prepared::DatabaseAppliance;
+use super::server_log::events;
 use super::sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
+use crate::appliance_place::{network, place};
+use crate::appliance_processors::processors_of;
 use crate::applications::Progress;
+use crate::course::unix_ns;
 use crate::event::Event;
 use crate::guests::ApplianceGuests;
 use crate::study_error::StudyError;
 
-/// How long a guest may take to boot.
-const BOOT_LIMIT: Duration = Duration::from_secs(60);
 /// How long a copy of the data may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
+/// How long the appliance may take to tell the time.
+const CLOCK_LIMIT: Duration = Duration::from_secs(10);
 /// The copy that a start works on. There is one at a time.
 const COPY: &str = "database.ext4";
 
@@ -49,7 +54,7 @@ impl<'a> ApplianceSides<'a> {
         guests: Option<ApplianceGuests>,
         folder: &Path,
     ) -> Result<Self, StudyError> {
-        plan.sides.iter().try_for_each(|side| first_processors(side.vcpus).map(drop))?;
+        plan.sides.iter().try_for_each(|side| processors_of(0, side.vcpus).map(drop))?;
         Ok(Self { database, plan, guests, data: None, folder: folder.to_owned() })
     }
 
@@ -62,45 +67,30 @@ impl<'a> ApplianceSides<'a> {
         self.data.as_ref().ok_or_else(|| StudyError::input("there are no data: a defect"))
     }
 
-    fn place(&self, side: &OltpSide) -> Result<Place, StudyError> {
-        if !side.vm {
-            return Ok(Place::Native);
-        }
-        let missing = || StudyError::input(format!("nothing was found to boot {}: a defect", side.name));
-        let guests = self.guests.as_ref().ok_or_else(missing)?;
-        Ok(Place::Guest(Box::new(GuestPlace {
-            qemu: guests.qemu.clone(),
-            image: guests.image.clone(),
-            accelerator: guests.accelerator,
-            adapter: DEFAULT_ADAPTER,
-            settings: DiskSettings::default(),
-            boot_limit: BOOT_LIMIT,
-        })))
+    fn place(&self, side: &ApplianceSide) -> Result<Place, StudyError> {
+        place(self.guests.as_ref(), side)
     }
 
     fn network(&self) -> Result<Network, OltpFailure> {
-        match self.plan.network.as_str() {
-            "tap" => Ok(Network::Namespace(NetworkNamespace::new().map_err(side_failed)?)),
-            _ => Ok(Network::User),
-        }
+        network(&self.plan.network).map_err(side_failed)
     }
 }
 
 impl OltpSides for ApplianceSides<'_> {
     fn boot(
         &mut self,
-        side: &OltpSide,
+        side: &ApplianceSide,
         progress: &mut Progress<'_>,
     ) -> Result<Box<dyn OltpBoot + '_>, OltpFailure> {
         let copy = Copy(self.folder.join(COPY));
         let stop = progress.stop;
         self.data(progress)?.copy_to(&copy.0, COPY_LIMIT, stop).map_err(StudyError::from)?;
         progress.observer.event(Event::Starting(&side.name));
-        let processors = first_processors(side.vcpus)?;
+        let processors = processors_of(0, side.vcpus)?;
         let spec = ApplianceSpec {
             name: side.name.clone(),
-            recipe: self.database.appliance.recipe.clone(),
-            root: self.database.appliance.image(),
+            recipe: self.database.built.appliance.recipe.clone(),
+            root: self.database.built.appliance.image(),
             data: Some(copy.0.clone()),
             vcpus: side.vcpus,
             memory_bytes: side.memory_bytes,
@@ -113,21 +103,6 @@ impl OltpSides for ApplianceSides<'_> {
         let (database, plan) = (self.database, self.plan);
         Ok(Box::new(Booted { appliance, processors, database, plan, guests, _copy: copy }))
     }
-}
-
-/// The first processors of those that this process may use: both sides are held to the same ones.
-fn first_processors(vcpus: u32) -> Result<Vec<usize>, StudyError> {
-    let mut first = usable_processors().map_err(|error| {
-        StudyError::input(format!("this process's processors cannot be asked for: {error}"))
-    })?;
-    first.truncate(vcpus as usize);
-    if first.len() < vcpus as usize {
-        return Err(StudyError::input(format!(
-            "a side of {vcpus} processors: this process may use {}, and both sides are held to the same ones",
-            first.len()
-        )));
-    }
-    Ok(first)
 }
 
 fn side_failed(error: ApplianceError) -> OltpFailure {
@@ -171,13 +146,14 @@ impl OltpBoot for Booted<'_> {
             seed: load.seed,
             ..OltpPlan::default()
         };
-        let mut samples: Vec<CpuSample> = Vec::new();
         let stop = progress.stop;
-        let applied = self.appliance.reach().within(|| {
+        let qemu = self.appliance.processes().first().copied().filter(|_| self.guests.is_some());
+        let mut observed = Observed::new(&self.processors, qemu);
+        let (reach, appliance) = (self.appliance.reach(), &mut self.appliance);
+        let applied = reach.within(|| {
             apply(&connect, &plan, stop, &mut |event| {
-                if let (LoadEvent::Second(_), Ok(sample)) = (event, CpuSample::take()) {
-                    samples.truncate(1);
-                    samples.push(sample);
+                if let LoadEvent::Second(second) = event {
+                    observed.second(second.start_ns + second.length_ns, appliance.data_operations().ok());
                 }
             })
         });
@@ -192,28 +168,11 @@ impl OltpBoot for Booted<'_> {
         if let Some(why) = &outcome.ended_by {
             return Err(self.crashed().unwrap_or_else(|| OltpFailure::Side(why.clone())));
         }
-        let [first, last] = samples.as_slice() else {
-            return Err(failed(
-                "the processors' accounts cannot be read, or the load was shorter than two seconds",
-            ));
-        };
-        let host = first.until(last);
-        let (known, unavailable) = self.known(&host);
-        Ok(OltpMeasured { outcome, appliance: self.appliance.facts().clone(), host, known, unavailable })
+        self.measured(outcome, &observed)
     }
 
     fn guest(&self) -> Option<GuestFacts> {
-        let (guests, facts) = (self.guests.as_ref()?, self.appliance.facts());
-        Some(GuestFacts {
-            accelerator: guests.accelerator_facts.clone(),
-            qemu: guests.qemu.version.clone(),
-            kernel: guests.kernel.clone(),
-            vcpus: facts.vcpus,
-            memory_bytes: facts.memory_bytes,
-            adapter: DEFAULT_ADAPTER.name.to_owned(),
-            command_line: facts.command_line.clone(),
-            boot_ns: facts.boot_ns,
-        })
+        Some(self.guests.as_ref()?.facts(self.appliance.facts()))
     }
 }
 
@@ -223,8 +182,62 @@ impl Booted<'_> {
         self.appliance.crashed().map(side_failed)
     }
 
-    /// What is known beside the load's own figures, from the second second of measuring to its end; and why the rest is not.
-    fn known(&self, host: &HostUse) -> (BTreeMap<Quantity, f64>, BTreeMap<Quantity, String>) {
+    /// The outcome with everything that was counted meanwhile.
+    fn measured(&mut self, outcome: OltpOutcome, observed: &Observed) -> Result<OltpMeasured, OltpFailure> {
+        let short = "the processors' accounts cannot be read, or the load was shorter than two seconds";
+        let host = observed.watch.host().ok_or_else(|| OltpFailure::Side(short.to_owned()))?;
+        let (mut known, mut unavailable) = self.idle(&host);
+        if let Some(iops) = observed.watch.iops() {
+            known.insert(Quantity::Iops, iops);
+        } else {
+            unavailable.insert(Quantity::Iops, "the disk's accounts cannot be read".to_owned());
+        }
+        let counted: u64 = outcome.series.iter().skip(1).map(|second| second.transactions).sum();
+        match observed.cycles(counted) {
+            Ok(cycles) => known.extend(cycles),
+            Err(why) => {
+                unavailable.insert(Quantity::CyclesPerTransaction, why);
+            }
+        }
+        let (kvm_exits, no_kvm_exits) = observed.exits(counted);
+        let (events, unknown) = self.events(observed.measuring_unix_ns);
+        let seconds = observed.watch.seconds();
+        let timeline = Some(OltpTimeline { seconds, events, unavailable: unknown });
+        let appliance = self.appliance.facts().clone();
+        Ok(OltpMeasured { outcome, appliance, host, known, unavailable, timeline, kvm_exits, no_kvm_exits })
+    }
+
+    /// What the database says that it did, in nanoseconds since measuring began at this moment; and what is not known.
+    fn events(&mut self, measuring_unix_ns: Option<u64>) -> (Vec<OltpEvent>, Vec<String>) {
+        let nothing = |why: &str| (Vec::new(), vec![format!("checkpoints and autovacuum: {why}")]);
+        if self.database.kind != DatabaseKind::PostgreSql {
+            return nothing("MariaDB's log does not tell of them");
+        }
+        let Some(begun) = measuring_unix_ns else { return nothing("the load was too short") };
+        let Some(ahead) = self.clock_ahead_ns() else {
+            return nothing("the appliance's clock cannot be read");
+        };
+        match self.appliance.log(recipe_name(self.database.kind)) {
+            Ok(log) => {
+                let offset = ahead.saturating_add(i64::try_from(begun).unwrap_or(i64::MAX));
+                (events(&log, offset.saturating_neg()), Vec::new())
+            }
+            Err(error) => nothing(&error.to_string()),
+        }
+    }
+
+    /// How far the appliance's clock is ahead of this host's, in nanoseconds, as exactly as a command takes.
+    fn clock_ahead_ns(&mut self) -> Option<i64> {
+        let words = ["date", "+%s%N"].map(str::to_owned);
+        let before = unix_ns();
+        let said = self.appliance.run(&words, "root", CLOCK_LIMIT).ok()?;
+        let here = before / 2 + unix_ns() / 2;
+        let there: i64 = said.output.trim().parse().ok()?;
+        Some(there.saturating_sub(i64::try_from(here).ok()?))
+    }
+
+    /// Idle time of the side's processors, from the second second of measuring to its end; or why it is not known.
+    fn idle(&self, host: &HostUse) -> (BTreeMap<Quantity, f64>, BTreeMap<Quantity, String>) {
         let mut known = BTreeMap::new();
         let mut unavailable = BTreeMap::new();
         let used: Option<f64> =
@@ -238,9 +251,6 @@ impl Booted<'_> {
                 let why = "the accounts of single processors cannot be read";
                 unavailable.insert(Quantity::IdlePercent, why.to_owned());
             }
-        }
-        for quantity in [Quantity::Iops, Quantity::CyclesPerTransaction] {
-            unavailable.insert(quantity, "this study does not count them yet".to_owned());
         }
         (known, unavailable)
     }

@@ -2,13 +2,17 @@
 //! IV.A).
 
 mod appliances;
+mod cycles;
 mod database;
+mod observed;
 mod prepared;
 mod run;
 #[cfg(test)]
 mod run_tests;
 mod schedule;
+mod server_log;
 mod sides;
+mod watch;
 
 pub use appliances::ApplianceSides;
 pub use prepared::DatabaseAppliance;

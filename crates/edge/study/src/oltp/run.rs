@@ -1,7 +1,7 @@
 //! A run of the study of a database: what saturates each side, then each at its saturation and all with equal users, each repetition
 //! after a boot of its own.
 
-use virtbench_record::{FORMAT, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Plan};
+use virtbench_record::{ApplianceRoot, FORMAT, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Plan};
 
 use super::schedule::{SideSearch, estimate, wanted};
 use super::sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};
@@ -18,15 +18,25 @@ use crate::study_error::StudyError;
 pub struct OltpStudy {
     /// What is measured.
     pub plan: OltpStudyPlan,
+    /// What its appliance is made of, where that is known.
+    pub root: Option<ApplianceRoot>,
 }
 
 impl OltpStudy {
+    /// What is measured, and how long that takes about.
+    #[must_use]
+    pub fn estimate(plan: &OltpStudyPlan) -> Estimate {
+        let (measurements, total_ns) = estimate(plan);
+        Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns)
+    }
+
     /// Measures whatever is missing in the run folder.
     ///
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
     pub fn run(&self, sides: &mut dyn OltpSides, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
-        let provenance = run.provenance(Plan::Oltp(self.plan.clone()), run.out);
+        let mut provenance = run.provenance(Plan::Oltp(self.plan.clone()), run.out);
+        provenance.appliances.extend(self.root.clone());
         let mut folder: RunFolder<OltpRecord> = run.open(provenance)?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };
         let measured = run_oltp(&mut folder, sides, progress);
@@ -44,10 +54,9 @@ pub fn run_oltp(
     progress: &mut Progress<'_>,
 ) -> Result<(), StudyError> {
     let Some(plan) = folder.provenance().plan.oltp().cloned() else { return Ok(()) };
-    let (measurements, total_ns) = estimate(&plan);
-    let planned = Estimate::of_total(usize::try_from(measurements).unwrap_or(usize::MAX), total_ns);
+    let planned = OltpStudy::estimate(&plan);
     progress.observer.event(Event::Planned(&planned));
-    Sitting { folder, plan: &plan, total: measurements }.go(sides, progress)
+    Sitting { folder, plan: &plan, total: planned.measurements as u64 }.go(sides, progress)
 }
 
 struct Sitting<'a> {

@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 use virtbench_model::oltp::analyse_oltp;
-use virtbench_record::{OltpMeasured, OltpRecord, OltpSide, OltpStep, OltpUsers, Plan};
+use virtbench_record::{ApplianceSide, OltpMeasured, OltpRecord, OltpStep, OltpUsers, Plan};
 
 use super::*;
 use crate::applications::Progress;
@@ -31,7 +31,11 @@ struct Booted<'a> {
 }
 
 impl OltpSides for Fake {
-    fn boot(&mut self, side: &OltpSide, _: &mut Progress<'_>) -> Result<Box<dyn OltpBoot + '_>, OltpFailure> {
+    fn boot(
+        &mut self,
+        side: &ApplianceSide,
+        _: &mut Progress<'_>,
+    ) -> Result<Box<dyn OltpBoot + '_>, OltpFailure> {
         self.boots.push(side.name.clone());
         Ok(Box::new(Booted { side: side.name.clone(), sides: self }))
     }

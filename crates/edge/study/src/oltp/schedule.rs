@@ -1,7 +1,7 @@
 //! What a study of a database has left to do, worked out from what is in its folder.
 
 use virtbench_model::oltp::{UsersFound, UsersSearch, users_point};
-use virtbench_record::{OltpRecord, OltpSide, OltpStep, OltpStudyPlan, OltpUsers};
+use virtbench_record::{ApplianceSide, OltpRecord, OltpStep, OltpStudyPlan, OltpUsers};
 
 /// Numbers of users that a search takes about.
 const SEARCH_STEPS: u64 = 7;
@@ -19,7 +19,7 @@ pub(super) enum SideSearch {
 
 impl SideSearch {
     /// Where the search of a side stands, by its records.
-    pub(super) fn of(plan: &OltpStudyPlan, side: &OltpSide, records: &[OltpRecord]) -> Self {
+    pub(super) fn of(plan: &OltpStudyPlan, side: &ApplianceSide, records: &[OltpRecord]) -> Self {
         let most = match &plan.users {
             OltpUsers::Auto { most } => *most,
             OltpUsers::Given(numbers) => numbers.iter().copied().max().unwrap_or(1),
@@ -60,7 +60,7 @@ impl SideSearch {
 /// A measurement after the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanted<'a> {
-    pub(super) side: &'a OltpSide,
+    pub(super) side: &'a ApplianceSide,
     pub(super) step: OltpStep,
     pub(super) users: u32,
     pub(super) repetition: u32,
@@ -69,8 +69,8 @@ pub(super) struct Wanted<'a> {
 /// Everything that is to be measured after the search, and is not: repetition by repetition, sides in turn, from one end and from
 /// the other. Sides whose search found nothing are left out.
 pub(super) fn wanted<'a>(plan: &'a OltpStudyPlan, records: &[OltpRecord]) -> Vec<Wanted<'a>> {
-    let saturation = |side: &OltpSide| Some(SideSearch::of(plan, side, records).found()?.point.users);
-    let found: Vec<(&OltpSide, u32)> =
+    let saturation = |side: &ApplianceSide| Some(SideSearch::of(plan, side, records).found()?.point.users);
+    let found: Vec<(&ApplianceSide, u32)> =
         plan.sides.iter().filter_map(|side| Some((side, saturation(side)?))).collect();
     let fewest = found.iter().map(|(_, users)| *users).min().unwrap_or(0);
     let mut wanted = Vec::new();

@@ -1,7 +1,7 @@
 //! What a study needs of its sides.
 
 use thiserror::Error;
-use virtbench_record::{GuestFacts, OltpMeasured, OltpSide};
+use virtbench_record::{ApplianceSide, GuestFacts, OltpMeasured};
 
 use crate::applications::Progress;
 use crate::study_error::StudyError;
@@ -38,7 +38,7 @@ pub trait OltpSides {
     /// It does not get ready, or the study cannot go on.
     fn boot(
         &mut self,
-        side: &OltpSide,
+        side: &ApplianceSide,
         progress: &mut Progress<'_>,
     ) -> Result<Box<dyn OltpBoot + '_>, OltpFailure>;
 }

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use virtbench_record::{
-    Better, OltpRecord, OperationsRecord, PointKey, PointRecord, Provenance, Records, SetRecord, Trial,
+    ApplicationRecord, Better, OltpRecord, OperationsRecord, PointKey, PointRecord, Provenance, Records,
+    SetRecord, Trial,
 };
 
+use crate::application_study::analyse_application_study;
 use crate::before_after::Quantity;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
@@ -37,6 +39,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Trials(trials) => of_trials(trials),
         Records::Oltp(records) => of_oltp(provenance, records),
         Records::Operations(records) => of_operations(provenance, records),
+        Records::Application(records) => of_application(provenance, records),
     };
     measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
     measures.sort_by_key(|measure| !measure.headline);
@@ -171,6 +174,29 @@ fn of_operations(provenance: &Provenance, records: &[OperationsRecord]) -> Vec<M
         rate.into_iter().chain(medians)
     });
     steps.collect()
+}
+
+/// Each metric of each side alone, as a multiple of the native one, and how far it deviates beside neighbours.
+fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.application() else { return Vec::new() };
+    let analysis = analyse_application_study(plan, records);
+    let mut measures = Vec::new();
+    for side in &analysis.sides {
+        for (metric, found) in plan.metrics.iter().zip(&side.metrics) {
+            let name = &side.side.name;
+            let mut add = |subject: String, quantity: &str, unit: &str, better, value: Option<f64>| {
+                measures.extend(value.map(|value| measure(subject, quantity, unit, better, true, value)));
+            };
+            let alone = found.alone.map(|alone| alone.mean);
+            add(name.clone(), &metric.name, &metric.unit, metric.better, alone);
+            let ratio = found.against_native.map(|ratio| ratio.value);
+            add(format!("{name} / native"), &metric.name, "", metric.better, ratio);
+            let deviation = found.deviation.map(|deviation| deviation.estimate.mean);
+            let quantity = format!("deviation of {}", metric.name);
+            add(format!("{name} beside neighbours"), &quantity, "%", Better::Lower, deviation);
+        }
+    }
+    measures
 }
 
 /// The size of the errors, of all single trials and of each case, and what each case reached.

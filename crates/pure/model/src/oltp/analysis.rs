@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplicationRow, OltpKind, OltpMeasured, OltpOutcome, OltpRecord, OltpSecond, OltpSide, OltpStatus,
+    ApplianceSide, ApplicationRow, OltpKind, OltpMeasured, OltpOutcome, OltpRecord, OltpSecond, OltpStatus,
     OltpStep, OltpStudyPlan, Quantity,
 };
 
+use super::causes::{Causes, causes};
 use super::users_search::{UsersFound, UsersPoint, UsersSearch};
 use crate::application::{ApplicationAnalysis, analyse_application};
 use crate::interval::Estimate;
@@ -42,7 +43,7 @@ pub struct Spread {
 #[derive(Debug, Clone, PartialEq)]
 pub struct OltpSideAnalysis {
     /// The side.
-    pub side: OltpSide,
+    pub side: ApplianceSide,
     /// What the search tried, by ascending number of users.
     pub curve: Vec<OltpCurvePoint>,
     /// What saturates it.
@@ -51,6 +52,8 @@ pub struct OltpSideAnalysis {
     pub spread: Spread,
     /// 90th percentile of New-Order's response time at saturation, in nanoseconds.
     pub p90_ns: Option<Estimate>,
+    /// Where the variance of seconds lies; nothing without a timeline.
+    pub causes: Option<Causes>,
     /// Measurements that failed, and why.
     pub failures: Vec<String>,
     /// Whether a driver was the limit in any run at saturation.
@@ -114,7 +117,7 @@ fn row(record: &OltpRecord, measured: &OltpMeasured) -> ApplicationRow {
     }
 }
 
-fn one_side(side: &OltpSide, records: &[OltpRecord], seed: u64) -> OltpSideAnalysis {
+fn one_side(side: &ApplianceSide, records: &[OltpRecord], seed: u64) -> OltpSideAnalysis {
     let mut search = UsersSearch::new(u32::MAX);
     let mut curve: Vec<OltpCurvePoint> = Vec::new();
     for (record, measured) in measured(records, &side.name, OltpStep::Search) {
@@ -132,6 +135,7 @@ fn one_side(side: &OltpSide, records: &[OltpRecord], seed: u64) -> OltpSideAnaly
         curve,
         found: search.found(),
         spread: spread(&runs),
+        causes: causes(runs.iter().copied()),
         p90_ns: FigureKind::Positive.estimate(&p90s, seed),
         failures: failures.collect(),
         driver_is_limit: runs.iter().any(|run| run.outcome.driver_is_limit),

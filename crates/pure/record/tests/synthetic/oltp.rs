@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    ApplianceFacts, DatabaseKind, FORMAT, HostUse, OltpMeasured, OltpMix, OltpOutcome, OltpPlan, OltpRecord,
-    OltpSecond, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers, PathCost,
-    Quantity,
+    ApplianceFacts, ApplianceSide, DatabaseKind, FORMAT, HostUse, OltpMeasured, OltpMix, OltpOutcome,
+    OltpPlan, OltpRecord, OltpSecond, OltpStatus, OltpStep, OltpStudyPlan, OltpTransactions, OltpUsers,
+    PathCost, Quantity,
 };
 
 /// Natively and in a VM.
 pub fn plan() -> OltpStudyPlan {
-    let side = |name: &str, vm| OltpSide { name: name.into(), vm, vcpus: 1, memory_bytes: 256 << 20 };
+    let side = |name: &str, vm| ApplianceSide { name: name.into(), vm, vcpus: 1, memory_bytes: 256 << 20 };
     OltpStudyPlan {
         database: DatabaseKind::PostgreSql,
         root: "00".into(),
@@ -83,7 +83,20 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
         command_line: Vec::new(),
         notes: Vec::new(),
     };
-    let host = HostUse {
+    OltpMeasured {
+        outcome,
+        appliance,
+        host: host(),
+        known: BTreeMap::from([(Quantity::IdlePercent, idle_percent)]),
+        unavailable: BTreeMap::from([(Quantity::CyclesPerTransaction, "no hardware counters".into())]),
+        timeline: None,
+        kvm_exits: BTreeMap::new(),
+        no_kvm_exits: None,
+    }
+}
+
+fn host() -> HostUse {
+    HostUse {
         cpu_percent: 100.0,
         user_percent: 90.0,
         system_percent: 10.0,
@@ -91,13 +104,6 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
         others_percent: None,
         processors: 2,
         each_percent: Vec::new(),
-    };
-    OltpMeasured {
-        outcome,
-        appliance,
-        host,
-        known: BTreeMap::from([(Quantity::IdlePercent, idle_percent)]),
-        unavailable: BTreeMap::from([(Quantity::CyclesPerTransaction, "no hardware counters".into())]),
     }
 }
 

@@ -2,11 +2,12 @@
 
 use maud::{Markup, html};
 use virtbench_model::oltp::{OltpAnalysis, analyse_oltp};
-use virtbench_record::{OltpMeasured, OltpRecord, OltpStudyPlan, PathCost, Provenance};
+use virtbench_record::{OltpMeasured, OltpRecord, OltpStudyPlan, Provenance};
 
 use super::{document, opening, section};
 use crate::figures;
-use crate::format::{MEGABYTE, MILLISECOND_NS, rounded, significant};
+use crate::format::{MILLISECOND_NS, rounded, significant};
+use crate::path_cost::path_cost;
 use crate::tables::every_figure;
 use crate::takeaway::of_oltp;
 
@@ -18,6 +19,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
     let place = format!("{} · {}", host.cpu, crate::provenance::started(provenance));
     let figures: Vec<_> =
         figures::users(&analysis).into_iter().chain(figures::growth(&analysis.saturated)).collect();
+    let timeline: Vec<_> = figures::timeline(&plan.sides, records).into_iter().collect();
     let content = html! {
         (opening(title, &place, &of_oltp(provenance, plan, &analysis), &html! {}))
         (section("users", "Users", "Nothing was measured yet.", &figures))
@@ -31,6 +33,8 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
                 (every_figure(&analysis.equal))
             }
         }
+        (section("timeline", "Where the spread comes from", "There is no timeline.", &timeline))
+        (causes(&analysis))
         section aria-labelledby="curve" {
             h2 id="curve" { "Every number of users" }
             (curve(&analysis))
@@ -44,7 +48,37 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content, figures.iter().chain(&timeline))
+}
+
+/// Seconds by what else happened in them.
+fn causes(analysis: &OltpAnalysis) -> Markup {
+    let known = || analysis.sides.iter().filter_map(|side| Some((side, side.causes.as_ref()?)));
+    html! {
+        @if known().next().is_some() {
+            table {
+                thead { tr {
+                    th scope="col" { "side" } th scope="col" { "seconds with" } th.number scope="col" { "seconds" }
+                    th.number scope="col" { "of the variance, %" } th.number scope="col" { "throughput / mean" }
+                } }
+                tbody {
+                    @for (side, causes) in known() {
+                        @for (name, marked) in causes.by_cause.iter().map(|(cause, marked)| (cause.name(), marked)).chain([("any of these", &causes.marked)]) {
+                            tr {
+                                th scope="row" { (side.side.name) } td { (name) }
+                                td.number { (marked.seconds) " of " (causes.seconds) }
+                                td.number { (rounded(100.0 * marked.variance_share, 0)) }
+                                td.number { (rounded(marked.throughput_ratio, 2)) }
+                            }
+                        }
+                    }
+                }
+            }
+            @for (side, causes) in known() {
+                @for why in &causes.unavailable { p.hint { (side.side.name) ": unavailable: " (why) } }
+            }
+        }
+    }
 }
 
 fn curve(analysis: &OltpAnalysis) -> Markup {
@@ -77,23 +111,20 @@ fn paths(plan: &OltpStudyPlan, records: &[OltpRecord]) -> Markup {
     let last = |name: &str| -> Option<&OltpMeasured> {
         records.iter().rev().filter(|record| record.side == name).find_map(OltpRecord::measured)
     };
-    let path = |cost: &PathCost| {
-        format!(
-            "{} ms median round trip ({} ms for 99 %), {} MB/s to it, {} MB/s from it",
-            significant(cost.round_trip_median_ns as f64 / MILLISECOND_NS),
-            significant(cost.round_trip_p99_ns as f64 / MILLISECOND_NS),
-            significant(cost.to_bytes_per_s / MEGABYTE),
-            significant(cost.from_bytes_per_s / MEGABYTE)
-        )
-    };
     html! {
         dl.facts {
             @for side in &plan.sides {
                 @if let Some(measured) = last(&side.name) {
                     (crate::provenance::fact(
                         &format!("{}, over {}", side.name, measured.appliance.network),
-                        &measured.appliance.path.as_ref().map_or_else(|| "not measured".to_owned(), path)
+                        &measured.appliance.path.as_ref().map_or_else(|| "not measured".to_owned(), path_cost)
                     ))
+                    @for (name, number) in &measured.kvm_exits {
+                        (crate::provenance::fact(&format!("{}, KVM's {name} a transaction", side.name), &significant(*number)))
+                    }
+                    @if let Some(why) = &measured.no_kvm_exits {
+                        (crate::provenance::fact(&format!("{}, exits to KVM", side.name), &format!("unavailable: {why}")))
+                    }
                     @for (quantity, why) in &measured.unavailable {
                         (crate::provenance::fact(&format!("{}, {}", side.name, quantity.name()), &format!("unavailable: {why}")))
                     }

@@ -33,6 +33,7 @@ pub(crate) fn of_oltp(provenance: &Provenance, plan: &OltpStudyPlan, analysis: &
     }
     details.extend(analysis.sides.iter().filter_map(limit));
     details.extend(analysis.sides.iter().filter_map(repeats));
+    details.extend(analysis.sides.iter().filter_map(spread_causes));
     let mut cautions: Vec<String> = emulation(provenance).into_iter().chain(saturated.cautions).collect();
     cautions.extend(analysis.sides.iter().flat_map(doubts));
     if plan.sides.iter().any(|side| side.vcpus >= provenance.host.processors) {
@@ -80,6 +81,23 @@ fn repeats(one: &OltpSideAnalysis) -> Option<String> {
         one.side.name,
         rounded(between, 1),
         count(one.spread.runs, "run")
+    ))
+}
+
+/// Where the variance of a side's seconds lies.
+fn spread_causes(one: &OltpSideAnalysis) -> Option<String> {
+    let causes = one.causes.as_ref().filter(|causes| causes.marked.seconds > 0)?;
+    let percent = |share: f64| rounded(100.0 * share, 0);
+    let each = causes.by_cause.iter().map(|(cause, marked)| {
+        format!("{} {} % in {}", cause.name(), percent(marked.variance_share), marked.seconds)
+    });
+    Some(format!(
+        "Of the variance between the seconds of {}, {} % lies in {} of {} seconds in which something else happened too: {}.",
+        one.side.name,
+        percent(causes.marked.variance_share),
+        causes.marked.seconds,
+        causes.seconds,
+        each.collect::<Vec<_>>().join(", ")
     ))
 }
 

@@ -122,6 +122,7 @@ pub fn described(plan: Plan) -> Provenance {
         }),
         setups: Vec::new(),
         machines: Vec::new(),
+        appliances: Vec::new(),
         idle: Vec::new(),
         notes: vec!["Every figure of this run is synthetic: nothing was measured.".into()],
     }

@@ -13,9 +13,9 @@ use crate::exit::Outcome;
 use crate::say::{self, print_json, say, tell};
 use crate::{interrupt, log};
 
-use super::recipes;
 use super::words::on_disk;
 use crate::appliance_failure::failure;
+use crate::recipes;
 
 /// Off a terminal it is said so often that a phase goes on.
 const INTERVAL: Duration = Duration::from_secs(10);

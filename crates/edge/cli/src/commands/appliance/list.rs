@@ -13,9 +13,9 @@ use crate::exit::Outcome;
 use crate::say::{print_json, say};
 use crate::text_table::{TextTable, left, right};
 
-use super::recipes;
 use super::words::on_disk;
 use crate::appliance_failure::failure;
+use crate::recipes;
 
 /// A recipe, and what was built of it.
 #[derive(Serialize)]

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use virtbench_record::{OltpMix, OltpRecord, OltpSide, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
-use virtbench_study::{ApplianceGuests, ApplianceSides, DatabaseAppliance, OltpStudy, Progress, StudyError};
+use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
+use virtbench_study::{
+    ApplianceGuests, ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError,
+};
 
 use super::common;
 use crate::args::oltp_study::OltpStudyArgs;
@@ -15,27 +17,35 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
     let measured = common::run(&out, args.resume, |run| {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let database = DatabaseAppliance::find(args.database.kind(), progress)?;
-        let plan = plan(args, &database);
+        let plan = plan(args, database.root_digest(), database.least_memory());
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
         let guests = ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark)
             .map_err(StudyError::from)?;
         let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
         let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder)?;
-        OltpStudy { plan: plan.clone() }.run(&mut sides, run)
+        OltpStudy { plan: plan.clone(), root: Some(database.root()) }.run(&mut sides, run)
     })?;
     let run = common::show(&out, args.json)?;
     measured?;
     complete(&run.provenance, run.records.oltp())
 }
 
+/// What is measured, and how long that takes about.
+///
+/// # Errors
+/// None: its options have been read.
+pub fn estimate(args: &OltpStudyArgs) -> Result<Estimate, Failure> {
+    Ok(OltpStudy::estimate(&plan(args, "", 0)))
+}
+
 /// Fails where a side has no measurement at its saturation.
 fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
     let sides = provenance.plan.oltp().into_iter().flat_map(|plan| &plan.sides);
-    let missing = |side: &&OltpSide| {
+    let missing = |side: &&ApplianceSide| {
         let mut of_side = records.iter().filter(|record| record.side == side.name);
         !of_side.any(|record| record.step == OltpStep::Saturation && record.measured().is_some())
     };
-    let why = |side: &OltpSide| {
+    let why = |side: &ApplianceSide| {
         let failed = |record: &OltpRecord| match &record.status {
             OltpStatus::Failed { why } if record.side == side.name => Some(why.clone()),
             _ => None,
@@ -47,17 +57,17 @@ fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
     if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, missing.join("\n"))) }
 }
 
-fn plan(args: &OltpStudyArgs, database: &DatabaseAppliance) -> OltpStudyPlan {
-    let memory_bytes = args.memory.unwrap_or_else(|| database.least_memory());
+fn plan(args: &OltpStudyArgs, root: &str, least_memory: u64) -> OltpStudyPlan {
+    let memory_bytes = args.memory.unwrap_or(least_memory);
     let several = args.vcpus.len() > 1;
     let side = |vm: bool, vcpus: u32| {
         let kind = if vm { "vm" } else { "native" };
         let name = if several { format!("{kind}-{vcpus}") } else { kind.to_owned() };
-        OltpSide { name, vm, vcpus, memory_bytes }
+        ApplianceSide { name, vm, vcpus, memory_bytes }
     };
     OltpStudyPlan {
         database: args.database.kind(),
-        root: database.root_digest().to_owned(),
+        root: root.to_owned(),
         warehouses: args.warehouses,
         population_seed: args.seed,
         sides: args.vcpus.iter().flat_map(|vcpus| [side(false, *vcpus), side(true, *vcpus)]).collect(),

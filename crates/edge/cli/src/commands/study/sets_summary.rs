@@ -41,7 +41,8 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         | Plan::Compare(_)
         | Plan::Predictions(_)
         | Plan::Oltp(_)
-        | Plan::Operations(_) => Ok(()),
+        | Plan::Operations(_)
+        | Plan::Application(_) => Ok(()),
     })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();

@@ -1,0 +1,200 @@
+//! `virtbench study application`: an appliance under a client of the user's, natively and in VMs.
+
+use std::path::{Path, PathBuf};
+
+use virtbench_recipe::Recipe;
+use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
+use virtbench_study::{
+    ApplianceGuests, ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress,
+    SideKind, StudyError,
+};
+
+use super::common;
+use crate::args::application_study::ApplicationStudyArgs;
+use crate::exit::{Failure, Kind, Outcome};
+use crate::recipes;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
+pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
+    let wanted = Wanted::read(args)?;
+    wanted.find_programs()?;
+    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "application"))?;
+    let measured = common::run(&out, args.resume, |run| {
+        let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
+        let load = ApplianceLoad::new(
+            BuiltAppliance::find(&wanted.recipe, progress)?,
+            wanted.file.prepare.clone(),
+            wanted.file.client.clone(),
+        );
+        let neighbour = match (&wanted.file.neighbour, &wanted.neighbour) {
+            (Some(file), Some(recipe)) => {
+                let built = BuiltAppliance::find(recipe, progress)?;
+                Some(ApplianceLoad::new(built, file.prepare.clone(), file.client.clone()))
+            }
+            _ => None,
+        };
+        let plan =
+            wanted.plan(args, load.plan().clone(), neighbour.as_ref().map(|other| other.plan().clone()));
+        let roots = [Some(&load), neighbour.as_ref()].into_iter().flatten().map(|one| one.built().root());
+        let mut roots: Vec<_> = roots.collect();
+        roots.dedup();
+        let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
+        let find = || ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark);
+        let has_vms = plan.sides.iter().any(|side| side.vm);
+        let guests = has_vms.then(find).transpose().map_err(StudyError::from)?;
+        let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
+        let name = run.name();
+        let mut sides =
+            virtbench_study::LoadedAppliances::new(&plan, load, neighbour, guests, folder, &name)?;
+        ApplicationStudy { plan: plan.clone(), roots }.run(&mut sides, run)
+    })?;
+    let run = common::show(&out, args.json)?;
+    measured?;
+    complete(&run.provenance, run.records.application())
+}
+
+/// What is measured, and how long that takes about, where the file says how long a client takes.
+///
+/// # Errors
+/// The file cannot be meant.
+pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
+    let wanted = Wanted::read(args)?;
+    let load = |recipe: &Recipe| ApplicationLoad {
+        appliance: recipe.name.clone(),
+        root: String::new(),
+        prepare: Vec::new(),
+        client: Vec::new(),
+    };
+    Ok(ApplicationStudy::estimate(&wanted.plan(args, load(&wanted.recipe), None)))
+}
+
+/// Fails where a side has no measurement, alone or beside its neighbours.
+fn complete(provenance: &Provenance, records: &[ApplicationRecord]) -> Outcome {
+    let Some(plan) = provenance.plan.application() else { return Ok(()) };
+    let mut missing = Vec::new();
+    for side in &plan.sides {
+        for neighbours in plan.company() {
+            let of = || {
+                records.iter().filter(|record| record.side == side.name && record.neighbours == neighbours)
+            };
+            if of().all(|record| record.measured().is_none()) {
+                let why = of().rev().find_map(ApplicationRecord::failure).unwrap_or("it was not tried");
+                let company = if neighbours == 0 { "alone" } else { "beside neighbours" };
+                missing.push(format!("nothing was measured of {} {company}: {why}", side.name));
+            }
+        }
+    }
+    if missing.is_empty() { Ok(()) } else { Err(Failure::message(Kind::Measured, missing.join("\n"))) }
+}
+
+/// What a file and options ask for.
+struct Wanted {
+    file: ApplicationFile,
+    recipe: Recipe,
+    neighbour: Option<Recipe>,
+}
+
+impl Wanted {
+    fn read(args: &ApplicationStudyArgs) -> Result<Self, Failure> {
+        let path =
+            args.file.as_deref().ok_or_else(|| Failure::message(Kind::Usage, "name the study's file"))?;
+        let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
+        let size = std::fs::metadata(path).map_err(|error| usage(error.to_string()))?.len();
+        if size > MAX_BYTES {
+            return Err(usage(format!("it is larger than {MAX_BYTES} bytes")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+        let mut file = ApplicationFile::parse(&text).map_err(|error| usage(error.to_string()))?;
+        if !args.vcpus.is_empty() {
+            file.vcpus.clone_from(&args.vcpus);
+        }
+        file.memory_bytes = args.memory.or(file.memory_bytes);
+        file.repetitions = args.repetitions.unwrap_or(file.repetitions);
+        if let Some(neighbours) = args.neighbours {
+            file.neighbours = neighbours;
+            file.neighbour = file.neighbour.filter(|_| neighbours > 0);
+        }
+        if let Some(disk) = &args.disk {
+            file.disk.clone_from(disk);
+        }
+        file.check().map_err(usage)?;
+        let find = |name: &str| recipes::find(&beside(path, name)).map(|found| found.recipe);
+        let recipe = find(&file.appliance)?;
+        let neighbour =
+            file.neighbour.as_ref().map(|other| find(other.appliance.as_ref().unwrap_or(&file.appliance)));
+        Ok(Self { recipe, neighbour: neighbour.transpose()?, file })
+    }
+
+    /// Fails where a program of the file's commands is not here.
+    fn find_programs(&self) -> Outcome {
+        let others = self.file.neighbour.iter().flat_map(|other| other.prepare.iter().chain([&other.client]));
+        let commands = self.file.prepare.iter().chain([&self.file.client]).chain(others);
+        let missing = commands.filter_map(|words| words.first()).find(|name| !is_here(name));
+        missing.map_or(Ok(()), |name| {
+            let message = format!("{name} is not here: install it, or name it with its folder");
+            Err(Failure::message(Kind::Environment, message))
+        })
+    }
+
+    fn plan(
+        &self,
+        args: &ApplicationStudyArgs,
+        load: ApplicationLoad,
+        neighbour: Option<ApplicationLoad>,
+    ) -> ApplicationPlan {
+        let file = &self.file;
+        let memory_bytes = file.memory_bytes.unwrap_or(self.recipe.memory);
+        let several = file.vcpus.len() > 1;
+        let side = |vm: bool, vcpus: u32| {
+            let kind = if vm { "vm" } else { "native" };
+            let name = if several { format!("{kind}-{vcpus}") } else { kind.to_owned() };
+            ApplianceSide { name, vm, vcpus, memory_bytes }
+        };
+        let of_size = |vcpus: &u32| {
+            file.sides.iter().map(|kind| side(*kind == SideKind::Vm, *vcpus)).collect::<Vec<_>>()
+        };
+        let sides = file.vcpus.iter().flat_map(of_size);
+        ApplicationPlan {
+            load,
+            metrics: file.metrics.clone(),
+            limit_ns: file.limit_ns,
+            takes_ns: file.takes_ns,
+            sides: sides.collect(),
+            repetitions: file.repetitions,
+            neighbours: file.neighbours,
+            neighbour,
+            disk: file.disk.clone(),
+            seed: args.seed,
+            accelerator: args.accelerator.wanted().name().to_owned(),
+            network: args.network.name().to_owned(),
+        }
+    }
+}
+
+/// A recipe's file is looked for beside the study's.
+fn beside(study: &Path, name: &str) -> String {
+    let named = Path::new(name);
+    let is_file = name.contains('/') || named.extension().is_some_and(|ending| ending == "toml");
+    let folder = study.parent().filter(|_| is_file && named.is_relative());
+    folder.map_or_else(|| name.to_owned(), |folder| dotted(&folder.join(named)))
+}
+
+/// A path that is told from a recipe's name.
+fn dotted(path: &Path) -> String {
+    let path: PathBuf = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
+    path.display().to_string()
+}
+
+/// Whether a program can be started by this name.
+fn is_here(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_file = |path: PathBuf| path.is_file();
+    if name.contains('/') {
+        is_file(name.into())
+    } else {
+        std::env::split_paths(&path).any(|folder| is_file(folder.join(name)))
+    }
+}

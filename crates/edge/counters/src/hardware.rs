@@ -1,0 +1,165 @@
+//! Cycles and instructions of some processors, guest and host, user and kernel told apart.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use crate::event::{Attributes, open};
+
+const PERF_TYPE_HARDWARE: u32 = 0;
+const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
+const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
+/// `PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING`: counters that take turns are extrapolated.
+const TIMES: u64 = 1 | 2;
+const EXCLUDE_USER: u64 = 1 << 4;
+const EXCLUDE_KERNEL: u64 = 1 << 5;
+const EXCLUDE_IDLE: u64 = 1 << 7;
+const EXCLUDE_HOST: u64 = 1 << 19;
+const EXCLUDE_GUEST: u64 = 1 << 20;
+
+/// Cycles and instructions of one kind of code.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Counted {
+    /// Cycles in which the processors were not halted.
+    pub cycles: f64,
+    /// Instructions.
+    pub instructions: f64,
+}
+
+/// What processors have executed, by whose code it was.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct CodeCounts {
+    /// User code of this host.
+    pub host_user: Counted,
+    /// Its kernel.
+    pub host_kernel: Counted,
+    /// User code of guests that the processors run themselves.
+    pub guest_user: Counted,
+    /// Their kernels.
+    pub guest_kernel: Counted,
+}
+
+impl CodeCounts {
+    /// What was counted since an earlier moment.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let less = |now: Counted, then: Counted| Counted {
+            cycles: (now.cycles - then.cycles).max(0.0),
+            instructions: (now.instructions - then.instructions).max(0.0),
+        };
+        Self {
+            host_user: less(self.host_user, earlier.host_user),
+            host_kernel: less(self.host_kernel, earlier.host_kernel),
+            guest_user: less(self.guest_user, earlier.guest_user),
+            guest_kernel: less(self.guest_kernel, earlier.guest_kernel),
+        }
+    }
+}
+
+/// Counters that run.
+#[derive(Debug)]
+pub struct HardwareCounters(Vec<[[File; 2]; 4]>);
+
+impl HardwareCounters {
+    /// Begins to count on these processors, whoever runs there.
+    ///
+    /// # Errors
+    /// Not permitted, or the processors have no counters that can be reached from here.
+    pub fn start(processors: &[usize]) -> io::Result<Self> {
+        let kinds = [
+            EXCLUDE_KERNEL | EXCLUDE_GUEST,
+            EXCLUDE_USER | EXCLUDE_GUEST,
+            EXCLUDE_KERNEL | EXCLUDE_HOST,
+            EXCLUDE_USER | EXCLUDE_HOST,
+        ];
+        let event = |config, flags, processor| {
+            let (kind, read_format) = (PERF_TYPE_HARDWARE, TIMES);
+            let flags = flags | EXCLUDE_IDLE;
+            open(
+                &Attributes { kind, size: 64, config, read_format, flags, ..Attributes::default() },
+                processor,
+            )
+        };
+        let of = |processor: &usize| -> io::Result<[[File; 2]; 4]> {
+            let processor = i32::try_from(*processor).map_err(io::Error::other)?;
+            let pair = |flags| -> io::Result<[File; 2]> {
+                Ok([
+                    event(PERF_COUNT_HW_CPU_CYCLES, flags, processor)?,
+                    event(PERF_COUNT_HW_INSTRUCTIONS, flags, processor)?,
+                ])
+            };
+            Ok([pair(kinds[0])?, pair(kinds[1])?, pair(kinds[2])?, pair(kinds[3])?])
+        };
+        processors.iter().map(of).collect::<io::Result<_>>().map(Self)
+    }
+
+    /// What was counted since the start.
+    ///
+    /// # Errors
+    /// A counter cannot be read, or never had its turn.
+    pub fn read(&self) -> io::Result<CodeCounts> {
+        let mut counts = CodeCounts::default();
+        for processor in &self.0 {
+            let kinds = [
+                &mut counts.host_user,
+                &mut counts.host_kernel,
+                &mut counts.guest_user,
+                &mut counts.guest_kernel,
+            ];
+            for (kind, [cycles, instructions]) in kinds.into_iter().zip(processor) {
+                kind.cycles += value(cycles)?;
+                kind.instructions += value(instructions)?;
+            }
+        }
+        Ok(counts)
+    }
+}
+
+fn value(mut event: &File) -> io::Result<f64> {
+    let mut bytes = [0; 24];
+    event.read_exact(&mut bytes)?;
+    extrapolated(&bytes)
+}
+
+/// A counter's value, extrapolated to the time in which it did not have its turn.
+fn extrapolated(bytes: &[u8; 24]) -> io::Result<f64> {
+    let word = |at: usize| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_ne_bytes(word) as f64
+    };
+    let [value, enabled, running] = [word(0), word(8), word(16)];
+    match (enabled > 0.0, running > 0.0) {
+        (false, _) => Ok(0.0),
+        (true, false) => Err(io::Error::other("a counter never had its turn")),
+        (true, true) => Ok(value * enabled / running),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_that_take_turns_are_extrapolated() {
+        let recorded = |words: [u64; 3]| {
+            let mut bytes = [0; 24];
+            bytes
+                .iter_mut()
+                .zip(words.iter().flat_map(|word| word.to_ne_bytes()))
+                .for_each(|(to, from)| *to = from);
+            bytes
+        };
+        assert_eq!(extrapolated(&recorded([3000, 100, 100])).unwrap(), 3000.0);
+        assert_eq!(extrapolated(&recorded([3000, 100, 50])).unwrap(), 6000.0);
+        assert!(extrapolated(&recorded([0, 100, 0])).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_an_error_and_what_can_is_counted() {
+        match HardwareCounters::start(&[0]) {
+            Ok(counters) => assert!(counters.read().unwrap().host_user.cycles >= 0.0),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+        assert!(HardwareCounters::start(&[100_000]).is_err(), "there is no such processor");
+    }
+}

@@ -1,0 +1,45 @@
+//! Where an appliance of a study runs, and how clients reach it.
+
+use std::time::Duration;
+
+use virtbench_lab::{
+    ApplianceError, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network, NetworkNamespace, Place,
+};
+use virtbench_record::ApplianceSide;
+
+use crate::guests::ApplianceGuests;
+use crate::study_error::StudyError;
+
+/// How long a guest may take to boot.
+const BOOT_LIMIT: Duration = Duration::from_secs(60);
+
+/// Where a side runs.
+///
+/// # Errors
+/// It is a VM, and nothing was looked for that could boot it.
+pub(crate) fn place(guests: Option<&ApplianceGuests>, side: &ApplianceSide) -> Result<Place, StudyError> {
+    if !side.vm {
+        return Ok(Place::Native);
+    }
+    let missing = || StudyError::input(format!("nothing was found to boot {}: a defect", side.name));
+    let guests = guests.ok_or_else(missing)?;
+    Ok(Place::Guest(Box::new(GuestPlace {
+        qemu: guests.qemu.clone(),
+        image: guests.image.clone(),
+        accelerator: guests.accelerator,
+        adapter: DEFAULT_ADAPTER,
+        settings: DiskSettings::default(),
+        boot_limit: BOOT_LIMIT,
+    })))
+}
+
+/// The network of a plan: `tap`, or `user`.
+///
+/// # Errors
+/// There can be no network namespace.
+pub(crate) fn network(name: &str) -> Result<Network, ApplianceError> {
+    match name {
+        "tap" => Ok(Network::Namespace(NetworkNamespace::new()?)),
+        _ => Ok(Network::User),
+    }
+}

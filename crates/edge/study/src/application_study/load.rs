@@ -1,0 +1,73 @@
+//! An appliance with its data and its client.
+
+use std::time::Duration;
+
+use virtbench_appliance::DataSet;
+use virtbench_record::ApplicationLoad;
+
+use super::client::{Client, explained};
+use super::client_words::client_words;
+use crate::applications::Progress;
+use crate::built_appliance::BuiltAppliance;
+use crate::study_error::StudyError;
+
+/// An appliance, what fills its data, and who loads it.
+#[derive(Debug)]
+pub struct ApplianceLoad {
+    pub(super) built: BuiltAppliance,
+    pub(super) load: ApplicationLoad,
+    data: Option<DataSet>,
+}
+
+impl ApplianceLoad {
+    /// An appliance whose data these commands fill, and that this client loads.
+    #[must_use]
+    pub fn new(built: BuiltAppliance, prepare: Vec<Vec<String>>, client: Vec<String>) -> Self {
+        let (appliance, root) = (built.appliance.recipe.name.clone(), built.root_digest().to_owned());
+        Self { load: ApplicationLoad { appliance, root, prepare, client }, built, data: None }
+    }
+
+    /// As the plan has it.
+    #[must_use]
+    pub fn plan(&self) -> &ApplicationLoad {
+        &self.load
+    }
+
+    /// The root.
+    #[must_use]
+    pub fn built(&self) -> &BuiltAppliance {
+        &self.built
+    }
+
+    /// Its data, which are filled natively where they have not been; none where the recipe has none.
+    pub(super) fn data(
+        &mut self,
+        processors: u32,
+        limit: Duration,
+        progress: &mut Progress<'_>,
+    ) -> Result<Option<&DataSet>, StudyError> {
+        if self.built.appliance.recipe.data.is_none() {
+            if !self.load.prepare.is_empty() {
+                let name = &self.load.appliance;
+                return Err(StudyError::input(format!("prepare: the recipe {name} has no data to fill")));
+            }
+            return Ok(None);
+        }
+        if self.data.is_none() {
+            let prepare = &self.load.prepare;
+            let key = serde_json::to_string(prepare).map_err(|error| StudyError::input(error.to_string()))?;
+            progress.doing(&format!("preparing data of {}", self.load.appliance));
+            let stop = progress.stop;
+            let made = self.built.data(&format!("application {key}"), processors, progress, |appliance| {
+                for words in prepare {
+                    let words = client_words(words, appliance)?;
+                    let end = Client { words, reach: appliance.reach(), limit }.run(stop);
+                    end.result.map_err(|error| format!("prepare: {}", explained(&error)))?;
+                }
+                Ok(())
+            })?;
+            self.data = Some(made);
+        }
+        Ok(self.data.as_ref())
+    }
+}

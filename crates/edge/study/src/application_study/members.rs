@@ -1,0 +1,181 @@
+//! The appliances of a study: the one that is measured, and its neighbours.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use virtbench_lab::{ApplianceSpec, RunningAppliance};
+use virtbench_record::{ApplianceSide, ApplicationMeasured, ApplicationPlan, GuestFacts, NeighbourMeasured};
+
+use super::client::{Client, explained};
+use super::client_words::client_words;
+use super::data_disks::{DataDisks, DataPlace};
+use super::load::ApplianceLoad;
+use super::metrics::Metrics;
+use super::sides::{ApplicationFailure, ApplicationSides};
+use super::together::{Together, run_together};
+use crate::appliance_place::{network, place};
+use crate::appliance_processors::processors_of;
+use crate::applications::Progress;
+use crate::event::Event;
+use crate::fence::check_host_devices;
+use crate::guests::ApplianceGuests;
+use crate::study_error::StudyError;
+use crate::study_folder::StudyFolder;
+
+/// Real appliances under real clients.
+pub struct LoadedAppliances<'a> {
+    plan: &'a ApplicationPlan,
+    metrics: Metrics,
+    measured: ApplianceLoad,
+    neighbour: Option<ApplianceLoad>,
+    guests: Option<ApplianceGuests>,
+    disk: DataPlace,
+    /// Where copies of the data go: a folder in this one, held while there is a measurement.
+    parent: PathBuf,
+    name: String,
+}
+
+impl<'a> LoadedAppliances<'a> {
+    /// Appliances whose copies of the data lie in a folder for the run `name` in `parent`: the storage under it is what both sides
+    /// work on. Guests are needed where the plan has VMs.
+    ///
+    /// # Errors
+    /// A metric or the disk cannot be meant, or this host has too few processors.
+    pub fn new(
+        plan: &'a ApplicationPlan,
+        measured: ApplianceLoad,
+        neighbour: Option<ApplianceLoad>,
+        guests: Option<ApplianceGuests>,
+        parent: &Path,
+        name: &str,
+    ) -> Result<Self, StudyError> {
+        plan.sides.iter().try_for_each(|side| processors_of(0, side.vcpus).map(drop))?;
+        let metrics = Metrics::parse(&plan.metrics).map_err(StudyError::input)?;
+        let disk = DataPlace::parse(&plan.disk).map_err(StudyError::input)?;
+        if disk.is_fence() {
+            check_host_devices().map_err(|error| StudyError::Environment(error.into()))?;
+        }
+        let (parent, name) = (parent.to_owned(), name.to_owned());
+        Ok(Self { plan, metrics, measured, neighbour, guests, disk, parent, name })
+    }
+
+    fn limit(&self) -> Duration {
+        Duration::from_nanos(self.plan.limit_ns)
+    }
+
+    /// Copies of the data, one for the appliance and each of the plan's neighbours, so that alone it has what it has beside them.
+    fn disks(&mut self, folder: &Path, progress: &mut Progress<'_>) -> Result<DataDisks, StudyError> {
+        let most = self.plan.sides.iter().map(|side| side.vcpus).max().unwrap_or(1);
+        let (limit, neighbours) = (self.limit(), self.plan.neighbours as usize);
+        if let Some(other) = self.neighbour.as_mut().filter(|_| neighbours > 0) {
+            other.data(most, limit, progress)?;
+        }
+        let first = self.measured.data(most, limit, progress)?;
+        let other = match &mut self.neighbour {
+            Some(other) if neighbours > 0 => other.data(most, limit, progress)?,
+            _ => first,
+        };
+        let sets: Vec<_> = std::iter::once(first).chain(std::iter::repeat_n(other, neighbours)).collect();
+        DataDisks::make(&self.disk, folder, &sets, progress)
+    }
+
+    fn boot(
+        &self,
+        number: usize,
+        side: &ApplianceSide,
+        disks: &DataDisks,
+        progress: &mut Progress<'_>,
+    ) -> Result<RunningAppliance, ApplicationFailure> {
+        progress.check().map_err(StudyError::from)?;
+        let load = self.load(number);
+        let recipe = load.built.appliance.recipe.clone();
+        let name =
+            if number == 0 { side.name.clone() } else { format!("neighbour {number} of {}", side.name) };
+        progress.observer.event(Event::Starting(&name));
+        let failed =
+            |error: virtbench_lab::ApplianceError| ApplicationFailure::measurement(error.to_string());
+        let spec = ApplianceSpec {
+            root: load.built.appliance.image(),
+            data: disks.paths.get(number).cloned().flatten(),
+            vcpus: side.vcpus,
+            memory_bytes: side.memory_bytes.max(recipe.memory),
+            recipe,
+            network: network(&self.plan.network).map_err(failed)?,
+            processors: processors_of(number, side.vcpus)?,
+            place: place(self.guests.as_ref(), side)?,
+            name,
+        };
+        if number == 0 {
+            return RunningAppliance::start(&spec).map_err(failed);
+        }
+        // The path is measured before there are neighbours, and once.
+        let mut neighbour = RunningAppliance::open(&spec).map_err(failed)?;
+        neighbour.start_services().map_err(failed)?;
+        Ok(neighbour)
+    }
+
+    fn load(&self, number: usize) -> &ApplianceLoad {
+        self.neighbour.as_ref().filter(|_| number > 0).unwrap_or(&self.measured)
+    }
+
+    fn client(&self, number: usize, appliance: &RunningAppliance) -> Result<Client, StudyError> {
+        let words = client_words(&self.load(number).load.client, appliance);
+        Ok(Client { words: words.map_err(StudyError::input)?, reach: appliance.reach(), limit: self.limit() })
+    }
+
+    /// What came of clients that ran together.
+    fn judged(
+        &self,
+        together: Together,
+        appliances: &[RunningAppliance],
+    ) -> Result<ApplicationMeasured, ApplicationFailure> {
+        let Together { end, host, runs } = together;
+        let failed = |why: String| ApplicationFailure::Measurement { why, output: Some(end.output.clone()) };
+        if let Err(error) = &end.result {
+            return Err(failed(explained(error)));
+        }
+        let values = self.metrics.read(&end.output).map_err(failed)?;
+        let host =
+            host.ok_or_else(|| failed("the accounts of the host's processors cannot be read".into()))?;
+        let mut facts = appliances.iter().map(|appliance| appliance.facts().clone());
+        let appliance = facts.next().ok_or_else(|| failed("there is no appliance: a defect".into()))?;
+        let neighbours =
+            runs.into_iter().zip(facts).map(|(runs, appliance)| NeighbourMeasured { runs, appliance });
+        Ok(ApplicationMeasured {
+            values,
+            elapsed_ns: u64::try_from(end.elapsed.as_nanos()).unwrap_or(u64::MAX),
+            output: end.output.clone(),
+            appliance,
+            host,
+            beside: neighbours.collect(),
+        })
+    }
+}
+
+impl ApplicationSides for LoadedAppliances<'_> {
+    fn measure(
+        &mut self,
+        side: &ApplianceSide,
+        neighbours: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(ApplicationMeasured, Option<GuestFacts>), ApplicationFailure> {
+        let folder = StudyFolder::make(&self.parent, &self.name).map_err(StudyError::from)?;
+        // Appliances end before their data go.
+        let disks = self.disks(folder.path(), progress)?;
+        let mut appliances = Vec::new();
+        for number in 0..=neighbours as usize {
+            appliances.push(self.boot(number, side, &disks, progress)?);
+        }
+        let clients: Vec<Client> = appliances
+            .iter()
+            .enumerate()
+            .map(|(number, appliance)| self.client(number, appliance))
+            .collect::<Result<_, _>>()?;
+        let together = run_together(&clients, &mut appliances, progress.stop)?;
+        let measured = self.judged(together, &appliances)?;
+        let guests = self.guests.as_ref().filter(|_| side.vm);
+        let guest = guests.map(|guests| guests.facts(&measured.appliance));
+        drop(appliances);
+        Ok((measured, guest))
+    }
+}

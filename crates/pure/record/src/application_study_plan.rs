@@ -1,0 +1,91 @@
+//! An appliance under a client of the user's, natively and in VMs, alone and beside neighbours: the plan of the study.
+
+use serde::{Deserialize, Serialize};
+
+use crate::appliance_side::ApplianceSide;
+use crate::workload::Better;
+
+/// A number that a client prints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationMetric {
+    /// Its name.
+    pub name: String,
+    /// The regular expression that finds it: its one group is the number, its last match counts.
+    pub pattern: String,
+    /// Its unit, as the user writes it.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+}
+
+/// An appliance and who loads it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationLoad {
+    /// The recipe's name.
+    pub appliance: String,
+    /// Digest of the appliance's root, in hexadecimal digits.
+    pub root: String,
+    /// Commands of this host that filled the data once, each a program and its arguments.
+    pub prepare: Vec<Vec<String>>,
+    /// The command that loads it, a program and its arguments. `{host}` and `{port}` stand for the appliance's address.
+    pub client: Vec<String>,
+}
+
+/// What a study of an application set out to measure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationPlan {
+    /// What is measured.
+    pub load: ApplicationLoad,
+    /// What is read from what its client prints.
+    pub metrics: Vec<ApplicationMetric>,
+    /// How long a client may take, in nanoseconds.
+    pub limit_ns: u64,
+    /// How long it takes about, in nanoseconds, where the user says so.
+    pub takes_ns: Option<u64>,
+    /// The sides: natively and in a VM by turns, for each number of processors.
+    pub sides: Vec<ApplianceSide>,
+    /// Repetitions, each with a boot of its own.
+    pub repetitions: u32,
+    /// How many run beside it; it is also measured alone.
+    pub neighbours: u32,
+    /// What they run; the same as what is measured where nothing is said.
+    pub neighbour: Option<ApplicationLoad>,
+    /// Where data are kept: `file`, or a disk of the fence's as [`crate::BackingFacts`] names it.
+    pub disk: String,
+    /// Seed of the resampling.
+    pub seed: u64,
+    /// What executes the VMs' instructions: `auto`, `kvm` or `tcg`.
+    pub accelerator: String,
+    /// How clients reach a VM: `user` or `tap`.
+    pub network: String,
+}
+
+impl ApplicationPlan {
+    /// The numbers of neighbours that each side is measured beside: none, and as many as were asked for.
+    #[must_use]
+    pub fn company(&self) -> Vec<u32> {
+        if self.neighbours == 0 { vec![0] } else { vec![0, self.neighbours] }
+    }
+
+    /// Which parts of another plan are the same, as a user knows them.
+    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
+        vec![
+            ("the appliance", self.load.appliance == other.load.appliance),
+            ("the appliance's root", self.load.root == other.load.root),
+            ("what fills the data", self.load.prepare == other.load.prepare),
+            ("the client", self.load.client == other.load.client),
+            ("the metrics", self.metrics == other.metrics),
+            ("the time that a client may take", self.limit_ns == other.limit_ns),
+            ("the sides", self.sides == other.sides),
+            ("the number of repetitions", self.repetitions == other.repetitions),
+            ("the neighbours", self.neighbours == other.neighbours && self.neighbour == other.neighbour),
+            ("the disk", self.disk == other.disk),
+            ("the seed", self.seed == other.seed),
+            ("the accelerator", self.accelerator == other.accelerator),
+            ("the network", self.network == other.network),
+        ]
+    }
+}

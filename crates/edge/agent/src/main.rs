@@ -1,5 +1,5 @@
 //! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), the same in namespaces of its own
-//! (`--alone N NETWORK`, NETWORK an open network namespace), or on another machine (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
+//! (`--alone N NETWORK`, NETWORK an open network namespace), what watches a desktop's session (`--desktop-session DISPLAY PORT`), or on another machine (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -26,6 +26,11 @@ fn main() -> ExitCode {
         [flag, name, folder, program @ ..] if flag == "--remote-as" && program.len() < 2 => {
             let program = program.first().map(PathBuf::from);
             return virtbench_agent::run_remotely(Path::new(folder), Some(name), program);
+        }
+        [flag, display, port] if flag == "--desktop-session" => {
+            let port = port.parse().map_err(|_| "--desktop-session takes a display and a port".into());
+            let ran = port.and_then(|port| Ok(virtbench_desktop_session::run(display, port)?));
+            return ran.map_or_else(failed, |()| ExitCode::SUCCESS);
         }
         [flag, fd, network] if flag == "--alone" => {
             let numbers = fd.parse().ok().zip(network.parse().ok());

@@ -23,7 +23,9 @@ impl Supplied {
 }
 
 /// All of them, by name.
-pub const ALL: [Supplied; 4] = [
+pub const ALL: [Supplied; 6] = [
+    Supplied { name: "desktop", text: include_str!("../recipes/desktop.toml") },
+    Supplied { name: "desktop-small", text: include_str!("../recipes/desktop-small.toml") },
     Supplied { name: "mariadb", text: include_str!("../recipes/mariadb.toml") },
     Supplied { name: "nginx", text: include_str!("../recipes/nginx.toml") },
     Supplied { name: "postgresql", text: include_str!("../recipes/postgresql.toml") },

@@ -1,5 +1,6 @@
 //! An appliance: real software in a root of its own, run by the agent.
 
+mod carried;
 mod children;
 mod inside;
 mod path;
@@ -123,6 +124,7 @@ impl Appliance {
         for service in services {
             let failed = |why| ServiceFailure { service: service.name.clone(), why, log: Vec::new() };
             let root = self.root_path().map_err(failed)?;
+            carried::carry(&root, &service.command).map_err(failed)?;
             let running = Running::start(&self.children, &root, service)?;
             let is_stopped = || is_stopped() || self.is_stopping();
             match running.wait_until_ready(&self.children, &root, &is_stopped) {

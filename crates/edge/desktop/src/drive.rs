@@ -1,0 +1,72 @@
+//! Many users at once.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::future::{join_all, select};
+use tokio::time::Instant;
+use virtbench_desktops::Day;
+
+use crate::desk::Desk;
+use crate::outcome::Event;
+use crate::user::{Shared, work};
+
+/// How long users have to sit down: all begin at one moment.
+const SIT_DOWN: Duration = Duration::from_secs(3);
+/// How often somebody looks whether it is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What users do, and for how long.
+#[derive(Debug, Clone, Copy)]
+pub struct Plan<'a> {
+    /// What they do.
+    pub day: &'a Day,
+    /// Seed of their orders and think times.
+    pub seed: u64,
+    /// For how long.
+    pub time: Duration,
+}
+
+/// Has a user sit down before each desktop and work there, all in this thread. Every user's first application begins at one moment.
+/// Whoever's desktop fails is told of; the others go on.
+///
+/// # Errors
+/// The system gives no means to wait for connections.
+pub fn drive(
+    desks: Vec<Desk>,
+    plan: Plan<'_>,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Event),
+) -> io::Result<()> {
+    for desk in &desks {
+        desk.screen.set_nonblocking(true)?;
+        desk.control.set_nonblocking(true)?;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    runtime.block_on(async {
+        let begun = Instant::now() + SIT_DOWN;
+        let shared = Shared {
+            day: plan.day,
+            seed: plan.seed,
+            begun,
+            until: begun + plan.time,
+            stop,
+            tell: RefCell::new(tell),
+            worst: Cell::new(0),
+        };
+        let shared = &shared;
+        let users = join_all((0..).zip(desks).map(|(user, desk)| work(shared, user, desk)));
+        select(pin!(users), pin!(told_to_stop(stop))).await;
+    });
+    Ok(())
+}
+
+/// Whatever users wait for, they leave then.
+async fn told_to_stop(stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(LOOK).await;
+    }
+}

@@ -1,0 +1,53 @@
+//! What can go wrong with a user's desktop.
+
+use std::io;
+
+use thiserror::Error;
+use virtbench_desktops::Unreadable;
+use virtbench_rfb::RfbError;
+
+/// What is to be done about a fault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The operation has failed; its user begins another application.
+    Operation,
+    /// The desktop is of no use any more; its user is gone.
+    Desktop,
+}
+
+/// What can go wrong with a user's desktop.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// The server says what cannot be meant, or does not let us in.
+    #[error(transparent)]
+    Protocol(#[from] RfbError),
+    /// The connection is gone.
+    #[error("the connection to {0} is lost: {1}")]
+    Lost(&'static str, io::Error),
+    /// Nothing comes any more.
+    #[error("the desktop is frozen: {0}")]
+    Frozen(String),
+    /// The operation is over, but the picture does not say so.
+    #[error("{0}, although the session says that the operation is over")]
+    Marker(Unreadable),
+    /// The session says why it has failed.
+    #[error("{0}")]
+    Session(String),
+    /// The session says what cannot be meant.
+    #[error("the program inside the session answers what nobody asked: {0}")]
+    Answer(String),
+    /// The day asks for a key that there is none of.
+    #[error("{0}")]
+    Key(String),
+}
+
+impl Fault {
+    /// What is to be done about it.
+    #[must_use]
+    pub fn kind(&self) -> FaultKind {
+        match self {
+            Self::Marker(_) | Self::Session(_) | Self::Key(_) => FaultKind::Operation,
+            Self::Protocol(_) | Self::Lost(..) | Self::Frozen(_) | Self::Answer(_) => FaultKind::Desktop,
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Users of many desktops in one thread: they type through the protocol, watch the picture, and time what they see.
+//!
+//! ```text
+//! drive ── a task for each user: Itinerary -> order to the session, keys -> picture -> marker -> times
+//!    \──── one thread, one clock: that of whoever sits before the picture
+//! ```
+//!
+//! An operation is timed from its last key, or from the marker of its beginning where nothing is typed, to the read that brings the
+//! marker of its end. Beside it stands what needs no help from inside: from the same moment to the first and to the last change of
+//! the picture.
+
+mod control;
+mod desk;
+mod drawn_desktop;
+mod drive;
+mod fault;
+mod operation;
+mod outcome;
+mod screen;
+mod screenshot;
+mod user;
+
+pub use desk::Desk;
+pub use drawn_desktop::DrawnDesktop;
+pub use drive::{Plan, drive};
+pub use fault::{Fault, FaultKind};
+pub use outcome::{Done, Event, Times};
+pub use screenshot::Screenshot;

@@ -1,0 +1,242 @@
+//! One operation: begun, typed, seen to end.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use virtbench_desktops::{
+    Act, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable,
+};
+use virtbench_rfb::{Chord, parse_chord, type_text};
+
+use crate::control::Control;
+use crate::fault::Fault;
+use crate::outcome::Times;
+use crate::screen::Screen;
+
+/// How long the picture may lag behind what the session says.
+const LAG: Duration = Duration::from_secs(10);
+/// How long the picture stands still before what came before is taken for the last change. Cursors blink more slowly.
+const STILL: Duration = Duration::from_millis(400);
+/// How long an answer takes at most once the picture has told.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// A user before a desktop.
+pub(crate) struct Seat {
+    pub(crate) screen: Screen,
+    control: Control,
+    sequence: u16,
+    /// When the picture changed last.
+    last: Instant,
+}
+
+/// What an operation came to.
+pub(crate) struct Timed {
+    pub(crate) times: Times,
+    /// From keys to the change of the picture that followed each, in nanoseconds.
+    pub(crate) echoes: Vec<u64>,
+    /// The operation's beginning by its times.
+    from: Instant,
+    changes: Changes,
+}
+
+/// When the picture has changed since a moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Changes {
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Changes {
+    fn add(&mut self, at: Instant) {
+        self.first.get_or_insert(at);
+        self.last = Some(at);
+    }
+}
+
+impl Seat {
+    pub(crate) fn new(screen: Screen, control: Control) -> Self {
+        Self { screen, control, sequence: 0, last: Instant::now() }
+    }
+
+    /// Does an operation.
+    pub(crate) async fn perform(
+        &mut self,
+        day: &Day,
+        application: &Application,
+        operation: &Operation,
+        number: u8,
+    ) -> Result<Timed, Fault> {
+        let chords = chords(&operation.act)?;
+        self.sequence = self.sequence.wrapping_add(1);
+        let give_up = Duration::from_nanos(day.limits.give_up);
+        let order = order(application, operation, number, self.sequence, &chords, give_up);
+        self.last = Instant::now();
+        self.control.ask(&Request::Watch(order)).await?;
+        let until = Instant::now() + give_up + LAG;
+        let begun = self.see(Phase::Begun, until, &mut Changes::default()).await?;
+        let (from, echoes) = self.type_keys(day, &chords, begun).await?;
+        let mut changes = Changes::default();
+        let ended = self.see(Phase::Ended, until, &mut changes).await?;
+        let answer = self.control.answer(self.sequence, Instant::now() + ANSWER).await?;
+        let answer = answer.ok_or_else(|| Fault::Frozen("the session does not answer".into()))?;
+        if let Ending::Failed(why) = answer.ending {
+            return Err(Fault::Session(why));
+        }
+        let times = Times {
+            latency_ns: between(from, ended),
+            first_change_ns: None,
+            last_change_ns: None,
+            inside_ns: answer.inside_ns,
+        };
+        Ok(Timed { times, echoes, from, changes })
+    }
+
+    /// Types; returns when the last key was sent, and what the picture answered to each. Without keys that is when the operation
+    /// was seen to begin.
+    async fn type_keys(
+        &mut self,
+        day: &Day,
+        chords: &[Chord],
+        begun: Instant,
+    ) -> Result<(Instant, Vec<u64>), Fault> {
+        let (mut from, mut echoes) = (begun, Vec::new());
+        for (at, chord) in chords.iter().enumerate() {
+            self.screen.press(chord);
+            from = Instant::now();
+            self.screen.send().await?;
+            if at + 1 == chords.len() {
+                break;
+            }
+            let next = from + Duration::from_nanos(day.key_pause);
+            let mut is_first = true;
+            while let Some(seen) = self.screen.next(next).await? {
+                self.last = seen.at;
+                if seen.changed && is_first {
+                    is_first = false;
+                    echoes.push(between(from, seen.at));
+                }
+            }
+        }
+        Ok((from, echoes))
+    }
+
+    /// Waits until the picture shows this phase of the operation; notes what changes meanwhile. The beginning of what is over within a
+    /// frame is never seen: its order was sent when it began at the earliest.
+    async fn see(&mut self, phase: Phase, until: Instant, changes: &mut Changes) -> Result<Instant, Fault> {
+        let asked = self.last;
+        loop {
+            let ours = |marker: &Marker| marker.sequence == self.sequence;
+            match self.screen.marker().ok().filter(ours).map(|marker| marker.phase) {
+                Some(now) if now == phase => return Ok(self.last),
+                Some(Phase::Ended) if phase == Phase::Begun => return Ok(asked),
+                Some(Phase::Failed) => return Err(self.missed(ANSWER).await?),
+                _ => {}
+            }
+            let Some(seen) = self.screen.next(until).await? else {
+                return Err(self.missed(Duration::from_millis(1)).await?);
+            };
+            self.last = seen.at;
+            if seen.changed {
+                changes.add(seen.at);
+            }
+        }
+    }
+
+    /// Why the picture has not told in time.
+    async fn missed(&mut self, wait: Duration) -> Result<Fault, Fault> {
+        let marker = self.screen.marker();
+        let answer = self.control.answer(self.sequence, Instant::now() + wait).await?;
+        Ok(match (answer.map(|answer| answer.ending), marker) {
+            (Some(Ending::Failed(why)), _) => Fault::Session(why),
+            (Some(Ending::Done), Err(why)) => Fault::Marker(why),
+            (Some(Ending::Done), Ok(_)) => Fault::Frozen("the picture stands still".into()),
+            (None, Err(why)) => Fault::Frozen(format!("the session does not answer, and {why}")),
+            (None, Ok(_)) => {
+                Fault::Frozen("the session does not answer, and the picture stands still".into())
+            }
+        })
+    }
+
+    /// Looks on for as long as the picture changes, but not beyond `until`; then the times are complete.
+    pub(crate) async fn settle(&mut self, timed: Timed, until: Instant) -> Result<Times, Fault> {
+        let Timed { mut times, from, mut changes, .. } = timed;
+        loop {
+            let still = changes.last.unwrap_or(from).max(Instant::now() - STILL) + STILL;
+            match self.screen.next(still.min(until)).await? {
+                Some(seen) if seen.changed => changes.add(seen.at),
+                Some(_) => {}
+                None => break,
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        times.first_change_ns = changes.first.map(|at| between(from, at));
+        times.last_change_ns = changes.last.map(|at| between(from, at));
+        Ok(times)
+    }
+
+    /// Looks at the picture until then.
+    pub(crate) async fn think(&mut self, until: Instant) -> Result<(), Fault> {
+        while self.screen.next(until).await?.is_some() {}
+        Ok(())
+    }
+
+    /// Has all programs of the session end, so that the user can begin anew.
+    pub(crate) async fn clear(&mut self) -> Result<(), Fault> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let sequence = self.sequence;
+        self.control.ask(&Request::Clear { sequence }).await?;
+        let answer = self.control.answer(sequence, Instant::now() + ANSWER).await?;
+        answer.map(drop).ok_or_else(|| Fault::Frozen("the session does not answer".into()))
+    }
+
+    /// Whether there is a marker at all.
+    pub(crate) async fn find_marker(&mut self) -> Result<(), Fault> {
+        let until = Instant::now() + LAG;
+        while let Err(why) = self.screen.marker() {
+            if self.screen.next(until).await?.is_none() {
+                return Err(Fault::Frozen(match why {
+                    Unreadable::Absent => {
+                        format!("{why}: does the program that draws it run in this session?")
+                    }
+                    other => other.to_string(),
+                }));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn order(
+    application: &Application,
+    operation: &Operation,
+    number: u8,
+    sequence: u16,
+    chords: &[Chord],
+    give_up: Duration,
+) -> Order {
+    let keys: usize = chords.iter().map(|chord| 1 + chord.held.len()).sum();
+    Order {
+        sequence,
+        operation: number,
+        window: application.window.clone(),
+        start: if operation.act == Act::Start { application.program.clone() } else { Vec::new() },
+        activate: operation.act == Act::Activate,
+        keys: u32::try_from(keys).unwrap_or(u32::MAX),
+        until: operation.until.clone(),
+        give_up_ns: u64::try_from(give_up.as_nanos()).unwrap_or(u64::MAX),
+    }
+}
+
+fn chords(act: &Act) -> Result<Vec<Chord>, Fault> {
+    match act {
+        Act::Keys(keys) => keys.iter().map(|key| parse_chord(key).map_err(Fault::Key)).collect(),
+        Act::Text(text) => Ok(type_text(text)),
+        Act::Start | Act::Activate => Ok(Vec::new()),
+    }
+}
+
+fn between(from: Instant, to: Instant) -> u64 {
+    u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
+}

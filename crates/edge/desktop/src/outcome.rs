@@ -1,0 +1,49 @@
+//! What users have seen.
+
+use crate::screenshot::Screenshot;
+
+/// How long an operation took, in nanoseconds, from its last key or, where there is none, from the marker of its beginning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// To the marker of its end.
+    pub latency_ns: u64,
+    /// To the first change of the picture elsewhere, if there was one.
+    pub first_change_ns: Option<u64>,
+    /// To the last change of the picture elsewhere before it stood still.
+    pub last_change_ns: Option<u64>,
+    /// By the session's own clock, from the order to the end: shown, and used for nothing.
+    pub inside_ns: u64,
+}
+
+/// An operation of a user's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// Whose, from nought on.
+    pub user: u32,
+    /// Its number in the day.
+    pub operation: u8,
+    /// When it began, in nanoseconds since the run began.
+    pub begun_ns: u64,
+    /// Whether it belongs to the first application, which all users start at once.
+    pub is_storm: bool,
+    /// How long it took; or why it failed.
+    pub result: Result<Times, String>,
+}
+
+/// What is told while users work.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// An operation is over. The picture is there if it failed, or took longer than all before.
+    Done(Done, Option<Screenshot>),
+    /// A key was pressed and the picture changed after so many nanoseconds: the floor of everything interactive.
+    Echo(u64),
+    /// A user's desktop is of no use any more.
+    Gone {
+        /// Whose desktop, from nought on.
+        user: u32,
+        /// What has happened, in words.
+        why: String,
+        /// The last picture.
+        screenshot: Option<Screenshot>,
+    },
+}

@@ -1,0 +1,134 @@
+//! A user's day at a desktop.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use virtbench_desktops::{Day, Itinerary, Step};
+
+use crate::control::Control;
+use crate::desk::Desk;
+use crate::fault::{Fault, FaultKind};
+use crate::operation::Seat;
+use crate::outcome::{Done, Event};
+use crate::screen::Screen;
+use crate::screenshot::Screenshot;
+
+/// Whom users tell what they see.
+pub(crate) type Tell<'a> = RefCell<&'a mut dyn FnMut(Event)>;
+
+/// What all users share.
+pub(crate) struct Shared<'a> {
+    pub(crate) day: &'a Day,
+    pub(crate) seed: u64,
+    pub(crate) begun: Instant,
+    /// When users begin nothing any more.
+    pub(crate) until: Instant,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) tell: Tell<'a>,
+    /// The longest operation so far beside its limit, of which a picture is kept.
+    pub(crate) worst: Cell<u64>,
+}
+
+/// How often a user who thinks looks whether it is all over.
+const LOOK: Duration = Duration::from_millis(100);
+
+impl Shared<'_> {
+    fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || Instant::now() >= self.until
+    }
+
+    fn tell(&self, event: Event) {
+        (self.tell.borrow_mut())(event);
+    }
+}
+
+/// Works until the time is over or the desktop is of no use any more, which is told.
+pub(crate) async fn work(shared: &Shared<'_>, user: u32, desk: Desk) {
+    let mut seat = None;
+    if let Err(fault) = day(shared, user, desk, &mut seat).await {
+        let screenshot = seat.as_ref().and_then(|seat: &Seat| Screenshot::of(seat.screen.frame()));
+        shared.tell(Event::Gone { user, why: fault.to_string(), screenshot });
+    }
+}
+
+async fn day(shared: &Shared<'_>, user: u32, desk: Desk, place: &mut Option<Seat>) -> Result<(), Fault> {
+    let server = |error| Fault::Lost("the VNC server", error);
+    let session = |error| Fault::Lost("the program inside the session", error);
+    let stream = tokio::net::TcpStream::from_std(desk.screen).map_err(server)?;
+    let control = tokio::net::TcpStream::from_std(desk.control).map_err(session)?;
+    let screen = Screen::open(stream, desk.password).await?;
+    let seat = place.insert(Seat::new(screen, Control::new(control)?));
+    seat.find_marker().await?;
+    seat.think(shared.begun).await?;
+    let (mut applications, mut has_failed) = (0_u64, false);
+    for step in Itinerary::new(shared.day, shared.seed, user) {
+        if step.operation == 0 {
+            applications += 1;
+            has_failed = false;
+        }
+        if has_failed {
+            continue;
+        }
+        let is_storm = applications == 1;
+        think(shared, seat, step, is_storm && step.operation == 0).await?;
+        if shared.is_over() {
+            break;
+        }
+        has_failed = !operation(shared, user, seat, step, is_storm).await?;
+    }
+    seat.clear().await
+}
+
+/// Users do not think before the first operation: they all begin at once.
+async fn think(shared: &Shared<'_>, seat: &mut Seat, step: Step, is_first: bool) -> Result<(), Fault> {
+    if is_first {
+        return Ok(());
+    }
+    let until = (Instant::now() + Duration::from_nanos(step.think_ns)).min(shared.until);
+    while Instant::now() < until && !shared.is_over() {
+        seat.think(until.min(Instant::now() + LOOK)).await?;
+    }
+    Ok(())
+}
+
+/// One operation, and what is told of it; false if it has failed and the desktop can still be used.
+async fn operation(
+    shared: &Shared<'_>,
+    user: u32,
+    seat: &mut Seat,
+    step: Step,
+    is_storm: bool,
+) -> Result<bool, Fault> {
+    let Some(application) = shared.day.applications.get(step.application) else { return Ok(true) };
+    let Some(operation) = application.operations.get(step.operation) else { return Ok(true) };
+    let begun = shared.begun.elapsed().as_nanos();
+    let done = |result| Done {
+        user,
+        operation: step.number,
+        begun_ns: u64::try_from(begun).unwrap_or(u64::MAX),
+        is_storm,
+        result,
+    };
+    let timed = seat.perform(shared.day, application, operation, step.number).await;
+    let settled = match timed {
+        Ok(timed) => {
+            timed.echoes.iter().for_each(|echo| shared.tell(Event::Echo(*echo)));
+            let share = timed.times.latency_ns.saturating_mul(1000) / shared.day.limits.of(operation.group);
+            let screenshot = (share > shared.worst.get()).then(|| Screenshot::of(seat.screen.frame()));
+            shared.worst.set(share.max(shared.worst.get()));
+            let least = Duration::from_nanos(shared.day.think.least);
+            let times = seat.settle(timed, Instant::now() + least).await?;
+            shared.tell(Event::Done(done(Ok(times)), screenshot.flatten()));
+            return Ok(true);
+        }
+        Err(fault) => fault,
+    };
+    let why = format!("{} {}: {settled}", application.name, operation.name);
+    shared.tell(Event::Done(done(Err(why)), Screenshot::of(seat.screen.frame())));
+    match settled.kind() {
+        FaultKind::Desktop => Err(settled),
+        FaultKind::Operation => seat.clear().await.map(|()| false),
+    }
+}

@@ -6,6 +6,7 @@ pub mod appliance;
 pub mod application_study;
 pub mod compare;
 pub mod costs;
+pub mod desktops_study;
 mod deviation;
 pub mod fence;
 mod groups;
@@ -152,6 +153,8 @@ pub enum StudyCommand {
     Operations(Box<operations::OperationsArgs>),
     /// What does my application do in a VM? Any appliance under any client, natively and in VMs, alone and beside neighbours
     Application(Box<application_study::ApplicationStudyArgs>),
+    /// How many desktops fit? Users of more and more of them at once, and how long each operation takes them
+    Desktops(Box<desktops_study::DesktopsStudyArgs>),
 }
 
 /// `virtbench report`

@@ -94,6 +94,7 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Oltp(_) => "study oltp",
             StudyCommand::Operations(_) => "study operations",
             StudyCommand::Application(_) => "study application",
+            StudyCommand::Desktops(_) => "study desktops",
         },
         _ => return None,
     })

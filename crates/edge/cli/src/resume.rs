@@ -115,6 +115,7 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
         StudyCommand::Application(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Oltp(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Operations(args) => (&mut args.resume, &mut args.out, &mut args.json),
+        StudyCommand::Desktops(args) => (&mut args.resume, &mut args.out, &mut args.json),
         StudyCommand::Predictions(args) => {
             args.again = flag(given, "again");
             if args.again && is_given(given, OWN_OF_AGAIN) {

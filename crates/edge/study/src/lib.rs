@@ -67,6 +67,7 @@ mod built_appliance;
 mod colocation;
 mod contents;
 mod course;
+mod desktops;
 mod disk;
 mod environments;
 mod estimate;
@@ -115,6 +116,7 @@ pub use colocation::{
 };
 pub use contents::Contents;
 pub use course::Course;
+pub use desktops::{DesktopAppliance, DesktopsStudy};
 pub use disk::{DiskError, StudyDisk};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,

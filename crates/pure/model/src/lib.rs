@@ -11,6 +11,7 @@ pub mod application;
 pub mod application_study;
 pub mod before_after;
 pub mod busy;
+pub mod desktops;
 pub mod deviation;
 mod estimated;
 pub mod history;

@@ -2,14 +2,15 @@
 
 use serde::Serialize;
 use virtbench_record::{
-    AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DeviatedNumbers, DeviationSummary,
-    DisturbedNumbers, KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary, OltpSummary,
-    OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio, PointRecord, PointStatus,
-    PredictedCase, PredictionsSummary, Provenance, Records, SetRecord, ShareNumbers, SideNumbers,
-    StandingNumbers, Trial,
+    AdaptersSummary, ApplicationStudySummary, Conclusion, Coverage, DesktopsSummary, DeviatedNumbers,
+    DeviationSummary, DisturbedNumbers, KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,
+    OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio, PointRecord,
+    PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord, ShareNumbers,
+    SideNumbers, StandingNumbers, Trial,
 };
 
 use crate::application_study::{analyse_application_study, summarise_application_study};
+use crate::desktops::{analyse_desktops, summarise_desktops};
 use crate::oltp::{analyse_oltp, summarise_oltp};
 use crate::operations::{analyse_operations, summarise_operations};
 use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair, Standing, analyse};
@@ -42,6 +43,8 @@ pub enum StudySummary {
     Operations(OperationsSummary),
     /// `schema/study-application.schema.json`
     Application(ApplicationStudySummary),
+    /// `schema/study-desktops.schema.json`
+    Desktops(DesktopsSummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -68,6 +71,10 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Application(plan) => {
             let analysis = analyse_application_study(plan, records.application());
             StudySummary::Application(summarise_application_study(conclusion, plan, &analysis))
+        }
+        Plan::Desktops(plan) => {
+            let analysis = analyse_desktops(plan, records.desktops());
+            StudySummary::Desktops(summarise_desktops(conclusion, &analysis))
         }
     }
 }

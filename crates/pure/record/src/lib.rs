@@ -15,6 +15,9 @@ mod application_summary;
 mod colocation;
 mod colocation_plan;
 mod costs;
+mod desktops;
+mod desktops_plan;
+mod desktops_summary;
 mod earlier;
 mod fence_status;
 mod footprint;
@@ -61,6 +64,14 @@ pub use application_summary::{ApplicationRatios, ApplicationSideNumbers, Applica
 pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
+pub use desktops::{
+    DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopsMeasured, DesktopsRecord,
+    DesktopsStatus,
+};
+pub use desktops_plan::{DesktopGroup, DesktopNumbers, DesktopOperation, DesktopsPlan};
+pub use desktops_summary::{
+    DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopsNumbers, DesktopsSummary,
+};
 pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,
     TokenStatus,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::application_study_plan::ApplicationPlan;
 use crate::colocation_plan::ColocationPlan;
+use crate::desktops_plan::DesktopsPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
 use crate::operations_plan::OperationsPlan;
 use crate::predictions_plan::PredictionsPlan;
@@ -31,6 +32,8 @@ pub enum Plan {
     Operations(OperationsPlan),
     /// An appliance under a client of the user's, natively and in VMs ([Platform 2014], section III.A).
     Application(ApplicationPlan),
+    /// Users of more and more desktops at once ([Platform 2014], section IV.D).
+    Desktops(DesktopsPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -88,6 +91,7 @@ impl Plan {
             Self::Oltp(_) => "oltp",
             Self::Operations(_) => "operations",
             Self::Application(_) => "application",
+            Self::Desktops(_) => "desktops",
         }
     }
 
@@ -102,7 +106,8 @@ impl Plan {
             | Self::Predictions(_)
             | Self::Oltp(_)
             | Self::Operations(_)
-            | Self::Application(_) => None,
+            | Self::Application(_)
+            | Self::Desktops(_) => None,
         }
     }
 
@@ -117,7 +122,8 @@ impl Plan {
             | Self::Predictions(_)
             | Self::Oltp(_)
             | Self::Operations(_)
-            | Self::Application(_) => None,
+            | Self::Application(_)
+            | Self::Desktops(_) => None,
         }
     }
 
@@ -133,7 +139,8 @@ impl Plan {
             | Self::Deviation(_)
             | Self::Oltp(_)
             | Self::Operations(_)
-            | Self::Application(_) => None,
+            | Self::Application(_)
+            | Self::Desktops(_) => None,
         }
     }
 
@@ -155,6 +162,12 @@ impl Plan {
         if let Self::Application(plan) = self { Some(plan) } else { None }
     }
 
+    /// Users of desktops, if that is what is measured.
+    #[must_use]
+    pub fn desktops(&self) -> Option<&DesktopsPlan> {
+        if let Self::Desktops(plan) = self { Some(plan) } else { None }
+    }
+
     /// Names of the environments of a grid, the reference first; none where there is no grid.
     #[must_use]
     pub fn environments(&self) -> &[String] {
@@ -172,6 +185,7 @@ impl Plan {
             Self::Oltp(plan) => plan.seed,
             Self::Operations(plan) => plan.seed,
             Self::Application(plan) => plan.seed,
+            Self::Desktops(plan) => plan.seed,
         }
     }
 
@@ -194,6 +208,7 @@ impl Plan {
             (Self::Oltp(a), Self::Oltp(b)) => a.compared_parts(b),
             (Self::Operations(a), Self::Operations(b)) => a.compared_parts(b),
             (Self::Application(a), Self::Application(b)) => a.compared_parts(b),
+            (Self::Desktops(a), Self::Desktops(b)) => a.compared_parts(b),
             _ => vec![("the study", false)],
         };
         compared.into_iter().find_map(|(part, same)| (!same).then_some(part))

@@ -2,6 +2,7 @@
 
 use crate::application_study::ApplicationRecord;
 use crate::colocation::SetRecord;
+use crate::desktops::DesktopsRecord;
 use crate::oltp_study::OltpRecord;
 use crate::operations_study::OperationsRecord;
 use crate::plan::Plan;
@@ -23,6 +24,8 @@ pub enum Records {
     Operations(Vec<OperationsRecord>),
     /// An application's measurements.
     Application(Vec<ApplicationRecord>),
+    /// Numbers of desktops.
+    Desktops(Vec<DesktopsRecord>),
 }
 
 impl Records {
@@ -48,6 +51,7 @@ impl Records {
             Plan::Application(_) => {
                 parse_records(text).map(|(records, whole)| (Self::Application(records), whole))
             }
+            Plan::Desktops(_) => parse_records(text).map(|(records, whole)| (Self::Desktops(records), whole)),
         }
     }
 
@@ -85,5 +89,11 @@ impl Records {
     #[must_use]
     pub fn application(&self) -> &[ApplicationRecord] {
         if let Self::Application(records) = self { records } else { &[] }
+    }
+
+    /// Numbers of desktops; none where something else was measured.
+    #[must_use]
+    pub fn desktops(&self) -> &[DesktopsRecord] {
+        if let Self::Desktops(records) = self { records } else { &[] }
     }
 }

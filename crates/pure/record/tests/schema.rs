@@ -9,10 +9,10 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, schema_for};
 use virtbench_record::{
-    AdaptersSummary, ApplicationRecord, ApplicationStudySummary, ApplicationSummary, DeviationSummary,
-    FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary, OltpOutcome, OltpRecord, OltpSummary,
-    OperationLine, OperationsRecord, OperationsSummary, PointRecord, PredictionsSummary, Profile, Provenance,
-    SetRecord, SystemsSummary, TilesSummary, Trial, WorkloadOutcome,
+    AdaptersSummary, ApplicationRecord, ApplicationStudySummary, ApplicationSummary, DesktopsRecord,
+    DesktopsSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
+    OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary, PointRecord,
+    PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, TilesSummary, Trial, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -47,6 +47,8 @@ fn published_schemas_are_current() {
     check::<OperationsSummary>("study-operations.schema.json");
     check::<ApplicationRecord>("application-measurement.schema.json");
     check::<ApplicationStudySummary>("study-application.schema.json");
+    check::<DesktopsRecord>("desktops.schema.json");
+    check::<DesktopsSummary>("study-desktops.schema.json");
     check::<PredictionsSummary>("study-predictions.schema.json");
     check::<Trial>("trial.schema.json");
     check::<SystemsSummary>("study-deviation-systems.schema.json");

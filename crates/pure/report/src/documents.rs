@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_model::Margin;
 use virtbench_model::application_study::analyse_application_study;
+use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
@@ -11,6 +12,7 @@ use virtbench_record::{Plan, Provenance, Records};
 
 use crate::analysed::Analysed;
 use crate::application_study_rows::application_study_csv;
+use crate::desktops_rows::desktops_csv;
 use crate::oltp_rows::oltp_csv;
 use crate::operations_rows::operations_csv;
 use crate::page;
@@ -18,7 +20,7 @@ use crate::rows::{CsvError, csv};
 use crate::run::Run;
 use crate::set_rows::sets_csv;
 use crate::takeaway::{
-    Takeaway, of_application_study, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
+    Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
     predictions_takeaway,
 };
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
@@ -53,6 +55,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Oltp(plan) => page::oltp(provenance, plan, records.oltp()),
         Plan::Operations(plan) => page::operations(provenance, plan, records.operations()),
         Plan::Application(plan) => page::application_study(provenance, plan, records.application()),
+        Plan::Desktops(plan) => page::desktops(provenance, plan, records.desktops()),
     }
 }
 
@@ -73,6 +76,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
         Plan::Application(plan) => {
             of_application_study(provenance, plan, &analyse_application_study(plan, records.application()))
         }
+        Plan::Desktops(plan) => of_desktops(provenance, plan, &analyse_desktops(plan, records.desktops())),
     }
 }
 
@@ -98,6 +102,7 @@ pub fn documents(
         Plan::Oltp(_) => (oltp_csv(records.oltp())?, None),
         Plan::Operations(_) => (operations_csv(records.operations())?, None),
         Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
+        Plan::Desktops(plan) => (desktops_csv(plan, records.desktops())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

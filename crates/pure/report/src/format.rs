@@ -27,6 +27,8 @@ pub fn with_unit(value: f64, unit: &str) -> String {
 
 /// Nanoseconds in a millisecond.
 pub(crate) const MILLISECOND_NS: f64 = 1e6;
+/// Nanoseconds in a second.
+pub(crate) const SECOND_NS: f64 = 1e9;
 
 /// Three significant digits, or all of an integer part of more, with commas between thousands.
 pub(crate) fn significant(value: f64) -> String {

@@ -2,6 +2,7 @@
 
 mod application_study;
 mod configurations;
+mod desktops;
 mod native_vs_vm;
 mod oltp;
 mod operations;
@@ -9,6 +10,7 @@ mod sets;
 
 pub(crate) use application_study::page as application_study;
 pub(crate) use configurations::facts;
+pub(crate) use desktops::page as desktops;
 pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use oltp::page as oltp;
 pub(crate) use operations::page as operations;

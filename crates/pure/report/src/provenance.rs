@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
     ApplianceRoot, ApplianceSide, ApplicationLoad, ApplicationPlan, CaseSet, ColocationPlan, ComparePlan,
-    DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, OltpStudyPlan, OltpUsers, OperationsLoad,
-    OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
+    DesktopNumbers, DesktopsPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, OltpStudyPlan,
+    OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -198,6 +198,29 @@ fn appliance(root: &ApplianceRoot) -> Markup {
     }
 }
 
+fn desktops(plan: &DesktopsPlan) -> Markup {
+    let numbers = match &plan.desktops {
+        DesktopNumbers::Auto { most } => format!("raised until users are not content, {most} at most"),
+        DesktopNumbers::Given(numbers) => numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    html! {
+        dl.facts {
+            (fact("Desktop", &format!(
+                "{} {}, {}, {}",
+                plan.recipe,
+                if plan.vm { "in a VM each" } else { "as a session on the host each" },
+                count(plan.vcpus as usize, "processor"),
+                format_bytes(plan.memory_bytes)
+            )))
+            (fact("Desktops", &numbers))
+            (fact("Day", &plan.day))
+            (fact("Working time", &format_duration_ns(plan.time_ns)))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Root", &plan.root))
+        }
+    }
+}
+
 /// The section's lists, with these notes, and what the machine of an environment did where that is known.
 pub(crate) fn section(
     provenance: &Provenance,
@@ -212,6 +235,7 @@ pub(crate) fn section(
         Plan::Oltp(plan) => oltp(plan),
         Plan::Operations(plan) => operations(plan),
         Plan::Application(plan) => application(plan),
+        Plan::Desktops(plan) => desktops(plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

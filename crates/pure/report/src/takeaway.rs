@@ -5,6 +5,7 @@ mod application_study;
 pub(crate) mod cautions;
 mod completeness;
 mod configurations;
+mod desktops;
 mod oltp;
 mod operations;
 mod predictions;
@@ -20,6 +21,7 @@ use crate::run::{Run, Which};
 
 pub(crate) use application::of_application;
 pub(crate) use application_study::of_application_study;
+pub(crate) use desktops::of_desktops;
 pub(crate) use oltp::of_oltp;
 pub use operations::growth_takeaway;
 pub(crate) use operations::of_operations;

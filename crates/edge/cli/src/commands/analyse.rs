@@ -72,6 +72,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             Plan::Oltp(_) => "a database",
             Plan::Operations(_) => "management operations",
             Plan::Application(_) => "an application",
+            Plan::Desktops(_) => "desktops",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));

@@ -4,6 +4,7 @@ mod adapters;
 mod application;
 mod common;
 mod compare;
+mod desktops;
 mod deviation;
 mod events;
 mod grid_options;
@@ -43,7 +44,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
         StudyCommand::Operations(args) => Some(operations::estimate(args)?),
         StudyCommand::Oltp(args) => Some(oltp::estimate(args)?),
         StudyCommand::Application(args) => Some(application::estimate(args)?),
-        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) => None,
+        StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Desktops(_) => None,
     })
 }
 
@@ -72,5 +73,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Oltp(args) => oltp::execute(args),
         StudyCommand::Operations(args) => operations::execute(args),
         StudyCommand::Application(args) => application::execute(args),
+        StudyCommand::Desktops(args) => desktops::execute(args),
     }
 }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use virtbench_record::{
-    ApplicationRecord, Better, OltpRecord, OperationsRecord, PointKey, PointRecord, Provenance, Records,
-    SetRecord, Trial,
+    ApplicationRecord, Better, DesktopsRecord, OltpRecord, OperationsRecord, PointKey, PointRecord,
+    Provenance, Records, SetRecord, Trial,
 };
 
 use crate::application_study::analyse_application_study;
 use crate::before_after::Quantity;
+use crate::desktops::analyse_desktops;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
 
@@ -40,6 +41,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Oltp(records) => of_oltp(provenance, records),
         Records::Operations(records) => of_operations(provenance, records),
         Records::Application(records) => of_application(provenance, records),
+        Records::Desktops(records) => of_desktops(provenance, records),
     };
     measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
     measures.sort_by_key(|measure| !measure.headline);
@@ -200,6 +202,23 @@ fn of_application(provenance: &Provenance, records: &[ApplicationRecord]) -> Vec
 }
 
 /// The size of the errors, of all single trials and of each case, and what each case reached.
+/// The most desktops with which users are content, and each group's percentile at every number.
+fn of_desktops(provenance: &Provenance, records: &[DesktopsRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.desktops() else { return Vec::new() };
+    let analysis = analyse_desktops(plan, records);
+    let most = analysis
+        .most
+        .map(|most| measure("users content".into(), "desktops", "", Better::Higher, true, f64::from(most)));
+    let percentiles = analysis.numbers.iter().flat_map(|at| {
+        at.groups.iter().filter_map(|group| {
+            let subject = format!("group {}, {} desktops", group.group.name(), at.desktops);
+            let ns = group.percentile.as_ref()?.ns as f64;
+            Some(measure(subject, "response time", "ns", Better::Lower, false, ns))
+        })
+    });
+    most.into_iter().chain(percentiles).collect()
+}
+
 fn of_trials(trials: &[Trial]) -> Vec<Measure> {
     let error = |trials: &[&Trial]| {
         trials.iter().map(|trial| trial.error_percent().abs()).sum::<f64>() / trials.len() as f64

@@ -42,7 +42,8 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         | Plan::Predictions(_)
         | Plan::Oltp(_)
         | Plan::Operations(_)
-        | Plan::Application(_) => Ok(()),
+        | Plan::Application(_)
+        | Plan::Desktops(_) => Ok(()),
     })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();

@@ -1,0 +1,108 @@
+//! `virtbench study desktops`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use virtbench_record::DesktopNumbers;
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+use super::AcceleratorArg;
+
+/// The most desktops that a search tries.
+const MOST_DESKTOPS: u32 = 64;
+
+/// `virtbench study desktops`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Each user sits before a desktop of its own: types through VNC, watches the picture, and times each operation from its last key to \
+the marker that the session draws when it is over. Users are content while 95 % of the interactive operations (group A) take 1 s \
+at most and 95 % of the slow ones (group B) 6 s. The number of desktops is raised until they no longer are.
+
+Natively (as sessions on this host) it needs root. The first run builds the desktop (`virtbench appliance`).
+
+Examples:
+  virtbench study desktops
+  virtbench study desktops --day office --desktops 1,2,4,8 --time 5m --out desktops
+  virtbench study desktops --day my-day.toml --recipe my-desktop.toml
+  virtbench study desktops --environment vm --desktops 1,2 --accelerator tcg")]
+pub struct DesktopsStudyArgs {
+    /// How many desktops at once: auto, or numbers with commas between them
+    #[arg(long, value_name = "auto|LIST", default_value = "auto", value_parser = numbers)]
+    pub desktops: DesktopNumbers,
+    /// What users do: small, office (LibreOffice), or a file
+    #[arg(long, value_name = "NAME|FILE", default_value = "small")]
+    pub day: String,
+    /// The desktop: a recipe's name or file [default: the day's]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub recipe: Option<String>,
+    /// Where each desktop runs
+    #[arg(long, value_enum, default_value = "native")]
+    pub environment: DesktopPlaceArg,
+    /// How long users work with each number of desktops
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    pub time: u64,
+    /// Repetitions of each number of desktops
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// Limit of group A [default: the day's, else 1s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub limit_a: Option<u64>,
+    /// Limit of group B [default: the day's, else 6s]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    pub limit_b: Option<u64>,
+    /// Operations that may fail, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]
+    pub errors: f64,
+    /// Processors of each desktop
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub vcpus: u32,
+    /// Memory of each desktop [default: the least that the recipe needs]
+    #[arg(long, value_name = "SIZE", value_parser = parse_bytes)]
+    pub memory: Option<u64>,
+    /// Seed of the users' orders and think times
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// What executes the VMs' instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Run folder [default: virtbench-desktops-DATE]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Go on with what is missing of the run in --out, with the options it was started with
+    #[arg(long, requires = "out")]
+    pub resume: bool,
+    /// Print one JSON object instead of sentences
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Where a desktop runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum DesktopPlaceArg {
+    /// A session on this host, in namespaces of its own
+    Native,
+    /// The same session in a VM
+    Vm,
+}
+
+fn numbers(text: &str) -> Result<DesktopNumbers, String> {
+    if text == "auto" {
+        return Ok(DesktopNumbers::Auto { most: MOST_DESKTOPS });
+    }
+    let number = |word: &str| {
+        let desktops = word.trim().parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
+        desktops.ok_or_else(|| format!("{word:?} is no number of desktops: write auto, or such as 1,2,4"))
+    };
+    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(DesktopNumbers::Given(numbers))
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.ok_or_else(|| format!("{text:?} is no share in percent: from 0 to 100"))
+}

@@ -1,0 +1,74 @@
+//! The desktop that a study starts many of.
+
+use std::path::Path;
+
+use virtbench_appliance::Appliance;
+use virtbench_recipe::{Recipe, supplied};
+
+use crate::applications::Progress;
+use crate::built_appliance::BuiltAppliance;
+use crate::study_error::StudyError;
+
+/// Where the recipes of desktops serve VNC.
+pub(super) const VNC_PORT: u16 = 5900;
+/// Where the program inside the session listens.
+pub(super) const SESSION_PORT: u16 = 5999;
+
+/// A desktop's root.
+#[derive(Debug)]
+pub struct DesktopAppliance {
+    pub(super) appliance: Appliance,
+}
+
+impl DesktopAppliance {
+    /// Finds the root of a recipe, supplied or a file, or builds it.
+    ///
+    /// # Errors
+    /// There is no such recipe, it is no desktop, or it cannot be built here.
+    pub fn find(name: &str, progress: &mut Progress<'_>) -> Result<Self, StudyError> {
+        let recipe = recipe(name)?;
+        let ports = recipe.ports();
+        if let Some(port) = [VNC_PORT, SESSION_PORT].into_iter().find(|port| !ports.contains(port)) {
+            return Err(StudyError::input(format!(
+                "the recipe {name} is no desktop: no service of it has the port {port}; {VNC_PORT} serves VNC, {SESSION_PORT} the program \
+                 inside the session (see the recipe desktop-small)"
+            )));
+        }
+        if recipe.data.is_some() {
+            return Err(StudyError::input(format!(
+                "the recipe {name} has data of its own: each desktop begins with its root alone, so put documents into [[files]]"
+            )));
+        }
+        Ok(Self { appliance: BuiltAppliance::find(&recipe, progress)?.appliance })
+    }
+
+    /// Digest of the root, in hexadecimal digits.
+    #[must_use]
+    pub fn root_digest(&self) -> &str {
+        &self.appliance.manifest.digest
+    }
+
+    /// The recipe's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.appliance.recipe.name
+    }
+
+    /// The least memory that it needs, in bytes.
+    #[must_use]
+    pub fn least_memory(&self) -> u64 {
+        self.appliance.recipe.memory
+    }
+}
+
+fn recipe(name: &str) -> Result<Recipe, StudyError> {
+    if let Some(found) = supplied::find(name) {
+        return found.recipe().map_err(StudyError::input);
+    }
+    let path = Path::new(name);
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let names = supplied::ALL.map(|supplied| supplied.name).join(", ");
+        StudyError::input(format!("{name}: {error}; a recipe is a file, or one of {names}"))
+    })?;
+    Recipe::parse(&text).map_err(|error| StudyError::input(format!("{name}: {error}")))
+}

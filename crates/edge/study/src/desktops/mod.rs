@@ -1,0 +1,9 @@
+//! The study of desktops: users of more and more of them at once ([Platform 2014], sections III.D and IV.D).
+
+mod appliance;
+mod pictures;
+mod run;
+mod standing;
+
+pub use appliance::DesktopAppliance;
+pub use run::DesktopsStudy;

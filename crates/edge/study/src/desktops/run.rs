@@ -1,0 +1,244 @@
+//! A run of the study of desktops: numbers of them, one after the other, until users are no longer content.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use virtbench_desktop::{Done, Event as UserEvent, Plan as UserPlan, Times, drive};
+use virtbench_desktops::Day;
+use virtbench_lab::CpuSample;
+use virtbench_model::desktops::next_desktops;
+use virtbench_record::{
+    DesktopDone, DesktopEcho, DesktopGone, DesktopNumbers, DesktopTimes, DesktopsMeasured, DesktopsPlan,
+    DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
+};
+use virtbench_units::LatencyRecorder;
+
+use super::appliance::DesktopAppliance;
+use super::pictures::Pictures;
+use super::standing::{NotStanding, Standing};
+use crate::applications::Progress;
+use crate::course::unix_ns;
+use crate::estimate::Estimate;
+use crate::event::Event;
+use crate::folder::RunFolder;
+use crate::guests::ApplianceGuests;
+use crate::run::{Run, RunEnd};
+use crate::study_error::StudyError;
+
+/// What a desktop takes to start, about, natively and in a VM, in nanoseconds.
+const START_NS: [u64; 2] = [1_500_000_000, 15_000_000_000];
+/// How many numbers of desktops a search tries, about.
+const SEARCHED: u64 = 6;
+
+/// A study of desktops.
+#[derive(Debug, Clone)]
+pub struct DesktopsStudy {
+    /// What is measured.
+    pub plan: DesktopsPlan,
+    /// What users do.
+    pub day: Day,
+}
+
+impl DesktopsStudy {
+    /// Measures whatever is missing in the run folder. With guests each desktop is a VM.
+    ///
+    /// # Errors
+    /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
+    pub fn run(
+        &self,
+        desktop: &DesktopAppliance,
+        guests: Option<&ApplianceGuests>,
+        run: &mut Run<'_>,
+    ) -> Result<RunEnd, StudyError> {
+        let provenance = run.provenance(Plan::Desktops(self.plan.clone()), run.out);
+        let mut folder: RunFolder<DesktopsRecord> = run.open(provenance)?;
+        let progress = &mut Progress { stop: run.stop, observer: run.observer };
+        let measured = self.measure(&mut folder, desktop, guests, progress);
+        run.end(folder, measured)
+    }
+
+    fn measure(
+        &self,
+        folder: &mut RunFolder<DesktopsRecord>,
+        desktop: &DesktopAppliance,
+        guests: Option<&ApplianceGuests>,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), StudyError> {
+        let (total, total_ns) = self.estimate();
+        let planned = Estimate::of_total(usize::try_from(total).unwrap_or(usize::MAX), total_ns);
+        progress.observer.event(Event::Planned(&planned));
+        while let Some((desktops, repetition)) = next_desktops(&self.plan, folder.records()) {
+            progress.check().map_err(StudyError::from)?;
+            let started_unix_ns = unix_ns();
+            let status = match self.once(desktop, guests, desktops, repetition, progress) {
+                Ok((measured, guest)) => {
+                    if folder.provenance().guest.is_none() && guest.is_some() {
+                        folder.amend(|provenance| provenance.guest = guest)?;
+                    }
+                    DesktopsStatus::Measured(Box::new(measured))
+                }
+                Err(NotStanding::Study(error)) => return Err(error),
+                Err(NotStanding::Desktops(why)) => {
+                    progress.remark(&format!("{desktops} desktops: {why}"));
+                    DesktopsStatus::Failed { why }
+                }
+            };
+            folder.add(DesktopsRecord { format: FORMAT, desktops, repetition, started_unix_ns, status })?;
+            let done = folder.records().len() as u64;
+            progress.observer.event(Event::Done { done: done.min(total), total });
+            let last = folder.records().last().and_then(DesktopsRecord::measured);
+            progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
+        }
+        Ok(())
+    }
+
+    /// How many sets of desktops there are, and how long they take in all, in nanoseconds, about.
+    #[must_use]
+    pub fn estimate(&self) -> (u64, u64) {
+        let start = START_NS[usize::from(self.plan.vm)];
+        let one = |number: u64| self.plan.time_ns.saturating_add(number.saturating_mul(start));
+        let repetitions = u64::from(self.plan.repetitions);
+        match &self.plan.desktops {
+            DesktopNumbers::Given(numbers) => {
+                let total: u64 = numbers.iter().map(|number| one(u64::from(*number))).sum();
+                (numbers.len() as u64 * repetitions, total.saturating_mul(repetitions))
+            }
+            DesktopNumbers::Auto { most } => {
+                let each = one(u64::from(*most).min(8));
+                (SEARCHED * repetitions, each.saturating_mul(SEARCHED * repetitions))
+            }
+        }
+    }
+
+    fn once(
+        &self,
+        desktop: &DesktopAppliance,
+        guests: Option<&ApplianceGuests>,
+        desktops: u32,
+        repetition: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(DesktopsMeasured, Option<GuestFacts>), NotStanding> {
+        let begun = unix_ns();
+        let mut standing = Standing::start(desktop, &self.plan, guests, desktops, progress)?;
+        let (desks, guest) = (standing.desks()?, standing.guest(guests));
+        let ready_ns = unix_ns().saturating_sub(begun);
+        progress.doing(&format!("{desktops} desktops: users work, repetition {}", repetition + 1));
+        let plan = UserPlan {
+            day: &self.day,
+            seed: self.plan.seed.wrapping_add(u64::from(repetition)),
+            time: Duration::from_nanos(self.plan.time_ns),
+        };
+        let failed = |why: String| NotStanding::Desktops(why);
+        let first = CpuSample::take().map_err(|error| failed(error.to_string()))?;
+        let (cpu, from) = (thread_cpu_ns(), unix_ns());
+        let mut seen = Seen::of(&self.plan);
+        drive(desks, plan, progress.stop, &mut |event| seen.add(event, &mut standing))
+            .map_err(|error| failed(error.to_string()))?;
+        let (client_cpu_ns, elapsed_ns) =
+            (thread_cpu_ns().saturating_sub(cpu), unix_ns().saturating_sub(from));
+        let last = CpuSample::take().map_err(|error| failed(error.to_string()))?;
+        for note in standing.stop() {
+            progress.remark(&note);
+        }
+        for gone in &seen.gone {
+            progress.remark(&format!("user {} of {desktops}: {}", gone.user + 1, gone.why));
+        }
+        progress.check().map_err(|error| NotStanding::Study(error.into()))?;
+        let host = first.until(&last);
+        Ok((seen.measured(ready_ns, client_cpu_ns, elapsed_ns, host), guest))
+    }
+}
+
+/// What users have told.
+struct Seen<'a> {
+    plan: &'a DesktopsPlan,
+    operations: Vec<DesktopDone>,
+    gone: Vec<DesktopGone>,
+    echoes: LatencyRecorder,
+    pictures: Pictures,
+}
+
+impl<'a> Seen<'a> {
+    fn of(plan: &'a DesktopsPlan) -> Self {
+        Self {
+            plan,
+            operations: Vec::new(),
+            gone: Vec::new(),
+            echoes: LatencyRecorder::default(),
+            pictures: Pictures::default(),
+        }
+    }
+
+    fn add(&mut self, event: UserEvent, standing: &mut Standing) {
+        match event {
+            UserEvent::Echo(ns) => self.echoes.record(ns),
+            UserEvent::Gone { user, why, screenshot } => {
+                let why = standing.why_gone(user).unwrap_or(why);
+                self.pictures.failure(user, why.clone(), screenshot);
+                self.gone.push(DesktopGone { user, why });
+            }
+            UserEvent::Done(done, screenshot) => {
+                match &done.result {
+                    Ok(times) => {
+                        let name = self.plan.operations.get(usize::from(done.operation));
+                        let name = name
+                            .map_or_else(String::new, |one| format!("{} {}", one.application, one.operation));
+                        let seconds = times.latency_ns as f64 / 1e9;
+                        let what = format!("{name} took longest beside its limit, {seconds:.2} s");
+                        self.pictures.worst(done.user, what, screenshot);
+                    }
+                    Err(why) => self.pictures.failure(done.user, why.clone(), screenshot),
+                }
+                self.operations.push(record(done));
+            }
+        }
+    }
+
+    fn measured(
+        self,
+        ready_ns: u64,
+        client_cpu_ns: u64,
+        elapsed_ns: u64,
+        host: virtbench_record::HostUse,
+    ) -> DesktopsMeasured {
+        let echo = self.echoes.summary().map(|summary| DesktopEcho {
+            keys: self.echoes.count(),
+            median_ns: summary.p50,
+            p95_ns: summary.p95,
+        });
+        DesktopsMeasured {
+            ready_ns,
+            operations: self.operations,
+            gone: self.gone,
+            echo,
+            pictures: self.pictures.kept(),
+            client_cpu_ns,
+            elapsed_ns,
+            host,
+        }
+    }
+}
+
+fn record(done: Done) -> DesktopDone {
+    let times = |times: &Times| DesktopTimes {
+        latency_ns: times.latency_ns,
+        first_change_ns: times.first_change_ns,
+        last_change_ns: times.last_change_ns,
+        inside_ns: times.inside_ns,
+    };
+    DesktopDone {
+        user: done.user,
+        operation: done.operation.into(),
+        begun_ns: done.begun_ns,
+        storm: done.is_storm,
+        times: done.result.as_ref().ok().map(times),
+        failed: done.result.err(),
+    }
+}
+
+/// Processor time of this thread, in nanoseconds.
+fn thread_cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
+    whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
+}

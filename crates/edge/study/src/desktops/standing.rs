@@ -1,0 +1,132 @@
+//! So many desktops that stand at once.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use virtbench_desktop::Desk;
+use virtbench_lab::{
+    ApplianceError, ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network, Place,
+    RunningAppliance, usable_processors,
+};
+use virtbench_record::{DesktopsPlan, GuestFacts};
+
+use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
+use crate::applications::Progress;
+use crate::guests::ApplianceGuests;
+use crate::study_error::StudyError;
+
+/// How long a guest may take to boot.
+const BOOT_LIMIT: Duration = Duration::from_secs(120);
+const CONNECT_LIMIT: Duration = Duration::from_secs(10);
+
+/// Why there are not as many desktops as wanted.
+pub(super) enum NotStanding {
+    /// The study cannot go on.
+    Study(StudyError),
+    /// So many cannot be had, for this reason.
+    Desktops(String),
+}
+
+/// Desktops that stand. They end with this.
+pub(super) struct Standing {
+    appliances: Vec<RunningAppliance>,
+}
+
+impl Standing {
+    /// Starts them one after the other.
+    pub(super) fn start(
+        desktop: &DesktopAppliance,
+        plan: &DesktopsPlan,
+        guests: Option<&ApplianceGuests>,
+        count: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, NotStanding> {
+        let processors = usable_processors().map_err(|error| {
+            let why = format!("this process's processors cannot be asked for: {error}");
+            NotStanding::Study(StudyError::input(why))
+        })?;
+        let mut standing = Self { appliances: Vec::new() };
+        for number in 0..count {
+            progress.check().map_err(|error| NotStanding::Study(error.into()))?;
+            progress.doing(&format!("{count} desktops: starting number {}", number + 1));
+            let spec = spec(desktop, plan, guests, number, &processors);
+            standing.appliances.push(start(&spec).map_err(|error| NotStanding::Desktops(error.to_string()))?);
+        }
+        Ok(standing)
+    }
+
+    /// What the first one's guest is, where there are guests.
+    pub(super) fn guest(&self, guests: Option<&ApplianceGuests>) -> Option<GuestFacts> {
+        Some(guests?.facts(self.appliances.first()?.facts()))
+    }
+
+    /// The way to each.
+    pub(super) fn desks(&self) -> Result<Vec<Desk>, NotStanding> {
+        let connect = |appliance: &RunningAppliance, port: u16| -> Result<TcpStream, NotStanding> {
+            let name = appliance.name();
+            let failed = |why: String| NotStanding::Desktops(format!("{name}: port {port}: {why}"));
+            let address = appliance.address(port).ok_or_else(|| failed("it has no address".into()))?;
+            let stream = appliance.reach().within(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT));
+            stream.and_then(|stream| stream).map_err(|error| failed(error.to_string()))
+        };
+        let desk = |appliance: &RunningAppliance| {
+            let (screen, control) = (connect(appliance, VNC_PORT)?, connect(appliance, SESSION_PORT)?);
+            Ok(Desk { screen, control, password: None })
+        };
+        self.appliances.iter().map(desk).collect()
+    }
+
+    /// Why a user's desktop has gone, if its appliance knows.
+    pub(super) fn why_gone(&mut self, user: u32) -> Option<String> {
+        let appliance = self.appliances.get_mut(user as usize)?;
+        appliance.crashed().map(|error: ApplianceError| error.to_string())
+    }
+
+    /// Ends all of them in good order; returns what could not be done so.
+    pub(super) fn stop(self) -> Vec<String> {
+        let ended = self.appliances.into_iter().map(RunningAppliance::stop);
+        ended
+            .flat_map(|ended| ended.map_or_else(|error| vec![error.to_string()], |(_, notes)| notes))
+            .collect()
+    }
+}
+
+/// Without the measurement of a path: what it costs is in what users see.
+fn start(spec: &ApplianceSpec) -> Result<RunningAppliance, ApplianceError> {
+    let mut appliance = RunningAppliance::open(spec)?;
+    appliance.start_services()?;
+    Ok(appliance)
+}
+
+fn spec(
+    desktop: &DesktopAppliance,
+    plan: &DesktopsPlan,
+    guests: Option<&ApplianceGuests>,
+    number: u32,
+    processors: &[usize],
+) -> ApplianceSpec {
+    let place = guests.map_or(Place::Native, |guests| {
+        Place::Guest(Box::new(GuestPlace {
+            qemu: guests.qemu.clone(),
+            image: guests.image.clone(),
+            accelerator: guests.accelerator,
+            adapter: DEFAULT_ADAPTER,
+            settings: DiskSettings::default(),
+            boot_limit: BOOT_LIMIT,
+        }))
+    });
+    // In turns, so that desktops are spread over the host's processors.
+    let first = number as usize * plan.vcpus as usize;
+    let own = processors.iter().cycle().skip(first % processors.len().max(1)).take(plan.vcpus as usize);
+    ApplianceSpec {
+        name: format!("desktop {}", number + 1),
+        recipe: desktop.appliance.recipe.clone(),
+        root: desktop.appliance.image(),
+        data: None,
+        vcpus: plan.vcpus,
+        memory_bytes: plan.memory_bytes,
+        network: Network::User,
+        processors: own.copied().collect(),
+        place,
+    }
+}

@@ -1,0 +1,160 @@
+//! What each number of desktops was like for its users.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{
+    DesktopDone, DesktopGroup, DesktopGroupNumbers, DesktopOperation, DesktopOperationNumbers,
+    DesktopsMeasured, DesktopsNumbers, DesktopsPlan, DesktopsRecord,
+};
+
+use super::percentile::percentile;
+
+/// What a study of desktops comes to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DesktopsAnalysis {
+    /// The most desktops with which users are content, if there are any: with all smaller numbers they are content too.
+    pub most: Option<u32>,
+    /// The operation that broke first at the least number with which they are not.
+    pub broke_first: Option<DesktopOperation>,
+    /// Every number that was measured, ascending.
+    pub numbers: Vec<DesktopsNumbers>,
+    /// Numbers of which nothing was measured, and why.
+    pub failures: Vec<(u32, String)>,
+}
+
+/// Quality where the limit lies within an interval.
+pub(crate) const OPEN: &str = "open";
+/// Quality where users are not content.
+pub(crate) const FAILED: &str = "failed";
+const PASSED: &str = "passed";
+
+/// Puts repetitions together and judges every number of desktops.
+#[must_use]
+pub fn analyse_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> DesktopsAnalysis {
+    let mut by_number: BTreeMap<u32, Vec<&DesktopsMeasured>> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for record in records {
+        match record.measured() {
+            Some(measured) => by_number.entry(record.desktops).or_default().push(measured),
+            None => {
+                if let virtbench_record::DesktopsStatus::Failed { why } = &record.status {
+                    failures.push((record.desktops, why.clone()));
+                }
+            }
+        }
+    }
+    let numbers: Vec<DesktopsNumbers> =
+        by_number.iter().map(|(desktops, measured)| judge(plan, *desktops, measured)).collect();
+    let most = numbers.iter().take_while(|at| is_content(plan, at)).last().map(|at| at.desktops);
+    let first_broken = numbers.iter().find(|at| !is_content(plan, at));
+    let broke_first = first_broken.and_then(|at| worst(plan, at));
+    DesktopsAnalysis { most, broke_first, numbers, failures }
+}
+
+/// Whether users are content by what was measured, an open question counting by its figure.
+pub(crate) fn is_content(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
+    at.quality != FAILED && at.errors <= plan.errors
+}
+
+fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> DesktopsNumbers {
+    let done: Vec<&DesktopDone> = measured.iter().flat_map(|one| &one.operations).collect();
+    let of = |group: DesktopGroup, storm: bool| {
+        let belongs = |one: &&&DesktopDone| {
+            let operation = plan.operations.get(one.operation as usize);
+            one.storm == storm && operation.is_some_and(|operation| operation.group == group)
+        };
+        let latencies = done.iter().filter(belongs).filter_map(|one| Some(one.times?.latency_ns));
+        percentile(&latencies.collect::<Vec<_>>(), plan.share)
+    };
+    let groups: Vec<DesktopGroupNumbers> = DesktopGroup::ALL
+        .into_iter()
+        .map(|group| DesktopGroupNumbers {
+            group,
+            limit_ns: plan.limit_ns(group),
+            percentile: of(group, false),
+            storm: of(group, true),
+        })
+        .collect();
+    let failed = done.iter().filter(|one| one.times.is_none()).count();
+    let gone: usize = measured.iter().map(|one| one.gone.len()).sum();
+    let errors = (failed + gone) as f64 / (done.len() + gone).max(1) as f64;
+    let processors = measured.first().map_or(1, |one| one.host.processors.max(1));
+    let echoes: Vec<u64> = measured.iter().filter_map(|one| Some(one.echo?.median_ns)).collect();
+    let busy: f64 =
+        measured.iter().map(|one| one.host.cpu_percent / f64::from(one.host.processors.max(1))).sum();
+    DesktopsNumbers {
+        desktops,
+        per_processor: f64::from(desktops) / f64::from(processors),
+        quality: quality(&groups, errors > plan.errors).to_owned(),
+        operations: operations(plan, &done),
+        groups,
+        errors,
+        gone: gone as u64,
+        between_users_percent: between_users(plan, measured),
+        echo_median_ns: percentile(&echoes, 0.5).map(|found| found.ns),
+        host_busy_percent: (!measured.is_empty()).then(|| busy / measured.len() as f64),
+    }
+}
+
+fn quality(groups: &[DesktopGroupNumbers], too_many_errors: bool) -> &'static str {
+    let known = || groups.iter().filter_map(|group| Some((group.limit_ns, group.percentile?)));
+    if too_many_errors || known().count() == 0 || known().any(|(limit, found)| found.ns > limit) {
+        return FAILED;
+    }
+    let is_clear = known().all(|(limit, found)| found.high_ns.is_some_and(|high| high <= limit));
+    if is_clear { PASSED } else { OPEN }
+}
+
+fn operations(plan: &DesktopsPlan, done: &[&DesktopDone]) -> Vec<DesktopOperationNumbers> {
+    let of = |(place, operation): (usize, &DesktopOperation)| {
+        let own: Vec<&&DesktopDone> = done.iter().filter(|one| one.operation as usize == place).collect();
+        let steady = || own.iter().filter(|one| !one.storm).filter_map(|one| one.times);
+        let latencies: Vec<u64> = steady().map(|times| times.latency_ns).collect();
+        let changes: Vec<u64> = steady().filter_map(|times| times.last_change_ns).collect();
+        DesktopOperationNumbers {
+            operation: operation.clone(),
+            median_ns: percentile(&latencies, 0.5).map(|found| found.ns),
+            percentile: percentile(&latencies, plan.share),
+            last_change_median_ns: percentile(&changes, 0.5).map(|found| found.ns),
+            failed: own.iter().filter(|one| one.times.is_none()).count() as u64,
+        }
+    };
+    plan.operations.iter().enumerate().map(of).collect()
+}
+
+/// How far users differ, who all do the same: over the medians of what each operation took beside its limit.
+fn between_users(plan: &DesktopsPlan, measured: &[&DesktopsMeasured]) -> Option<f64> {
+    let mut shares: BTreeMap<(usize, u32), Vec<f64>> = BTreeMap::new();
+    for (repetition, one) in measured.iter().enumerate() {
+        for done in one.operations.iter().filter(|done| !done.storm) {
+            let operation = plan.operations.get(done.operation as usize)?;
+            if let Some(times) = done.times {
+                let share = times.latency_ns as f64 / plan.limit_ns(operation.group) as f64;
+                shares.entry((repetition, done.user)).or_default().push(share);
+            }
+        }
+    }
+    let medians: Vec<f64> = shares.into_values().filter_map(median).collect();
+    if medians.len() < 2 {
+        return None;
+    }
+    let mean = medians.iter().sum::<f64>() / medians.len() as f64;
+    let variance = medians.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / (medians.len() - 1) as f64;
+    (mean > 0.0).then(|| variance.sqrt() / mean * 100.0)
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+/// The operation whose percentile is farthest beyond its limit, or that failed most often where none is.
+fn worst(plan: &DesktopsPlan, at: &DesktopsNumbers) -> Option<DesktopOperation> {
+    let beyond = |one: &DesktopOperationNumbers| {
+        one.percentile.map_or(0.0, |found| found.ns as f64 / plan.limit_ns(one.operation.group) as f64)
+    };
+    let slowest = at.operations.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)))?;
+    let most_failed = at.operations.iter().max_by_key(|one| one.failed)?;
+    let found = if beyond(slowest) > 1.0 || most_failed.failed == 0 { slowest } else { most_failed };
+    Some(found.operation.clone())
+}

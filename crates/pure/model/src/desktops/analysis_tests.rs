@@ -1,0 +1,130 @@
+//! Desktops of invented users.
+
+use virtbench_record::{
+    DesktopDone, DesktopGone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopsMeasured,
+    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse,
+};
+
+use super::{analyse_desktops, next_desktops};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn plan(desktops: DesktopNumbers) -> DesktopsPlan {
+    let operation = |operation: &str, group| DesktopOperation {
+        application: "writer".into(),
+        operation: operation.into(),
+        group,
+    };
+    DesktopsPlan {
+        recipe: "desktop".into(),
+        root: String::new(),
+        day: "office".into(),
+        day_file: String::new(),
+        operations: vec![operation("open", DesktopGroup::B), operation("modify", DesktopGroup::A)],
+        limit_a_ns: SECOND_NS,
+        limit_b_ns: 6 * SECOND_NS,
+        share: 0.95,
+        errors: 0.05,
+        vm: false,
+        desktops,
+        repetitions: 1,
+        time_ns: 60 * SECOND_NS,
+        vcpus: 1,
+        memory_bytes: 1 << 28,
+        seed: 1,
+        accelerator: "auto".into(),
+    }
+}
+
+/// Every user opens in half a second a desktop, and modifies in a fifth of a second a desktop.
+fn record(desktops: u32, gone: usize) -> DesktopsRecord {
+    let times = |latency_ns| {
+        Some(DesktopTimes {
+            latency_ns,
+            first_change_ns: None,
+            last_change_ns: Some(latency_ns),
+            inside_ns: 0,
+        })
+    };
+    let done = |user, number: u32, storm| DesktopDone {
+        user,
+        operation: number % 2,
+        begun_ns: 0,
+        storm,
+        times: times(u64::from(desktops) * SECOND_NS / if number % 2 == 0 { 2 } else { 5 }),
+        failed: None,
+    };
+    let operations =
+        (0..desktops).flat_map(|user| (0..40).map(move |number| done(user, number, number < 2))).collect();
+    let host = HostUse {
+        cpu_percent: 150.0,
+        user_percent: 100.0,
+        system_percent: 50.0,
+        steal_percent: 0.0,
+        others_percent: None,
+        processors: 2,
+        each_percent: Vec::new(),
+    };
+    let measured = DesktopsMeasured {
+        ready_ns: 0,
+        operations,
+        gone: (0..).take(gone).map(|user| DesktopGone { user, why: "lost".into() }).collect(),
+        echo: None,
+        pictures: Vec::new(),
+        client_cpu_ns: 0,
+        elapsed_ns: 60 * SECOND_NS,
+        host,
+    };
+    DesktopsRecord {
+        format: FORMAT,
+        desktops,
+        repetition: 0,
+        started_unix_ns: 0,
+        status: DesktopsStatus::Measured(Box::new(measured)),
+    }
+}
+
+#[test]
+fn the_knee_and_the_operation_that_breaks_first_are_named() {
+    let plan = plan(DesktopNumbers::Given(vec![2, 4, 6, 14]));
+    let records: Vec<DesktopsRecord> = [2, 4, 6, 14].map(|number| record(number, 0)).into();
+    let analysis = analyse_desktops(&plan, &records);
+    assert_eq!(analysis.most, Some(4));
+    assert_eq!(analysis.broke_first.map(|one| one.operation), Some("modify".into()));
+    let at = &analysis.numbers[1];
+    assert_eq!((at.desktops, at.per_processor, at.host_busy_percent), (4, 2.0, Some(75.0)));
+    let steady = at.groups[0].percentile.unwrap();
+    assert_eq!((steady.ns, steady.operations, steady.high_ns), (800_000_000, 76, Some(800_000_000)));
+    assert_eq!(at.groups[0].storm.map(|storm| storm.operations), Some(4));
+    assert!(at.between_users_percent.is_some_and(|percent| percent < 1e-6));
+    assert_eq!(at.quality, "passed");
+}
+
+#[test]
+fn too_many_desktops_that_fail_are_a_failure_however_fast_the_others_are() {
+    let plan = plan(DesktopNumbers::Given(vec![2]));
+    let analysis = analyse_desktops(&plan, &[record(2, 10)]);
+    assert_eq!((analysis.most, analysis.numbers[0].quality.as_str()), (None, "failed"));
+    let few = analyse_desktops(&plan, &[record(2, 1)]);
+    assert_eq!(few.most, Some(2));
+    assert_eq!(few.numbers[0].gone, 1);
+}
+
+#[test]
+fn a_search_doubles_then_halves_and_ends_between_neighbours() {
+    let plan = plan(DesktopNumbers::Auto { most: 64 });
+    let (mut records, mut tried) = (Vec::new(), Vec::new());
+    while let Some((number, repetition)) = next_desktops(&plan, &records) {
+        assert_eq!(repetition, 0);
+        tried.push(number);
+        records.push(record(number, 0));
+    }
+    assert_eq!(tried, [1, 2, 4, 8, 6, 5], "modify breaks beyond five");
+    assert_eq!(analyse_desktops(&plan, &records).most, Some(5));
+    let mut small = plan.clone();
+    small.desktops = DesktopNumbers::Auto { most: 3 };
+    assert_eq!(next_desktops(&small, &[record(1, 0), record(2, 0)]), Some((3, 0)));
+    assert_eq!(next_desktops(&small, &[record(1, 0), record(2, 0), record(3, 0)]), None);
+    let given = DesktopsPlan { desktops: DesktopNumbers::Given(vec![1, 4]), repetitions: 2, ..plan };
+    assert_eq!(next_desktops(&given, &[record(1, 0)]), Some((1, 1)));
+}

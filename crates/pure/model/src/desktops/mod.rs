@@ -1,0 +1,12 @@
+//! Users of more and more desktops at once: how many to try next, and what it comes to.
+
+mod analysis;
+#[cfg(test)]
+mod analysis_tests;
+mod percentile;
+mod search;
+mod summary;
+
+pub use analysis::{DesktopsAnalysis, analyse_desktops};
+pub use search::next_desktops;
+pub use summary::summarise_desktops;

@@ -1,0 +1,149 @@
+//! What users of desktops saw: a line for each number of desktops and repetition.
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::TakenHistogram;
+use crate::host_use::HostUse;
+use crate::plan::Plan;
+use crate::point::Record;
+
+/// How long an operation took, in nanoseconds, for whoever sat before the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopTimes {
+    /// To the marker of its end in the picture.
+    pub latency_ns: u64,
+    /// To the first change of the picture elsewhere.
+    pub first_change_ns: Option<u64>,
+    /// To the last change of the picture elsewhere before it stood still.
+    pub last_change_ns: Option<u64>,
+    /// By the session's own clock: shown, and used for nothing.
+    pub inside_ns: u64,
+}
+
+/// An operation of a user's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopDone {
+    /// Whose, from nought on.
+    pub user: u32,
+    /// Which: its place in the plan's operations.
+    pub operation: u32,
+    /// When it began, in nanoseconds since users began.
+    pub begun_ns: u64,
+    /// Whether it belongs to the application that all users start at once.
+    pub storm: bool,
+    /// How long it took; nothing if it failed.
+    pub times: Option<DesktopTimes>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// A user whose desktop was of no use any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopGone {
+    /// Which, from nought on.
+    pub user: u32,
+    /// What the user is told.
+    pub why: String,
+}
+
+/// A picture that was kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopPicture {
+    /// Whose desktop.
+    pub user: u32,
+    /// What it shows, in words.
+    pub what: String,
+    /// The picture: a PNG file in base64.
+    pub png: String,
+}
+
+/// How long a key took to the change of the picture that followed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopEcho {
+    /// How many keys.
+    pub keys: u64,
+    /// Half of them at most, in nanoseconds.
+    pub median_ns: u64,
+    /// 95 % of them at most, in nanoseconds.
+    pub p95_ns: u64,
+}
+
+/// What users saw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopsMeasured {
+    /// From the first desktop's start until all stood, in nanoseconds; they start one after the other.
+    pub ready_ns: u64,
+    /// Operations, in the order of their ends.
+    pub operations: Vec<DesktopDone>,
+    /// Users whose desktops failed.
+    pub gone: Vec<DesktopGone>,
+    /// Keys and their echoes, if any were typed.
+    pub echo: Option<DesktopEcho>,
+    /// Pictures: of the operation that took longest beside its limit, and of failures.
+    pub pictures: Vec<DesktopPicture>,
+    /// Processor time of the clients, in nanoseconds.
+    pub client_cpu_ns: u64,
+    /// How long users worked, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The whole host meanwhile.
+    pub host: HostUse,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum DesktopsStatus {
+    /// Users worked.
+    Measured(Box<DesktopsMeasured>),
+    /// The desktops did not stand.
+    Failed {
+        /// What the user is told.
+        why: String,
+    },
+}
+
+/// One line of `results.jsonl`: so many desktops at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopsRecord {
+    /// Version of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// How many.
+    pub desktops: u32,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// When users began, in nanoseconds since 1970 by the host's clock.
+    pub started_unix_ns: u64,
+    /// What became of it.
+    #[serde(flatten)]
+    pub status: DesktopsStatus,
+}
+
+impl DesktopsRecord {
+    /// What users saw, if there is anything.
+    #[must_use]
+    pub fn measured(&self) -> Option<&DesktopsMeasured> {
+        match &self.status {
+            DesktopsStatus::Measured(measured) => Some(measured),
+            DesktopsStatus::Failed { .. } => None,
+        }
+    }
+}
+
+impl Record for DesktopsRecord {
+    fn follows(plan: &Plan) -> bool {
+        plan.desktops().is_some()
+    }
+
+    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+        Vec::new()
+    }
+}

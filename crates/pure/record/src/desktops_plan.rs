@@ -1,0 +1,124 @@
+//! How many desktops fit ([Platform 2014], sections III.D and IV.D): the plan of the study.
+
+use serde::{Deserialize, Serialize};
+
+/// Which limit holds for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum DesktopGroup {
+    /// Interactive.
+    A,
+    /// Slow: opening, saving, compressing.
+    B,
+}
+
+impl DesktopGroup {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::A, Self::B];
+
+    /// Its letter.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::B => "B",
+        }
+    }
+}
+
+/// An operation that users do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopOperation {
+    /// Of which application.
+    pub application: String,
+    /// Its name there.
+    pub operation: String,
+    /// Which limit holds for it.
+    pub group: DesktopGroup,
+}
+
+/// How many desktops there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum DesktopNumbers {
+    /// Raised until users are no longer content.
+    Auto {
+        /// The most that are tried.
+        most: u32,
+    },
+    /// These, one after the other.
+    Given(Vec<u32>),
+}
+
+/// What a study of desktops set out to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopsPlan {
+    /// The desktop: a recipe's name.
+    pub recipe: String,
+    /// Digest of its root, in hexadecimal digits.
+    pub root: String,
+    /// What users do: the day's name.
+    pub day: String,
+    /// The day's file.
+    pub day_file: String,
+    /// Its operations; records name them by their places here.
+    pub operations: Vec<DesktopOperation>,
+    /// Limit of group A, in nanoseconds.
+    pub limit_a_ns: u64,
+    /// Limit of group B, in nanoseconds.
+    pub limit_b_ns: u64,
+    /// The share of operations that have to be within the limit, from 0 to 1.
+    pub share: f64,
+    /// The share of operations that may fail, from 0 to 1.
+    pub errors: f64,
+    /// Whether each desktop is a VM; else a session of its own on this host.
+    pub vm: bool,
+    /// How many.
+    pub desktops: DesktopNumbers,
+    /// Repetitions of each number.
+    pub repetitions: u32,
+    /// How long users work, in nanoseconds.
+    pub time_ns: u64,
+    /// Processors of each desktop.
+    pub vcpus: u32,
+    /// Memory of each, in bytes.
+    pub memory_bytes: u64,
+    /// Seed of the users' orders and think times.
+    pub seed: u64,
+    /// What executes the VMs' instructions: `auto`, `kvm` or `tcg`.
+    pub accelerator: String,
+}
+
+impl DesktopsPlan {
+    /// The limit of a group, in nanoseconds.
+    #[must_use]
+    pub fn limit_ns(&self, group: DesktopGroup) -> u64 {
+        match group {
+            DesktopGroup::A => self.limit_a_ns,
+            DesktopGroup::B => self.limit_b_ns,
+        }
+    }
+
+    /// Which parts of another plan are the same, as a user knows them.
+    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
+        let quality = |plan: &Self| [plan.share, plan.errors];
+        let limits = |plan: &Self| [plan.limit_a_ns, plan.limit_b_ns];
+        vec![
+            ("the recipe", self.recipe == other.recipe),
+            ("the appliance's root", self.root == other.root),
+            ("the day", self.day_file == other.day_file && self.operations == other.operations),
+            ("the limits", limits(self) == limits(other) && quality(self) == quality(other)),
+            ("where desktops run", self.vm == other.vm),
+            ("the numbers of desktops", self.desktops == other.desktops),
+            ("the number of repetitions", self.repetitions == other.repetitions),
+            ("the measuring time", self.time_ns == other.time_ns),
+            ("the processors of a desktop", self.vcpus == other.vcpus),
+            ("the memory of a desktop", self.memory_bytes == other.memory_bytes),
+            ("the seed", self.seed == other.seed),
+            ("the accelerator", self.accelerator == other.accelerator),
+        ]
+    }
+}

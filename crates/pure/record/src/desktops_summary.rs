@@ -1,0 +1,92 @@
+//! What a program reads of a study of desktops.
+
+use serde::{Deserialize, Serialize};
+
+use crate::desktops_plan::{DesktopGroup, DesktopOperation};
+use crate::summary::Conclusion;
+
+/// A percentile with the interval in which it lies with 95 % confidence.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopPercentile {
+    /// Operations that it is of.
+    pub operations: u64,
+    /// The percentile, in nanoseconds.
+    pub ns: u64,
+    /// Lower end of the interval, in nanoseconds.
+    pub low_ns: u64,
+    /// Upper end, in nanoseconds; none where there are too few operations for one.
+    pub high_ns: Option<u64>,
+}
+
+/// A group at a number of desktops.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopGroupNumbers {
+    /// Interactive or slow.
+    pub group: DesktopGroup,
+    /// Its limit, in nanoseconds.
+    pub limit_ns: u64,
+    /// The plan's percentile of its operations in the steady state.
+    pub percentile: Option<DesktopPercentile>,
+    /// The same of the operations with which all users begin at once.
+    pub storm: Option<DesktopPercentile>,
+}
+
+/// An operation at a number of desktops.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopOperationNumbers {
+    /// Its application, its name and its group.
+    #[serde(flatten)]
+    pub operation: DesktopOperation,
+    /// Half of them at most, in nanoseconds.
+    pub median_ns: Option<u64>,
+    /// The plan's percentile.
+    pub percentile: Option<DesktopPercentile>,
+    /// To the last change of the picture, half of them at most, in nanoseconds.
+    pub last_change_median_ns: Option<u64>,
+    /// How many failed.
+    pub failed: u64,
+}
+
+/// So many desktops.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopsNumbers {
+    /// How many.
+    pub desktops: u32,
+    /// How many a processor of the host.
+    pub per_processor: f64,
+    /// Whether users are content: `passed`, `failed`, or `open` where the interval holds the limit.
+    pub quality: String,
+    /// Both groups.
+    pub groups: Vec<DesktopGroupNumbers>,
+    /// Every operation.
+    pub operations: Vec<DesktopOperationNumbers>,
+    /// The share of operations that failed, from 0 to 1.
+    pub errors: f64,
+    /// Users whose desktops failed.
+    pub gone: u64,
+    /// The median of each user's operations differs between users by this standard deviation, in percent of the mean.
+    pub between_users_percent: Option<f64>,
+    /// Half of the keys were echoed within so many nanoseconds.
+    pub echo_median_ns: Option<u64>,
+    /// What the host's processors were busy with, in percent of all of them.
+    pub host_busy_percent: Option<f64>,
+}
+
+/// Everything that a program is told of a study of desktops.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopsSummary {
+    /// What a reader takes away.
+    #[serde(flatten)]
+    pub conclusion: Conclusion,
+    /// The most desktops with which users are content.
+    pub most: Option<u32>,
+    /// The operation that broke first beyond it.
+    pub broke_first: Option<DesktopOperation>,
+    /// Every number of desktops, ascending.
+    pub numbers: Vec<DesktopsNumbers>,
+}

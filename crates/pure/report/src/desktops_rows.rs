@@ -1,0 +1,49 @@
+//! What users of desktops saw as CSV: a row for each operation.
+
+use csv::Writer;
+use virtbench_record::{DesktopsPlan, DesktopsRecord};
+
+use crate::rows::{CsvError, text};
+
+/// One row for each operation, in the order of their ends.
+pub(crate) fn desktops_csv(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Result<String, CsvError> {
+    let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record([
+        "desktops",
+        "repetition",
+        "user",
+        "application",
+        "operation",
+        "group",
+        "storm",
+        "begun_ns",
+        "latency_ns",
+        "first_change_ns",
+        "last_change_ns",
+        "inside_ns",
+        "failed",
+    ])?;
+    let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
+    for record in records {
+        for done in record.measured().into_iter().flat_map(|measured| &measured.operations) {
+            let Some(operation) = plan.operations.get(done.operation as usize) else { continue };
+            let times = done.times;
+            writer.write_record([
+                record.desktops.to_string(),
+                record.repetition.to_string(),
+                done.user.to_string(),
+                operation.application.clone(),
+                operation.operation.clone(),
+                operation.group.name().to_owned(),
+                done.storm.to_string(),
+                done.begun_ns.to_string(),
+                number(times.map(|times| times.latency_ns)),
+                number(times.and_then(|times| times.first_change_ns)),
+                number(times.and_then(|times| times.last_change_ns)),
+                number(times.map(|times| times.inside_ns)),
+                done.failed.clone().unwrap_or_default(),
+            ])?;
+        }
+    }
+    text(writer)
+}

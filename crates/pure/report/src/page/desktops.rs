@@ -1,0 +1,130 @@
+//! The page of a study of desktops.
+
+use maud::{Markup, html};
+use virtbench_model::desktops::{DesktopsAnalysis, analyse_desktops};
+use virtbench_record::{DesktopPicture, DesktopsNumbers, DesktopsPlan, DesktopsRecord, Provenance};
+
+use super::{document, opening, section};
+use crate::figures;
+use crate::format::{MILLISECOND_NS, SECOND_NS, rounded, significant};
+use crate::takeaway::of_desktops;
+
+/// Pictures that a page shows at most.
+const PICTURES: usize = 6;
+
+/// One self-contained page.
+pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[DesktopsRecord]) -> String {
+    let analysis = analyse_desktops(plan, records);
+    let title = "How many desktops fit";
+    let place = format!("{} · {}", provenance.host.cpu, crate::provenance::started(provenance));
+    let drawn: Vec<_> = figures::desktops(plan, &analysis)
+        .into_iter()
+        .chain(figures::desktops_timeline(plan, records))
+        .collect();
+    let content = html! {
+        (opening(title, &place, &of_desktops(provenance, plan, &analysis), &html! {}))
+        (section("quality", "What users wait", "Nothing was measured yet.", &drawn))
+        section aria-labelledby="numbers" {
+            h2 id="numbers" { "Every number of desktops" }
+            (numbers(&analysis))
+        }
+        @for at in &analysis.numbers { (operations(at)) }
+        (pictures(records))
+        section aria-labelledby="provenance" {
+            h2 id="provenance" { "Provenance" }
+            (crate::provenance::section(provenance, &provenance.notes, &|_| None))
+        }
+    };
+    document(title, &provenance.version, &content, drawn.iter())
+}
+
+fn seconds(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / SECOND_NS))
+}
+
+fn numbers(analysis: &DesktopsAnalysis) -> Markup {
+    html! {
+        table {
+            thead { tr {
+                th.number scope="col" { "desktops" } th.number scope="col" { "a processor" } th scope="col" { "quality" }
+                th.number scope="col" { "group A, s" } th.number scope="col" { "group B, s" }
+                th.number scope="col" { "A, all at once" } th.number scope="col" { "B, all at once" }
+                th.number scope="col" { "failed, %" } th.number scope="col" { "gone" }
+                th.number scope="col" { "between users, %" } th.number scope="col" { "echo of a key, ms" }
+                th.number scope="col" { "host busy, %" }
+            } }
+            tbody {
+                @for at in &analysis.numbers {
+                    tr {
+                        th.number scope="row" { (at.desktops) }
+                        td.number { (significant(at.per_processor)) }
+                        td { (at.quality) }
+                        @for group in &at.groups { td.number { (seconds(group.percentile.map(|found| found.ns))) } }
+                        @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }
+                        td.number { (rounded(at.errors * 100.0, 1)) }
+                        td.number { (at.gone) }
+                        td.number { (at.between_users_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
+                        td.number { (at.echo_median_ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / MILLISECOND_NS))) }
+                        td.number { (at.host_busy_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
+                    }
+                }
+            }
+        }
+        @for (desktops, why) in &analysis.failures { p { (desktops) " desktops did not stand: " (why) } }
+    }
+}
+
+fn operations(at: &DesktopsNumbers) -> Markup {
+    let id = format!("operations-{}", at.desktops);
+    html! {
+        section aria-labelledby=(id) {
+            h2 id=(id) { "Operations with " (crate::format::count(at.desktops as usize, "desktop")) }
+            table {
+                thead { tr {
+                    th scope="col" { "application" } th scope="col" { "operation" } th scope="col" { "group" }
+                    th.number scope="col" { "done" } th.number scope="col" { "median, s" } th.number scope="col" { "percentile, s" }
+                    th.number scope="col" { "interval, s" } th.number scope="col" { "last change, median, s" } th.number scope="col" { "failed" }
+                } }
+                tbody {
+                    @for one in &at.operations {
+                        tr {
+                            th scope="row" { (one.operation.application) }
+                            td { (one.operation.operation) }
+                            td { (one.operation.group.name()) }
+                            td.number { (one.percentile.map_or(0, |found| found.operations)) }
+                            td.number { (seconds(one.median_ns)) }
+                            td.number { (seconds(one.percentile.map(|found| found.ns))) }
+                            td.number { (one.percentile.map_or_else(|| "–".into(), |found| format!("{} to {}", seconds(Some(found.low_ns)), seconds(found.high_ns)))) }
+                            td.number { (seconds(one.last_change_median_ns)) }
+                            td.number { (one.failed) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Those of the greatest numbers of desktops.
+fn pictures(records: &[DesktopsRecord]) -> Markup {
+    let mut shown: Vec<(u32, &DesktopPicture)> = records
+        .iter()
+        .filter_map(|record| Some((record.desktops, record.measured()?)))
+        .flat_map(|(desktops, measured)| measured.pictures.iter().map(move |picture| (desktops, picture)))
+        .collect();
+    shown.sort_by_key(|(desktops, _)| std::cmp::Reverse(*desktops));
+    let base64 = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c));
+    html! {
+        @if !shown.is_empty() {
+            section aria-labelledby="pictures" {
+                h2 id="pictures" { "What users saw at the worst moments" }
+                @for (desktops, picture) in shown.iter().filter(|(_, picture)| base64(&picture.png)).take(PICTURES) {
+                    figure {
+                        img src=(format!("data:image/png;base64,{}", picture.png)) alt=(picture.what) style="max-width:100%";
+                        figcaption { (desktops) " desktops, user " (picture.user + 1) ": " (picture.what) }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! What a reader takes away from a study of desktops.
+
+use virtbench_model::desktops::DesktopsAnalysis;
+use virtbench_record::{DesktopsNumbers, DesktopsPlan, Provenance};
+
+use super::Takeaway;
+use super::cautions::emulation;
+use crate::format::{MILLISECOND_NS, SECOND_NS, count, rounded, significant};
+
+/// Beyond this the processors are what limits, in percent of all of them.
+const BUSY_PERCENT: f64 = 90.0;
+
+/// How many fit, what breaks beyond, and what is behind it.
+pub(crate) fn of_desktops(
+    provenance: &Provenance,
+    plan: &DesktopsPlan,
+    analysis: &DesktopsAnalysis,
+) -> Takeaway {
+    let broken = analysis.numbers.iter().find(|at| Some(at.desktops) > analysis.most);
+    let headline = match (analysis.most, analysis.numbers.last()) {
+        (_, None) => "Nothing was measured of any number of desktops yet.".to_owned(),
+        (None, Some(_)) => {
+            let least = analysis.numbers.first().map_or(0, |at| at.desktops);
+            format!("Users are not content even with {}.", count(least as usize, "desktop"))
+        }
+        (Some(most), Some(last)) => {
+            let processors = f64::from(provenance.host.processors.max(1));
+            let fit = format!(
+                "{} fit on this host, {} a processor",
+                count(most as usize, "desktop"),
+                significant(f64::from(most) / processors)
+            );
+            match broken {
+                Some(next) => format!("{fit}: with {} users are no longer content.", next.desktops),
+                None if last.desktops == most => format!("{fit}; more were not tried."),
+                None => format!("{fit}."),
+            }
+        }
+    };
+    let mut details = Vec::new();
+    let at_most = analysis.numbers.iter().find(|at| Some(at.desktops) == analysis.most);
+    details.extend(at_most.map(|at| quality(plan, at)));
+    if let (Some(at), Some(first)) = (broken, &analysis.broke_first) {
+        details.push(format!(
+            "With {} desktops {} {} broke first.{}",
+            at.desktops,
+            first.application,
+            first.operation,
+            behind(at)
+        ));
+        details.push(quality(plan, at));
+    }
+    details.extend(at_most.and_then(echo));
+    Takeaway { headline, details, cautions: cautions(provenance, plan, analysis) }
+}
+
+fn quality(plan: &DesktopsPlan, at: &DesktopsNumbers) -> String {
+    let groups = at.groups.iter().filter_map(|group| {
+        let found = group.percentile?;
+        Some(format!(
+            "group {} {} s (limit {} s)",
+            group.group.name(),
+            significant(found.ns as f64 / SECOND_NS),
+            significant(group.limit_ns as f64 / SECOND_NS)
+        ))
+    });
+    let groups = groups.collect::<Vec<_>>().join(", ");
+    format!(
+        "With {}, {} % of the operations took at most: {groups}; {} % failed.",
+        count(at.desktops as usize, "desktop"),
+        significant(plan.share * 100.0),
+        rounded(at.errors * 100.0, 1)
+    )
+}
+
+fn behind(at: &DesktopsNumbers) -> String {
+    at.host_busy_percent.map_or_else(String::new, |busy| {
+        let busy_text = rounded(busy, 0);
+        if busy >= BUSY_PERCENT {
+            format!(" The processors were {busy_text} % busy: they are what limits.")
+        } else {
+            format!(" The processors were {busy_text} % busy: something else limits, or bursts do.")
+        }
+    })
+}
+
+fn echo(at: &DesktopsNumbers) -> Option<String> {
+    let ms = significant(at.echo_median_ns? as f64 / MILLISECOND_NS);
+    Some(format!("Half of the keys changed the picture within {ms} ms: the floor of everything interactive."))
+}
+
+fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Vec<String> {
+    let mut cautions: Vec<String> = emulation(provenance).into_iter().collect();
+    if !plan.vm {
+        cautions
+            .push("Desktops are sessions on the host itself: no hypervisor is in these figures.".to_owned());
+    }
+    cautions.push("The users share the host with their desktops; what they cost is in its use.".to_owned());
+    let open = analysis.numbers.iter().filter(|at| at.quality == "open").map(|at| at.desktops.to_string());
+    let open: Vec<String> = open.collect();
+    if !open.is_empty() {
+        cautions.push(format!(
+            "With {} desktops the limit lies within the interval, or operations are too few for one: measure longer.",
+            open.join(", ")
+        ));
+    }
+    for (desktops, why) in &analysis.failures {
+        cautions.push(format!("{desktops} desktops did not stand: {why}"));
+    }
+    cautions
+}

@@ -67,19 +67,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("history", &["model", "record", "study"]),
     (
         "bench",
-        &[
-            "desktop",
-            "desktops",
-            "fence",
-            "fence-evaluation",
-            "fence-sim",
-            "lab",
-            "oltp",
-            "record",
-            "units",
-            "vsphere",
-            "workload",
-        ],
+        &["fence", "fence-evaluation", "fence-sim", "lab", "oltp", "record", "units", "vsphere", "workload"],
     ),
     (
         "cli",

@@ -20,7 +20,7 @@ use crate::pairs::{Verdict, median};
 const SMALL: (&str, &str) = ("10", "300");
 const LARGE: (&str, &str) = ("1000", "10000");
 /// How long each measurement takes.
-const LENGTH: Duration = Duration::from_secs(4);
+const LENGTH: Duration = Duration::from_secs(2);
 /// Clients at once.
 const CLIENTS: [usize; 3] = [1, 8, 64];
 /// Operations, as `virtbench-vsphere bench` names them.

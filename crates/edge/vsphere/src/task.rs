@@ -13,10 +13,14 @@ use crate::time;
 /// What is read of a task.
 pub(crate) const TASK: Wanted = Wanted { kind: "Task", paths: &["info"] };
 
+/// What is followed of a task. The rest is read once it is over: a server makes a copy of all that is followed, again and again.
+pub(crate) const STATE: Wanted = Wanted { kind: "Task", paths: &["info.state"] };
+
 /// How far a task is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) enum Progress {
     /// It waits or runs.
+    #[default]
     Open,
     /// It is done; what it made.
     Done(Option<Reference>),
@@ -25,7 +29,7 @@ pub(crate) enum Progress {
 }
 
 /// A task as the server tells of it, with the times of its own clock.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Task {
     pub progress: Progress,
     queued: Option<SystemTime>,
@@ -68,6 +72,11 @@ impl Task {
     pub fn run_time(&self) -> Duration {
         between(self.started, self.completed)
     }
+}
+
+/// Whether a task in this state is over.
+pub(crate) fn is_over(state: &str) -> bool {
+    ["success", "error"].contains(&state)
 }
 
 fn between(from: Option<SystemTime>, to: Option<SystemTime>) -> Duration {

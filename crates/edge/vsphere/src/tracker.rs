@@ -1,7 +1,7 @@
 //! One thread that is told of all tasks, whoever waits for them.
 //!
-//! What is waited for is in one list on the server, which one property collector follows. The server is asked once how a
-//! new task is; if it is not over by then, its end comes with the updates. Nobody asks again and again.
+//! The server is asked a few times how a new task is, within a tenth of a second. One that is not over by then goes on a
+//! list on the server, which one property collector follows, and its end comes with the updates: nobody asks again and again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,12 @@ use crate::reference::Reference;
 use crate::reply;
 use crate::request::Request;
 use crate::session::{self, Session};
-use crate::task::{Progress, TASK, Task};
+use crate::task::{self, Progress, STATE, TASK, Task};
 use crate::updates::{self, Change, Collector};
 
+/// Pauses before a task is asked for. What is over by then is not put on the list.
+const SHORT: [Duration; 4] =
+    [Duration::ZERO, Duration::from_millis(4), Duration::from_millis(16), Duration::from_millis(64)];
 /// A request for updates stands no longer than this.
 const STANDS: Duration = Duration::from_secs(10);
 /// Pauses after failures, from the first to the longest.
@@ -34,7 +37,7 @@ const MACHINE: Wanted =
 struct Known {
     /// How often something was said of it.
     news: u64,
-    task: Option<Task>,
+    over: bool,
     gone: bool,
     arrived: Option<Instant>,
 }
@@ -103,21 +106,30 @@ impl Tracker {
                 "the server forgot its task; whether it was done is not known",
             ),
         };
-        let look = properties::of_one(&self.shared.session, task, TASK, limit, Task::of_object)?;
-        let first = look.value.ok_or_else(vanished)?;
-        if first.progress != Progress::Open {
-            return Ok(Ended { task: first, waited: look.waited, retries: look.retries });
+        let mut ended = Ended { task: Task::default(), waited: Duration::ZERO, retries: 0 };
+        let look = |ended: &mut Ended| -> Result<bool, VsphereError> {
+            let look = properties::of_one(&self.shared.session, task, TASK, limit, Task::of_object)?;
+            ended.waited += look.waited;
+            ended.retries += look.retries;
+            ended.task = look.value.ok_or_else(vanished)?;
+            Ok(ended.task.progress != Progress::Open)
+        };
+        for pause in SHORT {
+            let pause = pause.min(limit.left());
+            thread::sleep(pause);
+            ended.waited += pause;
+            if look(&mut ended)? {
+                return Ok(ended);
+            }
         }
         let begun = Instant::now();
         let following = self.follow(task)?;
-        let ended = following.until(limit, |known| {
-            let over = known.task.as_ref().filter(|task| task.progress != Progress::Open);
-            (over.is_some() || known.gone).then(|| (over.cloned(), known.arrived))
-        });
-        let (ended, arrived) = ended.ok_or_else(|| self.late(what, limit))?;
-        let waited =
+        let told =
+            following.until(limit, |known| (known.over || known.gone).then_some((known.over, known.arrived)));
+        let (over, arrived) = told.ok_or_else(|| self.late(what, limit))?;
+        ended.waited +=
             arrived.map_or_else(|| begun.elapsed(), |arrived| arrived.saturating_duration_since(begun));
-        Ok(Ended { task: ended.ok_or_else(vanished)?, waited: look.waited + waited, retries: look.retries })
+        if over && look(&mut ended)? { Ok(ended) } else { Err(vanished()) }
     }
 
     /// Waits until `look` gives a value; it is asked at first and after each change of the VM. With the time that was waited.
@@ -309,9 +321,7 @@ impl Shared {
         for news in changes {
             self.tell(&news.object, |known| {
                 known.gone |= news.gone;
-                if let Some(task) = news.task {
-                    known.task = Some(task);
-                }
+                known.over |= news.over;
             });
         }
         Ok(())
@@ -321,7 +331,7 @@ impl Shared {
     fn build(&self, limit: Limit) -> Result<Collector, VsphereError> {
         let request = Request::new("CreateListView", &self.session.content().views, |_| {});
         let view = self.session.call(&request, limit, reply::returned)?.value;
-        let collector = Collector::create(&self.session, &[TASK, MACHINE], &view, limit)?;
+        let collector = Collector::create(&self.session, &[STATE, MACHINE], &view, limit)?;
         {
             let mut table = lock(&self.table);
             table.view = Some(view);
@@ -336,10 +346,11 @@ impl Shared {
 struct News {
     object: Reference,
     gone: bool,
-    task: Option<Task>,
+    over: bool,
 }
 
 fn read(object: Reference, change: Change, node: Node<'_, '_>) -> Result<News, String> {
-    let info = updates::changed(node).find(|(path, _)| *path == "info").and_then(|(_, info)| info);
-    Ok(News { object, gone: change == Change::Gone, task: info.map(Task::read).transpose()? })
+    let state = updates::changed(node).find(|(path, _)| *path == "info.state");
+    let state = state.and_then(|(_, state)| state?.text());
+    Ok(News { object, gone: change == Change::Gone, over: state.is_some_and(task::is_over) })
 }

@@ -43,7 +43,7 @@ impl DataPlace {
             return Err(neither());
         }
         let setup = Setup::parse(&format!("virtio-blk@{text}")).map_err(|error| format!("disk: {error}"))?;
-        let Backing::Fence(mut options) = setup.backing.clone() else { return Err(neither()) };
+        let Backing::Fence(mut options) = setup.backing else { return Err(neither()) };
         if options.throttle != Throttle::Off {
             return Err(format!(
                 "disk {text:?}: throttle is for guests alone, and this disk is native too: leave it out"

@@ -78,7 +78,9 @@ mod tests {
     fn checkpoints_and_autovacuum_are_found_with_their_times() {
         let begun = moment("2026-11-23 09:00:10.000 UTC [1]").unwrap();
         let found = events(LOG, -begun);
-        let event = |cause, begin: f64, end: f64| (cause, (begin * 1e9) as i64, (end * 1e9) as i64);
+        #[allow(clippy::cast_possible_truncation, reason = "a few seconds")]
+        let ns = |seconds: f64| (seconds * 1e9) as i64;
+        let event = |cause, begin: f64, end: f64| (cause, ns(begin), ns(end));
         let expected = [
             event(OltpCause::Autovacuum, 1.75, 2.0),
             event(OltpCause::Autovacuum, 1.5, 3.0),

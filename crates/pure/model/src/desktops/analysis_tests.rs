@@ -51,7 +51,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
         operation: number % 2,
         begun_ns: 0,
         storm,
-        times: times(u64::from(desktops) * SECOND_NS / if number % 2 == 0 { 2 } else { 5 }),
+        times: times(u64::from(desktops) * SECOND_NS / if number.is_multiple_of(2) { 2 } else { 5 }),
         failed: None,
     };
     let operations =

@@ -1,9 +1,6 @@
 use super::*;
 use crate::oltp::UsersEnd;
-
-#[path = "../../../record/tests/synthetic/oltp.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::oltp::synthetic;
 
 use synthetic::plan;
 

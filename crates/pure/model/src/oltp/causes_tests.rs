@@ -1,10 +1,7 @@
 use virtbench_record::{OltpEvent, OltpHostSecond};
 
 use super::*;
-
-#[path = "../../../record/tests/synthetic/oltp.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::oltp::synthetic;
 
 fn run(seconds: [u64; 10]) -> OltpMeasured {
     let mut run = synthetic::measured(4, seconds, 1.0);

@@ -41,7 +41,7 @@ impl OltpCause {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OltpEvent {
-    /// What.
+    /// What disturbs the database meanwhile.
     pub cause: OltpCause,
     /// Its begin, in nanoseconds since measuring began; before that it is below zero.
     pub begin_ns: i64,

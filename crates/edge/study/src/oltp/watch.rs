@@ -7,7 +7,7 @@ use virtbench_lab::CpuSample;
 use virtbench_model::is_busy;
 use virtbench_record::{HostUse, OltpHostSecond};
 
-/// One look.
+/// What the counters said at a moment, since the host started.
 struct Look {
     at: Instant,
     cpu: CpuSample,

@@ -9,6 +9,7 @@ pub mod costs;
 pub mod desktops_study;
 mod deviation;
 pub mod fence;
+mod folder;
 mod groups;
 pub mod history;
 mod job;
@@ -38,6 +39,7 @@ use std::path::PathBuf;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
+pub use folder::FolderArgs;
 pub use groups::{command, study as study_command};
 pub use load_args::{ApplyArgs, ArrivalsArg};
 pub use read_workload::read_workload;
@@ -155,6 +157,24 @@ pub enum StudyCommand {
     Application(Box<application_study::ApplicationStudyArgs>),
     /// How many desktops fit? Users of more and more of them at once, and how long each operation takes them
     Desktops(Box<desktops_study::DesktopsStudyArgs>),
+}
+
+impl StudyCommand {
+    /// Where its run goes.
+    pub fn folder_mut(&mut self) -> &mut FolderArgs {
+        match self {
+            Self::NativeVsVm(args) => &mut args.run.folder,
+            Self::Adapters(args) => &mut args.run.folder,
+            Self::Compare(args) => &mut args.run.folder,
+            Self::Neighbours(args) => &mut args.sets.folder,
+            Self::Deviation(args) => &mut args.sets.folder,
+            Self::Predictions(args) => &mut args.folder,
+            Self::Oltp(args) => &mut args.folder,
+            Self::Operations(args) => &mut args.folder,
+            Self::Application(args) => &mut args.folder,
+            Self::Desktops(args) => &mut args.folder,
+        }
+    }
 }
 
 /// `virtbench report`

@@ -8,7 +8,7 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use virtbench_record::Provenance;
 use virtbench_study::read_provenance;
 
-use crate::args::{Arguments, Command, StudyCommand, study_command};
+use crate::args::{Arguments, Command, FolderArgs, StudyCommand, study_command};
 use crate::exit::{Failure, Kind};
 
 /// What may be said anew.
@@ -106,25 +106,14 @@ fn words(option: &Arg, values: &[OsString]) -> String {
 
 fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
     let Command::Study(study) = &mut arguments.command else { return };
-    let (resume_, out_, json_) = match study {
-        StudyCommand::NativeVsVm(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
-        StudyCommand::Adapters(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
-        StudyCommand::Compare(args) => (&mut args.run.resume, &mut args.run.out, &mut args.run.json),
-        StudyCommand::Neighbours(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
-        StudyCommand::Deviation(args) => (&mut args.sets.resume, &mut args.sets.out, &mut args.sets.json),
-        StudyCommand::Application(args) => (&mut args.resume, &mut args.out, &mut args.json),
-        StudyCommand::Oltp(args) => (&mut args.resume, &mut args.out, &mut args.json),
-        StudyCommand::Operations(args) => (&mut args.resume, &mut args.out, &mut args.json),
-        StudyCommand::Desktops(args) => (&mut args.resume, &mut args.out, &mut args.json),
-        StudyCommand::Predictions(args) => {
-            args.again = flag(given, "again");
-            if args.again && is_given(given, OWN_OF_AGAIN) {
-                args.method = given.get_one(OWN_OF_AGAIN).copied().unwrap_or(args.method);
-            }
-            (&mut args.resume, &mut args.out, &mut args.json)
+    if let StudyCommand::Predictions(args) = study {
+        args.again = flag(given, "again");
+        if args.again && is_given(given, OWN_OF_AGAIN) {
+            args.method = given.get_one(OWN_OF_AGAIN).copied().unwrap_or(args.method);
         }
-    };
-    (*resume_, *out_, *json_) = (flag(given, "resume"), Some(out.to_owned()), flag(given, "json"));
+    }
+    *study.folder_mut() =
+        FolderArgs { out: Some(out.to_owned()), resume: flag(given, "resume"), json: flag(given, "json") };
 }
 
 #[cfg(test)]
@@ -146,8 +135,11 @@ mod tests {
     fn the_folder_alone_says_what_to_go_on_with() {
         let restored = restore(&STORED, &[]).unwrap().unwrap();
         let Command::Study(StudyCommand::NativeVsVm(args)) = restored.command else { panic!() };
-        assert_eq!((args.run.time, args.run.outstanding, args.run.resume), (Some(2_000_000_000), 28, true));
-        assert!(!args.run.json && args.run.out.is_some());
+        assert_eq!(
+            (args.run.time, args.run.outstanding, args.run.folder.resume),
+            (Some(2_000_000_000), 28, true)
+        );
+        assert!(!args.run.folder.json && args.run.folder.out.is_some());
         assert!(restore(&STORED, &["--time", "2s"]).unwrap().is_some());
     }
 
@@ -163,7 +155,7 @@ mod tests {
             let restored =
                 merged(name, given, &stored, Path::new("run")).map_err(|error| error.to_string())?;
             let Command::Study(StudyCommand::Predictions(args)) = restored.unwrap().command else { panic!() };
-            Ok::<_, String>((args.trials, args.resume, args.again, args.method.method().is_some()))
+            Ok::<_, String>((args.trials, args.folder.resume, args.again, args.method.method().is_some()))
         };
         assert_eq!(restore(&["--resume"]), Ok((5, true, false, false)));
         assert_eq!(restore(&["--again", "--method", "queueing"]), Ok((5, false, true, true)));

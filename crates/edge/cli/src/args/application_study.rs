@@ -6,6 +6,7 @@ use clap::Args;
 use virtbench_units::parse_bytes;
 
 use super::AcceleratorArg;
+use super::folder::FolderArgs;
 use super::oltp_study::NetworkArg;
 
 /// `virtbench study application`
@@ -73,13 +74,7 @@ pub struct ApplicationStudyArgs {
     /// Folder for the data: the storage under it is what both sides work on [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// Run folder [default: virtbench-application-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with what is missing of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
 }

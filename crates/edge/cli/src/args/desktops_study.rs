@@ -7,6 +7,7 @@ use virtbench_record::DesktopNumbers;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::AcceleratorArg;
+use super::folder::FolderArgs;
 
 /// The most desktops that a search tries.
 const MOST_DESKTOPS: u32 = 64;
@@ -68,15 +69,9 @@ pub struct DesktopsStudyArgs {
     /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
     #[arg(long, value_name = "FILE")]
     pub kernel: Option<PathBuf>,
-    /// Run folder [default: virtbench-desktops-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with what is missing of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
 }
 
 /// Where a desktop runs.

@@ -7,6 +7,7 @@ use virtbench_record::{DatabaseKind, OltpUsers};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::AcceleratorArg;
+use super::folder::FolderArgs;
 
 /// The most users that a search tries, unless a list says otherwise: the supplied recipes allow 300 connections.
 const MOST_USERS: u32 = 256;
@@ -72,15 +73,9 @@ pub struct OltpStudyArgs {
     /// Folder for the data: the storage under it is what both sides work on [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// Run folder [default: virtbench-oltp-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with what is missing of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
 }
 
 /// Which database.

@@ -7,6 +7,7 @@ use virtbench_record::CloneKind;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::AcceleratorArg;
+use super::folder::FolderArgs;
 
 /// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
 const MOST_PER_MINUTE: f64 = 100_000.0;
@@ -102,15 +103,9 @@ pub struct OperationsArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Run folder [default: virtbench-operations-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with the missing pieces of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
 }
 
 /// How a clone's disk is made.

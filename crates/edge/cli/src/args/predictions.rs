@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::folder::FolderArgs;
 use super::predict::MethodArg;
 use super::vm::VmArgs;
 
@@ -31,12 +32,9 @@ pub struct PredictionsArgs {
     /// The applications
     #[arg(long, value_name = "FILE", required_unless_present_any = ["resume", "again"])]
     pub cases: Option<PathBuf>,
-    /// Run folder: costs, trials, page [default: virtbench-predictions-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with the missing trials of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// How often each is tried
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
@@ -57,9 +55,6 @@ pub struct PredictionsArgs {
     /// nothing: the conclusion is printed, and the folder is left as it is
     #[arg(long, requires = "out", conflicts_with = "resume")]
     pub again: bool,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
     /// Virtual processors of the VM
     #[arg(long, value_name = "N", default_value = "2")]
     pub vcpus: u32,

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use virtbench_study::{ColocationOptions, NamedEnvironment, NamedJob, Setup};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
+use super::folder::FolderArgs;
 use super::job::read_job;
 use super::{AcceleratorArg, GuestArgs};
 use crate::exit::{Failure, Kind};
@@ -100,12 +101,9 @@ pub struct SetsArgs {
     /// Folder for the disks; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// Run folder [default: virtbench-STUDY-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with the missing measurements of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// Measure for this long, instead of what the workload says [deviation: 20s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub time: Option<u64>,
@@ -121,9 +119,6 @@ pub struct SetsArgs {
     /// What executes the guests' instructions
     #[arg(long, value_enum, default_value = "auto")]
     pub accelerator: AcceleratorArg,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
 }
 
 impl SetsArgs {

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+
+use super::folder::FolderArgs;
 use virtbench_study::{GuestOptions, WantedAccelerator};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
@@ -142,12 +144,9 @@ pub struct RunArgs {
     /// Folder for the test disk; the storage under it is what is measured [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// Run folder [default: virtbench-STUDY-DATE]
-    #[arg(long, value_name = "DIR")]
-    pub out: Option<PathBuf>,
-    /// Go on with the missing points of the run in --out, with the options it was started with
-    #[arg(long, requires = "out")]
-    pub resume: bool,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
     /// Size of the test disk
     #[arg(long, default_value = "1GiB", value_parser = parse_bytes)]
     pub size: u64,
@@ -169,9 +168,6 @@ pub struct RunArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Print one JSON object instead of sentences
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// What a guest is made of.

@@ -16,6 +16,7 @@ use super::together::{Together, run_together};
 use crate::appliance_place::{network, place};
 use crate::appliance_processors::processors_of;
 use crate::applications::Progress;
+use crate::course::nanoseconds;
 use crate::event::Event;
 use crate::fence::check_host_devices;
 use crate::guests::ApplianceGuests;
@@ -143,7 +144,7 @@ impl<'a> LoadedAppliances<'a> {
             runs.into_iter().zip(facts).map(|(runs, appliance)| NeighbourMeasured { runs, appliance });
         Ok(ApplicationMeasured {
             values,
-            elapsed_ns: u64::try_from(end.elapsed.as_nanos()).unwrap_or(u64::MAX),
+            elapsed_ns: nanoseconds(end.elapsed),
             output: end.output.clone(),
             appliance,
             host,

@@ -1,8 +1,8 @@
 //! A run of the study of desktops: numbers of them, one after the other, until users are no longer content.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
+use virtbench_counters::thread_cpu_ns;
 use virtbench_desktop::{Done, Event as UserEvent, Plan as UserPlan, Times, drive};
 use virtbench_desktops::Day;
 use virtbench_lab::CpuSample;
@@ -17,7 +17,7 @@ use super::appliance::DesktopAppliance;
 use super::pictures::Pictures;
 use super::standing::{NotStanding, Standing};
 use crate::applications::Progress;
-use crate::course::unix_ns;
+use crate::course::{nanoseconds, unix_ns};
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
@@ -118,10 +118,10 @@ impl DesktopsStudy {
         repetition: u32,
         progress: &mut Progress<'_>,
     ) -> Result<(DesktopsMeasured, Option<GuestFacts>), NotStanding> {
-        let begun = unix_ns();
+        let begun = Instant::now();
         let mut standing = Standing::start(desktop, &self.plan, guests, desktops, progress)?;
         let (desks, guest) = (standing.desks()?, standing.guest(guests));
-        let ready_ns = unix_ns().saturating_sub(begun);
+        let ready_ns = nanoseconds(begun.elapsed());
         progress.doing(&format!("{desktops} desktops: users work, repetition {}", repetition + 1));
         let plan = UserPlan {
             day: &self.day,
@@ -130,12 +130,13 @@ impl DesktopsStudy {
         };
         let failed = |why: String| NotStanding::Desktops(why);
         let first = CpuSample::take().map_err(|error| failed(error.to_string()))?;
-        let (cpu, from) = (thread_cpu_ns(), unix_ns());
+        let (cpu, from) = (thread_cpu_ns(), Instant::now());
         let mut seen = Seen::of(&self.plan);
         drive(desks, plan, progress.stop, &mut |event| seen.add(event, &mut standing))
             .map_err(|error| failed(error.to_string()))?;
-        let (client_cpu_ns, elapsed_ns) =
-            (thread_cpu_ns().saturating_sub(cpu), unix_ns().saturating_sub(from));
+        let used = thread_cpu_ns();
+        let client_cpu_ns = [0, 1].iter().map(|part| used[*part].saturating_sub(cpu[*part])).sum();
+        let elapsed_ns = nanoseconds(from.elapsed());
         let last = CpuSample::take().map_err(|error| failed(error.to_string()))?;
         for note in standing.stop() {
             progress.remark(&note);
@@ -234,11 +235,4 @@ fn record(done: Done) -> DesktopDone {
         times: done.result.as_ref().ok().map(times),
         failed: done.result.err(),
     }
-}
-
-/// Processor time of this thread, in nanoseconds.
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    let whole = u64::try_from(time.tv_sec).unwrap_or(0).saturating_mul(1_000_000_000);
-    whole.saturating_add(u64::try_from(time.tv_nsec).unwrap_or(0))
 }

@@ -13,6 +13,7 @@ use virtbench_record::{OperationLine, OperationsMeasured, Phase};
 use super::fleet::Fleet;
 use super::log::Log;
 use super::tally::Tally;
+use crate::course::nanoseconds;
 use crate::study_error::StudyError;
 
 /// How often a stop is looked for while nothing is to start.
@@ -183,8 +184,4 @@ pub(super) fn measure_piece(
         tenants: Vec::new(),
         first_failures,
     })
-}
-
-fn nanoseconds(length: Duration) -> u64 {
-    u64::try_from(length.as_nanos()).unwrap_or(u64::MAX)
 }

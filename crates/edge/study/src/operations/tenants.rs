@@ -7,6 +7,7 @@ use virtbench_lab::{Assignment, LabError, Machine, TimeLimits, measure_together}
 use virtbench_record::TenantMeasured;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
+use crate::course::nanoseconds;
 use crate::environments::MadeEnvironments;
 use crate::study_error::StudyError;
 
@@ -65,7 +66,7 @@ impl Lent<'_> {
         let spec = LoadSpec {
             outstanding: 1,
             ramp_ns: 0,
-            time_ns: u64::try_from(length.as_nanos()).unwrap_or(u64::MAX),
+            time_ns: nanoseconds(length),
             seed,
             ..LoadSpec::new(access, self.size_bytes)
         };

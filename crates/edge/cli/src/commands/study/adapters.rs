@@ -13,10 +13,10 @@ const DEFAULT_ADAPTERS: [&str; 4] = ["virtio-blk", "virtio-scsi", "nvme", "mptsa
 
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &AdaptersArgs) -> Outcome {
-    let out = common::folder_path(args.run.out.as_deref(), "adapters");
+    let out = common::folder_path(args.run.folder.out.as_deref(), "adapters");
     let study = study(args)?;
-    let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    let run = common::show(&out, args.run.json)?;
+    let measured = common::run(&out, args.run.folder.resume, |run| study.run(run))?;
+    let run = common::show(&out, args.run.folder.json)?;
     for setup in &run.provenance.setups {
         for one in &setup.not_honoured {
             tell!("{}: {} was to be {} and is {}", setup.name, one.setting, one.asked, one.found);

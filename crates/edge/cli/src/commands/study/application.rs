@@ -21,8 +21,8 @@ const MAX_BYTES: u64 = 1 << 20;
 pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
     let wanted = Wanted::read(args)?;
     wanted.find_programs()?;
-    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "application"))?;
-    let measured = common::run(&out, args.resume, |run| {
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "application"))?;
+    let measured = common::run(&out, args.folder.resume, |run| {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let load = ApplianceLoad::new(
             BuiltAppliance::find(&wanted.recipe, progress)?,
@@ -51,7 +51,7 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
             virtbench_study::LoadedAppliances::new(&plan, load, neighbour, guests, folder, &name)?;
         ApplicationStudy { plan: plan.clone(), roots }.run(&mut sides, run)
     })?;
-    let run = common::show(&out, args.json)?;
+    let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(&run.provenance, run.records.application())
 }

@@ -9,10 +9,10 @@ use crate::exit::{Failure, Outcome};
 
 /// Measures, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &CompareArgs) -> Outcome {
-    let out = common::folder_path(args.run.out.as_deref(), "compare");
+    let out = common::folder_path(args.run.folder.out.as_deref(), "compare");
     let study = study(args)?;
-    let measured = common::run(&out, args.run.resume, |run| study.run(run))?;
-    common::show(&out, args.run.json)?;
+    let measured = common::run(&out, args.run.folder.resume, |run| study.run(run))?;
+    common::show(&out, args.run.folder.json)?;
     measured
 }
 

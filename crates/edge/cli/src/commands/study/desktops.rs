@@ -18,8 +18,8 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     let (text, mut day) = day(&args.day)?;
     day.limits.a = args.limit_a.unwrap_or(day.limits.a);
     day.limits.b = args.limit_b.unwrap_or(day.limits.b);
-    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "desktops"))?;
-    let measured = common::run(&out, args.resume, |run| {
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "desktops"))?;
+    let measured = common::run(&out, args.folder.resume, |run| {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let recipe = args.recipe.as_deref().unwrap_or(&day.recipe);
         let desktop = DesktopAppliance::find(recipe, progress)?;
@@ -33,7 +33,7 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
         };
         DesktopsStudy { plan, day: day.clone() }.run(&desktop, guests.as_ref(), run)
     })?;
-    let run = common::show(&out, args.json)?;
+    let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(run.records.desktops())
 }

@@ -14,7 +14,7 @@ pub fn options(
     guest: &GuestArgs,
     named: impl FnOnce() -> Result<Grid, Failure>,
 ) -> Result<GridOptions, Failure> {
-    let begun = args.out.as_deref().filter(|_| args.resume).and_then(Grid::of_run);
+    let begun = args.folder.out.as_deref().filter(|_| args.folder.resume).and_then(Grid::of_run);
     let grid = begun.map_or_else(named, Ok)?;
     Ok(GridOptions {
         grid: Grid {

@@ -10,11 +10,11 @@ use crate::exit::{Failure, Outcome};
 
 /// Measures, then says what came of it, also of what an interrupted or failed run has measured.
 pub fn execute(args: &NeighboursArgs) -> Outcome {
-    let out = common::folder_path(args.sets.out.as_deref(), "neighbours");
+    let out = common::folder_path(args.sets.folder.out.as_deref(), "neighbours");
     let study = study(args)?;
-    let measured = common::run(&out, args.sets.resume, |run| study.run(run))?;
+    let measured = common::run(&out, args.sets.folder.resume, |run| study.run(run))?;
     // Why the run ended weighs more than which machines failed in it.
-    let shown = sets_summary::show(&out, args.sets.json);
+    let shown = sets_summary::show(&out, args.sets.folder.json);
     measured.and(shown)
 }
 

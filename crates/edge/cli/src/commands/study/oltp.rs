@@ -13,8 +13,8 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &OltpStudyArgs) -> Outcome {
-    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "oltp"))?;
-    let measured = common::run(&out, args.resume, |run| {
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "oltp"))?;
+    let measured = common::run(&out, args.folder.resume, |run| {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let database = DatabaseAppliance::find(args.database.kind(), progress)?;
         let plan = plan(args, database.root_digest(), database.least_memory());
@@ -25,7 +25,7 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
         let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder)?;
         OltpStudy { plan: plan.clone(), root: Some(database.root()) }.run(&mut sides, run)
     })?;
-    let run = common::show(&out, args.json)?;
+    let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(&run.provenance, run.records.oltp())
 }

@@ -41,14 +41,14 @@ pub fn execute(args: &OperationsArgs) -> Outcome {
     check(args)?;
     let mix = mix(args)?;
     let named = named_tenants(args)?;
-    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "operations"))?;
-    let measured = common::run(&out, args.resume, |run| {
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "operations"))?;
+    let measured = common::run(&out, args.folder.resume, |run| {
         let platform = connect(args, run)?;
         let (mix, left_out) = mix_on(&*platform, &mix, args.leave_out)?;
         let mut tenants = start_tenants(args, &named, run)?;
         OperationsStudy { plan: plan(args, &mix, left_out) }.run(&*platform, tenants.as_mut(), run)
     })?;
-    let run = common::show(&out, args.json)?;
+    let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(run.records.operations())
 }

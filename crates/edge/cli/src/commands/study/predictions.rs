@@ -15,7 +15,7 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// Tries what is missing, then writes the report, also of what an interrupted or failed run has tried.
 pub fn execute(args: &PredictionsArgs) -> Outcome {
-    let out = std::path::absolute(common::folder_path(args.out.as_deref(), "predictions"))?;
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "predictions"))?;
     if args.again {
         return again(args, &out);
     }
@@ -29,8 +29,8 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
         vm: args.vm.options(args.vcpus, folder)?,
         costs: brought.map(costs::read).transpose()?,
     };
-    let measured = common::run(&out, args.resume, |run| study.run(run))?;
-    let run = common::show(&out, args.json)?;
+    let measured = common::run(&out, args.folder.resume, |run| study.run(run))?;
+    let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(&run.provenance, run.records.trials())
 }
@@ -38,7 +38,7 @@ pub fn execute(args: &PredictionsArgs) -> Outcome {
 /// The applications of the file; of a run that is resumed its own, as the file may have changed or be gone.
 fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
     let begun = match &args.cases {
-        Some(_) if !args.resume => None,
+        Some(_) if !args.folder.resume => None,
         _ => Some(read_provenance(out).map_err(common::folder_failure)?),
     };
     if let Some(begun) = begun {
@@ -60,7 +60,7 @@ fn again(args: &PredictionsArgs, out: &Path) -> Outcome {
     let LoadedRun { provenance, records, histograms } = run;
     let run = LoadedRun { provenance, records: Records::Trials(records), histograms };
     let conclusion = common::conclusion(out, &files, &takeaway(&run.provenance, &run.records));
-    common::print(args.json, &conclusion, &run, |_| Ok(()))
+    common::print(args.folder.json, &conclusion, &run, |_| Ok(()))
 }
 
 /// Fails where an application has no trial at all.

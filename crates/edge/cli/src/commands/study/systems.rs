@@ -17,13 +17,13 @@ use crate::say::print_json;
 
 /// Measures each system in a folder of its own, then compares what there is.
 pub fn execute(args: &DeviationArgs) -> Outcome {
-    let out = common::folder_path(args.sets.out.as_deref(), "systems");
+    let out = common::folder_path(args.sets.folder.out.as_deref(), "systems");
     let (study, systems) = (deviation::study(args)?, chosen(&args.systems));
     // After each, so that one can look while the others are measured, and a kill loses nothing.
     let mut on_tried = |tried: &[TriedSystem]| save(&out, tried).map_err(Ended::Saving);
     let compared =
-        watched(&out, args.sets.resume, |run| compare_systems(&study, &systems, run, &mut on_tried))?;
-    show(&compared.tried, args.sets.json, &out)?;
+        watched(&out, args.sets.folder.resume, |run| compare_systems(&study, &systems, run, &mut on_tried))?;
+    show(&compared.tried, args.sets.folder.json, &out)?;
     compared.failure.map_or(Ok(()), |error| Err(study_failure(error)))
 }
 

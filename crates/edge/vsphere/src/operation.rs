@@ -28,7 +28,7 @@ pub enum Operation<'a> {
     },
     /// Copies a VM; the copy is off.
     Clone {
-        /// Which.
+        /// The VM that is copied.
         machine: &'a Reference,
         /// The copy's name.
         name: &'a str,
@@ -43,14 +43,14 @@ pub enum Operation<'a> {
     },
     /// Moves a VM to another host.
     Migrate {
-        /// Which.
+        /// The VM that moves.
         machine: &'a Reference,
         /// Where to.
         host: &'a Reference,
     },
     /// Moves a VM to another host, by the call that moves disks too.
     Relocate {
-        /// Which.
+        /// The VM that moves.
         machine: &'a Reference,
         /// Where to.
         host: &'a Reference,
@@ -59,7 +59,7 @@ pub enum Operation<'a> {
     Destroy(&'a Reference),
     /// Keeps a VM's state, without its memory.
     CreateSnapshot {
-        /// Of which.
+        /// The VM whose state is kept.
         machine: &'a Reference,
         /// The snapshot's name.
         name: &'a str,
@@ -68,19 +68,19 @@ pub enum Operation<'a> {
     RemoveSnapshot {
         /// Of which VM.
         machine: &'a Reference,
-        /// Which.
+        /// The snapshot that is given up.
         snapshot: &'a Reference,
     },
     /// Notes something of a VM.
     Reconfigure {
-        /// Of which.
+        /// The VM that is noted something of.
         machine: &'a Reference,
         /// The note.
         note: &'a str,
     },
     /// Gives a VM another disk.
     AttachDisk {
-        /// Which.
+        /// The VM that gets the disk.
         machine: &'a Reference,
         /// Where it is attached.
         slot: Slot,
@@ -91,7 +91,7 @@ pub enum Operation<'a> {
     DetachDisk {
         /// Of which VM.
         machine: &'a Reference,
-        /// Which.
+        /// The disk, by its key in the VM.
         disk: Disk,
     },
 }

@@ -23,7 +23,7 @@ impl Reference {
         &self.kind
     }
 
-    /// Which one.
+    /// Its name among all of its kind, such as `vm-42`.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id

@@ -49,6 +49,7 @@ mod systems;
 mod table_facts;
 mod tiles;
 mod tiles_summary;
+mod users;
 mod verification;
 mod workload;
 
@@ -129,6 +130,7 @@ pub use tiles::{TileRow, TileTable};
 pub use tiles_summary::{
     TileChangeNumbers, TileMemberNumbers, TileSideNumbers, TileStepNumbers, TilesSummary,
 };
+pub use users::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 pub use verification::{Damage, DamagedBlock, Verification};
 pub use workload::{Better, CommandEnd, JobOutcome, Metric, WorkloadOutcome, idle_percent};
 

@@ -3,6 +3,7 @@
 pub mod alternate;
 pub mod analyse;
 pub mod appliance;
+mod appliance_place;
 pub mod application_study;
 pub mod compare;
 pub mod costs;
@@ -14,6 +15,7 @@ mod groups;
 pub mod history;
 mod job;
 mod load_args;
+mod number_list;
 pub mod oltp;
 pub mod oltp_study;
 pub mod operations;
@@ -21,6 +23,7 @@ mod percent;
 pub mod predict;
 pub mod predictions;
 pub mod profile;
+mod qemu;
 mod read_workload;
 pub mod repeat;
 pub mod run;
@@ -46,7 +49,7 @@ pub use read_workload::read_workload;
 pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
-pub use study::{AcceleratorArg, AdaptersArgs, CompareArgs, GuestArgs, NativeVsVmArgs, RunArgs};
+pub use study::{AdaptersArgs, CompareArgs, GuestArgs, NativeVsVmArgs, RunArgs};
 pub use trace::TraceArgs;
 
 /// Measures, predicts and fences the performance of virtual machines.

@@ -96,7 +96,7 @@ fn what_a_study_of_desktops_cannot_do_is_refused_before_anything_is_measured() {
     let temp = folder();
     let out = temp.path().join("run");
     for (words, code, said) in [
-        (&["--desktops", "few"][..], 2, "write auto, or such as 1,2,4"),
+        (&["--desktops", "few"][..], 2, "write auto, or such as 1,4,16"),
         (&["--day", "holiday"], 2, "a day is a file, or one of office, small"),
         (&["--day", "small", "--recipe", "redis"], 2, "the recipe redis is no desktop"),
         (&["--day", "small", "--errors", "200"], 2, "from 0 to 100"),

@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use support::{children, finish, folder, is_alive, virtbench, wait_for};
@@ -23,6 +24,12 @@ const SHORT: [&str; 12] = [
     "--ramp-up",
     "200ms",
 ];
+
+/// Where a run keeps the copy of the data that a side works on.
+fn copy_of(out: &Path) -> PathBuf {
+    let name = out.file_name().unwrap().to_string_lossy();
+    out.join(format!("virtbench-{name}.files/database.ext4"))
+}
 
 #[test]
 fn a_database_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
@@ -44,7 +51,7 @@ fn a_database_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
     assert!(summary["cautions"].to_string().contains("TCG emulates"), "{summary}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("median round trip") && !page.contains("No guest has booted."));
-    assert!(!out.join("database.ext4").exists(), "the copy of the data goes with its run");
+    assert!(!copy_of(&out).exists(), "the copy of the data goes with its run");
     let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
     assert_eq!(results.lines().count(), 4, "each side once in the search and once at saturation");
     let again = run(&["--resume"]);
@@ -86,7 +93,7 @@ fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() 
         let mut child = begin(measured > 0);
         let started = wait_for("a side that runs and what was measured", || {
             let ids: Vec<u32> = children(child.id()).into_iter().map(|(id, _)| id).collect();
-            (lines() == measured && !ids.is_empty() && out.join("database.ext4").exists()).then_some(ids)
+            (lines() == measured && !ids.is_empty() && copy_of(&out).exists()).then_some(ids)
         });
         child.kill().unwrap();
         child.wait().unwrap();
@@ -109,5 +116,5 @@ fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() 
         }
     }
     assert_eq!(lines(), 4);
-    assert!(!out.join("database.ext4").exists(), "what a kill left goes with the run that follows");
+    assert!(!copy_of(&out).exists(), "what a kill left goes with the run that follows");
 }

@@ -325,6 +325,31 @@ impl Profile {
         Ok(self)
     }
 
+    /// The profile with as many workers as the user names. Of operations whose begin and end were seen, one that takes longer than
+    /// so many workers can spend on each tells that they keep several under way; they think no longer than what is left.
+    ///
+    /// # Errors
+    /// The figures contradict each other with so many, and none of them was seen to be otherwise.
+    pub fn with_workers(mut self, workers: u32) -> Result<Self, ProfileError> {
+        self.workers = Sourced::known(workers, Source::User);
+        let cycle_ns = f64::from(workers) / self.rate() * 1e9;
+        match self.latency_ns {
+            Sourced::Known { value: latency_ns, source: Source::Tracefs } => {
+                let seen = self.outstanding_peak_per_worker.value().copied().unwrap_or(1);
+                if latency_ns > cycle_ns && seen < 2 {
+                    self.outstanding_peak_per_worker = Sourced::known(2, Source::Derived);
+                }
+                if let Sourced::Known { value: think_ns, .. } = &mut self.think_ns {
+                    *think_ns = think_ns.min((cycle_ns - latency_ns).max(0.0));
+                }
+            }
+            Sourced::Known { source: Source::BlockStatistics, .. } => return self.without_contradiction(),
+            _ => {}
+        }
+        self.check()?;
+        Ok(self)
+    }
+
     fn check_each(&self) -> Result<(), ProfileError> {
         match self.io_per_second.value() {
             Some(rate) if *rate > 0.0 && rate.is_finite() => {}

@@ -120,3 +120,23 @@ fn without_io_it_is_the_capacity_that_tells_what_an_application_does() {
     assert_eq!(computing.check(), Ok(()));
     assert_eq!(Profile { capacity: None, ..computing }.check().unwrap_err().figure, "io_per_second");
 }
+
+#[test]
+fn named_workers_keep_several_operations_under_way_where_that_was_seen() {
+    let seen = |source| Profile {
+        latency_ns: Sourced::known(12e6, source),
+        outstanding_peak_per_worker: Sourced::known(1, Source::Tracefs),
+        ..mail_server()
+    };
+    // 792 a second leave one worker 1.26 ms for each, which takes 12 ms.
+    let traced = seen(Source::Tracefs).with_workers(1).unwrap();
+    assert_eq!((traced.workers.value(), traced.concurrency()), (Some(&1), Some(2)));
+    assert_eq!(traced.think_ns.value(), Some(&0.0));
+    let many = seen(Source::Tracefs).with_workers(50).unwrap();
+    assert_eq!((many.is_asynchronous(), many.concurrency()), (false, Some(50)));
+    let think_ns = Sourced::unavailable("the device does not tell");
+    let of_the_device = Profile { think_ns, ..seen(Source::BlockStatistics) }.with_workers(1).unwrap();
+    assert!(of_the_device.latency_ns.origin().contains("others used the device"), "{of_the_device:?}");
+    let told = seen(Source::User).with_workers(1).unwrap_err().to_string();
+    assert!(told.contains("Little's law"), "{told}");
+}

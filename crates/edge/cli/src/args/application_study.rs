@@ -5,9 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 use virtbench_units::parse_bytes;
 
-use super::AcceleratorArg;
+use super::appliance_place::AppliancePlaceArgs;
 use super::folder::FolderArgs;
-use super::oltp_study::NetworkArg;
 
 /// `virtbench study application`
 #[derive(Debug, Args)]
@@ -62,18 +61,9 @@ pub struct ApplicationStudyArgs {
     /// Seed of the resampling behind the intervals
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// How the VM is reached: user needs no rights, tap is faster and needs root
-    #[arg(long, value_enum, default_value = "user")]
-    pub network: NetworkArg,
-    /// What executes the VM's instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-    /// Kernel of the VM, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// Folder for the data: the storage under it is what both sides work on [default: the run folder]
-    #[arg(long, value_name = "DIR")]
-    pub target_dir: Option<PathBuf>,
+    /// Where the appliance runs
+    #[command(flatten)]
+    pub place: AppliancePlaceArgs,
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,

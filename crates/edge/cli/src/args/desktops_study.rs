@@ -1,13 +1,12 @@
 //! `virtbench study desktops`
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use virtbench_record::DesktopNumbers;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::AcceleratorArg;
 use super::folder::FolderArgs;
+use super::number_list::auto_or_list;
+use super::qemu::QemuArgs;
 
 /// The most desktops that a search tries.
 const MOST_DESKTOPS: u32 = 64;
@@ -63,12 +62,9 @@ pub struct DesktopsStudyArgs {
     /// Seed of the users' orders and think times
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// What executes the VMs' instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
+    /// What runs the VMs
+    #[command(flatten)]
+    pub qemu: QemuArgs,
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,
@@ -84,17 +80,8 @@ pub enum DesktopPlaceArg {
 }
 
 fn numbers(text: &str) -> Result<DesktopNumbers, String> {
-    if text == "auto" {
-        return Ok(DesktopNumbers::Auto { most: MOST_DESKTOPS });
-    }
-    let number = |word: &str| {
-        let desktops = word.trim().parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
-        desktops.ok_or_else(|| format!("{word:?} is no number of desktops: write auto, or such as 1,2,4"))
-    };
-    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
-    numbers.sort_unstable();
-    numbers.dedup();
-    Ok(DesktopNumbers::Given(numbers))
+    let given = auto_or_list(text, "desktops", 1000)?;
+    Ok(given.map_or(DesktopNumbers::Auto { most: MOST_DESKTOPS }, DesktopNumbers::Given))
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -1,13 +1,12 @@
 //! `virtbench study oltp`
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use virtbench_record::{DatabaseKind, OltpUsers};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::AcceleratorArg;
+use super::appliance_place::AppliancePlaceArgs;
 use super::folder::FolderArgs;
+use super::number_list::auto_or_list;
 
 /// The most users that a search tries, unless a list says otherwise: the supplied recipes allow 300 connections.
 const MOST_USERS: u32 = 256;
@@ -61,18 +60,9 @@ pub struct OltpStudyArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// How the VM is reached: user needs no rights, tap is faster and needs root
-    #[arg(long, value_enum, default_value = "user")]
-    pub network: NetworkArg,
-    /// What executes the VM's instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-    /// Kernel of the VM, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// Folder for the data: the storage under it is what both sides work on [default: the run folder]
-    #[arg(long, value_name = "DIR")]
-    pub target_dir: Option<PathBuf>,
+    /// Where the appliance runs
+    #[command(flatten)]
+    pub place: AppliancePlaceArgs,
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,
@@ -97,35 +87,7 @@ impl DatabaseArg {
     }
 }
 
-/// How a VM is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum NetworkArg {
-    /// QEMU's user-mode network
-    User,
-    /// A tap device in a network namespace of the run's own
-    Tap,
-}
-
-impl NetworkArg {
-    /// Its name in a plan.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Tap => "tap",
-        }
-    }
-}
-
 fn users(text: &str) -> Result<OltpUsers, String> {
-    if text == "auto" {
-        return Ok(OltpUsers::Auto { most: MOST_USERS });
-    }
-    let number = |word: &str| {
-        let users = word.trim().parse::<u32>().ok().filter(|users| (1..=100_000).contains(users));
-        users.ok_or_else(|| format!("{word:?} is no number of users: write auto, or such as 1,4,16"))
-    };
-    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
-    numbers.sort_unstable();
-    numbers.dedup();
-    Ok(OltpUsers::Given(numbers))
+    let given = auto_or_list(text, "users", 100_000)?;
+    Ok(given.map_or(OltpUsers::Auto { most: MOST_USERS }, OltpUsers::Given))
 }

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use virtbench_record::CloneKind;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::AcceleratorArg;
 use super::folder::FolderArgs;
+use super::qemu::QemuArgs;
 
 /// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
 const MOST_PER_MINUTE: f64 = 100_000.0;
@@ -94,12 +94,9 @@ pub struct OperationsArgs {
     /// Disk of each VM, all of it data
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
     pub disk: u64,
-    /// What executes the VMs' instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
+    /// What runs the VMs
+    #[command(flatten)]
+    pub qemu: QemuArgs,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,

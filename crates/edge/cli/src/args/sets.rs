@@ -8,7 +8,8 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::folder::FolderArgs;
 use super::job::read_job;
-use super::{AcceleratorArg, GuestArgs};
+use super::GuestArgs;
+use super::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
 
 /// `virtbench study neighbours`
@@ -113,12 +114,9 @@ pub struct SetsArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// Kernel of the guests, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// What executes the guests' instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
+    /// What runs the guests
+    #[command(flatten)]
+    pub qemu: QemuArgs,
 }
 
 impl SetsArgs {
@@ -132,7 +130,7 @@ impl SetsArgs {
         memory: u64,
         environments: Vec<NamedEnvironment>,
     ) -> Result<ColocationOptions, Failure> {
-        let guest = GuestArgs { vcpus, memory, kernel: self.kernel.clone(), accelerator: self.accelerator };
+        let guest = GuestArgs { vcpus, memory, qemu: self.qemu.clone() };
         Ok(ColocationOptions {
             guest: guest.options(),
             setup: Setup::parse(&format!("{}@{}", self.adapter, self.backing))

@@ -179,12 +179,9 @@ pub struct GuestArgs {
     /// Memory of the guest
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = parse_bytes)]
     pub memory: u64,
-    /// Kernel of the guest, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// What executes the guest's instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
+    /// What runs the guest
+    #[command(flatten)]
+    pub qemu: QemuArgs,
 }
 
 impl GuestArgs {
@@ -193,30 +190,9 @@ impl GuestArgs {
         GuestOptions {
             vcpus: self.vcpus,
             memory_bytes: self.memory,
-            kernel: self.kernel.clone(),
-            accelerator: self.accelerator.wanted(),
+            kernel: self.qemu.kernel.clone(),
+            accelerator: self.qemu.accelerator.wanted(),
         }
     }
 }
 
-/// What executes a guest's instructions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum AcceleratorArg {
-    /// KVM if a guest really boots under it, else TCG
-    Auto,
-    /// Hardware virtualization
-    Kvm,
-    /// Software emulation
-    Tcg,
-}
-
-impl AcceleratorArg {
-    /// The same as a study takes it.
-    pub fn wanted(self) -> WantedAccelerator {
-        match self {
-            Self::Auto => WantedAccelerator::Auto,
-            Self::Kvm => WantedAccelerator::Kvm,
-            Self::Tcg => WantedAccelerator::Tcg,
-        }
-    }
-}

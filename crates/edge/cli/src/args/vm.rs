@@ -7,7 +7,8 @@ use clap::Args;
 use virtbench_study::VmOptions;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::{AcceleratorArg, GuestArgs};
+use super::GuestArgs;
+use super::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
 
 /// What the VM is made of.
@@ -29,12 +30,9 @@ pub struct VmArgs {
     /// Folder for its disk; the storage under it is what is measured [default: the current one]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
-    /// Kernel of the VM, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
-    /// What executes the VM's instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
+    /// What runs the VM
+    #[command(flatten)]
+    pub qemu: QemuArgs,
     /// Reference applications, instead of those that virtbench brings along
     #[arg(long, value_name = "FILE", hide = true)]
     pub references: Option<PathBuf>,
@@ -75,7 +73,7 @@ impl VmArgs {
 
     /// The guest, with so many processors.
     pub fn guest(&self, vcpus: u32) -> GuestArgs {
-        GuestArgs { vcpus, memory: self.memory, kernel: self.kernel.clone(), accelerator: self.accelerator }
+        GuestArgs { vcpus, memory: self.memory, qemu: self.qemu.clone() }
     }
 }
 

@@ -10,7 +10,7 @@ use virtbench_formats::{MAX_PROFILE_BYTES, read_profile};
 use virtbench_lab::host_facts;
 use virtbench_model::predict::kernel_work;
 use virtbench_profiler::{Application, Limits, profile};
-use virtbench_record::{Band, Capacity, Profile, SizeShare, Source, Sourced};
+use virtbench_record::{Band, Capacity, Profile, SizeShare, Sourced};
 use virtbench_study::{CommandProfile, profile_command, profiler_failure};
 use virtbench_units::format_bytes;
 
@@ -30,8 +30,7 @@ pub fn execute(args: &ProfileArgs) -> Outcome {
         None => watch(args)?,
     };
     if let Some(workers) = args.workers {
-        profile.workers = Sourced::known(workers, Source::User);
-        profile.check().map_err(|error| Failure::new(Kind::Usage, error))?;
+        profile = profile.with_workers(workers).map_err(|error| Failure::new(Kind::Usage, error))?;
     }
     if let Some(value) = args.capacity {
         profile.capacity = Some(Capacity { name: args.capacity_name.clone(), value });

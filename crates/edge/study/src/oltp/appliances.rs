@@ -1,7 +1,6 @@
 //! The sides of a study of a database: its appliance, natively and in guests, on a copy of the same data for each start.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,12 +24,13 @@ use crate::course::unix_ns;
 use crate::event::Event;
 use crate::guests::ApplianceGuests;
 use crate::study_error::StudyError;
+use crate::study_folder::StudyFolder;
 
 /// How long a copy of the data may take.
 const COPY_LIMIT: Duration = Duration::from_secs(600);
 /// How long the appliance may take to tell the time.
 const CLOCK_LIMIT: Duration = Duration::from_secs(10);
-/// The copy that a start works on. There is one at a time.
+/// The copy that a start works on, in a folder of its own.
 const COPY: &str = "database.ext4";
 
 /// A database's appliance, natively and in guests.
@@ -39,12 +39,14 @@ pub struct ApplianceSides<'a> {
     plan: &'a OltpStudyPlan,
     guests: Option<ApplianceGuests>,
     data: Option<DataSet>,
-    folder: PathBuf,
+    /// Where the folder with the copy goes, held while there is a start.
+    parent: PathBuf,
+    name: String,
 }
 
 impl<'a> ApplianceSides<'a> {
-    /// Sides whose copies of the data lie in `folder`: the storage under it is what both sides work on. Guests are needed where
-    /// the plan has VMs.
+    /// Sides whose copies of the data lie in a folder for the run `name` in `parent`: the storage under it is what both sides
+    /// work on. Guests are needed where the plan has VMs.
     ///
     /// # Errors
     /// A side has more processors than this process may use.
@@ -52,10 +54,12 @@ impl<'a> ApplianceSides<'a> {
         database: &'a DatabaseAppliance,
         plan: &'a OltpStudyPlan,
         guests: Option<ApplianceGuests>,
-        folder: &Path,
+        parent: &Path,
+        name: &str,
     ) -> Result<Self, StudyError> {
         plan.sides.iter().try_for_each(|side| processors_of(0, side.vcpus).map(drop))?;
-        Ok(Self { database, plan, guests, data: None, folder: folder.to_owned() })
+        let (parent, name) = (parent.to_owned(), name.to_owned());
+        Ok(Self { database, plan, guests, data: None, parent, name })
     }
 
     fn data(&mut self, progress: &mut Progress<'_>) -> Result<&DataSet, StudyError> {
@@ -82,16 +86,17 @@ impl OltpSides for ApplianceSides<'_> {
         side: &ApplianceSide,
         progress: &mut Progress<'_>,
     ) -> Result<Box<dyn OltpBoot + '_>, OltpFailure> {
-        let copy = Copy(self.folder.join(COPY));
+        let folder = StudyFolder::make(&self.parent, &self.name).map_err(StudyError::from)?;
+        let copy = folder.path().join(COPY);
         let stop = progress.stop;
-        self.data(progress)?.copy_to(&copy.0, COPY_LIMIT, stop).map_err(StudyError::from)?;
+        self.data(progress)?.copy_to(&copy, COPY_LIMIT, stop).map_err(StudyError::from)?;
         progress.observer.event(Event::Starting(&side.name));
         let processors = processors_of(0, side.vcpus)?;
         let spec = ApplianceSpec {
             name: side.name.clone(),
             recipe: self.database.built.appliance.recipe.clone(),
             root: self.database.built.appliance.image(),
-            data: Some(copy.0.clone()),
+            data: Some(copy),
             vcpus: side.vcpus,
             memory_bytes: side.memory_bytes,
             network: self.network()?,
@@ -101,22 +106,12 @@ impl OltpSides for ApplianceSides<'_> {
         let appliance = RunningAppliance::start(&spec).map_err(side_failed)?;
         let guests = self.guests.clone().filter(|_| side.vm);
         let (database, plan) = (self.database, self.plan);
-        Ok(Box::new(Booted { appliance, processors, database, plan, guests, _copy: copy }))
+        Ok(Box::new(Booted { appliance, processors, database, plan, guests, _folder: folder }))
     }
 }
 
 fn side_failed(error: ApplianceError) -> OltpFailure {
     OltpFailure::Side(error.to_string())
-}
-
-/// The data of one start, which go with it.
-struct Copy(PathBuf);
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        // Not there is as good as gone.
-        let _ = fs::remove_file(&self.0);
-    }
 }
 
 /// A side that runs. Its appliance ends before its data go.
@@ -127,7 +122,7 @@ struct Booted<'a> {
     plan: &'a OltpStudyPlan,
     /// What booted it; nothing natively.
     guests: Option<ApplianceGuests>,
-    _copy: Copy,
+    _folder: StudyFolder,
 }
 
 impl OltpBoot for Booted<'_> {

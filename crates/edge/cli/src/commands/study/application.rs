@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
 use virtbench_study::{
-    ApplianceGuests, ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress,
+    ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress,
     SideKind, StudyError,
 };
 
@@ -42,10 +42,10 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
         let mut roots: Vec<_> = roots.collect();
         roots.dedup();
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let find = || ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark);
+        let find = || args.place.qemu.appliance_guests(remark);
         let has_vms = plan.sides.iter().any(|side| side.vm);
         let guests = has_vms.then(find).transpose().map_err(StudyError::from)?;
-        let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
+        let folder: &Path = args.place.folder(run.out);
         let name = run.name();
         let mut sides =
             virtbench_study::LoadedAppliances::new(&plan, load, neighbour, guests, folder, &name)?;
@@ -147,29 +147,20 @@ impl Wanted {
     ) -> ApplicationPlan {
         let file = &self.file;
         let memory_bytes = file.memory_bytes.unwrap_or(self.recipe.memory);
-        let several = file.vcpus.len() > 1;
-        let side = |vm: bool, vcpus: u32| {
-            let kind = if vm { "vm" } else { "native" };
-            let name = if several { format!("{kind}-{vcpus}") } else { kind.to_owned() };
-            ApplianceSide { name, vm, vcpus, memory_bytes }
-        };
-        let of_size = |vcpus: &u32| {
-            file.sides.iter().map(|kind| side(*kind == SideKind::Vm, *vcpus)).collect::<Vec<_>>()
-        };
-        let sides = file.vcpus.iter().flat_map(of_size);
+        let vms: Vec<bool> = file.sides.iter().map(|kind| *kind == SideKind::Vm).collect();
         ApplicationPlan {
             load,
             metrics: file.metrics.clone(),
             limit_ns: file.limit_ns,
             takes_ns: file.takes_ns,
-            sides: sides.collect(),
+            sides: ApplianceSide::of_sizes(&vms, &file.vcpus, memory_bytes),
             repetitions: file.repetitions,
             neighbours: file.neighbours,
             neighbour,
             disk: file.disk.clone(),
             seed: args.seed,
-            accelerator: args.accelerator.wanted().name().to_owned(),
-            network: args.network.name().to_owned(),
+            accelerator: args.place.qemu.accelerator_name(),
+            network: args.place.network.name().to_owned(),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use virtbench_desktops::{Day, Group, supplied};
 use virtbench_record::{DesktopGroup, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus};
-use virtbench_study::{ApplianceGuests, DesktopAppliance, DesktopsStudy, Progress, StudyError};
+use virtbench_study::{DesktopAppliance, DesktopsStudy, Progress, StudyError};
 
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
@@ -26,8 +26,7 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
         let plan = plan(args, &desktop, &day, text);
         let guests = if plan.vm {
             let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-            let found = ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark);
-            Some(found.map_err(StudyError::from)?)
+            Some(args.qemu.appliance_guests(remark).map_err(StudyError::from)?)
         } else {
             None
         };
@@ -92,6 +91,6 @@ fn plan(args: &DesktopsStudyArgs, desktop: &DesktopAppliance, day: &Day, day_fil
         vcpus: args.vcpus,
         memory_bytes: args.memory.unwrap_or_else(|| desktop.least_memory()),
         seed: args.seed,
-        accelerator: args.accelerator.wanted().name().to_owned(),
+        accelerator: args.qemu.accelerator_name(),
     }
 }

@@ -1,10 +1,8 @@
 //! `virtbench study oltp`: a database natively and in VMs.
 
-use std::path::Path;
-
 use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
 use virtbench_study::{
-    ApplianceGuests, ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError,
+    ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError,
 };
 
 use super::common;
@@ -19,10 +17,9 @@ pub fn execute(args: &OltpStudyArgs) -> Outcome {
         let database = DatabaseAppliance::find(args.database.kind(), progress)?;
         let plan = plan(args, database.root_digest(), database.least_memory());
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let guests = ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark)
-            .map_err(StudyError::from)?;
-        let folder: &Path = args.target_dir.as_deref().unwrap_or(run.out);
-        let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder)?;
+        let guests = args.place.qemu.appliance_guests(remark).map_err(StudyError::from)?;
+        let (folder, name) = (args.place.folder(run.out), run.name());
+        let mut sides = ApplianceSides::new(&database, &plan, Some(guests), folder, &name)?;
         OltpStudy { plan: plan.clone(), root: Some(database.root()) }.run(&mut sides, run)
     })?;
     let run = common::show(&out, args.folder.json)?;
@@ -59,18 +56,12 @@ fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
 
 fn plan(args: &OltpStudyArgs, root: &str, least_memory: u64) -> OltpStudyPlan {
     let memory_bytes = args.memory.unwrap_or(least_memory);
-    let several = args.vcpus.len() > 1;
-    let side = |vm: bool, vcpus: u32| {
-        let kind = if vm { "vm" } else { "native" };
-        let name = if several { format!("{kind}-{vcpus}") } else { kind.to_owned() };
-        ApplianceSide { name, vm, vcpus, memory_bytes }
-    };
     OltpStudyPlan {
         database: args.database.kind(),
         root: root.to_owned(),
         warehouses: args.warehouses,
         population_seed: args.seed,
-        sides: args.vcpus.iter().flat_map(|vcpus| [side(false, *vcpus), side(true, *vcpus)]).collect(),
+        sides: ApplianceSide::of_sizes(&[false, true], &args.vcpus, memory_bytes),
         users: args.users.clone(),
         repetitions: args.repetitions,
         ramp_up_ns: args.ramp_up,
@@ -79,7 +70,7 @@ fn plan(args: &OltpStudyArgs, root: &str, least_memory: u64) -> OltpStudyPlan {
         mix: OltpMix::default(),
         think_factor: args.think_times,
         seed: args.seed,
-        accelerator: args.accelerator.wanted().name().to_owned(),
-        network: args.network.name().to_owned(),
+        accelerator: args.place.qemu.accelerator_name(),
+        network: args.place.network.name().to_owned(),
     }
 }

@@ -117,7 +117,7 @@ fn options(
     destination: Option<LibvirtAddress>,
 ) -> Result<LibvirtOptions, StudyError> {
     let guest = if LibvirtPlatform::has_real_guests(address)? {
-        let kernel = find_kernel(args.kernel.as_deref()).map_err(LabError::from)?;
+        let kernel = find_kernel(args.qemu.kernel.as_deref()).map_err(LabError::from)?;
         let image = GuestImage::new(&kernel, &[]).map_err(LabError::from)?;
         Some((kernel, image))
     } else {
@@ -127,7 +127,7 @@ fn options(
         destination,
         memory_bytes: args.memory,
         disk_bytes: args.disk,
-        accelerator: match args.accelerator.wanted() {
+        accelerator: match args.qemu.accelerator.wanted() {
             WantedAccelerator::Auto => None,
             WantedAccelerator::Kvm => Some(Accelerator::Kvm),
             WantedAccelerator::Tcg => Some(Accelerator::Tcg),
@@ -171,8 +171,8 @@ fn start_tenants(
     let (stop, observer) = (run.stop, &mut *run.observer);
     let others = GuestOptions {
         memory_bytes: args.memory.max(TENANT_MEMORY),
-        accelerator: args.accelerator.wanted(),
-        kernel: args.kernel.clone(),
+        accelerator: args.qemu.accelerator.wanted(),
+        kernel: args.qemu.kernel.clone(),
         ..GuestOptions::default()
     };
     let found = FoundEnvironments::find(named, &others, &mut |what| observer.event(Event::Remark(what)))?;
@@ -206,7 +206,7 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
         most_at_once: args.at_once,
         memory_bytes: args.memory,
         disk_bytes: args.disk,
-        accelerator: args.accelerator.wanted().name().to_owned(),
+        accelerator: args.qemu.accelerator_name(),
         seed: args.seed,
         tenants: args.tenant.clone(),
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use virtbench_agent::protocol::{FailureKind, Greeting, Reply, Request, TargetRef, VERSION, receive, send};
 use virtbench_host::host_facts;
-use virtbench_record::{DirectionStats, GuestFacts, HostFacts, TargetFacts, TargetKind};
+use virtbench_record::{GuestFacts, HostFacts, TargetFacts, TargetKind};
 use virtbench_workload::{AccessLine, AccessSpec};
 
 use super::*;
@@ -178,28 +178,7 @@ fn target() -> TargetFacts {
 }
 
 fn outcome(spec: LoadSpec, elapsed_ns: u64, interrupted: bool) -> LoadOutcome {
-    LoadOutcome {
-        total: DirectionStats::default(),
-        read: DirectionStats::default(),
-        write: DirectionStats::default(),
-        trim: None,
-        flush: None,
-        lines: Vec::new(),
-        in_flight_at_end: None,
-        open_loop: None,
-        replay: None,
-        verify: None,
-        errors: 0,
-        error_kinds: std::collections::BTreeMap::new(),
-        elapsed_ns,
-        interrupted,
-        own_cpu_ns: [0, 0],
-        intervals: Vec::new(),
-        target: target(),
-        seed: spec.seed,
-        spec,
-        notes: Vec::new(),
-    }
+    LoadOutcome { elapsed_ns, interrupted, ..LoadOutcome::empty(spec, target()) }
 }
 
 fn load(time_ms: u64) -> LoadSpec {

@@ -59,34 +59,14 @@ fn record(repetition: u32) -> PointRecord {
     let mut latency = LatencyRecorder::new();
     (1..100).for_each(|n| latency.record(n * 1000));
     let point = PointKey { block_bytes: 4096, read_percent: 50, random_percent: 100 };
-    let mut outcome = LoadOutcome {
-        total: Default::default(),
-        read: Default::default(),
-        write: Default::default(),
-        trim: None,
-        flush: None,
-        lines: Vec::new(),
-        in_flight_at_end: None,
-        open_loop: None,
-        replay: None,
-        verify: None,
-        errors: 0,
-        error_kinds: Default::default(),
-        elapsed_ns: 1_000_000,
-        interrupted: false,
-        own_cpu_ns: [0, 0],
-        intervals: vec![],
-        target: TargetFacts {
-            path: "null".into(),
-            kind: TargetKind::Null,
-            size_bytes: 1,
-            direct: false,
-            alignment_bytes: 1,
-        },
-        spec: load_of(&plan(), point, repetition),
-        seed: 1,
-        notes: vec![],
+    let target = TargetFacts {
+        path: "null".into(),
+        kind: TargetKind::Null,
+        size_bytes: 1,
+        direct: false,
+        alignment_bytes: 1,
     };
+    let mut outcome = LoadOutcome::empty(load_of(&plan(), point, repetition), target);
     outcome.read.histogram = Some(latency.encode_histogram().unwrap());
     PointRecord {
         format: FORMAT,

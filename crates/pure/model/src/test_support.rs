@@ -1,7 +1,5 @@
 //! Made-up facts and chance that more than one model's tests need.
 
-use std::collections::BTreeMap;
-
 use virtbench_record::{
     AcceleratorFacts, DirectionStats, DiskFacts, FORMAT, GuestFacts, HostFacts, HostUse, LoadOutcome,
     Measured, Plan, PointKey, PointRecord, PointStatus, Provenance, RUN_FORMAT, TargetFacts, TargetKind,
@@ -29,43 +27,24 @@ pub(crate) fn host(processors: u32) -> HostFacts {
 pub(crate) fn measured(iops: f64, cpu_percent: f64) -> Measured {
     let total = DirectionStats { iops, bytes_per_second: iops * 4096.0, ..DirectionStats::default() };
     let access = AccessSpec::single(AccessLine::new(4096, 100.0, 0.0));
-    let outcome = LoadOutcome {
-        read: total.clone(),
-        write: DirectionStats::default(),
-        total,
-        trim: None,
-        flush: None,
-        lines: Vec::new(),
-        in_flight_at_end: None,
-        open_loop: None,
-        replay: None,
-        verify: None,
-        errors: 0,
-        error_kinds: BTreeMap::new(),
-        elapsed_ns: 1_000_000_000,
-        interrupted: false,
-        own_cpu_ns: [0, 0],
-        intervals: Vec::new(),
-        target: TargetFacts {
-            path: "null".into(),
-            kind: TargetKind::Null,
-            size_bytes: 1 << 20,
-            direct: false,
-            alignment_bytes: 1,
-        },
-        spec: LoadSpec {
-            outstanding: 1,
-            workers: 1,
-            ramp_ns: 0,
-            time_ns: 1_000_000_000,
-            interval_ns: 100_000_000,
-            direct: false,
-            seed: 1,
-            ..LoadSpec::new(access, 1 << 20)
-        },
-        seed: 1,
-        notes: Vec::new(),
+    let target = TargetFacts {
+        path: "null".into(),
+        kind: TargetKind::Null,
+        size_bytes: 1 << 20,
+        direct: false,
+        alignment_bytes: 1,
     };
+    let spec = LoadSpec {
+        outstanding: 1,
+        workers: 1,
+        ramp_ns: 0,
+        time_ns: 1_000_000_000,
+        interval_ns: 100_000_000,
+        direct: false,
+        seed: 1,
+        ..LoadSpec::new(access, 1 << 20)
+    };
+    let outcome = LoadOutcome { read: total.clone(), total, ..LoadOutcome::empty(spec, target) };
     let host = HostUse {
         cpu_percent,
         user_percent: cpu_percent,

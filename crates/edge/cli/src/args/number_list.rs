@@ -10,7 +10,9 @@ pub fn auto_or_list(text: &str, what: &str, most: u32) -> Result<Option<Vec<u32>
     }
     let number = |word: &str| {
         let number = word.trim().parse::<u32>().ok().filter(|number| (1..=most).contains(number));
-        number.ok_or_else(|| format!("{word:?} is no number of {what} from 1 to {most}: write auto, or such as 1,4,16"))
+        number.ok_or_else(|| {
+            format!("{word:?} is no number of {what} from 1 to {most}: write auto, or such as 1,4,16")
+        })
     };
     let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
     numbers.sort_unstable();

@@ -1,7 +1,5 @@
 //! `virtbench study operations`
 
-use std::path::PathBuf;
-
 use clap::{Args, ValueEnum};
 use virtbench_record::CloneKind;
 use virtbench_units::{parse_bytes, parse_duration_ns};

@@ -6,9 +6,9 @@ use clap::{Args, ValueEnum};
 use virtbench_study::{ColocationOptions, NamedEnvironment, NamedJob, Setup};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
+use super::GuestArgs;
 use super::folder::FolderArgs;
 use super::job::read_job;
-use super::GuestArgs;
 use super::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
 

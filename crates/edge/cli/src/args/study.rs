@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use virtbench_study::GuestOptions;
+use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::folder::FolderArgs;
-use virtbench_study::{GuestOptions, WantedAccelerator};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use super::qemu::QemuArgs;
 
 /// `virtbench study native-vs-vm`
 #[derive(Debug, Args)]
@@ -195,4 +196,3 @@ impl GuestArgs {
         }
     }
 }
-

@@ -187,33 +187,21 @@ fn measured(point: PointKey, vm: bool, random: &mut Random) -> Measured {
     let share =
         |part: f64, random: &mut Random| direction(iops * part, block_bytes, latency_ns, part, random);
     let total = direction(iops, block_bytes, latency_ns, 0.0, random);
+    let target = TargetFacts {
+        path: if vm { "/dev/vda" } else { "disk.raw" }.into(),
+        kind: if vm { TargetKind::BlockDevice } else { TargetKind::File },
+        size_bytes: 1 << 30,
+        direct: true,
+        alignment_bytes: 512,
+    };
     let outcome = LoadOutcome {
         total,
         read: share(read, random),
         write: share(1.0 - read, random),
-        trim: None,
-        flush: None,
-        lines: Vec::new(),
-        in_flight_at_end: None,
-        open_loop: None,
-        replay: None,
-        verify: None,
-        errors: 0,
-        error_kinds: BTreeMap::new(),
         elapsed_ns: 1_000_000_000,
-        interrupted: false,
         own_cpu_ns: [120_000_000, 230_000_000],
-        intervals: Vec::new(),
-        target: TargetFacts {
-            path: if vm { "/dev/vda" } else { "disk.raw" }.into(),
-            kind: if vm { TargetKind::BlockDevice } else { TargetKind::File },
-            size_bytes: 1 << 30,
-            direct: true,
-            alignment_bytes: 512,
-        },
-        spec: load(point),
         seed: 42,
-        notes: Vec::new(),
+        ..LoadOutcome::empty(load(point), target)
     };
     let cpu_percent = (if vm { 130.0 } else { 20.0 + iops / 900.0 }) * (1.0 + 0.05 * (random.unit() - 0.5));
     let host = HostUse {

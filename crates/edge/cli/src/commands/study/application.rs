@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
 use virtbench_study::{
-    ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress,
-    SideKind, StudyError,
+    ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
+    StudyError,
 };
 
 use super::common;

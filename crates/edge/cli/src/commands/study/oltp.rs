@@ -1,9 +1,7 @@
 //! `virtbench study oltp`: a database natively and in VMs.
 
 use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
-use virtbench_study::{
-    ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError,
-};
+use virtbench_study::{ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError};
 
 use super::common;
 use crate::args::oltp_study::OltpStudyArgs;

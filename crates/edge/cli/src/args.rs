@@ -34,6 +34,7 @@ mod spec;
 mod study;
 pub mod surface;
 mod trace;
+pub mod users;
 pub mod vm;
 pub mod workload;
 
@@ -94,6 +95,9 @@ pub enum Command {
     /// Load a database with TPC-C's transactions: populate it, run users, check its consistency
     #[command(subcommand)]
     Oltp(oltp::OltpCommand),
+    /// Let users ask a service for what it has: pages of a web server, keys and values, mail
+    #[command(subcommand)]
+    Users(users::UsersCommand),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
     Saturate(Box<saturate::SaturateArgs>),
     /// Predict a whole throughput surface from the points that tell most about it

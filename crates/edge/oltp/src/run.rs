@@ -53,6 +53,21 @@ pub fn run(
     stop: &AtomicBool,
     each: &mut dyn FnMut(Event<'_>),
 ) -> Result<OltpOutcome, OltpError> {
+    run_from(connect, plan, None, stop, each)
+}
+
+/// The same, where users begin at a moment of the monotonic clock, in nanoseconds, so that several loads begin at one. All are
+/// connected before; where that took longer, they begin at once.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_from(
+    connect: &Connect,
+    plan: &OltpPlan,
+    begin_at_ns: Option<u64>,
+    stop: &AtomicBool,
+    each: &mut dyn FnMut(Event<'_>),
+) -> Result<OltpOutcome, OltpError> {
     check_plan(plan)?;
     let facts = wait(look(connect, plan))?;
     let shared = Shared::new(plan, connect, facts.population);
@@ -65,7 +80,9 @@ pub fn run(
             })
             .collect();
         drop(tell);
-        let begun = all_ready(plan, &ready, stop).inspect_err(|_| shared.cancel());
+        let begun = all_ready(plan, &ready, stop)
+            .and_then(|()| wait_until(begin_at_ns, stop))
+            .inspect_err(|_| shared.cancel());
         let series = begun.map(|()| {
             shared.begin(monotonic_ns());
             follow(&shared, stop, each)
@@ -157,6 +174,20 @@ fn all_ready(
         }
     }
     Ok(())
+}
+
+/// Waits for a moment of the monotonic clock.
+fn wait_until(begin_at_ns: Option<u64>, stop: &AtomicBool) -> Result<(), OltpError> {
+    loop {
+        let left = Duration::from_nanos(begin_at_ns.unwrap_or(0).saturating_sub(monotonic_ns()));
+        if left.is_zero() {
+            return Ok(());
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(OltpError::Stopped);
+        }
+        thread::sleep(left.min(LOOK));
+    }
 }
 
 /// Collects the series until measuring has ended.

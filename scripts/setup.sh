@@ -12,9 +12,9 @@ packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86
 case $purpose in
   study | install | lint) ;;
   appliances) packages=("${appliances[@]}") ;;
-  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static redis-tools systemd unzip util-linux xz-utils) ;;
+  test) packages+=("${appliances[@]}" binutils busybox-static chromium cpio fonts-dejavu-core fio libnbd-bin libvirt-clients libvirt-daemon libvirt-daemon-driver-qemu mariadb-client-core mariadb-server-core nbdkit nginx openssh-client openssh-server openssl postgresql qemu-system-arm qemu-user-static redis-server redis-tools systemd unzip util-linux xz-utils) ;;
   predictions) packages+=(bc binutils bzip2 coreutils db5.3-util dbench gcc git lmdb-utils openssl postgresql python3 redis-server redis-tools sqlite3 tdb-tools util-linux xz-utils zstd) ;;
-  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit openssh-client openssh-server postgresql postgresql-client unzip) ;;
+  bench) packages+=("${appliances[@]}" bonnie++ chromium dbench fonts-dejavu-core fio linux-perf nbdkit nginx openssh-client openssh-server postgresql postgresql-client redis-server redis-tools unzip wrk) ;;
   *) echo "setup.sh: unknown purpose '$purpose': study, install, test, lint, bench, predictions or appliances" >&2; exit 2 ;;
 esac
 
@@ -32,10 +32,14 @@ for package in "${packages[@]}"; do installed "$package" || missing+=("$package"
 if [ ${#missing[@]} -gt 0 ]; then
   echo "setup: installing ${missing[*]}"
   as_root apt-get update -qq
-  # Tests start an ssh server of their own on loopback; nobody asked for one that the network reaches.
+  # Tests start an ssh server and a web server of their own on loopback; nobody asked for one that the network reaches.
   if [[ " ${missing[*]} " == *" openssh-server "* ]]; then
     as_root mkdir -p /etc/systemd/system
     for unit in ssh.service ssh.socket; do as_root ln -sfn /dev/null "/etc/systemd/system/$unit"; done
+  fi
+  if [[ " ${missing[*]} " == *" nginx "* ]]; then
+    as_root mkdir -p /etc/systemd/system
+    as_root ln -sfn /dev/null /etc/systemd/system/nginx.service
   fi
   as_root env RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi

@@ -23,6 +23,7 @@ mod servers;
 mod simulator;
 mod start_up;
 mod tools;
+mod users;
 mod vsphere;
 
 use std::path::Path;
@@ -38,7 +39,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | oltp [ROUNDS] | vsphere [ROUNDS] |
+     start-up [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -102,6 +103,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
         Some("serve") => serve::check,
         Some("serve-nbd") => serve_nbd::check,
         Some("start-up") => start_up::check,
+        Some("users") => users::check,
         Some("vsphere") => vsphere::check,
         _ => return Ok(None),
     };
@@ -162,6 +164,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(start_up::check(rounds, folder)?);
     println!();
     verdicts.extend(oltp::check(rounds, folder)?);
+    println!();
+    verdicts.extend(users::check(rounds, folder)?);
     println!();
     verdicts.extend(vsphere::check(rounds, folder)?);
     println!();

@@ -35,6 +35,11 @@ impl Claim {
         Self { figure: "kIOPS", of: |sample| sample.iops, unit: 1e3, least, most: f64::INFINITY }
     }
 
+    /// A rate within 5 % of the other tool's.
+    pub fn rate() -> Self {
+        Self { figure: "k/s", of: |sample| sample.iops, unit: 1e3, least: 0.95, most: 1.05 }
+    }
+
     /// No more CPU time an operation than fio.
     pub fn cpu_per_io() -> Self {
         Self { figure: "CPU us/IO", of: |sample| sample.cpu_per_io_ns, unit: 1e3, least: 0.0, most: 1.0 }

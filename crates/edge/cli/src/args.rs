@@ -32,6 +32,7 @@ mod study;
 pub mod surface;
 pub mod tiles_study;
 mod trace;
+pub mod users;
 pub mod vm;
 pub mod workload;
 
@@ -92,6 +93,9 @@ pub enum Command {
     /// Load a database with TPC-C's transactions: populate it, run users, check its consistency
     #[command(subcommand)]
     Oltp(oltp::OltpCommand),
+    /// Let users ask a service for what it has: pages of a web server, keys and values, mail
+    #[command(subcommand)]
+    Users(users::UsersCommand),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
     Saturate(Box<saturate::SaturateArgs>),
     /// Predict a whole throughput surface from the points that tell most about it

@@ -81,6 +81,7 @@ fn what(command: &Command) -> Option<&'static str> {
         Command::Load(_) => "load",
         Command::Workload(_) => "workload",
         Command::Oltp(OltpCommand::Run(_)) => "oltp",
+        Command::Users(_) => "users",
         Command::Saturate(_) => "saturate",
         Command::Surface(_) => "surface",
         Command::Costs(_) => "costs",

@@ -48,6 +48,7 @@ fn main() -> ExitCode {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Workload(workload) => commands::workload::execute(&workload),
         Command::Oltp(oltp) => commands::oltp::execute(&oltp),
+        Command::Users(users) => commands::users::execute(&users),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),

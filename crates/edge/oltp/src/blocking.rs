@@ -1,18 +1,11 @@
 //! From callers that wait into futures.
 
-use std::io;
-
-use tokio::runtime::{Builder, Runtime};
 use virtbench_record::OltpIsolation;
+use virtbench_users::runtime;
 
 use crate::address::Connect;
 use crate::error::OltpError;
 use crate::session::Session;
-
-/// A runtime of this thread alone.
-pub fn runtime() -> io::Result<Runtime> {
-    Builder::new_current_thread().enable_io().enable_time().build()
-}
 
 /// Runs a future to its end on this thread.
 pub fn wait<T>(future: impl Future<Output = Result<T, OltpError>>) -> Result<T, OltpError> {

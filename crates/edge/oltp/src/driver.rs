@@ -2,20 +2,19 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use futures_util::future::{Either, FutureExt, join, join_all, select};
+use futures_util::future::{FutureExt, join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::sync::{Notify, watch};
-use virtbench_counters::thread_cpu_ns;
-use virtbench_engine::monotonic_ns;
+use tokio::sync::Notify;
 use virtbench_record::{OltpIsolation, OltpKind, OltpPlan};
-use virtbench_workload::ArrivalTimes;
+use virtbench_users::{Ended, IntendedStarts, ThreadUse};
+use virtbench_users::{observe, runtime, until_begin, within_grace};
 
 use crate::address::Connect;
-use crate::blocking::{connected, runtime};
+use crate::blocking::connected;
 use crate::draws::{Constants, Draws};
 use crate::error::OltpError;
 use crate::input::Terminal;
@@ -31,8 +30,6 @@ const AT_ONCE: usize = 16;
 const USERS_EACH: u32 = 10;
 /// Deliveries that may wait, for each user.
 const WAITING_EACH: u32 = 20;
-/// How often a thread looks whether measuring begins or ends.
-const LOOK: Duration = Duration::from_millis(5);
 /// How long transactions may take to end after measuring.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -42,10 +39,8 @@ type Task<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + 'a>>;
 /// What a thread has used and left over.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Used {
-    /// CPU time while measuring, in nanoseconds: user, system.
-    pub cpu_ns: [u64; 2],
-    /// How long that was looked at, in nanoseconds.
-    pub over_ns: u64,
+    /// CPU time while measuring.
+    pub thread: ThreadUse,
     /// Deliveries that still waited at the end.
     pub left: u64,
     /// Intended starts while measuring.
@@ -88,11 +83,8 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
             }
         };
         let _ = ready.send(Ok(()));
-        while shared.begin_ns().is_none_or(|begin| monotonic_ns() < begin) {
-            if shared.is_cancelled() {
-                return Ok(Used::default());
-            }
-            tokio::time::sleep(LOOK).await;
+        if !until_begin(&shared.course).await {
+            return Ok(Used::default());
         }
         work(shared, thread, &numbers, sessions).await
     })
@@ -118,14 +110,12 @@ async fn work(
 ) -> io::Result<Used> {
     let plan = shared.plan;
     let deliverers = sessions.split_off(numbers.len());
-    let (end, ended) = watch::channel(false);
+    let (end, ended) = Ended::new();
     let room = numbers.len() * WAITING_EACH as usize;
     let around = Around {
         shared,
         thread,
-        arrivals: plan
-            .rate
-            .map(|rate| RefCell::new(ArrivalTimes::new(rate, plan.seed, thread, plan.threads))),
+        intended: plan.rate.map(|rate| IntendedStarts::new(rate, plan.seed, thread, plan.threads)),
         queue: (!deliverers.is_empty()).then(|| RefCell::new(Queue::new(room))),
         more: Notify::new(),
         ended,
@@ -147,59 +137,17 @@ async fn work(
     }
     let all = async {
         while let Some(done) = tasks.next().await {
-            done.inspect_err(|_| shared.end_now())?;
+            done.inspect_err(|_| shared.course.end_now())?;
         }
         Ok(())
     };
-    let (used, worked) = join(observe(shared, &end), within_grace(all, around.ended.clone())).await;
+    let (used, worked) = join(observe(&shared.course, &end), within_grace(all, &around.ended, GRACE)).await;
     worked?;
     let left = around.queue.as_ref().map_or(0, |queue| queue.borrow().len() as u64);
-    let (offered, backlog) = around.arrivals.as_ref().map_or((0, 0), |arrivals| {
-        let begin_ns = shared.begin_ns().unwrap_or(0);
-        let since_begin = |ns: u64| ns.saturating_sub(begin_ns);
-        let (start, end) = (since_begin(shared.window().start_ns), since_begin(shared.window().end_ns));
-        let all = plan.rate.map(|rate| ArrivalTimes::new(rate, plan.seed, thread, plan.threads));
-        let offered = all.map_or(0, |all| until(all, end).filter(|at| *at >= start).count() as u64);
-        (offered, until(arrivals.borrow().clone(), end).count() as u64)
-    });
-    Ok(Used { left, offered, backlog, ..used })
-}
-
-/// Intended starts before `end`, in nanoseconds since users began.
-fn until(mut arrivals: ArrivalTimes, end: u64) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || Some(arrivals.next_ns()).filter(|at| *at < end))
-}
-
-/// Looks at the clock: measures the thread's own CPU time and says when measuring has ended.
-async fn observe(shared: &Shared<'_>, end: &watch::Sender<bool>) -> Used {
-    let mut at_start = None;
-    while !shared.has_ended() {
-        tokio::time::sleep(LOOK).await;
-        let now_ns = monotonic_ns();
-        if at_start.is_none() && now_ns >= shared.window().start_ns {
-            at_start = Some((now_ns, thread_cpu_ns()));
-        }
-    }
-    let (now_ns, cpu_ns) = (monotonic_ns(), thread_cpu_ns());
-    end.send_replace(true);
-    at_start.map_or_else(Used::default, |(then_ns, then)| Used {
-        cpu_ns: [0, 1].map(|part| cpu_ns[part].saturating_sub(then[part])),
-        over_ns: now_ns - then_ns,
-        ..Used::default()
-    })
-}
-
-/// Waits for the users, but not much longer than until measuring has ended.
-async fn within_grace(
-    users: impl Future<Output = io::Result<()>>,
-    mut ended: watch::Receiver<bool>,
-) -> io::Result<()> {
-    let too_late = async {
-        let _ = ended.wait_for(|ended| *ended).await;
-        tokio::time::sleep(GRACE).await;
-    };
-    match select(pin!(users), pin!(too_late)).await {
-        Either::Left((done, _)) => done,
-        Either::Right(_) => Ok(()),
-    }
+    let begin_ns = shared.course.begin_ns().unwrap_or(0);
+    let (offered, backlog) = around
+        .intended
+        .as_ref()
+        .map_or((0, 0), |intended| intended.offered_and_left(shared.course.window(), begin_ns));
+    Ok(Used { thread: used, left, offered, backlog })
 }

@@ -3,10 +3,10 @@
 //! Transactions after TPC-C's specification; not comparable with published TPC results.
 //!
 //! Users are connections, and tasks of a few threads. What a user enters is drawn without a clock or a database (`draws`,
-//! `population`, `input`, `mix`, `queue`, `tally`); `session` is the one seam between the transactions and both databases.
+//! `population`, `input`, `mix`, `queue`, `tally`); `session` is the one seam between the transactions and both databases. Threads,
+//! the load's course and its series are those of every kind of users (`virtbench_users`).
 
 mod address;
-mod alarm;
 mod blocking;
 mod call;
 mod check;

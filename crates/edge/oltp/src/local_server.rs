@@ -4,22 +4,19 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::net::TcpListener;
-use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 use virtbench_record::{DatabaseKind, OltpIsolation};
+use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
 use crate::address::{Address, Connect, Place};
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
 
-/// As whom servers run that refuse to be root.
-const NOBODY: u32 = 65_534;
 /// The longest that a start, or an end, may take.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The name of the database.
@@ -40,19 +37,15 @@ impl LocalServer {
     /// # Errors
     /// A program that is missing, with how to get it; what the server said that did not start.
     pub fn start(kind: DatabaseKind, settings: &[&str]) -> io::Result<Self> {
-        let folder = TempDir::new()?;
-        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755))?;
-        if geteuid().is_root() {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY))?;
-        }
+        let folder = ordinary_folder()?;
         let data = folder.path().join("data");
         let made = match kind {
             DatabaseKind::PostgreSql => {
                 let words = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "--no-sync", "-D"];
-                finished(ordinary(&program(kind, "initdb")?).args(words).arg(&data))
+                finished(ordinary_command(&program(kind, "initdb")?).args(words).arg(&data))
             }
             DatabaseKind::MariaDb => finished(
-                ordinary(&program(kind, "mariadb-install-db")?)
+                ordinary_command(&program(kind, "mariadb-install-db")?)
                     .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
                     .arg(joined("--datadir=", &data)),
             ),
@@ -176,7 +169,7 @@ fn launched(
     let log = fs::File::create(folder.join("log"))?;
     let mut command = match kind {
         DatabaseKind::PostgreSql => {
-            let mut command = ordinary(&program(kind, "postgres")?);
+            let mut command = ordinary_command(&program(kind, "postgres")?);
             command.arg("-D").arg(data).arg("-k").arg(folder);
             command.args(["-c", "listen_addresses="]).args(["-c", &format!("port={port}")]);
             settings.iter().for_each(|setting| {
@@ -185,7 +178,7 @@ fn launched(
             command
         }
         DatabaseKind::MariaDb => {
-            let mut command = ordinary(&program(kind, "mariadbd")?);
+            let mut command = ordinary_command(&program(kind, "mariadbd")?);
             command.args(["--no-defaults", "--skip-networking", "--skip-log-bin"]);
             command.arg(joined("--datadir=", data)).arg(joined("--socket=", &folder.join("socket")));
             command.arg(joined("--pid-file=", &folder.join("pid")));
@@ -194,23 +187,6 @@ fn launched(
         }
     };
     command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log).spawn()
-}
-
-/// A port that nobody listens on.
-fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
-}
-
-/// A command as an ordinary user, which ends when this process does, however that ends.
-fn ordinary(program: &Path) -> Command {
-    let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "QUIT"]).current_dir("/");
-    if geteuid().is_root() {
-        let (user, group) = (format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"));
-        command.args([user.as_str(), group.as_str(), "--clear-groups"]);
-    }
-    command.arg("--").arg(program);
-    command
 }
 
 fn joined(option: &str, path: &Path) -> OsString {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{OltpDeferred, OltpKind, OltpOpenLoop, OltpOutcome, OltpSecond, OltpTransactions};
+use virtbench_users::{DriverUse, is_saturated};
 
 use crate::driver::{Used, all_deliverers};
 use crate::error::OltpError;
@@ -11,8 +12,6 @@ use crate::population::Population;
 use crate::shared::Shared;
 use crate::tally::{OfKind, Tally};
 
-/// A thread that is busier than this is what limits the load, in percent.
-const BUSY_PERCENT: f64 = 90.0;
 /// Said of every outcome.
 pub const DISCLAIMER: &str =
     "transactions after TPC-C's specification; not comparable with published TPC results";
@@ -36,9 +35,7 @@ pub fn outcome(
     used: &[Used],
     series: Vec<OltpSecond>,
 ) -> Result<OltpOutcome, OltpError> {
-    let (plan, window) = (shared.plan, shared.window());
-    let elapsed_ns = window.end_ns.saturating_sub(window.start_ns);
-    let fatal = shared.fatal();
+    let (plan, elapsed_ns, fatal) = (shared.plan, shared.course.measured_ns(), shared.course.fatal());
     if elapsed_ns == 0 {
         return Err(
             fatal.map_or(OltpError::Stopped, OltpError::server("the load ended before it was measured"))
@@ -55,13 +52,10 @@ pub fn outcome(
         transactions.insert(kind.name().to_owned(), of_kind(&tally.kinds[kind.index()], limit, seconds));
     }
     let completed: u64 = transactions.values().map(|one| one.completed).sum();
-    let own_cpu_ns = used.iter().fold([0, 0], |sum, one| [sum[0] + one.cpu_ns[0], sum[1] + one.cpu_ns[1]]);
-    let busiest =
-        used.iter().map(|one| (one.cpu_ns[0] + one.cpu_ns[1]) as f64 * 100.0 / one.over_ns.max(1) as f64);
-    let busiest_thread_percent = busiest.fold(0.0, f64::max);
+    let driver = DriverUse::of_threads(used.iter().map(|one| one.thread));
+    let own_cpu_ns = driver.cpu_ns;
     let new_order = &tally.kinds[OltpKind::NewOrder.index()];
     let ordered = new_order.latency.count() - new_order.rolled_back;
-    let driver_is_limit = busiest_thread_percent > BUSY_PERCENT;
     let mut outcome = OltpOutcome {
         database: shared.connect.address.kind,
         server: facts.server.clone(),
@@ -81,8 +75,8 @@ pub fn outcome(
         own_cpu_ns,
         own_cpu_per_transaction_ns: (completed > 0)
             .then(|| (own_cpu_ns[0] + own_cpu_ns[1]) as f64 / completed as f64),
-        busiest_thread_percent,
-        driver_is_limit,
+        busiest_thread_percent: driver.busiest_percent,
+        driver_is_limit: driver.is_limit,
         conditions_held: Vec::new(),
         notes: vec![DISCLAIMER.into()],
     };
@@ -123,7 +117,7 @@ fn deferred(shared: &Shared<'_>, tally: &Tally, used: &[Used]) -> OltpDeferred {
 fn open_loop(shared: &Shared<'_>, used: &[Used]) -> OltpOpenLoop {
     let offered: u64 = used.iter().map(|one| one.offered).sum();
     let backlog_end: u64 = used.iter().map(|one| one.backlog).sum();
-    let saturated = backlog_end > u64::from(shared.plan.users) && backlog_end * 100 > offered;
+    let saturated = is_saturated(backlog_end, shared.plan.users, offered);
     OltpOpenLoop { offered, backlog_end, saturated }
 }
 

@@ -1,18 +1,16 @@
 //! A load from its plan to its outcome.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use virtbench_engine::monotonic_ns;
 use virtbench_record::{DatabaseKind, OltpIsolation, OltpOutcome, OltpPlan, OltpSecond};
+use virtbench_users::{Start, ThreadsError, Turn, follow, run_threads};
 
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::check::{Checked, Depth, check};
-use crate::driver::{Used, all_deliverers, drive};
+use crate::driver::{all_deliverers, drive};
 use crate::error::OltpError;
 use crate::fault::Fault;
 use crate::mark;
@@ -22,9 +20,6 @@ use crate::population::Population;
 use crate::shared::Shared;
 use crate::tally::{Second, second};
 
-/// How often the series is looked at.
-const LOOK_NS: u64 = 50_000_000;
-const LOOK: Duration = Duration::from_nanos(LOOK_NS);
 /// The longest that connecting may take, and as much again for each user, in milliseconds.
 const CONNECT_MS: u64 = 30_000;
 const CONNECT_MS_EACH: u64 = 1_000;
@@ -71,32 +66,25 @@ pub fn run_from(
     check_plan(plan)?;
     let facts = wait(look(connect, plan))?;
     let shared = Shared::new(plan, connect, facts.population);
-    let (used, series) = thread::scope(|scope| {
-        let (tell, ready) = mpsc::channel();
-        let threads: Vec<_> = (0..plan.threads)
-            .map(|number| {
-                let (shared, tell) = (&shared, tell.clone());
-                scope.spawn(move || drive(shared, number, &tell))
-            })
-            .collect();
-        drop(tell);
-        let begun = all_ready(plan, &ready, stop)
-            .and_then(|()| wait_until(begin_at_ns, stop))
-            .inspect_err(|_| shared.cancel());
-        let series = begun.map(|()| {
-            shared.begin(monotonic_ns());
-            follow(&shared, stop, each)
+    let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(plan.users));
+    let start = Start { threads: plan.threads, limit, begin_at_ns };
+    let work = |thread, ready: &_| drive(&shared, thread, ready);
+    let done = run_threads(&shared.course, start, stop, work, || {
+        let mut series = Vec::new();
+        follow(&shared.course, stop, &mut |turn| match turn {
+            Turn::Running => each(Event::Running),
+            Turn::Over { before, length_ns } => take(&shared, &mut series, before, length_ns, each),
         });
-        let used: Result<Vec<Used>, OltpError> = threads
-            .into_iter()
-            .map(|thread| match thread.join() {
-                Ok(used) => Ok(used?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-            .collect();
-        Ok::<_, OltpError>((used, series?))
+        series
+    });
+    let (used, series) = done.map_err(|error| match error {
+        ThreadsError::Connect(error) => error,
+        ThreadsError::TooLong(limit) => {
+            OltpError::server("users cannot be connected")(Fault::timeout(limit.as_secs()))
+        }
+        ThreadsError::Stopped => OltpError::Stopped,
+        ThreadsError::Driver(error) => OltpError::Driver(error),
     })?;
-    let used = used?;
     let mut outcome = outcome(&shared, &facts, &used, series)?;
     if outcome.ended_by.is_some() {
         outcome.notes.push("the conditions of consistency were not checked".into());
@@ -151,74 +139,6 @@ async fn look(connect: &Connect, plan: &OltpPlan) -> Result<Facts, OltpError> {
     Ok(Facts { server, population })
 }
 
-/// Waits until every thread has its connections.
-fn all_ready(
-    plan: &OltpPlan,
-    ready: &Receiver<Result<(), OltpError>>,
-    stop: &AtomicBool,
-) -> Result<(), OltpError> {
-    let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(plan.users));
-    let (begun, mut waiting) = (Instant::now(), plan.threads);
-    while waiting > 0 {
-        match ready.recv_timeout(LOOK) {
-            Ok(connected) => {
-                connected?;
-                waiting -= 1;
-            }
-            Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => return Err(OltpError::Stopped),
-            Err(RecvTimeoutError::Timeout) if begun.elapsed() > limit => {
-                return Err(OltpError::server("users cannot be connected")(Fault::timeout(limit.as_secs())));
-            }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    Ok(())
-}
-
-/// Waits for a moment of the monotonic clock.
-fn wait_until(begin_at_ns: Option<u64>, stop: &AtomicBool) -> Result<(), OltpError> {
-    loop {
-        let left = Duration::from_nanos(begin_at_ns.unwrap_or(0).saturating_sub(monotonic_ns()));
-        if left.is_zero() {
-            return Ok(());
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(OltpError::Stopped);
-        }
-        thread::sleep(left.min(LOOK));
-    }
-}
-
-/// Collects the series until measuring has ended.
-fn follow(shared: &Shared<'_>, stop: &AtomicBool, each: &mut dyn FnMut(Event<'_>)) -> Vec<OltpSecond> {
-    let mut series = Vec::new();
-    loop {
-        thread::sleep(LOOK);
-        each(Event::Running);
-        if stop.load(Ordering::Relaxed) {
-            shared.end_now();
-        }
-        let window = shared.window();
-        let until_ns = monotonic_ns().min(window.end_ns);
-        // A transaction that has just ended is counted within a look.
-        let settled_ns = monotonic_ns().saturating_sub(window.start_ns + LOOK_NS);
-        let whole =
-            (settled_ns / 1_000_000_000).min(until_ns.saturating_sub(window.start_ns) / 1_000_000_000);
-        take(shared, &mut series, whole, 1_000_000_000, each);
-        if shared.has_ended() {
-            // Those that end at the last moment are counted by now.
-            thread::sleep(LOOK);
-            let length_ns = window.end_ns.saturating_sub(window.start_ns);
-            take(shared, &mut series, length_ns / 1_000_000_000, 1_000_000_000, each);
-            if !length_ns.is_multiple_of(1_000_000_000) && window.end_ns > window.start_ns {
-                take(shared, &mut series, length_ns / 1_000_000_000 + 1, length_ns % 1_000_000_000, each);
-            }
-            return series;
-        }
-    }
-}
-
 /// Adds the seconds before number `before` to the series.
 fn take(
     shared: &Shared<'_>,
@@ -232,7 +152,7 @@ fn take(
         return;
     }
     let mut parts: Vec<BTreeMap<u64, Second>> =
-        shared.tallies().map(|mut tally| tally.take_seconds(before)).collect();
+        shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
     for number in first..before {
         let of_threads = parts.iter_mut().filter_map(|seconds| seconds.remove(&number));
         let second = second(number, length_ns, of_threads);

@@ -4,24 +4,10 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{OltpKind, OltpSecond};
 use virtbench_units::LatencyRecorder;
+use virtbench_users::{Seconds, Window, percentile};
 
 use crate::done::Done;
 use crate::fault::{Fault, FaultKind};
-
-/// When transactions count: those that end in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Window {
-    /// Begin, in nanoseconds of the monotonic clock.
-    pub start_ns: u64,
-    /// End; what ends then does not count any more.
-    pub end_ns: u64,
-}
-
-impl Window {
-    fn contains(self, at_ns: u64) -> bool {
-        (self.start_ns..self.end_ns).contains(&at_ns)
-    }
-}
 
 /// One of the five transactions.
 #[derive(Debug, Clone, Default)]
@@ -62,12 +48,13 @@ pub struct Tally {
     pub skipped: u64,
     /// The longest queue.
     pub longest_queue: usize,
-    seconds: BTreeMap<u64, Second>,
+    /// What nobody has taken yet.
+    pub seconds: Seconds<Second>,
 }
 
 /// A transaction that ended.
 #[derive(Debug, Clone, Copy)]
-pub struct Ended {
+pub struct EndedTransaction {
     /// Which of the five.
     pub kind: OltpKind,
     /// When, in nanoseconds of the monotonic clock.
@@ -80,8 +67,8 @@ pub struct Ended {
 
 impl Tally {
     /// Counts a transaction that ended as it should.
-    pub fn done(&mut self, window: Window, ended: Ended, done: Done) {
-        let Ended { kind, at_ns, took_ns, awaited } = ended;
+    pub fn done(&mut self, window: Window, ended: EndedTransaction, done: Done) {
+        let EndedTransaction { kind, at_ns, took_ns, awaited } = ended;
         if !window.contains(at_ns) {
             return;
         }
@@ -90,7 +77,7 @@ impl Tally {
         of_kind.rolled_back += u64::from(done.rolled_back);
         self.orders += u64::from(done.orders);
         self.skipped += u64::from(done.skipped);
-        let second = self.seconds.entry((at_ns - window.start_ns) / 1_000_000_000).or_default();
+        let second = self.seconds.at(window.second(at_ns));
         second.transactions += 1;
         second.new_orders += u64::from(kind == OltpKind::NewOrder && !done.rolled_back);
         if awaited {
@@ -121,12 +108,6 @@ impl Tally {
         }
     }
 
-    /// Takes the seconds before number `before`.
-    pub fn take_seconds(&mut self, before: u64) -> BTreeMap<u64, Second> {
-        let later = self.seconds.split_off(&before);
-        std::mem::replace(&mut self.seconds, later)
-    }
-
     /// Adds what another thread has counted.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
@@ -154,12 +135,7 @@ pub fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Secon
         all.new_orders += part.new_orders;
         all.response_us.extend(part.response_us);
     }
-    let count = all.response_us.len();
-    let p90_ns = (count > 0).then(|| {
-        let place = (count * 9).div_ceil(10) - 1;
-        let (_, found, _) = all.response_us.select_nth_unstable(place);
-        u64::from(*found) * 1_000
-    });
+    let p90_ns = percentile(&mut all.response_us, 90).map(|us| u64::from(us) * 1_000);
     OltpSecond {
         start_ns: number * 1_000_000_000,
         length_ns,
@@ -175,8 +151,8 @@ mod tests {
 
     const WINDOW: Window = Window { start_ns: 5_000_000_000, end_ns: 8_000_000_000 };
 
-    fn ended(kind: OltpKind, at_ms: u64, took_ms: u64) -> Ended {
-        Ended {
+    fn ended(kind: OltpKind, at_ms: u64, took_ms: u64) -> EndedTransaction {
+        EndedTransaction {
             kind,
             at_ns: at_ms * 1_000_000,
             took_ns: took_ms * 1_000_000,
@@ -211,10 +187,10 @@ mod tests {
             Done { orders: 9, skipped: 1, ..Done::default() },
         );
         one.done(WINDOW, ended(OltpKind::NewOrder, 6_100, 5), Done { rolled_back: true, ..Done::default() });
-        let parts = [&mut one, &mut other].map(|tally| tally.take_seconds(1).remove(&0).unwrap());
+        let parts = [&mut one, &mut other].map(|tally| tally.seconds.take(1).remove(&0).unwrap());
         let first = second(0, 1_000_000_000, parts);
         assert_eq!((first.transactions, first.new_orders, first.p90_ns), (21, 10, Some(18_000_000)));
-        let rest = second(1, 1_000_000_000, one.take_seconds(9).into_values());
+        let rest = second(1, 1_000_000_000, one.seconds.take(9).into_values());
         assert_eq!((rest.transactions, rest.new_orders), (1, 0), "what is rolled back is no new order");
         one.merge(&other);
         assert_eq!(

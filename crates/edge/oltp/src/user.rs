@@ -2,16 +2,13 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use virtbench_engine::monotonic_ns;
 use virtbench_record::OltpKind;
-use virtbench_workload::ArrivalTimes;
+use virtbench_users::{Alarm, Ended, IntendedStarts};
 
-use crate::alarm::Alarm;
 use crate::call::bare;
 use crate::done::Done;
 use crate::draws::Draws;
@@ -22,7 +19,7 @@ use crate::queue::Queue;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::statement::One;
-use crate::tally::Ended;
+use crate::tally::EndedTransaction;
 use crate::transactions::perform;
 
 /// The pause before a second try, in microseconds; it doubles, up to 64 times as much.
@@ -39,13 +36,13 @@ pub struct Around<'a> {
     /// The thread's number.
     pub thread: u32,
     /// The next intended starts, in an open loop.
-    pub arrivals: Option<RefCell<ArrivalTimes>>,
+    pub intended: Option<IntendedStarts>,
     /// Deliveries that wait, where they are deferred.
     pub queue: Option<RefCell<Queue>>,
     /// Tells those who run Deliveries.
     pub more: Notify,
-    /// Becomes true when measuring has ended.
-    pub ended: watch::Receiver<bool>,
+    /// Tells when measuring has ended.
+    pub ended: Ended,
 }
 
 /// A user with a connection.
@@ -64,21 +61,21 @@ impl User {
     /// Works until measuring has ended.
     pub async fn work(mut self, around: &Around<'_>) -> io::Result<()> {
         let factor = around.shared.plan.think_factor;
-        let alarm = around.arrivals.is_some().then(Alarm::new).transpose()?;
+        let alarm = around.intended.is_some().then(Alarm::new).transpose()?;
         let mut failures = 0;
-        while !around.shared.has_ended() {
+        while !around.shared.course.has_ended() {
             let kind = self.choices.next();
             let input = self.terminal.enter(kind);
             if let Some(factor) = factor
-                && !around.sleep(Choices::keying_ns(kind, factor)).await
+                && !around.ended.sleep(Choices::keying_ns(kind, factor)).await
             {
                 break;
             }
-            let start_ns = match (&alarm, &around.arrivals) {
-                (Some(alarm), Some(arrivals)) => {
-                    let begin_ns = around.shared.begin_ns().unwrap_or(0);
-                    let at_ns = begin_ns + arrivals.borrow_mut().next_ns();
-                    if around.unless_ended(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
+            let start_ns = match (&alarm, &around.intended) {
+                (Some(alarm), Some(intended)) => {
+                    let begin_ns = around.shared.course.begin_ns().unwrap_or(0);
+                    let at_ns = begin_ns + intended.take_ns();
+                    if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
                         break;
                     }
                     at_ns
@@ -95,10 +92,10 @@ impl User {
             }
             if failures >= MOST_FAILURES {
                 let words = format!("{MOST_FAILURES} transactions of a user failed one after the other");
-                around.shared.fail(Fault::new(crate::fault::FaultKind::Other, words));
+                around.shared.course.fail(Fault::new(crate::fault::FaultKind::Other, words));
             }
             if let Some(factor) = factor
-                && !around.sleep(self.choices.think_ns(kind, factor)).await
+                && !around.ended.sleep(self.choices.think_ns(kind, factor)).await
             {
                 break;
             }
@@ -109,7 +106,7 @@ impl User {
 
 /// Runs deferred Deliveries until measuring has ended.
 pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>, queue: &RefCell<Queue>) {
-    while !around.shared.has_ended() {
+    while !around.shared.course.has_ended() {
         let waiting = queue.borrow_mut().take();
         match waiting {
             Some(waiting) => {
@@ -118,7 +115,7 @@ pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>
                 note(around, OltpKind::Delivery, waiting.since_ns, done, false);
             }
             None => {
-                if around.unless_ended(around.more.notified()).await.is_none() {
+                if around.ended.unless(around.more.notified()).await.is_none() {
                     break;
                 }
             }
@@ -127,32 +124,17 @@ pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>
 }
 
 impl Around<'_> {
-    /// Waits for something, but no longer than until measuring has ended.
-    async fn unless_ended<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let mut ended = self.ended.clone();
-        let ended = pin!(ended.wait_for(|ended| *ended));
-        match select(pin!(future), ended).await {
-            Either::Left((done, _)) => Some(done),
-            Either::Right(_) => None,
-        }
-    }
-
-    /// Sleeps; whether measuring still goes on.
-    async fn sleep(&self, ns: u64) -> bool {
-        ns == 0 || self.unless_ended(tokio::time::sleep(Duration::from_nanos(ns))).await.is_some()
-    }
-
     /// Puts a Delivery into the queue; waits where that is full.
     async fn defer(&self, queue: &RefCell<Queue>, delivery: Delivery) {
         while !queue.borrow_mut().offer(delivery, monotonic_ns()) {
-            if self.unless_ended(tokio::time::sleep(FULL)).await.is_none() {
+            if self.ended.unless(tokio::time::sleep(FULL)).await.is_none() {
                 return;
             }
         }
         self.more.notify_one();
         let longest = queue.borrow_mut().take_longest();
-        let window = self.shared.window();
-        if (window.start_ns..window.end_ns).contains(&monotonic_ns()) {
+        let window = self.shared.course.window();
+        if window.contains(monotonic_ns()) {
             let mut tally = self.shared.tally(self.thread);
             tally.queued += 1;
             tally.longest_queue = tally.longest_queue.max(longest);
@@ -177,15 +159,15 @@ async fn attempt(
             Err(fault) => fault,
         };
         if fault.kind.ends_all() {
-            shared.fail(fault);
+            shared.course.fail(fault);
             return None;
         }
         let rolled_back = tokio::time::timeout(limit, session.run(&[bare(One::Rollback)])).await;
         if let Err(fault) = rolled_back.unwrap_or_else(|_| Err(Fault::timeout(limit.as_secs()))) {
-            shared.fail(fault);
+            shared.course.fail(fault);
             return None;
         }
-        let again = fault.kind.may_pass() && tried < shared.plan.retries && !shared.has_ended();
+        let again = fault.kind.may_pass() && tried < shared.plan.retries && !shared.course.has_ended();
         count_fault(around, kind, &fault, again);
         if !again {
             return None;
@@ -198,7 +180,7 @@ async fn attempt(
 }
 
 fn count_fault(around: &Around<'_>, kind: OltpKind, fault: &Fault, again: bool) {
-    let (window, now_ns) = (around.shared.window(), monotonic_ns());
+    let (window, now_ns) = (around.shared.course.window(), monotonic_ns());
     let mut tally = around.shared.tally(around.thread);
     if fault.kind.may_pass() {
         tally.passing(window, kind, now_ns, fault.kind, again);
@@ -211,6 +193,6 @@ fn count_fault(around: &Around<'_>, kind: OltpKind, fault: &Fault, again: bool) 
 fn note(around: &Around<'_>, kind: OltpKind, start_ns: u64, done: Option<Done>, awaited: bool) {
     let Some(done) = done else { return };
     let at_ns = monotonic_ns();
-    let ended = Ended { kind, at_ns, took_ns: at_ns.saturating_sub(start_ns), awaited };
-    around.shared.tally(around.thread).done(around.shared.window(), ended, done);
+    let ended = EndedTransaction { kind, at_ns, took_ns: at_ns.saturating_sub(start_ns), awaited };
+    around.shared.tally(around.thread).done(around.shared.course.window(), ended, done);
 }

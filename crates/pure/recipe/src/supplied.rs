@@ -23,10 +23,12 @@ impl Supplied {
 }
 
 /// All of them, by name.
-pub const ALL: [Supplied; 6] = [
+pub const ALL: [Supplied; 8] = [
     Supplied { name: "desktop", text: include_str!("../recipes/desktop.toml") },
     Supplied { name: "desktop-small", text: include_str!("../recipes/desktop-small.toml") },
+    Supplied { name: "mail", text: include_str!("../recipes/mail.toml") },
     Supplied { name: "mariadb", text: include_str!("../recipes/mariadb.toml") },
+    Supplied { name: "mediawiki", text: include_str!("../recipes/mediawiki.toml") },
     Supplied { name: "nginx", text: include_str!("../recipes/nginx.toml") },
     Supplied { name: "postgresql", text: include_str!("../recipes/postgresql.toml") },
     Supplied { name: "redis", text: include_str!("../recipes/redis.toml") },

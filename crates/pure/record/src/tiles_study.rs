@@ -41,6 +41,9 @@ pub struct TileDone {
     pub client_response_ns: Option<u64>,
     /// Failed operations by what went wrong.
     pub error_kinds: BTreeMap<String, u64>,
+    /// How much later than at the common moment its users began, in nanoseconds; null where that is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
     /// Operations that were due but not started at the end of an open loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_end: Option<u64>,

@@ -96,8 +96,15 @@ pub struct UsersOpenLoop {
 pub struct UsersOutcome {
     /// The load.
     pub plan: UsersPlan,
+    /// Where the service is.
+    pub target: String,
+    /// What was asked for that only this service has, such as the paths of pages, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<String, String>,
     /// What the server says of itself, where it does.
     pub server: Option<String>,
+    /// When users began, before the ramp-up, in nanoseconds of the monotonic clock of the machine that they ran on.
+    pub begin_ns: u64,
     /// How long was really measured, in nanoseconds.
     pub elapsed_ns: u64,
     /// Whether the run was stopped before its time.

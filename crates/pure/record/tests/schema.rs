@@ -13,7 +13,7 @@ use virtbench_record::{
     DesktopsSummary, DeviationSummary, FenceStatus, LoadOutcome, NativeVsVmSummary, NeighboursSummary,
     OltpOutcome, OltpRecord, OltpSummary, OperationLine, OperationsRecord, OperationsSummary, PointRecord,
     PredictionsSummary, Profile, Provenance, SetRecord, SystemsSummary, TilesRecord, TilesStudySummary,
-    TilesSummary, Trial, WorkloadOutcome,
+    TilesSummary, Trial, UsersOutcome, WorkloadOutcome,
 };
 
 fn check<T: JsonSchema>(name: &str) {
@@ -41,6 +41,7 @@ fn published_schemas_are_current() {
     check::<NeighboursSummary>("study-neighbours.schema.json");
     check::<DeviationSummary>("study-deviation.schema.json");
     check::<OltpOutcome>("oltp.schema.json");
+    check::<UsersOutcome>("users.schema.json");
     check::<OltpRecord>("oltp-measurement.schema.json");
     check::<OltpSummary>("study-oltp.schema.json");
     check::<OperationsRecord>("operations.schema.json");

@@ -13,7 +13,7 @@ const WIDTH: usize = 100;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure: how fast is storage, and what does a VM cost?",
-        &["load", "workload", "oltp", "saturate", "surface", "study", "run"],
+        &["load", "workload", "oltp", "users", "saturate", "surface", "study", "run"],
     ),
     ("Predict: how will my application do in a VM?", &["profile", "costs", "predict"]),
     ("Fence: how do VMs keep the performance that they have alone?", &["fence"]),

@@ -21,4 +21,5 @@ pub mod run;
 pub mod saturate;
 pub mod study;
 pub mod surface;
+pub mod users;
 pub mod workload;

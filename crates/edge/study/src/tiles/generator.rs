@@ -104,7 +104,7 @@ impl Generator {
         let size = fs::metadata(file).map_or(0, |facts| facts.len());
         let json = if size <= LONGEST { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
         // Operations that fail are in the outcome, and its exit code tells of them too.
-        match (read_outcome(self.load.kind, &json), &end.result) {
+        match (read_outcome(self.load.kind, &json, self.moments.begin_ns), &end.result) {
             (Ok(done), _) => Ok(done),
             (Err(_), Err(error)) if json.is_empty() => {
                 Err(format!("{}: {}", explained(error), end.output.trim()))

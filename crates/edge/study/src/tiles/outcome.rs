@@ -9,11 +9,11 @@ use virtbench_units::{LatencySummary, decode_histogram};
 
 use crate::applications::last_number;
 
-/// Reads the JSON of `virtbench oltp run` or `virtbench users`.
+/// Reads the JSON of `virtbench oltp run` or `virtbench users`, which were to begin at this moment of the monotonic clock.
 ///
 /// # Errors
 /// It is no such thing, or the load ended before its time; in words.
-pub(super) fn read_outcome(kind: TileLoadKind, json: &str) -> Result<TileDone, String> {
+pub(super) fn read_outcome(kind: TileLoadKind, json: &str, begin_ns: u64) -> Result<TileDone, String> {
     let wrong = |error: serde_json::Error| format!("what its generator printed cannot be read: {error}");
     let (done, interrupted, ended_by) = match kind {
         TileLoadKind::Oltp => {
@@ -22,7 +22,7 @@ pub(super) fn read_outcome(kind: TileLoadKind, json: &str) -> Result<TileDone, S
         }
         _ => {
             let outcome: UsersOutcome = serde_json::from_str(json).map_err(wrong)?;
-            (of_users(&outcome), outcome.interrupted, outcome.ended_by)
+            (of_users(&outcome, begin_ns), outcome.interrupted, outcome.ended_by)
         }
     };
     match ended_by {
@@ -32,7 +32,7 @@ pub(super) fn read_outcome(kind: TileLoadKind, json: &str) -> Result<TileDone, S
     }
 }
 
-fn of_users(outcome: &UsersOutcome) -> TileDone {
+fn of_users(outcome: &UsersOutcome, begin_ns: u64) -> TileDone {
     let series = outcome.series.iter().map(|second| TileSecond {
         start_ns: second.start_ns,
         completed: second.completed,
@@ -46,6 +46,7 @@ fn of_users(outcome: &UsersOutcome) -> TileDone {
         latency_ns: outcome.all.latency_ns,
         client_response_ns: None,
         error_kinds: outcome.error_kinds.clone(),
+        late_ns: Some(outcome.begin_ns.saturating_sub(begin_ns)),
         backlog_end: outcome.open_loop.as_ref().map(|open| open.backlog_end),
         series: series.collect(),
         busiest_thread_percent: Some(outcome.busiest_thread_percent),
@@ -69,6 +70,7 @@ fn of_oltp(outcome: &OltpOutcome) -> Result<TileDone, String> {
         latency_ns: merged(&histograms)?,
         client_response_ns: None,
         error_kinds: outcome.error_kinds.clone(),
+        late_ns: None,
         backlog_end: outcome.open_loop.as_ref().map(|open| open.backlog_end),
         series: series.collect(),
         busiest_thread_percent: Some(outcome.busiest_thread_percent),
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn a_generator_that_printed_nothing_is_no_outcome() {
         for kind in [TileLoadKind::Oltp, TileLoadKind::Web] {
-            assert!(read_outcome(kind, "").unwrap_err().contains("cannot be read"));
+            assert!(read_outcome(kind, "", 0).unwrap_err().contains("cannot be read"));
         }
     }
 }

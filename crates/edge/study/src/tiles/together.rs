@@ -23,6 +23,8 @@ const LEAD_NS: u64 = 3_000_000_000;
 const LEAD_EACH_NS: u64 = 300_000_000;
 /// A generator that ends so long before measuring does has failed, in nanoseconds.
 const EARLY_NS: u64 = 1_000_000_000;
+/// A generator that begins so much later than the others voids the run, in nanoseconds.
+const LATE_NS: u64 = 1_000_000_000;
 /// How long after a generator's failure the news may take that its member has ended.
 const NEWS: Duration = Duration::from_secs(2);
 /// The host's clock may be slewed by this share, and differ by so much more, in nanoseconds, before a run does not count.
@@ -170,13 +172,19 @@ const STOPPED: &str = "was stopped";
 
 /// Why generators void a run.
 fn limited(members: &[TileMemberMeasured]) -> Vec<String> {
-    let limited = members.iter().filter(|one| one.done.as_ref().is_some_and(|done| done.driver_is_limit));
-    let words = limited.map(|one| {
-        let busy = one.done.as_ref().and_then(|done| done.busiest_thread_percent).unwrap_or(100.0);
-        let (member, tile) = (&one.member, one.tile);
-        format!("the generator of {member} of tile {tile} was the limit, {busy:.0} % busy")
-    });
-    words.collect()
+    let mut words = Vec::new();
+    for one in members {
+        let Some(done) = &one.done else { continue };
+        let who = format!("the generator of {} of tile {}", one.member, one.tile);
+        if done.driver_is_limit {
+            let busy = done.busiest_thread_percent.unwrap_or(100.0);
+            words.push(format!("{who} was the limit, {busy:.0} % busy"));
+        }
+        if let Some(late_ns) = done.late_ns.filter(|late_ns| *late_ns > LATE_NS) {
+            words.push(format!("{who} began {:.1} s later than the others", late_ns as f64 / 1e9));
+        }
+    }
+    words
 }
 
 /// Both clocks of the host at one moment.

@@ -9,10 +9,14 @@ use tokio::io::unix::AsyncFd;
 use virtbench_engine::monotonic_ns;
 
 /// A timer of the kernel's.
+#[derive(Debug)]
 pub struct Alarm(AsyncFd<OwnedFd>);
 
 impl Alarm {
     /// A timer of this runtime.
+    ///
+    /// # Errors
+    /// The kernel has no more of them.
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -21,6 +25,9 @@ impl Alarm {
     }
 
     /// Sleeps until the monotonic clock shows `at_ns`, or not at all if it already does.
+    ///
+    /// # Errors
+    /// None that the kernel tells of.
     pub async fn sleep_until(&self, at_ns: u64) -> io::Result<()> {
         if monotonic_ns() >= at_ns {
             return Ok(());

@@ -1,0 +1,87 @@
+//! A thread of a load: its users as tasks.
+
+use std::io;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use futures_util::future::{join, join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use crate::draws::{Stream, stream};
+use crate::ended::Ended;
+use crate::fault::Fault;
+use crate::intended::IntendedStarts;
+use crate::service::{Service, ServiceUser};
+use crate::shared::Shared;
+use crate::thread_use::{ThreadUse, observe, runtime, until_begin, within_grace};
+use crate::user::{Around, work};
+
+/// Connections that a thread makes at the same time.
+const AT_ONCE: usize = 16;
+/// How long a user may take to notice that measuring has ended.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// What a thread has used and left over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Driven {
+    /// CPU time.
+    pub(crate) used: ThreadUse,
+    /// Intended starts while measuring.
+    pub(crate) offered: u64,
+    /// Those that were due and not started at the end.
+    pub(crate) backlog: u64,
+}
+
+/// Connects the thread's users, says so, and has them work once all threads are ready.
+pub(crate) fn drive<S: Service>(
+    service: &S,
+    shared: &Shared<'_>,
+    thread: u32,
+    ready: &Sender<Result<(), Fault>>,
+) -> io::Result<Driven> {
+    runtime()?.block_on(async {
+        let plan = shared.plan;
+        let numbers = (thread..plan.users).step_by(plan.threads.max(1) as usize);
+        let mut users: Vec<(u32, S::User)> =
+            numbers.map(|number| (number, service.user(number, plan.seed))).collect();
+        if let Err(fault) = connect(&mut users).await {
+            let _ = ready.send(Err(fault));
+            return Ok(Driven::default());
+        }
+        let _ = ready.send(Ok(()));
+        if !until_begin(&shared.course).await {
+            return Ok(Driven::default());
+        }
+        let (end, ended) = Ended::new();
+        let intended = plan.rate.map(|rate| IntendedStarts::new(rate, plan.seed, thread, plan.threads));
+        let around = Around { shared, thread, intended, ended };
+        let tasks = users
+            .into_iter()
+            .map(|(number, user)| work(user, stream(plan.seed, number, Stream::Think), &around));
+        let mut tasks: FuturesUnordered<_> = tasks.collect();
+        let all = async {
+            while let Some(done) = tasks.next().await {
+                done.inspect_err(|_| shared.course.end_now())?;
+            }
+            Ok(())
+        };
+        let (used, worked) =
+            join(observe(&shared.course, &end), within_grace(all, &around.ended, GRACE)).await;
+        worked?;
+        let begin_ns = shared.course.begin_ns().unwrap_or(0);
+        let (offered, backlog) = around
+            .intended
+            .as_ref()
+            .map_or((0, 0), |intended| intended.offered_and_left(shared.course.window(), begin_ns));
+        Ok(Driven { used, offered, backlog })
+    })
+}
+
+async fn connect<U: ServiceUser>(users: &mut [(u32, U)]) -> Result<(), Fault> {
+    for some in users.chunks_mut(AT_ONCE) {
+        for connected in join_all(some.iter_mut().map(|(_, user)| user.connect())).await {
+            connected?;
+        }
+    }
+    Ok(())
+}

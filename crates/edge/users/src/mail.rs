@@ -1,0 +1,221 @@
+//! Mail that users send over SMTP and read over IMAP.
+
+mod fault;
+mod imap;
+mod smtp;
+
+use virtbench_units::Random;
+
+use crate::address::Address;
+use crate::draws::{Stream, Weighted, stream};
+use crate::fault::Fault;
+use crate::service::{Service, ServiceUser};
+use imap::Mailbox;
+
+/// Where the number of a mailbox stands in the name of its user.
+const NUMBER: &str = "{}";
+
+/// How often users do each, beside the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MailMix {
+    /// Send a message to another mailbox, over a connection of its own.
+    pub send: u32,
+    /// Look how many messages there are: the inbox is selected.
+    pub check: u32,
+    /// Read the newest message; nothing is read of an empty inbox.
+    pub read: u32,
+    /// Keep a message in the inbox, as a client does with what it has sent.
+    pub append: u32,
+}
+
+impl Default for MailMix {
+    fn default() -> Self {
+        Self { send: 2, check: 4, read: 3, append: 1 }
+    }
+}
+
+/// Whose mail it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mail {
+    smtp: Address,
+    imap: Address,
+    user: String,
+    password: String,
+    mailboxes: u32,
+    domain: String,
+    message: String,
+    weights: Weighted,
+}
+
+impl Mail {
+    /// Users of the servers at both addresses. `user` is the name of each, in which `{}` stands for the number of the mailbox, from
+    /// 1 to `mailboxes`; all have one password. Mail goes to NAME@`domain`, its text has `message_bytes` bytes.
+    ///
+    /// # Errors
+    /// Several mailboxes of one name, none, or a mix of nothing.
+    pub fn new(
+        (smtp, imap): (Address, Address),
+        (user, password): (&str, String),
+        mailboxes: u32,
+        domain: &str,
+        (message_bytes, mix): (usize, MailMix),
+    ) -> Result<Self, String> {
+        if mailboxes == 0 || (mailboxes > 1 && !user.contains(NUMBER)) {
+            return Err(format!(
+                "{mailboxes} mailboxes need a name with {NUMBER} for their number: user{NUMBER}"
+            ));
+        }
+        let weights = [mix.send, mix.check, mix.read, mix.append];
+        if weights.iter().all(|weight| *weight == 0) {
+            return Err("a mix has something to do".into());
+        }
+        Ok(Self {
+            smtp,
+            imap,
+            user: user.to_owned(),
+            password,
+            mailboxes,
+            domain: domain.to_owned(),
+            message: text(message_bytes),
+            weights: Weighted::new(weights),
+        })
+    }
+
+    /// The name of the user of mailbox number `mailbox`, from 0.
+    fn name(&self, mailbox: u32) -> String {
+        self.user.replace(NUMBER, &(mailbox + 1).to_string())
+    }
+
+    /// The address of mail to that user.
+    fn address(&self, mailbox: u32) -> String {
+        let name = self.name(mailbox);
+        if name.contains('@') { name } else { format!("{name}@{}", self.domain) }
+    }
+
+    /// A message from one mailbox to another.
+    fn letter(&self, from: u32, to: u32, number: u64) -> String {
+        format!(
+            "From: <{}>\r\nTo: <{}>\r\nSubject: message {number}\r\nMessage-ID: <{from}.{to}.{number}@virtbench>\r\n\r\n{}",
+            self.address(from),
+            self.address(to),
+            self.message
+        )
+    }
+}
+
+/// Lines of text, so many bytes with their ends.
+fn text(bytes: usize) -> String {
+    const LINE: &str = "The quick brown fox jumps over the lazy dog, and nobody wakes it.\r\n";
+    let mut text = LINE.repeat(bytes / LINE.len());
+    text.push_str(&"x".repeat(bytes % LINE.len()));
+    text
+}
+
+impl Service for Mail {
+    type User = MailUser;
+
+    fn kinds(&self) -> Vec<String> {
+        ["send", "check", "read", "append"].map(str::to_owned).into()
+    }
+
+    async fn prepare(&self) -> Result<Option<String>, Fault> {
+        let greeting = smtp::greeting(&self.smtp).await?;
+        Mailbox::open(&self.imap, &self.name(0), &self.password).await?;
+        Ok(Some(greeting).filter(|words| !words.is_empty()))
+    }
+
+    fn user(&self, number: u32, seed: u64) -> MailUser {
+        MailUser {
+            mail: self.clone(),
+            mailbox: number % self.mailboxes,
+            sent: u64::from(number) << 32,
+            random: stream(seed, number, Stream::Choice),
+            open: None,
+        }
+    }
+}
+
+/// A user with a mailbox.
+pub struct MailUser {
+    mail: Mail,
+    mailbox: u32,
+    sent: u64,
+    random: Random,
+    /// Nothing while an answer is awaited, so that a user who stops waiting has no connection.
+    open: Option<Mailbox>,
+}
+
+impl MailUser {
+    async fn mailbox(&mut self) -> Result<Mailbox, Fault> {
+        match self.open.take() {
+            Some(open) => Ok(open),
+            None => {
+                let name = self.mail.name(self.mailbox);
+                Mailbox::open(&self.mail.imap, &name, &self.mail.password).await
+            }
+        }
+    }
+
+    fn next_letter(&mut self, to: u32) -> String {
+        self.sent += 1;
+        self.mail.letter(self.mailbox, to, self.sent)
+    }
+}
+
+impl ServiceUser for MailUser {
+    async fn connect(&mut self) -> Result<(), Fault> {
+        self.open = Some(self.mailbox().await?);
+        Ok(())
+    }
+
+    fn choose(&mut self) -> usize {
+        self.mail.weights.choose(&mut self.random)
+    }
+
+    async fn perform(&mut self, kind: usize) -> Result<(), Fault> {
+        if kind == 0 {
+            let to = u32::try_from(self.random.below(self.mail.mailboxes.into())).unwrap_or(0);
+            let letter = self.next_letter(to);
+            let (from, to) = (self.mail.address(self.mailbox), self.mail.address(to));
+            return smtp::send(&self.mail.smtp, &from, &to, letter).await;
+        }
+        let letter = (kind == 3).then(|| self.next_letter(self.mailbox));
+        let mut mailbox = self.mailbox().await?;
+        match (kind, letter) {
+            (_, Some(letter)) => mailbox.append(&letter).await?,
+            (1, None) => mailbox.check().await?,
+            _ => mailbox.read_newest().await?,
+        }
+        self.open = Some(mailbox);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mail(user: &str, mailboxes: u32) -> Result<Mail, String> {
+        let address = Address::parse("127.0.0.1:25", 25).unwrap();
+        let shape = (1_000, MailMix::default());
+        Mail::new((address.clone(), address), (user, "x".into()), mailboxes, "example.org", shape)
+    }
+
+    #[test]
+    fn mailboxes_have_numbered_users() {
+        let many = mail("user{}", 3).unwrap();
+        assert_eq!((many.name(0).as_str(), many.address(2).as_str()), ("user1", "user3@example.org"));
+        assert_eq!(mail("a@b.org", 1).unwrap().address(0), "a@b.org");
+        assert!(mail("user", 2).unwrap_err().contains("user{}") && mail("user{}", 0).is_err());
+        assert_eq!(many.user(4, 1).mailbox, 1, "users share mailboxes where there are more of them");
+    }
+
+    #[test]
+    fn a_letter_has_a_head_and_as_many_bytes_as_were_asked_for() {
+        let letter = mail("user{}", 3).unwrap().letter(0, 1, 7);
+        let (head, text) = letter.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains("To: <user2@example.org>") && head.contains("Subject: message 7"), "{head}");
+        assert_eq!(text.len(), 1_000);
+        assert!(text.split("\r\n").all(|line| line.len() < 80));
+    }
+}

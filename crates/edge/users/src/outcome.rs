@@ -1,0 +1,121 @@
+//! From counts to what is reported.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersSecond};
+use virtbench_units::{LatencyRecorder, format_duration_ns};
+
+use crate::driver::Driven;
+use crate::error::UsersError;
+use crate::shared::Shared;
+use crate::tally::Tally;
+use crate::thread_use::DriverUse;
+
+/// What is known of the service.
+pub(crate) struct Facts {
+    /// Names of the kinds of operation.
+    pub(crate) kinds: Vec<String>,
+    /// What the server says of itself.
+    pub(crate) server: Option<String>,
+    /// When users were to begin, in nanoseconds of the monotonic clock.
+    pub(crate) begin_at_ns: Option<u64>,
+}
+
+/// Whether so many due starts that nobody took mean that a service does not keep up: more than the users, and than 1 % of what
+/// was offered.
+#[must_use]
+pub fn is_saturated(backlog: u64, users: u32, offered: u64) -> bool {
+    backlog > u64::from(users) && backlog.saturating_mul(100) > offered
+}
+
+/// Puts together what the threads counted.
+///
+/// # Errors
+/// A load that ended before anything was measured.
+pub(crate) fn outcome(
+    shared: &Shared<'_>,
+    facts: Facts,
+    driven: &[Driven],
+    series: Vec<UsersSecond>,
+) -> Result<UsersOutcome, UsersError> {
+    let (plan, elapsed_ns, fatal) = (shared.plan, shared.course.measured_ns(), shared.course.fatal());
+    if elapsed_ns == 0 {
+        return Err(fatal.map_or(UsersError::Stopped, UsersError::EndedEarly));
+    }
+    let mut tally = Tally::new(facts.kinds.len());
+    shared.tallies().for_each(|one| tally.merge(&one));
+    let mut all = (LatencyRecorder::new(), 0);
+    for kind in &tally.kinds {
+        all.0.merge(&kind.latency);
+        all.1 += kind.failed;
+    }
+    let kinds = facts.kinds.into_iter().zip(&tally.kinds);
+    let operations: BTreeMap<String, UsersOperation> =
+        kinds.map(|(name, kind)| (name, operation(&kind.latency, kind.failed, elapsed_ns))).collect();
+    let driver = DriverUse::of_threads(driven.iter().map(|one| one.used));
+    let begin_ns = shared.course.begin_ns().unwrap_or(0);
+    let mut outcome = UsersOutcome {
+        plan: plan.clone(),
+        target: String::new(),
+        details: BTreeMap::new(),
+        server: facts.server,
+        begin_ns,
+        elapsed_ns,
+        interrupted: elapsed_ns < plan.time_ns,
+        ended_by: fatal.map(|fault| fault.words),
+        all: operation(&all.0, all.1, elapsed_ns),
+        operations,
+        open_loop: plan.rate.map(|_| open_loop(plan.users, driven)),
+        error_kinds: tally.errors.clone(),
+        series,
+        own_cpu_ns: driver.cpu_ns,
+        busiest_thread_percent: driver.busiest_percent,
+        driver_is_limit: driver.is_limit,
+        notes: Vec::new(),
+    };
+    outcome.notes = remarks(&outcome, &tally, facts.begin_at_ns);
+    Ok(outcome)
+}
+
+fn operation(latency: &LatencyRecorder, failed: u64, elapsed_ns: u64) -> UsersOperation {
+    let latency_ns = latency.summary();
+    UsersOperation {
+        completed: latency.count(),
+        per_second: latency.count() as f64 * 1e9 / elapsed_ns as f64,
+        failed,
+        latency_ns,
+        histogram: latency_ns.and_then(|_| latency.encode_histogram().ok()),
+    }
+}
+
+fn open_loop(users: u32, driven: &[Driven]) -> UsersOpenLoop {
+    let offered = driven.iter().map(|one| one.offered).sum();
+    let backlog_end = driven.iter().map(|one| one.backlog).sum();
+    UsersOpenLoop { offered, backlog_end, saturated: is_saturated(backlog_end, users, offered) }
+}
+
+/// Users who begin later than they were to are told of from here on, in nanoseconds: threads look every five milliseconds.
+const LATE_NS: u64 = 20_000_000;
+
+fn remarks(outcome: &UsersOutcome, tally: &Tally, begin_at_ns: Option<u64>) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if outcome.driver_is_limit {
+        let busy = outcome.busiest_thread_percent;
+        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
+    }
+    if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
+        remarks.push("the service did not keep up with the rate".into());
+    }
+    if tally.unfinished > 0 && tally.oldest_ns > outcome.plan.timeout_ns.min(1_000_000_000) {
+        remarks.push(format!(
+            "{} operations had not ended when measuring did; the oldest had taken {}",
+            tally.unfinished,
+            format_duration_ns(tally.oldest_ns / 1_000_000 * 1_000_000)
+        ));
+    }
+    let late_ns = begin_at_ns.map_or(0, |at_ns| outcome.begin_ns.saturating_sub(at_ns));
+    if late_ns > LATE_NS {
+        remarks.push(format!("users began {:.3} s after the agreed moment", late_ns as f64 / 1e9));
+    }
+    remarks
+}

@@ -1,0 +1,116 @@
+//! What happens in each second of measuring, told soon after it is over.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use virtbench_engine::monotonic_ns;
+
+use crate::course::Course;
+
+/// How often the series is looked at.
+const LOOK_NS: u64 = 50_000_000;
+const LOOK: Duration = Duration::from_nanos(LOOK_NS);
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What a thread has counted in seconds of measuring that nobody has taken yet.
+#[derive(Debug, Clone)]
+pub struct Seconds<S>(BTreeMap<u64, S>);
+
+impl<S> Default for Seconds<S> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<S: Default> Seconds<S> {
+    /// That of number `number`.
+    pub fn at(&mut self, number: u64) -> &mut S {
+        self.0.entry(number).or_default()
+    }
+
+    /// Takes those before number `before`.
+    pub fn take(&mut self, before: u64) -> BTreeMap<u64, S> {
+        let later = self.0.split_off(&before);
+        std::mem::replace(&mut self.0, later)
+    }
+}
+
+/// What becomes known while a load runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// The load runs; told several times a second.
+    Running,
+    /// The seconds before number `before` are over; those not told of before are `length_ns` nanoseconds long.
+    Over {
+        /// One more than the last one's number.
+        before: u64,
+        /// How long each is.
+        length_ns: u64,
+    },
+}
+
+/// Tells of the seconds of measuring until it has ended, also because of `stop`.
+pub fn follow<F: Clone>(course: &Course<F>, stop: &AtomicBool, each: &mut dyn FnMut(Turn)) {
+    loop {
+        thread::sleep(LOOK);
+        each(Turn::Running);
+        if stop.load(Ordering::Relaxed) {
+            course.end_now();
+        }
+        let window = course.window();
+        let until_ns = monotonic_ns().min(window.end_ns);
+        // An operation that has just ended is counted within a look.
+        let settled_ns = monotonic_ns().saturating_sub(window.start_ns.saturating_add(LOOK_NS));
+        let whole = (settled_ns / SECOND_NS).min(until_ns.saturating_sub(window.start_ns) / SECOND_NS);
+        each(Turn::Over { before: whole, length_ns: SECOND_NS });
+        if course.has_ended() {
+            // Those that end at the last moment are counted by now.
+            thread::sleep(LOOK);
+            let length_ns = course.measured_ns();
+            each(Turn::Over { before: length_ns / SECOND_NS, length_ns: SECOND_NS });
+            if !length_ns.is_multiple_of(SECOND_NS) {
+                each(Turn::Over { before: length_ns / SECOND_NS + 1, length_ns: length_ns % SECOND_NS });
+            }
+            return;
+        }
+    }
+}
+
+/// The value below or at which so many percent of the values lie; nothing of none. Changes their order.
+pub fn percentile(values: &mut [u32], percent: usize) -> Option<u32> {
+    let place = (values.len() * percent).div_ceil(100).checked_sub(1)?;
+    let (_, found, _) = values.select_nth_unstable(place);
+    Some(*found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_one_of_the_values() {
+        let mut values: Vec<u32> = (1..=20).rev().collect();
+        assert_eq!((percentile(&mut values, 90), percentile(&mut values, 95)), (Some(18), Some(19)));
+        assert_eq!((percentile(&mut [7], 95), percentile(&mut [], 95)), (Some(7), None));
+    }
+
+    #[test]
+    fn seconds_are_told_once_and_the_last_may_be_shorter() {
+        let course: Course<()> = Course::new(0, 1_100_000_000);
+        course.begin(monotonic_ns());
+        let mut told: Vec<(u64, u64)> = Vec::new();
+        follow(&course, &AtomicBool::new(false), &mut |turn| {
+            if let Turn::Over { before, length_ns } = turn
+                && before > told.last().map_or(0, |(before, _)| *before)
+            {
+                told.push((before, length_ns));
+            }
+        });
+        assert_eq!(told, [(1, SECOND_NS), (2, 100_000_000)]);
+        let mut seconds: Seconds<u32> = Seconds::default();
+        [0, 1, 1, 2].into_iter().for_each(|number| *seconds.at(number) += 1);
+        assert_eq!((seconds.take(2), seconds.take(9)), ([(0, 1), (1, 2)].into(), [(2, 1)].into()));
+    }
+}

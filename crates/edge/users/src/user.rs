@@ -1,0 +1,99 @@
+//! A user: thinks, waits for a turn, asks, for as long as the load takes.
+
+use std::io;
+use std::time::Duration;
+
+use virtbench_engine::monotonic_ns;
+use virtbench_units::Random;
+
+use crate::alarm::Alarm;
+use crate::draws::exponential_ns;
+use crate::ended::Ended;
+use crate::fault::{Fault, FaultKind};
+use crate::intended::IntendedStarts;
+use crate::service::ServiceUser;
+use crate::shared::Shared;
+
+/// How long a user waits who could not connect.
+const PAUSE_NS: u64 = 100_000_000;
+/// A service to which a user cannot connect for so long is gone.
+const GONE_AFTER_NS: u64 = 5_000_000_000;
+
+/// What the users of a thread have in common.
+pub(crate) struct Around<'a> {
+    /// The load.
+    pub(crate) shared: &'a Shared<'a>,
+    /// The thread's number.
+    pub(crate) thread: u32,
+    /// The next intended starts, in an open loop.
+    pub(crate) intended: Option<IntendedStarts>,
+    /// Tells when measuring has ended.
+    pub(crate) ended: Ended,
+}
+
+/// Works until measuring has ended. A user who thinks does so first: users who begin together do not ask together.
+pub(crate) async fn work(
+    mut user: impl ServiceUser,
+    mut thinks: Random,
+    around: &Around<'_>,
+) -> io::Result<()> {
+    let alarm = around.intended.is_some().then(Alarm::new).transpose()?;
+    let course = &around.shared.course;
+    let mut unreachable_since = None;
+    while !course.has_ended() {
+        let kind = user.choose();
+        if let Some(mean_ns) = around.shared.plan.think_ns
+            && !around.ended.sleep(exponential_ns(&mut thinks, mean_ns)).await
+        {
+            break;
+        }
+        let start_ns = match (&alarm, &around.intended) {
+            (Some(alarm), Some(intended)) => {
+                let at_ns = course.begin_ns().unwrap_or(0).saturating_add(intended.take_ns());
+                if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
+                    break;
+                }
+                at_ns
+            }
+            _ => monotonic_ns(),
+        };
+        let Some(done) = perform(&mut user, kind, around).await else {
+            let took_ns = course.window().end_ns.saturating_sub(start_ns);
+            around.shared.tally(around.thread).unfinished(took_ns);
+            break;
+        };
+        let at_ns = monotonic_ns();
+        let took_ns = at_ns.saturating_sub(start_ns);
+        let fault = {
+            let mut tally = around.shared.tally(around.thread);
+            match done {
+                Ok(()) => {
+                    tally.done(course.window(), kind, at_ns, took_ns);
+                    None
+                }
+                Err(fault) => {
+                    tally.failed(course.window(), kind, at_ns, &fault);
+                    Some(fault)
+                }
+            }
+        };
+        match fault.filter(|fault| fault.kind == FaultKind::Unreachable) {
+            None => unreachable_since = None,
+            Some(fault) => {
+                let since = *unreachable_since.get_or_insert(at_ns);
+                if at_ns - since >= GONE_AFTER_NS {
+                    course.fail(fault);
+                }
+                around.ended.sleep(PAUSE_NS).await;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Does an operation within the time that it may take; nothing where measuring ended first.
+async fn perform(user: &mut impl ServiceUser, kind: usize, around: &Around<'_>) -> Option<Result<(), Fault>> {
+    let limit_ns = around.shared.plan.timeout_ns;
+    let limited = tokio::time::timeout(Duration::from_nanos(limit_ns), user.perform(kind));
+    around.ended.unless(limited).await.map(|done| done.unwrap_or_else(|_| Err(Fault::timeout(limit_ns))))
+}

@@ -33,6 +33,7 @@ mod shape;
 mod spec;
 mod study;
 pub mod surface;
+pub mod tiles_study;
 mod trace;
 pub mod users;
 pub mod vm;
@@ -164,6 +165,8 @@ pub enum StudyCommand {
     Application(Box<application_study::ApplicationStudyArgs>),
     /// How many desktops fit? Users of more and more of them at once, and how long each operation takes them
     Desktops(Box<desktops_study::DesktopsStudyArgs>),
+    /// How many different VMs fit? More and more tiles of them at once, until a service level breaks
+    Tiles(Box<tiles_study::TilesStudyArgs>),
 }
 
 impl StudyCommand {
@@ -180,6 +183,7 @@ impl StudyCommand {
             Self::Operations(args) => &mut args.folder,
             Self::Application(args) => &mut args.folder,
             Self::Desktops(args) => &mut args.folder,
+            Self::Tiles(args) => &mut args.folder,
         }
     }
 }

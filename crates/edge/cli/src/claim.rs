@@ -96,6 +96,7 @@ fn what(command: &Command) -> Option<&'static str> {
             StudyCommand::Operations(_) => "study operations",
             StudyCommand::Application(_) => "study application",
             StudyCommand::Desktops(_) => "study desktops",
+            StudyCommand::Tiles(_) => "study tiles",
         },
         _ => return None,
     })

@@ -12,7 +12,6 @@ use crate::disk::disk_facts;
 /// This host, with the storage under `target`. What cannot be found out is `None`, or `unknown`.
 #[must_use]
 pub fn host_facts(target: &Path) -> HostFacts {
-    let memory = sysinfo();
     let processors = CpuInfo::current().ok();
     let field = |name: &str| processors.as_ref().and_then(|info| info.fields.get(name).cloned());
     let model = processors.as_ref().and_then(|info| info.model_name(0)).map(str::to_owned);
@@ -24,10 +23,17 @@ pub fn host_facts(target: &Path) -> HostFacts {
             .unwrap_or_else(unknown),
         cpu: model.or_else(|| field("model name")).unwrap_or_else(|| cpu_by_number(processors.as_ref())),
         processors: processors.as_ref().map_or(1, |info| u32::try_from(info.num_cores()).unwrap_or(u32::MAX)),
-        memory_bytes: memory.totalram.saturating_mul(memory.mem_unit.into()),
+        memory_bytes: memory_bytes(),
         hypervisor: hypervisor(processors.as_ref()),
         disk: disk_facts(target),
     }
+}
+
+/// Memory of the machine, in bytes.
+#[must_use]
+pub fn memory_bytes() -> u64 {
+    let memory = sysinfo();
+    memory.totalram.saturating_mul(memory.mem_unit.into())
 }
 
 /// Memory that could be used without swapping, in bytes; nothing where the kernel does not say.

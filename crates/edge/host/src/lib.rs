@@ -2,11 +2,13 @@
 
 mod cpu;
 mod disk;
+mod disk_busy;
 mod facts;
 mod others;
 mod room;
 
 pub use cpu::{CpuSample, Unreadable};
 pub use disk::{chosen_scheduler, disk_facts};
-pub use facts::{available_memory_bytes, host_facts};
+pub use disk_busy::disk_busy_ms;
+pub use facts::{available_memory_bytes, host_facts, memory_bytes};
 pub use room::free_bytes;

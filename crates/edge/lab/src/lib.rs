@@ -19,6 +19,7 @@ mod control_group;
 mod descriptors;
 mod disk_operations;
 mod doctor;
+mod energy;
 mod error;
 mod far_times;
 mod filesystem;
@@ -70,6 +71,7 @@ pub use connection::{Connection, ConnectionError, Measuring, Stopper};
 pub use control_group::GroupError;
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
+pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};
 pub use error::LabError;
 pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
@@ -98,7 +100,9 @@ pub use qemu::{Qemu, QemuError};
 pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_agent::{Console, HERE, STAY};
-pub use virtbench_host::{CpuSample, available_memory_bytes, disk_facts, free_bytes, host_facts};
+pub use virtbench_host::{
+    CpuSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts, memory_bytes,
+};
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;
 pub use vm::Vm;

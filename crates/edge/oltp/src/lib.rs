@@ -46,4 +46,4 @@ pub use local_server::LocalServer;
 pub use outcome::DISCLAIMER;
 pub use populate::{Populated, Progress, populate};
 pub use population::Population;
-pub use run::{Event, run};
+pub use run::{Event, run, run_from};

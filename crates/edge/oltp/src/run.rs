@@ -48,11 +48,26 @@ pub fn run(
     stop: &AtomicBool,
     each: &mut dyn FnMut(Event<'_>),
 ) -> Result<OltpOutcome, OltpError> {
+    run_from(connect, plan, None, stop, each)
+}
+
+/// The same, where users begin at a moment of the monotonic clock, in nanoseconds, so that several loads begin at one. All are
+/// connected before; where that took longer, they begin at once.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_from(
+    connect: &Connect,
+    plan: &OltpPlan,
+    begin_at_ns: Option<u64>,
+    stop: &AtomicBool,
+    each: &mut dyn FnMut(Event<'_>),
+) -> Result<OltpOutcome, OltpError> {
     check_plan(plan)?;
     let facts = wait(look(connect, plan))?;
     let shared = Shared::new(plan, connect, facts.population);
     let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(plan.users));
-    let start = Start { threads: plan.threads, limit, begin_at_ns: None };
+    let start = Start { threads: plan.threads, limit, begin_at_ns };
     let work = |thread, ready: &_| drive(&shared, thread, ready);
     let done = run_threads(&shared.course, start, stop, work, || {
         let mut series = Vec::new();

@@ -95,6 +95,7 @@ mod sides;
 mod study_error;
 mod study_folder;
 mod surface;
+mod tiles;
 
 pub use application_study::{
     ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
@@ -148,3 +149,6 @@ pub use setup::{Setup, SetupError, setups};
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
+pub use tiles::{
+    SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember, TilesPlace, TilesStudy,
+};

@@ -34,6 +34,7 @@ pub mod surface_fit;
 #[cfg(test)]
 mod test_support;
 pub mod tiles;
+pub mod tiles_study;
 pub mod together;
 
 pub use application::{ApplicationAnalysis, analyse_application, summarise_application};

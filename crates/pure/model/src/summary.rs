@@ -6,7 +6,7 @@ use virtbench_record::{
     DeviationSummary, DisturbedNumbers, KindNumbers, NativeVsVmSummary, NeighbourNumbers, NeighboursSummary,
     OltpSummary, OperationsSummary, PairNumbers, Plan, PointKey, PointNumbers, PointRatio, PointRecord,
     PointStatus, PredictedCase, PredictionsSummary, Provenance, Records, SetRecord, ShareNumbers,
-    SideNumbers, StandingNumbers, Trial,
+    SideNumbers, StandingNumbers, TilesStudySummary, Trial,
 };
 
 use crate::application_study::{analyse_application_study, summarise_application_study};
@@ -17,6 +17,7 @@ use crate::pairwise::{Analysis, Cell, Group, Margin, Measurements, Metric, Pair,
 use crate::predict::trials::{
     by_case, coverage, mean_absolute_error_percent, mean_error_of_averages_percent,
 };
+use crate::tiles_study::{analyse_tiles_study, summarise_tiles_study};
 use crate::together::{
     Deviated, DeviationAnalysis, DisturbedSet, NeighbourAnalysis, Overload, analyse_deviation,
     analyse_neighbours, loose_starts, machine_numbers,
@@ -45,6 +46,8 @@ pub enum StudySummary {
     Application(ApplicationStudySummary),
     /// `schema/study-desktops.schema.json`
     Desktops(DesktopsSummary),
+    /// `schema/study-tiles.schema.json`
+    Tiles(TilesStudySummary),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -75,6 +78,10 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         Plan::Desktops(plan) => {
             let analysis = analyse_desktops(plan, records.desktops());
             StudySummary::Desktops(summarise_desktops(conclusion, &analysis))
+        }
+        Plan::Tiles(plan) => {
+            let analysis = analyse_tiles_study(plan, records.tiles());
+            StudySummary::Tiles(summarise_tiles_study(conclusion, &analysis))
         }
     }
 }

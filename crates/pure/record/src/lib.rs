@@ -48,6 +48,9 @@ mod summary;
 mod systems;
 mod table_facts;
 mod tiles;
+mod tiles_plan;
+mod tiles_study;
+mod tiles_study_summary;
 mod tiles_summary;
 mod users;
 mod verification;
@@ -127,6 +130,14 @@ pub use summary::{
 pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, SystemVmNumbers, SystemsSummary};
 pub use table_facts::TableFacts;
 pub use tiles::{TileRow, TileTable};
+pub use tiles_plan::{
+    TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesPlan,
+};
+pub use tiles_study::{
+    PowerSample, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileSecond, TilesMeasured,
+    TilesRecord, TilesStatus,
+};
+pub use tiles_study_summary::{TileBreach, TileHostNumbers, TileVoid, TilesStudySummary};
 pub use tiles_summary::{
     TileChangeNumbers, TileMemberNumbers, TileSideNumbers, TileStepNumbers, TilesSummary,
 };

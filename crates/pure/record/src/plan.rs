@@ -8,6 +8,7 @@ use crate::desktops_plan::DesktopsPlan;
 use crate::oltp_study_plan::OltpStudyPlan;
 use crate::operations_plan::OperationsPlan;
 use crate::predictions_plan::PredictionsPlan;
+use crate::tiles_plan::TilesPlan;
 
 /// What a run set out to measure. A resumed run must have the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,8 @@ pub enum Plan {
     Application(ApplicationPlan),
     /// Users of more and more desktops at once ([Platform 2014], section IV.D).
     Desktops(DesktopsPlan),
+    /// More and more tiles of different applications at once ([Platform 2014], sections III.B and IV.B).
+    Tiles(TilesPlan),
 }
 
 /// Points of a grid, each measured in several environments.
@@ -92,6 +95,7 @@ impl Plan {
             Self::Operations(_) => "operations",
             Self::Application(_) => "application",
             Self::Desktops(_) => "desktops",
+            Self::Tiles(_) => "tiles",
         }
     }
 
@@ -107,7 +111,8 @@ impl Plan {
             | Self::Oltp(_)
             | Self::Operations(_)
             | Self::Application(_)
-            | Self::Desktops(_) => None,
+            | Self::Desktops(_)
+            | Self::Tiles(_) => None,
         }
     }
 
@@ -123,7 +128,8 @@ impl Plan {
             | Self::Oltp(_)
             | Self::Operations(_)
             | Self::Application(_)
-            | Self::Desktops(_) => None,
+            | Self::Desktops(_)
+            | Self::Tiles(_) => None,
         }
     }
 
@@ -140,7 +146,8 @@ impl Plan {
             | Self::Oltp(_)
             | Self::Operations(_)
             | Self::Application(_)
-            | Self::Desktops(_) => None,
+            | Self::Desktops(_)
+            | Self::Tiles(_) => None,
         }
     }
 
@@ -168,6 +175,12 @@ impl Plan {
         if let Self::Desktops(plan) = self { Some(plan) } else { None }
     }
 
+    /// Tiles of different applications, if that is what is measured.
+    #[must_use]
+    pub fn tiles(&self) -> Option<&TilesPlan> {
+        if let Self::Tiles(plan) = self { Some(plan) } else { None }
+    }
+
     /// Names of the environments of a grid, the reference first; none where there is no grid.
     #[must_use]
     pub fn environments(&self) -> &[String] {
@@ -186,6 +199,7 @@ impl Plan {
             Self::Operations(plan) => plan.seed,
             Self::Application(plan) => plan.seed,
             Self::Desktops(plan) => plan.seed,
+            Self::Tiles(plan) => plan.seed,
         }
     }
 
@@ -209,6 +223,7 @@ impl Plan {
             (Self::Operations(a), Self::Operations(b)) => a.compared_parts(b),
             (Self::Application(a), Self::Application(b)) => a.compared_parts(b),
             (Self::Desktops(a), Self::Desktops(b)) => a.compared_parts(b),
+            (Self::Tiles(a), Self::Tiles(b)) => a.compared_parts(b),
             _ => vec![("the study", false)],
         };
         compared.into_iter().find_map(|(part, same)| (!same).then_some(part))

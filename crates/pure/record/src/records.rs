@@ -8,6 +8,7 @@ use crate::operations_study::OperationsRecord;
 use crate::plan::Plan;
 use crate::point::{PointRecord, RecordError, parse_records};
 use crate::predictions::Trial;
+use crate::tiles_study::TilesRecord;
 
 /// The lines of `results.jsonl`, as the study's plan has them.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +27,8 @@ pub enum Records {
     Application(Vec<ApplicationRecord>),
     /// Numbers of desktops.
     Desktops(Vec<DesktopsRecord>),
+    /// Numbers of tiles.
+    Tiles(Vec<TilesRecord>),
 }
 
 impl Records {
@@ -52,6 +55,7 @@ impl Records {
                 parse_records(text).map(|(records, whole)| (Self::Application(records), whole))
             }
             Plan::Desktops(_) => parse_records(text).map(|(records, whole)| (Self::Desktops(records), whole)),
+            Plan::Tiles(_) => parse_records(text).map(|(records, whole)| (Self::Tiles(records), whole)),
         }
     }
 
@@ -95,5 +99,11 @@ impl Records {
     #[must_use]
     pub fn desktops(&self) -> &[DesktopsRecord] {
         if let Self::Desktops(records) = self { records } else { &[] }
+    }
+
+    /// Numbers of tiles; none where something else was measured.
+    #[must_use]
+    pub fn tiles(&self) -> &[TilesRecord] {
+        if let Self::Tiles(records) = self { records } else { &[] }
     }
 }

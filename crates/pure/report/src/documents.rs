@@ -7,6 +7,7 @@ use virtbench_model::application_study::analyse_application_study;
 use virtbench_model::desktops::analyse_desktops;
 use virtbench_model::oltp::analyse_oltp;
 use virtbench_model::operations::analyse_operations;
+use virtbench_model::tiles_study::analyse_tiles_study;
 use virtbench_model::together::{analyse_deviation, analyse_neighbours};
 use virtbench_record::{Plan, Provenance, Records};
 
@@ -21,8 +22,9 @@ use crate::run::Run;
 use crate::set_rows::sets_csv;
 use crate::takeaway::{
     Takeaway, of_application_study, of_desktops, of_deviation, of_neighbours, of_oltp, of_operations, of_run,
-    predictions_takeaway,
+    of_tiles_study, predictions_takeaway,
 };
+use crate::tiles_rows::tiles_csv;
 use crate::trials::{predictions_html, trials_csv, trials_markdown};
 
 /// Everything that is written of a run.
@@ -56,6 +58,7 @@ pub fn html(provenance: &Provenance, records: &Records, histograms: &BTreeMap<St
         Plan::Operations(plan) => page::operations(provenance, plan, records.operations()),
         Plan::Application(plan) => page::application_study(provenance, plan, records.application()),
         Plan::Desktops(plan) => page::desktops(provenance, plan, records.desktops()),
+        Plan::Tiles(plan) => page::tiles(provenance, plan, records.tiles()),
     }
 }
 
@@ -77,6 +80,7 @@ pub fn takeaway(provenance: &Provenance, records: &Records) -> Takeaway {
             of_application_study(provenance, plan, &analyse_application_study(plan, records.application()))
         }
         Plan::Desktops(plan) => of_desktops(provenance, plan, &analyse_desktops(plan, records.desktops())),
+        Plan::Tiles(plan) => of_tiles_study(provenance, plan, &analyse_tiles_study(plan, records.tiles())),
     }
 }
 
@@ -103,6 +107,7 @@ pub fn documents(
         Plan::Operations(_) => (operations_csv(records.operations())?, None),
         Plan::Application(plan) => (application_study_csv(plan, records.application())?, None),
         Plan::Desktops(plan) => (desktops_csv(plan, records.desktops())?, None),
+        Plan::Tiles(plan) => (tiles_csv(plan, records.tiles())?, None),
     };
     Ok(Documents { html: html(provenance, records, histograms), csv, more })
 }

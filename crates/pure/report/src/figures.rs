@@ -22,6 +22,7 @@ mod shares;
 mod style;
 mod surface;
 mod tiles;
+mod tiles_study;
 mod timeline;
 mod users;
 
@@ -42,6 +43,7 @@ pub(crate) use shares::shares;
 pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
 pub(crate) use tiles::tiles;
+pub(crate) use tiles_study::{tiles_host, tiles_members};
 pub(crate) use timeline::timeline;
 pub(crate) use users::users;
 

@@ -31,6 +31,7 @@ mod systems;
 mod tables;
 mod takeaway;
 mod tiles;
+mod tiles_rows;
 mod trials;
 
 pub use analysed::Analysed;

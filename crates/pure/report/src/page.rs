@@ -7,6 +7,7 @@ mod native_vs_vm;
 mod oltp;
 mod operations;
 mod sets;
+mod tiles;
 
 pub(crate) use application_study::page as application_study;
 pub(crate) use configurations::facts;
@@ -15,6 +16,7 @@ pub(crate) use native_vs_vm::page as native_vs_vm;
 pub(crate) use oltp::page as oltp;
 pub(crate) use operations::page as operations;
 pub(crate) use sets::{deviation, neighbours};
+pub(crate) use tiles::page as tiles;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use serde_json::Value;

@@ -9,6 +9,7 @@ use virtbench_record::{
     ApplianceRoot, ApplianceSide, ApplicationLoad, ApplicationPlan, CaseSet, ColocationPlan, ComparePlan,
     DesktopNumbers, DesktopsPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, OltpStudyPlan,
     OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
+    TileMemberPlan, TileNumbers, TilesPlan,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -221,6 +222,41 @@ fn desktops(plan: &DesktopsPlan) -> Markup {
     }
 }
 
+fn tiles(plan: &TilesPlan) -> Markup {
+    let numbers = match &plan.tiles {
+        TileNumbers::Auto { most } => format!("raised until a service level breaks, {most} at most"),
+        TileNumbers::Given(numbers) => numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    let member = |one: &TileMemberPlan| {
+        let load = &one.load;
+        let throttle = match (load.rate, load.users, load.think_ns) {
+            (Some(rate), _, _) => format!(", {rate} a second"),
+            (None, Some(users), Some(think)) => {
+                format!(", {} thinking {}", count(users as usize, "user"), format_duration_ns(think))
+            }
+            (None, Some(users), None) => format!(", {}", count(users as usize, "user")),
+            (None, None, _) => String::new(),
+        };
+        let (processors, memory) = (count(one.vcpus as usize, "processor"), format_bytes(one.memory_bytes));
+        format!("{}, {processors}, {memory}, load {}{throttle}", one.appliance, load.kind.name())
+    };
+    html! {
+        dl.facts {
+            (fact("Tile", &plan.tile))
+            @for one in &plan.members { (fact(&format!("Member {}", one.name), &member(one))) }
+            (fact("Members run", if plan.vm { "in a VM each" } else { "in namespaces of the host each" }))
+            (fact("Tiles", &numbers))
+            (fact("Ramp-up and measuring time", &format!(
+                "{} and {}",
+                format_duration_ns(plan.ramp_up_ns),
+                format_duration_ns(plan.time_ns)
+            )))
+            (fact("Repetitions", &plan.repetitions.to_string()))
+            (fact("Energy", plan.energy.as_deref().unwrap_or("found by itself")))
+        }
+    }
+}
+
 /// The section's lists, with these notes, and what the machine of an environment did where that is known.
 pub(crate) fn section(
     provenance: &Provenance,
@@ -236,6 +272,7 @@ pub(crate) fn section(
         Plan::Operations(plan) => operations(plan),
         Plan::Application(plan) => application(plan),
         Plan::Desktops(plan) => desktops(plan),
+        Plan::Tiles(plan) => tiles(plan),
     };
     let booted_elsewhere = provenance.machines.iter().any(|machine| machine.guest.is_some());
     html! {

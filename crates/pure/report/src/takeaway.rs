@@ -11,6 +11,7 @@ mod operations;
 mod predictions;
 mod sets;
 mod tiles;
+mod tiles_study;
 mod words;
 
 use virtbench_model::{Comparison, RatioSummary};
@@ -28,6 +29,7 @@ pub(crate) use operations::of_operations;
 pub(crate) use predictions::predictions_takeaway;
 pub(crate) use sets::{of_deviation, of_neighbours};
 pub(crate) use tiles::of_tiles;
+pub(crate) use tiles_study::of_tiles_study;
 pub(crate) use words::group_name;
 
 /// The conclusions of a run in plain sentences, without markup.

@@ -140,6 +140,9 @@ pub struct RunArgs {
     /// Of every random choice
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
+    /// Users begin at this moment of the monotonic clock, in nanoseconds
+    #[arg(long, value_name = "NS", hide = true)]
+    pub begin_at: Option<u64>,
     /// How the load is applied
     #[command(flatten)]
     pub shape: OltpShapeArgs,

@@ -73,6 +73,7 @@ fn open(path: &Path) -> Result<Source, Failure> {
             Plan::Operations(_) => "management operations",
             Plan::Application(_) => "an application",
             Plan::Desktops(_) => "desktops",
+            Plan::Tiles(_) => "tiles",
         };
         let message = format!("{0} is a run of {what}: `virtbench report {0}` shows it", path.display());
         return Err(Failure::message(Kind::Usage, message));

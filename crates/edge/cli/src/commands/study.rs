@@ -15,6 +15,7 @@ mod operations;
 mod predictions;
 mod sets_summary;
 mod systems;
+mod tiles;
 mod watch;
 
 pub use common::{conclusion, folder_path, study_failure};
@@ -44,6 +45,7 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
         StudyCommand::Operations(args) => Some(operations::estimate(args)?),
         StudyCommand::Oltp(args) => Some(oltp::estimate(args)?),
         StudyCommand::Application(args) => Some(application::estimate(args)?),
+        StudyCommand::Tiles(args) => Some(tiles::estimate(args)?),
         StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Desktops(_) => None,
     })
 }
@@ -74,5 +76,6 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::Operations(args) => operations::execute(args),
         StudyCommand::Application(args) => application::execute(args),
         StudyCommand::Desktops(args) => desktops::execute(args),
+        StudyCommand::Tiles(args) => tiles::execute(args),
     }
 }

@@ -11,29 +11,29 @@ const MOST_OUTPUT: usize = 64 << 10;
 
 /// A command that is to be run.
 #[derive(Debug, Clone)]
-pub(super) struct Client {
+pub(crate) struct Client {
     /// Program and arguments.
-    pub(super) words: Vec<String>,
+    pub(crate) words: Vec<String>,
     /// Where it has to be.
-    pub(super) reach: Reach,
+    pub(crate) reach: Reach,
     /// How long it may take.
-    pub(super) limit: Duration,
+    pub(crate) limit: Duration,
 }
 
 /// What became of it.
 #[derive(Debug)]
-pub(super) struct ClientEnd {
+pub(crate) struct ClientEnd {
     /// Whether it did what it was to do.
-    pub(super) result: Result<(), CommandError>,
+    pub(crate) result: Result<(), CommandError>,
     /// The end of what it printed.
-    pub(super) output: String,
+    pub(crate) output: String,
     /// How long it took.
-    pub(super) elapsed: Duration,
+    pub(crate) elapsed: Duration,
 }
 
 impl Client {
     /// Runs it to its end, or until `stop` is set. Nothing of it is left.
-    pub(super) fn run(&self, stop: &AtomicBool) -> ClientEnd {
+    pub(crate) fn run(&self, stop: &AtomicBool) -> ClientEnd {
         let (name, arguments) = self.words.split_first().map_or(("", &[][..]), |(name, rest)| (name, rest));
         let mut command = Command::new(name);
         command.args(arguments);
@@ -61,7 +61,7 @@ fn end(text: &str) -> &str {
 }
 
 /// Why it did not do what it was to do, and what helps.
-pub(super) fn explained(error: &CommandError) -> String {
+pub(crate) fn explained(error: &CommandError) -> String {
     match error {
         CommandError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
             format!("{error}: install it, or name it with its folder")

@@ -9,7 +9,7 @@ use virtbench_lab::RunningAppliance;
 ///
 /// # Errors
 /// The appliance has no such port; in words.
-pub(super) fn client_words(words: &[String], appliance: &RunningAppliance) -> Result<Vec<String>, String> {
+pub(crate) fn client_words(words: &[String], appliance: &RunningAppliance) -> Result<Vec<String>, String> {
     let ports = appliance.ports();
     let address = |port: u16| appliance.address(port);
     words.iter().map(|word| filled(word, &ports, appliance.facts().vcpus, &address)).collect()

@@ -20,7 +20,7 @@ const COPY_LIMIT: Duration = Duration::from_secs(600);
 
 /// Where data are kept.
 #[derive(Debug, Clone)]
-pub(super) enum DataPlace {
+pub(crate) enum DataPlace {
     /// A file for each appliance.
     File,
     /// Disks of one daemon of the fence's, each a block device of the host, so that both sides get the same.
@@ -32,7 +32,7 @@ impl DataPlace {
     ///
     /// # Errors
     /// It is neither, or cannot be had for both sides; in words.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         if text == "file" {
             return Ok(Self::File);
         }
@@ -54,16 +54,16 @@ impl DataPlace {
     }
 
     /// Whether it is of the fence's.
-    pub(super) fn is_fence(&self) -> bool {
+    pub(crate) fn is_fence(&self) -> bool {
         matches!(self, Self::Fence(_))
     }
 }
 
 /// The data of one measurement, which go with it.
 #[derive(Debug)]
-pub(super) struct DataDisks {
+pub(crate) struct DataDisks {
     /// What each appliance works on; nothing for one without data.
-    pub(super) paths: Vec<Option<PathBuf>>,
+    pub(crate) paths: Vec<Option<PathBuf>>,
     files: Vec<PathBuf>,
     _fence: Option<FenceDisks>,
 }
@@ -73,7 +73,7 @@ impl DataDisks {
     ///
     /// # Errors
     /// There is no room, the fence cannot serve them, or it was to stop.
-    pub(super) fn make(
+    pub(crate) fn make(
         place: &DataPlace,
         folder: &Path,
         sets: &[Option<&DataSet>],

@@ -40,7 +40,7 @@ impl ApplianceLoad {
     }
 
     /// Its data, which are filled natively where they have not been; none where the recipe has none.
-    pub(super) fn data(
+    pub(crate) fn data(
         &mut self,
         processors: u32,
         limit: Duration,

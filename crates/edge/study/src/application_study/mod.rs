@@ -15,6 +15,9 @@ mod schedule;
 mod sides;
 mod together;
 
+pub(crate) use client::{Client, explained};
+pub(crate) use client_words::client_words;
+pub(crate) use data_disks::{DataDisks, DataPlace};
 pub use file::{ApplicationFile, ApplicationFileError, SideKind};
 pub use load::ApplianceLoad;
 pub use members::LoadedAppliances;

@@ -15,6 +15,7 @@ mod sides;
 mod watch;
 
 pub use appliances::ApplianceSides;
+pub(crate) use database::{connect, database_kind, port};
 pub use prepared::DatabaseAppliance;
 pub use run::{OltpStudy, run_oltp};
 pub use sides::{OltpBoot, OltpFailure, OltpLoad, OltpSides};

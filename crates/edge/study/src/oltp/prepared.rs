@@ -13,8 +13,8 @@ use crate::study_error::StudyError;
 /// The appliance of a database.
 #[derive(Debug)]
 pub struct DatabaseAppliance {
-    pub(super) built: BuiltAppliance,
-    pub(super) kind: DatabaseKind,
+    pub(crate) built: BuiltAppliance,
+    pub(crate) kind: DatabaseKind,
 }
 
 impl DatabaseAppliance {
@@ -45,7 +45,7 @@ impl DatabaseAppliance {
     }
 
     /// The data set of this population, which is made natively where there is none.
-    pub(super) fn data(
+    pub(crate) fn data(
         &self,
         population: Population,
         processors: u32,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use virtbench_record::{
     ApplicationRecord, Better, DesktopsRecord, OltpRecord, OperationsRecord, PointKey, PointRecord,
-    Provenance, Records, SetRecord, Trial,
+    Provenance, Records, SetRecord, TilesRecord, Trial,
 };
 
 use crate::application_study::analyse_application_study;
@@ -13,6 +13,7 @@ use crate::before_after::Quantity;
 use crate::desktops::analyse_desktops;
 use crate::oltp::analyse_oltp;
 use crate::operations::analyse_operations;
+use crate::tiles_study::analyse_tiles_study;
 
 /// One number of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -42,6 +43,7 @@ pub fn measures(provenance: &Provenance, records: &Records) -> Vec<Measure> {
         Records::Operations(records) => of_operations(provenance, records),
         Records::Application(records) => of_application(provenance, records),
         Records::Desktops(records) => of_desktops(provenance, records),
+        Records::Tiles(records) => of_tiles(provenance, records),
     };
     measures.retain(|measure| measure.value.is_finite() && measure.value > 0.0);
     measures.sort_by_key(|measure| !measure.headline);
@@ -217,6 +219,34 @@ fn of_desktops(provenance: &Provenance, records: &[DesktopsRecord]) -> Vec<Measu
         })
     });
     most.into_iter().chain(percentiles).collect()
+}
+
+/// The most tiles that fit and their score; the sum of scores and each member's share of the reference at every number.
+fn of_tiles(provenance: &Provenance, records: &[TilesRecord]) -> Vec<Measure> {
+    let Some(plan) = provenance.plan.tiles() else { return Vec::new() };
+    let analysis = analyse_tiles_study(plan, records);
+    let Some(one) = analysis.configuration() else { return Vec::new() };
+    let most = one.most().map(|step| {
+        let tiles = f64::from(step.tiles);
+        measure("service levels kept".into(), "tiles", "", Better::Higher, true, tiles)
+    });
+    let score = one.most().and_then(|step| {
+        let score = step.score()?.mean;
+        Some(measure("service levels kept".into(), "score", "", Better::Higher, true, score))
+    });
+    let parts = one.steps.iter().flat_map(|step| {
+        let members = step.members.iter().filter_map(|member| {
+            let subject = format!("{}, {} tiles", member.name, step.tiles);
+            let value = member.normalised?.mean;
+            Some(measure(subject, "of the reference", "", Better::Higher, false, value))
+        });
+        let sum = step.sum.map(|sum| {
+            let subject = format!("{} tiles", step.tiles);
+            measure(subject, "sum of scores", "", Better::Higher, false, sum.mean)
+        });
+        sum.into_iter().chain(members).collect::<Vec<_>>()
+    });
+    most.into_iter().chain(score).chain(parts).collect()
 }
 
 fn of_trials(trials: &[Trial]) -> Vec<Measure> {

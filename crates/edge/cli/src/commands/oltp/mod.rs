@@ -86,13 +86,14 @@ fn run(args: &RunArgs) -> Outcome {
     let bar = progress::timer(Some(plan.ramp_up_ns + plan.time_ns), "connecting");
     let ticking = bar.clone();
     let mut since = None;
-    let measured = virtbench_oltp::run(&connect, &plan, interrupt::flag(), &mut |event| {
-        let begun = *since.get_or_insert_with(std::time::Instant::now);
-        progress::tick(&ticking, begun.elapsed());
-        if let Event::Second(second) = event {
-            ticking.set_message(format!("{} transactions/s", second.transactions));
-        }
-    });
+    let measured =
+        virtbench_oltp::run_from(&connect, &plan, args.begin_at, interrupt::flag(), &mut |event| {
+            let begun = *since.get_or_insert_with(std::time::Instant::now);
+            progress::tick(&ticking, begun.elapsed());
+            if let Event::Second(second) = event {
+                ticking.set_message(format!("{} transactions/s", second.transactions));
+            }
+        });
     bar.finish_and_clear();
     let mut outcome = measured.map_err(|error| failure(error, "nothing was measured"))?;
     outcome.notes.extend(company.notes([]));

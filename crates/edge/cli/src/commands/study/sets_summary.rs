@@ -43,7 +43,8 @@ pub fn show(dir: &Path, json: bool) -> Outcome {
         | Plan::Oltp(_)
         | Plan::Operations(_)
         | Plan::Application(_)
-        | Plan::Desktops(_) => Ok(()),
+        | Plan::Desktops(_)
+        | Plan::Tiles(_) => Ok(()),
     })?;
     let members = records.iter().flat_map(|record| &record.members);
     let failed = members.filter(|member| member.measured().is_none()).count();

@@ -1,0 +1,113 @@
+//! `virtbench study tiles`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use virtbench_record::TileNumbers;
+use virtbench_units::parse_duration_ns;
+
+use super::AcceleratorArg;
+use super::folder::FolderArgs;
+
+/// The most tiles that a search tries.
+const MOST_TILES: u32 = 64;
+
+/// `virtbench study tiles`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A tile is a fixed amount of different work: members, each an appliance (`virtbench appliance`) under a throttled load, with \
+service levels. All members of all tiles begin at one moment. What each does is divided by a reference value; the score of a tile \
+is the geometric mean over its members, the total is the sum over tiles, and one broken service level voids that number of tiles. \
+The score covers applications only: no management operations run beside them.
+
+  # my-tile.toml
+  name = \"mine\"
+
+  [[member]]
+  name = \"store\"
+  appliance = \"redis\"                # a recipe's name, or its file
+  vcpus = 1
+  memory = \"192MiB\"                  # else the least that the recipe needs
+  load = { kind = \"key-value\", users = 4, rate = 50 }
+  levels = { percentile = 95, response = \"200ms\", least = 47.5, errors = 1 }
+  reference = 50                     # operations a second; else what is done with the fewest tiles
+
+Loads: oltp (users, rate, warehouses), web, key-value and mail (users, and rate or think), each with options = [...] for further \
+words of `virtbench oltp run` or `virtbench users`; client (command, with {host}, {port} and {seconds}; patterns per_second, \
+response_ms, failed); idle. prepare = [[...]] fills a member's data once.
+
+Natively (in namespaces of this host) it needs root. The first run builds the appliances.
+
+Examples:
+  virtbench study tiles
+  virtbench study tiles --tiles 1,2 --time 2m --out tiles
+  virtbench study tiles --tile my-tile.toml --environment native
+  virtbench study tiles --energy 'command:ipmitool dcmi power reading | grep Instantaneous'")]
+pub struct TilesStudyArgs {
+    /// The tile: tile-small, or a file
+    #[arg(long, value_name = "NAME|FILE", default_value = "tile-small")]
+    pub tile: String,
+    /// How many tiles at once: auto, which adds tiles until a service level breaks, or numbers with commas between them
+    #[arg(long, value_name = "auto|LIST", default_value = "auto", value_parser = numbers)]
+    pub tiles: TileNumbers,
+    /// Where each member runs
+    #[arg(long, value_enum, default_value = "vm")]
+    pub environment: TilePlaceArg,
+    /// How long to measure
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
+    pub time: u64,
+    /// How long members are under load before that
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration_ns)]
+    pub ramp_up: u64,
+    /// Repetitions of each number of tiles, each with boots of its own; a number at which a level broke is not repeated by auto
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repetitions: u32,
+    /// Where power is read: rapl, file:PATH (lines of a moment in seconds since 1970, a comma, and watts), or command:WORDS, which
+    /// prints watts [default: rapl where the host has it]
+    #[arg(long, value_name = "SOURCE")]
+    pub energy: Option<String>,
+    /// Seed of the loads
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// What executes the VMs' instructions
+    #[arg(long, value_enum, default_value = "auto")]
+    pub accelerator: AcceleratorArg,
+    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
+    #[arg(long, value_name = "FILE")]
+    pub kernel: Option<PathBuf>,
+    /// Folder for the data: the storage under it is what members work on [default: the run folder]
+    #[arg(long, value_name = "DIR")]
+    pub target_dir: Option<PathBuf>,
+    /// Where the run goes
+    #[command(flatten)]
+    pub folder: FolderArgs,
+}
+
+/// Where a member runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TilePlaceArg {
+    /// On this host, in namespaces of its own
+    Native,
+    /// In a VM
+    Vm,
+}
+
+fn numbers(text: &str) -> Result<TileNumbers, String> {
+    if text == "auto" {
+        return Ok(TileNumbers::Auto { most: MOST_TILES });
+    }
+    let number = |word: &str| {
+        let tiles = word.trim().parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
+        tiles.ok_or_else(|| format!("{word:?} is no number of tiles: write auto, or such as 1,2,3"))
+    };
+    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(TileNumbers::Given(numbers))
+}
+
+/// The host is looked at every second.
+fn time(text: &str) -> Result<u64, String> {
+    let time_ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
+    if time_ns >= 2_000_000_000 { Ok(time_ns) } else { Err("measure for 2s at least".into()) }
+}

@@ -1,0 +1,145 @@
+//! `virtbench study tiles`: more and more tiles of different applications at once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use virtbench_recipe::Recipe;
+use virtbench_record::{TileMemberPlan, TilesPlan, TilesRecord, TilesStatus};
+use virtbench_study::{
+    ApplianceGuests, Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember,
+    TilesPlace, TilesStudy,
+};
+
+use super::common;
+use crate::args::tiles_study::{TilePlaceArg, TilesStudyArgs};
+use crate::exit::{Failure, Kind, Outcome};
+use crate::recipes;
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
+pub fn execute(args: &TilesStudyArgs) -> Outcome {
+    let wanted = Wanted::read(args)?;
+    let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "tiles"))?;
+    let measured = common::run(&out, args.folder.resume, |run| wanted.run(args, run))?;
+    let run = common::show(&out, args.folder.json)?;
+    measured?;
+    complete(run.records.tiles())
+}
+
+/// What is measured, and how long that takes about.
+///
+/// # Errors
+/// The tile cannot be meant.
+pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
+    let wanted = Wanted::read(args)?;
+    let members = wanted.file.members.iter().map(|member| member.plan.clone());
+    Ok(TilesStudy::estimate(&wanted.plan(args, members.collect())))
+}
+
+/// Fails where nothing was measured, or nothing that counts.
+fn complete(records: &[TilesRecord]) -> Outcome {
+    let counts = |record: &TilesRecord| record.measured().is_some_and(|measured| measured.void.is_empty());
+    if records.iter().any(counts) {
+        return Ok(());
+    }
+    let why = records.iter().rev().find_map(|record| match &record.status {
+        TilesStatus::Failed { tile, member, why } => {
+            let who = member.as_ref().zip(*tile).map(|(member, tile)| format!("{member} of tile {tile}: "));
+            Some(format!("{}{why}", who.unwrap_or_default()))
+        }
+        TilesStatus::Measured(measured) => measured.void.first().cloned(),
+    });
+    let why = why.unwrap_or_else(|| "nothing was tried".into());
+    Err(Failure::message(Kind::Measured, format!("no run of tiles counts: {why}")))
+}
+
+/// What a tile and options ask for.
+struct Wanted {
+    file: TileFile,
+    /// Of each member.
+    recipes: Vec<Recipe>,
+}
+
+impl Wanted {
+    fn read(args: &TilesStudyArgs) -> Result<Self, Failure> {
+        let name = &args.tile;
+        let usage = |why: String| Failure::message(Kind::Usage, format!("--tile {name}: {why}"));
+        let supplied = SUPPLIED_TILES.iter().find(|tile| tile.name == name);
+        let text = match supplied {
+            Some(tile) => tile.text.to_owned(),
+            None => read(Path::new(name)).map_err(usage)?,
+        };
+        let file = TileFile::parse(&text).map_err(|error| usage(error.to_string()))?;
+        let find = |appliance: &str| {
+            let found =
+                if supplied.is_some() { appliance.to_owned() } else { beside(Path::new(name), appliance) };
+            recipes::find(&found).map(|found| found.recipe)
+        };
+        let recipes = file.members.iter().map(|member| find(&member.appliance));
+        Ok(Self { recipes: recipes.collect::<Result<_, _>>()?, file })
+    }
+
+    fn run(&self, args: &TilesStudyArgs, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
+        let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
+        let mut members = Vec::new();
+        for (member, recipe) in self.file.members.iter().zip(&self.recipes) {
+            members.push(TileMember::find(member, recipe, progress)?);
+        }
+        let plan = self.plan(args, members.iter().map(|member| member.plan().clone()).collect());
+        let mut roots: Vec<_> = Vec::new();
+        for root in members.iter().map(TileMember::root) {
+            if !roots.contains(&root) {
+                roots.push(root);
+            }
+        }
+        let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
+        let find = || ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark);
+        let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
+        let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
+        let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
+        let place = TilesPlace { guests, parent, name: run.name(), program };
+        TilesStudy { plan, roots }.run(&mut members, &place, run)
+    }
+
+    fn plan(&self, args: &TilesStudyArgs, members: Vec<TileMemberPlan>) -> TilesPlan {
+        TilesPlan {
+            tile: self.file.name.clone(),
+            members,
+            vm: args.environment == TilePlaceArg::Vm,
+            tiles: args.tiles.clone(),
+            repetitions: args.repetitions,
+            ramp_up_ns: args.ramp_up,
+            time_ns: args.time,
+            energy: args.energy.clone(),
+            seed: args.seed,
+            accelerator: args.accelerator.wanted().name().to_owned(),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let names = || SUPPLIED_TILES.map(|tile| tile.name).join(", ");
+    let size = fs::metadata(path)
+        .map_err(|error| format!("{error}; a tile is a file, or one of {}", names()))?
+        .len();
+    if size > MAX_BYTES {
+        return Err(format!("it is larger than {MAX_BYTES} bytes"));
+    }
+    fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+/// A recipe's file is looked for beside the tile's.
+fn beside(tile: &Path, name: &str) -> String {
+    let named = Path::new(name);
+    let is_file = name.contains('/') || named.extension().is_some_and(|ending| ending == "toml");
+    let folder = tile.parent().filter(|_| is_file && named.is_relative());
+    folder.map_or_else(|| name.to_owned(), |folder| dotted(&folder.join(named)))
+}
+
+/// A path that is told from a recipe's name.
+fn dotted(path: &Path) -> String {
+    let path: PathBuf = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
+    path.display().to_string()
+}

@@ -1,0 +1,208 @@
+//! A tile as a user writes it.
+
+use thiserror::Error;
+use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan};
+use virtbench_units::{parse_bytes, parse_duration_ns};
+
+use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable};
+
+/// The most members of a tile.
+const MOST_MEMBERS: usize = 64;
+/// Which percentiles of response times are kept.
+const PERCENTILES: [f64; 5] = [50.0, 90.0, 95.0, 99.0, 99.9];
+/// The percentile where nothing is said.
+const PERCENTILE: f64 = 95.0;
+/// What may fail where nothing is said, in percent.
+const ERRORS_PERCENT: f64 = 1.0;
+
+/// A file that cannot be meant.
+#[derive(Debug, Error)]
+pub enum TileFileError {
+    /// It is no TOML, or has an unknown word, or lacks one.
+    #[error("{0}")]
+    Syntax(#[from] toml::de::Error),
+    /// A value that cannot be meant.
+    #[error("{0}")]
+    Value(String),
+}
+
+/// A member of a tile, before its appliance is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TileFileMember {
+    /// The recipe, by name or file.
+    pub appliance: String,
+    /// Memory, in bytes; the least that the recipe needs where nothing is said.
+    pub memory_bytes: Option<u64>,
+    /// The rest, without recipe, root and memory.
+    pub plan: TileMemberPlan,
+}
+
+/// A tile.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TileFile {
+    /// Its name.
+    pub name: String,
+    /// What it is, in words.
+    pub description: String,
+    /// Its members.
+    pub members: Vec<TileFileMember>,
+}
+
+impl TileFile {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// The first line that cannot be read, or a value that cannot be meant, with the member that has it.
+    pub fn parse(text: &str) -> Result<Self, TileFileError> {
+        let table: FileTable = toml::from_str(text)?;
+        let value = TileFileError::Value;
+        if table.name.is_empty() || table.name.chars().any(char::is_control) {
+            return Err(value("name: a tile needs one".into()));
+        }
+        if !(1..=MOST_MEMBERS).contains(&table.member.len()) {
+            let why =
+                format!("{} members: between 1 and {MOST_MEMBERS} [[member]] are needed", table.member.len());
+            return Err(value(why));
+        }
+        let mut members: Vec<TileFileMember> = Vec::new();
+        for table in table.member {
+            let name = table.name.clone();
+            let member = member(table).map_err(|why| value(format!("member {name}: {why}")))?;
+            if members.iter().any(|other| other.plan.name == name) {
+                return Err(value(format!("member {name}: it is there twice")));
+            }
+            members.push(member);
+        }
+        if members.iter().all(|member| member.plan.load.kind == TileLoadKind::Idle) {
+            return Err(value("load: all members are idle, so nothing would be scored".into()));
+        }
+        Ok(Self { name: table.name, description: table.description, members })
+    }
+}
+
+fn member(table: MemberTable) -> Result<TileFileMember, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if table.name.is_empty() || !table.name.chars().all(is_plain) {
+        return Err("name: letters, digits, -, _ and . make one".into());
+    }
+    if !(1..=1024).contains(&table.vcpus) {
+        return Err("vcpus: a number from 1 to 1024".into());
+    }
+    if table.prepare.iter().any(|words| words.first().is_none_or(String::is_empty)) {
+        return Err("prepare: a command needs a program".into());
+    }
+    let load = load(table.load)?;
+    if load.kind == TileLoadKind::Oltp && !table.prepare.is_empty() {
+        return Err("prepare: the data of oltp are made by virtbench itself".into());
+    }
+    if load.kind == TileLoadKind::Idle && (table.levels.is_some() || table.reference.is_some()) {
+        return Err("levels and reference: an idle member has none".into());
+    }
+    let reference = table.reference.map(|value| positive("reference", value)).transpose()?;
+    let memory = table.memory.as_deref().map(parse_bytes).transpose();
+    let plan = TileMemberPlan {
+        name: table.name,
+        appliance: String::new(),
+        root: String::new(),
+        vcpus: table.vcpus,
+        memory_bytes: 0,
+        prepare: table.prepare,
+        levels: levels(table.levels.unwrap_or_default(), &load)?,
+        load,
+        reference,
+    };
+    Ok(TileFileMember {
+        appliance: table.appliance,
+        memory_bytes: memory.map_err(|error| format!("memory: {error}"))?,
+        plan,
+    })
+}
+
+fn positive(name: &str, value: f64) -> Result<f64, String> {
+    Some(value)
+        .filter(|value| value.is_finite() && *value > 0.0)
+        .ok_or_else(|| format!("{name}: a number above 0"))
+}
+
+fn duration(name: &str, text: Option<&str>) -> Result<Option<u64>, String> {
+    text.map(parse_duration_ns).transpose().map_err(|error| format!("{name}: {error}"))
+}
+
+/// Which words a kind of load knows beside its kind.
+fn known(kind: TileLoadKind) -> &'static [&'static str] {
+    match kind {
+        TileLoadKind::Oltp => &["users", "rate", "warehouses", "options"],
+        TileLoadKind::Web | TileLoadKind::KeyValue | TileLoadKind::Mail => {
+            &["users", "rate", "think", "options"]
+        }
+        TileLoadKind::Client => &["command", "per_second", "response_ms", "failed"],
+        TileLoadKind::Idle => &[],
+    }
+}
+
+fn load(table: LoadTable) -> Result<TileLoad, String> {
+    let kind = table.kind;
+    if let Some(word) = table.words().into_iter().find(|word| !known(kind).contains(word)) {
+        return Err(format!("load: {} has no {word}", kind.name()));
+    }
+    if table.users.is_some_and(|users| !(1..=100_000).contains(&users)) {
+        return Err("load: users: a number from 1 to 100000".into());
+    }
+    if table.warehouses.is_some_and(|warehouses| !(1..=100_000).contains(&warehouses)) {
+        return Err("load: warehouses: a number from 1 to 100000".into());
+    }
+    let rate = table.rate.map(|rate| positive("load: rate", rate)).transpose()?;
+    let think_ns = duration("load: think", table.think.as_deref())?;
+    if rate.is_some() && think_ns.is_some() {
+        return Err("load: rate and think: an open loop has no think times".into());
+    }
+    let client = match (kind, table.command, table.per_second) {
+        (TileLoadKind::Client, Some(command), Some(per_second)) if !command.is_empty() => {
+            let client =
+                TileClient { command, per_second, response_ms: table.response_ms, failed: table.failed };
+            super::outcome::client_patterns(&client)?;
+            Some(client)
+        }
+        (TileLoadKind::Client, ..) => {
+            return Err("load: a client needs its command and a pattern per_second".into());
+        }
+        _ => None,
+    };
+    Ok(TileLoad {
+        kind,
+        users: table.users,
+        rate,
+        think_ns,
+        warehouses: table.warehouses.unwrap_or(1),
+        options: table.options.unwrap_or_default(),
+        client,
+    })
+}
+
+fn levels(table: LevelsTable, load: &TileLoad) -> Result<TileLevels, String> {
+    let percentile = table.percentile.unwrap_or(PERCENTILE);
+    if !PERCENTILES.contains(&percentile) {
+        return Err(format!("levels: percentile {percentile}: one of {PERCENTILES:?}"));
+    }
+    let response_ns = duration("levels: response", table.response.as_deref())?;
+    if let Some(client) = load.client.as_ref().filter(|_| response_ns.is_some())
+        && client.response_ms.is_none()
+    {
+        return Err("levels: response: the client needs a pattern response_ms".into());
+    }
+    let errors_percent = table.errors.unwrap_or(ERRORS_PERCENT);
+    if !(0.0..=100.0).contains(&errors_percent) {
+        return Err("levels: errors: a share in percent, from 0 to 100".into());
+    }
+    let least_per_second = table.least.map(|least| positive("levels: least", least)).transpose()?;
+    if let (Some(least), Some(rate)) = (least_per_second, load.rate)
+        && least > rate
+    {
+        return Err(format!("levels: least {least}: more than the load's rate of {rate} a second"));
+    }
+    Ok(TileLevels { percentile, response_ns, least_per_second, errors_percent })
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+use proptest::prelude::*;
+use virtbench_record::TileLoadKind;
+
+use super::super::supplied::SUPPLIED_TILES;
+use super::*;
+
+const FILE: &str = "name = 'mine'\n[[member]]\nname = 'store'\nappliance = 'redis'\n\
+                    load = { kind = 'key-value', users = 2, rate = 5 }\n\
+                    levels = { response = '10ms', least = 4 }\n";
+
+#[test]
+fn what_is_not_said_has_its_default() {
+    let file = TileFile::parse(FILE).unwrap();
+    let member = &file.members[0];
+    assert_eq!((member.appliance.as_str(), member.memory_bytes, member.plan.vcpus), ("redis", None, 1));
+    let levels = &member.plan.levels;
+    assert_eq!((levels.percentile, levels.response_ns, levels.errors_percent), (95.0, Some(10_000_000), 1.0));
+    assert_eq!((levels.least_per_second, member.plan.reference), (Some(4.0), None));
+    assert_eq!((member.plan.load.kind, member.plan.load.rate), (TileLoadKind::KeyValue, Some(5.0)));
+}
+
+#[test]
+fn the_tiles_that_come_along_can_be_meant() {
+    for tile in SUPPLIED_TILES {
+        let file = TileFile::parse(tile.text).unwrap();
+        assert_eq!(file.name, tile.name);
+        assert!(
+            file.members.iter().all(|member| virtbench_recipe::supplied::find(&member.appliance).is_some())
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_named_with_its_line_or_member() {
+    let change = |from: &str, to: &str| FILE.replace(from, to);
+    for (text, said) in [
+        (change("name = 'store'", "name = 'store'\nspeed = 1"), "unknown field `speed`"),
+        (change("name = 'store'", "name = 'store'\nspeed = 1"), "line 4"),
+        (change("users = 2", "loops = 2"), "unknown field `loops`"),
+        (change("'key-value'", "'tape'"), "unknown variant `tape`"),
+        (change("users = 2", "warehouses = 2"), "member store: load: key-value has no warehouses"),
+        (change("users = 2", "think = '1s'"), "open loop has no think"),
+        (change("'10ms'", "'soon'"), "member store: levels: response"),
+        (change("least = 4", "least = 6"), "more than the load's rate of 5"),
+        (change("least = 4", "percentile = 42"), "percentile 42"),
+        (change("rate = 5", "rate = -5"), "load: rate: a number above 0"),
+        (change("'store'", "'a b'"), "letters, digits"),
+        (change("kind = 'key-value', users = 2, rate = 5", "kind = 'client'"), "a client needs its command"),
+        (
+            change(
+                "kind = 'key-value', users = 2, rate = 5",
+                "kind = 'client', command = ['x'], per_second = 'x'",
+            ),
+            "per_second: ",
+        ),
+        (
+            change(
+                "kind = 'key-value', users = 2, rate = 5",
+                "kind = 'client', command = ['x'], per_second = '(x)'",
+            ),
+            "needs a pattern response_ms",
+        ),
+        (change("kind = 'key-value', users = 2, rate = 5", "kind = 'idle'"), "an idle member has none"),
+        ("name = 'x'\n".into(), "0 members"),
+        (format!("{FILE}{}", FILE.split_once('\n').unwrap().1), "member store: it is there twice"),
+        (
+            "name = 'x'\n[[member]]\nname = 'a'\nappliance = 'redis'\nload = { kind = 'idle' }\n".into(),
+            "all members are idle",
+        ),
+    ] {
+        let error = TileFile::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(said), "{said}: {error}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_text_of_a_tile_panics(text in "(name = 'x'\n\\[\\[member\\]\\]\n)?[a-z='\\[\\] 0-9{},.\n]{0,120}") {
+        let _ = TileFile::parse(&text);
+    }
+}

@@ -1,0 +1,168 @@
+//! What loads a member: a mode of our own program, or a client of the user's, run within the member's network.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use virtbench_engine::monotonic_ns;
+use virtbench_lab::RunningAppliance;
+use virtbench_record::{TileDone, TileLoad, TileLoadKind, TileMemberPlan, TilesPlan};
+
+use super::outcome::{read_client, read_outcome};
+use crate::application_study::{Client, client_words, explained};
+use crate::oltp::{connect, database_kind, port};
+
+/// Beyond ramp-up and measuring: connections, operations that are under way at the end, a check of consistency.
+const GRACE: Duration = Duration::from_secs(150);
+const PAUSE: Duration = Duration::from_millis(20);
+/// The largest outcome that is read, in bytes.
+const LONGEST: u64 = 64 << 20;
+/// Writes what a program prints into a file, so that it can be told from what it says meanwhile. The password is that of the
+/// recipe for MariaDB.
+const INTO_FILE: &str = "export MYSQL_PWD=bench; exec \"$@\" >\"$0\"";
+
+/// When everybody begins, by the monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Moments {
+    /// Generators begin, in nanoseconds.
+    pub(super) begin_ns: u64,
+    /// Measuring begins, in nanoseconds.
+    pub(super) measure_ns: u64,
+    /// Measuring ends, in nanoseconds.
+    pub(super) end_ns: u64,
+}
+
+/// A generator that is to be run.
+#[derive(Debug)]
+pub(super) struct Generator {
+    load: TileLoad,
+    command: Client,
+    /// Where its outcome goes; nothing of a client.
+    outcome: Option<PathBuf>,
+    moments: Moments,
+}
+
+impl Generator {
+    /// What loads this member; nothing where it is idle.
+    ///
+    /// # Errors
+    /// The appliance has no port for it; in words.
+    pub(super) fn of(
+        plan: &TilesPlan,
+        member: &TileMemberPlan,
+        appliance: &RunningAppliance,
+        program: &Path,
+        folder: &Path,
+        moments: Moments,
+        seed: u64,
+    ) -> Result<Option<Self>, String> {
+        let load = member.load.clone();
+        let limit = Duration::from_nanos(plan.ramp_up_ns.saturating_add(plan.time_ns))
+            + GRACE
+            + Duration::from_nanos(moments.begin_ns.saturating_sub(monotonic_ns()));
+        let (words, outcome) = match (load.kind, &load.client) {
+            (TileLoadKind::Idle, _) => return Ok(None),
+            (TileLoadKind::Client, None) => return Err("a client has no command: a defect".into()),
+            (_, Some(client)) => {
+                let seconds = format!("{}", plan.time_ns as f64 / 1e9);
+                (client.command.iter().map(|word| word.replace("{seconds}", &seconds)).collect(), None)
+            }
+            (_, None) => {
+                let file = folder.join(format!("outcome-{seed}.json"));
+                let mut words: Vec<String> = ["sh", "-c", INTO_FILE].map(str::to_owned).into();
+                words.extend([file.display().to_string(), program.display().to_string()]);
+                words.extend(own_words(plan, member, appliance, moments, seed)?);
+                (words, Some(file))
+            }
+        };
+        let words = client_words(&words, appliance)?;
+        let command = Client { words, reach: appliance.reach(), limit };
+        Ok(Some(Self { load, command, outcome, moments }))
+    }
+
+    /// Whether it may end before measuring does: a client of the user's ends when it likes.
+    pub(super) fn may_end_early(&self) -> bool {
+        self.outcome.is_none()
+    }
+
+    /// Runs it to its end, or until it is to stop. Nothing of it is left.
+    ///
+    /// # Errors
+    /// It failed, or what it printed cannot be read; in words.
+    pub(super) fn run(&self, stop: &AtomicBool) -> Result<TileDone, String> {
+        if let Some(client) = &self.load.client {
+            wait_until(self.moments.measure_ns, stop);
+            let end = self.command.run(stop);
+            end.result.as_ref().map_err(|error| explained(error))?;
+            let seconds = self.moments.end_ns.saturating_sub(self.moments.measure_ns) as f64 / 1e9;
+            return read_client(client, &end.output, seconds);
+        }
+        let end = self.command.run(stop);
+        let file = self.outcome.as_deref().ok_or("its outcome goes nowhere: a defect")?;
+        let size = fs::metadata(file).map_or(0, |facts| facts.len());
+        let json = if size <= LONGEST { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
+        // Operations that fail are in the outcome, and its exit code tells of them too.
+        match (read_outcome(self.load.kind, &json, self.moments.begin_ns), &end.result) {
+            (Ok(done), _) => Ok(done),
+            (Err(_), Err(error)) if json.is_empty() => {
+                Err(format!("{}: {}", explained(error), end.output.trim()))
+            }
+            (Err(why), _) => Err(why),
+        }
+    }
+}
+
+/// The words of a generator that is a mode of our own program.
+///
+/// # Errors
+/// A database has no address; in words.
+fn own_words(
+    plan: &TilesPlan,
+    member: &TileMemberPlan,
+    appliance: &RunningAppliance,
+    moments: Moments,
+    seed: u64,
+) -> Result<Vec<String>, String> {
+    let load = &member.load;
+    let mut words: Vec<String> = match load.kind {
+        TileLoadKind::Oltp => {
+            let kind = database_kind(&member.appliance).ok_or("its recipe is no database: a defect")?;
+            let at = appliance.address(port(kind)).ok_or("the database has no address")?;
+            let uri = connect(kind, at).address.to_string();
+            ["oltp", "run", "--database", &uri].map(str::to_owned).into()
+        }
+        TileLoadKind::Web => ["users", "web", "{host}:{port}"].map(str::to_owned).into(),
+        TileLoadKind::KeyValue => ["users", "key-value", "{host}:{port}"].map(str::to_owned).into(),
+        TileLoadKind::Mail => ["users", "mail", "{host}", "--smtp-port={port:25}", "--imap-port={port:143}"]
+            .map(str::to_owned)
+            .into(),
+        TileLoadKind::Client | TileLoadKind::Idle => Vec::new(),
+    };
+    words.push("--json".into());
+    let nanoseconds = |ns: u64| format!("{ns}ns");
+    let mut add = |name: &str, value: Option<String>| {
+        words.extend(value.map(|value| format!("--{name}={value}")));
+    };
+    add("users", load.users.map(|users| users.to_string()));
+    add("rate", load.rate.map(|rate| format!("{rate}/s")));
+    add("think", load.think_ns.map(nanoseconds));
+    add("ramp-up", Some(nanoseconds(plan.ramp_up_ns)));
+    add("time", Some(nanoseconds(plan.time_ns)));
+    add("seed", Some(seed.to_string()));
+    add("begin-at", Some(moments.begin_ns.to_string()));
+    words.extend(load.options.iter().cloned());
+    Ok(words)
+}
+
+/// Waits for a moment, or until it is to stop.
+fn wait_until(moment_ns: u64, stop: &AtomicBool) {
+    while !stop.load(Ordering::Relaxed) {
+        let left = Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns()));
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(PAUSE));
+    }
+}

@@ -1,0 +1,22 @@
+//! The study of tiles: members that do different work beside each other, more and more of them ([Platform 2014], sections III.B
+//! and IV.B).
+
+mod energy;
+mod file;
+mod file_values;
+mod generator;
+mod memory;
+mod outcome;
+mod run;
+mod sides;
+mod standing;
+mod supplied;
+mod tile_member;
+mod together;
+mod watch;
+
+pub use file::{TileFile, TileFileError, TileFileMember};
+pub use run::TilesStudy;
+pub use standing::TilesPlace;
+pub use supplied::{SUPPLIED_TILES, SuppliedTile};
+pub use tile_member::TileMember;

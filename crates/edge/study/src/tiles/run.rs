@@ -1,0 +1,158 @@
+//! A run of the study of tiles: numbers of them, one after the other, until a service level breaks.
+
+use virtbench_model::tiles_study::{breaches, next_tiles};
+use virtbench_record::{
+    ApplianceRoot, FORMAT, GuestFacts, Plan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+};
+
+use super::energy::source;
+use super::memory::too_little_memory;
+use super::sides::TilesFailure;
+use super::standing::{Standing, TilesPlace};
+use super::tile_member::{TileMember, is_program};
+use super::together::run_together;
+use crate::applications::Progress;
+use crate::course::unix_ns;
+use crate::estimate::Estimate;
+use crate::event::Event;
+use crate::folder::RunFolder;
+use crate::run::{Run, RunEnd};
+use crate::study_error::StudyError;
+
+/// What a member takes to start, about, natively and in a VM, in nanoseconds.
+const START_NS: [u64; 2] = [1_500_000_000, 12_000_000_000];
+/// How many numbers of tiles a search tries, about.
+const SEARCHED: u64 = 3;
+
+/// A study of tiles.
+#[derive(Debug, Clone)]
+pub struct TilesStudy {
+    /// What is measured.
+    pub plan: TilesPlan,
+    /// What the members' appliances are made of.
+    pub roots: Vec<ApplianceRoot>,
+}
+
+impl TilesStudy {
+    /// What is measured, and how long that takes about.
+    #[must_use]
+    pub fn estimate(plan: &TilesPlan) -> Estimate {
+        let start = START_NS[usize::from(plan.vm)].saturating_mul(plan.members.len() as u64);
+        let each = plan.ramp_up_ns.saturating_add(plan.time_ns);
+        let one = |number: u64| each.saturating_add(number.saturating_mul(start));
+        let repetitions = u64::from(plan.repetitions);
+        let (count, total): (u64, u64) = match &plan.tiles {
+            TileNumbers::Given(numbers) => {
+                (numbers.len() as u64, numbers.iter().map(|number| one(u64::from(*number))).sum())
+            }
+            TileNumbers::Auto { .. } => (SEARCHED, one(2).saturating_mul(SEARCHED)),
+        };
+        let measurements = usize::try_from(count.saturating_mul(repetitions)).unwrap_or(usize::MAX);
+        Estimate::of_total(measurements, total.saturating_mul(repetitions))
+    }
+
+    /// Measures whatever is missing in the run folder.
+    ///
+    /// # Errors
+    /// It failed before anything was measured, such as for want of memory. Any other failure is the answer, and the folder holds
+    /// what was measured until then.
+    pub fn run(
+        &self,
+        members: &mut [TileMember],
+        place: &TilesPlace,
+        run: &mut Run<'_>,
+    ) -> Result<RunEnd, StudyError> {
+        self.check()?;
+        let mut provenance = run.provenance(Plan::Tiles(self.plan.clone()), &place.parent);
+        provenance.appliances.clone_from(&self.roots);
+        let mut folder: RunFolder<TilesRecord> = run.open(provenance)?;
+        let progress = &mut Progress { stop: run.stop, observer: run.observer };
+        let measured = self.measure(&mut folder, members, place, progress);
+        run.end(folder, measured)
+    }
+
+    /// What can be said before anything is made.
+    fn check(&self) -> Result<(), StudyError> {
+        let plan = &self.plan;
+        let most = match &plan.tiles {
+            TileNumbers::Given(numbers) => numbers.iter().max().copied().unwrap_or(1),
+            TileNumbers::Auto { .. } => 1,
+        };
+        if let Some(why) = too_little_memory(plan, most) {
+            return Err(StudyError::input(format!("--tiles: {why}")));
+        }
+        let clients = plan.members.iter().filter_map(|member| member.load.client.as_ref()?.command.first());
+        let prepares =
+            plan.members.iter().flat_map(|member| &member.prepare).filter_map(|words| words.first());
+        if let Some(name) = clients.chain(prepares).find(|name| !is_program(name)) {
+            let why = format!("{name} is not here: install it, or name it with its folder");
+            return Err(StudyError::Environment(why.into()));
+        }
+        match (&plan.energy, source(plan.energy.as_deref())) {
+            (Some(_), Err(why)) => Err(StudyError::input(format!("--energy: {why}"))),
+            _ => Ok(()),
+        }
+    }
+
+    fn measure(
+        &self,
+        folder: &mut RunFolder<TilesRecord>,
+        members: &mut [TileMember],
+        place: &TilesPlace,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), StudyError> {
+        let planned = Self::estimate(&self.plan);
+        let total = planned.measurements as u64;
+        progress.observer.event(Event::Planned(&planned));
+        while let Some((tiles, repetition)) = next_tiles(&self.plan, folder.records()) {
+            progress.check().map_err(StudyError::from)?;
+            let started_unix_ns = unix_ns();
+            let status = match self.once(members, place, tiles, repetition, progress) {
+                Ok((measured, guest)) => {
+                    if folder.provenance().guest.is_none() && guest.is_some() {
+                        folder.amend(|provenance| provenance.guest = guest)?;
+                    }
+                    TilesStatus::Measured(Box::new(measured))
+                }
+                Err(failure) => failure.status()?,
+            };
+            let record = TilesRecord { format: FORMAT, tiles, repetition, started_unix_ns, status };
+            self.tell(&record, progress);
+            folder.add(record)?;
+            let done = folder.records().len() as u64;
+            progress.observer.event(Event::Done { done: done.min(total), total });
+            let last = folder.records().last().and_then(TilesRecord::measured);
+            progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
+        }
+        Ok(())
+    }
+
+    /// What broke, or why the run does not count.
+    fn tell(&self, record: &TilesRecord, progress: &mut Progress<'_>) {
+        let tiles = record.tiles;
+        for why in record.void().unwrap_or_default() {
+            progress.remark(&format!("this run of {tiles} tiles does not count: {why}"));
+        }
+        for breach in breaches(&self.plan, record).iter().take(3) {
+            let (member, tile, level) = (&breach.member, breach.tile, &breach.level);
+            progress.remark(&format!("{tiles} tiles: {member} of tile {tile}: {level}"));
+        }
+    }
+
+    fn once(
+        &self,
+        members: &mut [TileMember],
+        place: &TilesPlace,
+        tiles: u32,
+        repetition: u32,
+        progress: &mut Progress<'_>,
+    ) -> Result<(TilesMeasured, Option<GuestFacts>), TilesFailure> {
+        if let Some(why) = too_little_memory(&self.plan, tiles) {
+            return Err(TilesFailure::Member { tile: None, member: None, why });
+        }
+        let mut standing = Standing::start(&self.plan, members, place, tiles, progress)?;
+        progress.doing(&format!("{tiles} tiles under load, repetition {}", repetition + 1));
+        let measured = run_together(&self.plan, &mut standing, place, repetition, progress)?;
+        Ok((measured, standing.guest(place)))
+    }
+}

@@ -1,0 +1,14 @@
+//! The tiles that come with the project.
+
+/// A tile that comes with the project.
+#[derive(Debug, Clone, Copy)]
+pub struct SuppliedTile {
+    /// Its name.
+    pub name: &'static str,
+    /// Its file.
+    pub text: &'static str,
+}
+
+/// All of them, by name.
+pub const SUPPLIED_TILES: [SuppliedTile; 1] =
+    [SuppliedTile { name: "tile-small", text: include_str!("../../tiles/tile-small.toml") }];

@@ -1,0 +1,236 @@
+//! All generators of all tiles at one time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use virtbench_engine::monotonic_ns;
+use virtbench_record::{TileDone, TileMemberMeasured, TilesMeasured, TilesPlan};
+
+use super::energy::{ask, read, source};
+use super::generator::{Generator, Moments};
+use super::sides::TilesFailure;
+use super::standing::{Standing, TilesPlace};
+use super::watch::Watch;
+use crate::applications::Progress;
+use crate::course::unix_ns;
+use crate::study_error::StudyError;
+
+/// Between two looks at how everybody is.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long generators have to connect before all begin, and as much again for each of them, in nanoseconds.
+const LEAD_NS: u64 = 3_000_000_000;
+const LEAD_EACH_NS: u64 = 300_000_000;
+/// A generator that ends so long before measuring does has failed, in nanoseconds.
+const EARLY_NS: u64 = 1_000_000_000;
+/// A generator that begins so much later than the others voids the run, in nanoseconds.
+const LATE_NS: u64 = 1_000_000_000;
+/// How long after a generator's failure the news may take that its member has ended.
+const NEWS: Duration = Duration::from_secs(2);
+/// The host's clock may be slewed by this share, and differ by so much more, in nanoseconds, before a run does not count.
+const SLEWED_SHARE: f64 = 0.001;
+const JUMP_NS: u64 = 100_000_000;
+
+/// What one generator did, or why it failed.
+type Ended = Option<Result<TileDone, String>>;
+
+/// Lets all generators begin at one moment, and watches members and host until all have ended.
+///
+/// # Errors
+/// A member ended, a generator failed, or it was to stop.
+pub(super) fn run_together(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    place: &TilesPlace,
+    repetition: u32,
+    progress: &mut Progress<'_>,
+) -> Result<TilesMeasured, TilesFailure> {
+    let loaded = standing.members.len() as u64;
+    let begin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * loaded;
+    let measure_ns = begin_ns + plan.ramp_up_ns;
+    let moments = Moments { begin_ns, measure_ns, end_ns: measure_ns + plan.time_ns };
+    let generators = generators(plan, standing, place, repetition, moments)?;
+    let mut energy = source(plan.energy.as_deref());
+    let mut watch = Watch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
+    let (over, quiet) = (AtomicBool::new(false), AtomicBool::new(false));
+    let clock = Clock::now();
+    let ended: Vec<Ended> = thread::scope(|scope| {
+        let asking = scope.spawn(|| ask(&mut energy, &quiet));
+        let over = &over;
+        let run = |generator| scope.spawn(move || Generator::run(generator, over));
+        let threads: Vec<_> = generators.iter().map(|generator| generator.as_ref().map(run)).collect();
+        let is_done = || threads.iter().flatten().all(thread::ScopedJoinHandle::is_finished);
+        let until = || is_done() && monotonic_ns() >= moments.end_ns;
+        // One of ours that fails ends before measuring does.
+        let has_failed = || {
+            let ours = generators.iter().zip(&threads).filter(|(generator, _)| {
+                generator.as_ref().is_some_and(|generator| !generator.may_end_early())
+            });
+            monotonic_ns() + EARLY_NS < moments.end_ns
+                && ours.filter_map(|(_, thread)| thread.as_ref()).any(thread::ScopedJoinHandle::is_finished)
+        };
+        let failure = follow(plan, standing, &mut watch, progress.stop, &|| until() || has_failed());
+        over.store(true, Ordering::Relaxed);
+        quiet.store(true, Ordering::Relaxed);
+        let _ = asking.join();
+        let defect = || Err("its generator's thread has failed: a defect".to_owned());
+        let joined = threads.into_iter().map(|thread| Some(thread?.join().unwrap_or_else(|_| defect())));
+        let ended: Vec<Ended> = joined.collect();
+        failure.map_or(Ok(ended), Err)
+    })?;
+    let void_clock = clock.jumped();
+    let begin_unix_ns = unix_ns().saturating_sub(monotonic_ns().saturating_sub(moments.measure_ns));
+    let members = done(plan, standing, ended, progress.stop)?;
+    let void = void_clock.into_iter().chain(limited(&members)).collect();
+    let no_host = || StudyError::input("the accounts of the host's processors cannot be read");
+    Ok(TilesMeasured {
+        ready_ns: standing.ready_ns,
+        members,
+        host: watch.host().ok_or_else(no_host)?,
+        memory_bytes: Some(virtbench_lab::memory_bytes()),
+        seconds: watch.seconds(),
+        energy: read(energy, begin_unix_ns),
+        elapsed_ns: plan.time_ns,
+        void,
+    })
+}
+
+/// A generator for each member that is not idle, with a seed of its own.
+fn generators(
+    plan: &TilesPlan,
+    standing: &Standing,
+    place: &TilesPlace,
+    repetition: u32,
+    moments: Moments,
+) -> Result<Vec<Option<Generator>>, TilesFailure> {
+    let folder = standing.folder.path();
+    let first = plan.seed.wrapping_add(u64::from(repetition) << 32);
+    let members = (first..).zip(&standing.members);
+    let generator = |(seed, one): (u64, &super::standing::StandingMember)| {
+        let member = &plan.members[one.place];
+        Generator::of(plan, member, &one.appliance, &place.program, folder, moments, seed)
+            .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
+    };
+    members.map(generator).collect()
+}
+
+/// Looks at everybody until something is so; returns what went wrong meanwhile.
+fn follow(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    watch: &mut Watch,
+    stop: &AtomicBool,
+    until: &dyn Fn() -> bool,
+) -> Option<TilesFailure> {
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return Some(StudyError::Stopped.into());
+        }
+        if let Some(failure) = standing.crashed(plan) {
+            return Some(failure);
+        }
+        watch.look();
+        if until() {
+            return None;
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
+/// What each member did.
+fn done(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    ended: Vec<Ended>,
+    stop: &AtomicBool,
+) -> Result<Vec<TileMemberMeasured>, TilesFailure> {
+    let failed = standing.members.iter().zip(&ended).find_map(|(one, end)| match end {
+        // Generators that were ended because another one failed are not to blame.
+        Some(Err(why)) if !why.contains(STOPPED) => Some((one.tile, one.place, why.clone())),
+        _ => None,
+    });
+    if let Some((tile, place, why)) = failed {
+        let begun = Instant::now();
+        while begun.elapsed() < NEWS && !stop.load(Ordering::Relaxed) {
+            if let Some(failure) = standing.crashed(plan) {
+                return Err(failure);
+            }
+            thread::sleep(PAUSE);
+        }
+        return Err(TilesFailure::member(tile, &plan.members[place].name, why));
+    }
+    let measured = |(one, end): (&super::standing::StandingMember, Ended)| {
+        let member = plan.members[one.place].name.clone();
+        let done = end.transpose().map_err(|why| TilesFailure::member(one.tile, &member, why))?;
+        Ok(TileMemberMeasured { tile: one.tile, member, ready_ns: one.appliance.facts().ready_ns, done })
+    };
+    standing.members.iter().zip(ended).map(measured).collect()
+}
+
+/// In the words of a command that was ended because it was to stop.
+const STOPPED: &str = "was stopped";
+
+/// Why generators void a run.
+fn limited(members: &[TileMemberMeasured]) -> Vec<String> {
+    let mut words = Vec::new();
+    for one in members {
+        let Some(done) = &one.done else { continue };
+        let who = format!("the generator of {} of tile {}", one.member, one.tile);
+        if done.driver_is_limit {
+            let busy = done.busiest_thread_percent.unwrap_or(100.0);
+            words.push(format!("{who} was the limit, {busy:.0} % busy"));
+        }
+        if let Some(late_ns) = done.late_ns.filter(|late_ns| *late_ns > LATE_NS) {
+            words.push(format!("{who} began {:.1} s later than the others", late_ns as f64 / 1e9));
+        }
+    }
+    words
+}
+
+/// Both clocks of the host at one moment.
+struct Clock {
+    monotonic_ns: u64,
+    unix_ns: u64,
+}
+
+impl Clock {
+    fn now() -> Self {
+        Self { monotonic_ns: monotonic_ns(), unix_ns: unix_ns() }
+    }
+
+    /// Whether the host's clock was set since then, in words.
+    fn jumped(&self) -> Option<String> {
+        self.differs(&Self::now())
+    }
+
+    fn differs(&self, later: &Self) -> Option<String> {
+        let passed_ns = later.monotonic_ns.saturating_sub(self.monotonic_ns);
+        let by_ns = later.unix_ns.abs_diff(self.unix_ns.saturating_add(passed_ns));
+        let allowed_ns = JUMP_NS as f64 + SLEWED_SHARE * passed_ns as f64;
+        (by_ns as f64 > allowed_ns).then(|| {
+            let by_ms = by_ns / 1_000_000;
+            format!("the host's clock was set by {by_ms} ms meanwhile")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_voids_and_one_that_is_slewed_does_not() {
+        let at = |monotonic_s: f64, unix_s: f64| {
+            let [monotonic_ns, unix_ns] =
+                [monotonic_s, unix_s].map(|s| Duration::from_secs_f64(s).as_nanos() as u64);
+            Clock { monotonic_ns, unix_ns }
+        };
+        let begun = at(10.0, 1_000.0);
+        assert_eq!(begun.differs(&at(70.0, 1_060.0)), None);
+        assert_eq!(begun.differs(&at(70.0, 1_060.12)), None);
+        for later in [1_061.0, 1_059.0, 900.0] {
+            let words = begun.differs(&at(70.0, later)).unwrap();
+            assert!(words.starts_with("the host's clock was set by "), "{words}");
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Tiles of invented members.
+
+use virtbench_record::{
+    FORMAT, HostUse, PowerSample, TileDone, TileEnergy, TileLevels, TileLoad, TileLoadKind,
+    TileMemberMeasured, TileMemberPlan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+};
+
+use super::{analyse_tiles_study, mean_watts, next_tiles, summarise_tiles_study};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn member(name: &str, kind: TileLoadKind, reference: Option<f64>) -> TileMemberPlan {
+    let load = TileLoad {
+        kind,
+        users: None,
+        rate: None,
+        think_ns: None,
+        warehouses: 1,
+        options: Vec::new(),
+        client: None,
+    };
+    TileMemberPlan {
+        name: name.into(),
+        appliance: name.into(),
+        root: String::new(),
+        vcpus: 1,
+        memory_bytes: 1 << 28,
+        prepare: Vec::new(),
+        load,
+        levels: TileLevels {
+            percentile: 95.0,
+            response_ns: None,
+            least_per_second: Some(0.9),
+            errors_percent: 1.0,
+        },
+        reference,
+    }
+}
+
+/// Mail and a database, whose reference values are 1 each, and an idle member.
+fn plan(tiles: TileNumbers) -> TilesPlan {
+    TilesPlan {
+        tile: "invented".into(),
+        members: vec![
+            member("mail", TileLoadKind::Mail, Some(1.0)),
+            member("oltp", TileLoadKind::Oltp, Some(1.0)),
+            member("standby", TileLoadKind::Idle, None),
+        ],
+        vm: true,
+        tiles,
+        repetitions: 1,
+        ramp_up_ns: SECOND_NS,
+        time_ns: 10 * SECOND_NS,
+        energy: None,
+        seed: 1,
+        accelerator: "tcg".into(),
+    }
+}
+
+fn host(busy_percent: f64) -> HostUse {
+    HostUse {
+        cpu_percent: busy_percent,
+        user_percent: busy_percent,
+        system_percent: 0.0,
+        steal_percent: 0.0,
+        others_percent: None,
+        processors: 2,
+        each_percent: vec![busy_percent / 2.0; 2],
+    }
+}
+
+/// Each tile's mail and database do so much a second.
+fn record(tiles: u32, repetition: u32, rates: [f64; 2]) -> TilesRecord {
+    let one = |tile: u32, member: &str, rate: Option<f64>| TileMemberMeasured {
+        tile,
+        member: member.into(),
+        ready_ns: 1,
+        done: rate.map(|per_second| TileDone { per_second, completed: Some(100), ..TileDone::default() }),
+    };
+    let members = (1..=tiles).flat_map(|tile| {
+        [one(tile, "mail", Some(rates[0])), one(tile, "oltp", Some(rates[1])), one(tile, "standby", None)]
+    });
+    let measured = TilesMeasured {
+        ready_ns: 1,
+        members: members.collect(),
+        host: host(if rates[1] < 0.9 { 198.0 } else { 100.0 }),
+        memory_bytes: Some(8 << 30),
+        seconds: Vec::new(),
+        energy: TileEnergy::Unavailable("no energy source".into()),
+        elapsed_ns: 10 * SECOND_NS,
+        void: Vec::new(),
+    };
+    TilesRecord {
+        format: FORMAT,
+        tiles,
+        repetition,
+        started_unix_ns: 0,
+        status: TilesStatus::Measured(Box::new(measured)),
+    }
+}
+
+fn void(mut record: TilesRecord, why: &str) -> TilesRecord {
+    if let TilesStatus::Measured(measured) = &mut record.status {
+        measured.void.push(why.into());
+    }
+    record
+}
+
+/// Two tiles whose members do 1.21 and 1 times the reference: 1.1 each, 2.2 in all. Idle members do not count.
+#[test]
+fn a_study_s_score_is_the_model_s_and_the_first_to_break_is_named_with_the_resource() {
+    let plan = plan(TileNumbers::Given(vec![1, 2, 3]));
+    let records = [record(1, 0, [1.21, 1.0]), record(2, 0, [1.21, 1.0]), record(3, 0, [0.8, 0.3])];
+    let analysis = analyse_tiles_study(&plan, &records);
+    let one = analysis.configuration().unwrap();
+    assert_eq!((one.most().unwrap().tiles, one.too_many().unwrap().tiles), (2, 3));
+    assert!((one.most().unwrap().score().unwrap().mean - 2.2).abs() < 1e-12);
+    assert_eq!(one.too_many().unwrap().score(), None);
+    assert_eq!(analysis.breaches.len(), 6);
+    let first = analysis.broke_first.as_ref().unwrap();
+    assert_eq!((first.member.as_str(), first.beyond.map(|beyond| beyond.round())), ("oltp", Some(3.0)));
+    assert!(analysis.host[1].exhausted.is_empty(), "{:?}", analysis.host);
+    assert_eq!(analysis.host[2].exhausted, ["the processors, 99 % busy"]);
+    let numbers = summarise_tiles_study(virtbench_record::Conclusion::default(), &analysis);
+    assert_eq!(numbers.tiles.unwrap().fits, Some(2));
+    assert_eq!(numbers.energy_unavailable.as_deref(), Some("no energy source"));
+}
+
+#[test]
+fn without_a_reference_a_member_is_held_against_what_it_did_with_the_fewest_tiles() {
+    let mut plan = plan(TileNumbers::Given(vec![1, 2]));
+    plan.members[1].reference = None;
+    let records = [record(1, 0, [1.0, 4.0]), record(2, 0, [1.0, 1.0])];
+    let analysis = analyse_tiles_study(&plan, &records);
+    let steps = &analysis.configuration().unwrap().steps;
+    assert!((steps[0].score().unwrap().mean - 1.0).abs() < 1e-12);
+    assert!((steps[1].score().unwrap().mean - 1.0).abs() < 1e-12, "the root of a quarter, twice");
+    assert!((steps[1].members[1].of_one_tile.unwrap().value - 0.25).abs() < 1e-12);
+}
+
+#[test]
+fn levels_of_response_time_and_of_errors_are_kept_or_broken() {
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.members[0].levels.response_ns = Some(SECOND_NS);
+    let mut record = record(1, 0, [1.0, 1.0]);
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let done = measured.members[0].done.as_mut().unwrap();
+    done.client_response_ns = Some(SECOND_NS);
+    let done = measured.members[1].done.as_mut().unwrap();
+    (done.completed, done.failed) = (Some(98), 2);
+    let analysis = analyse_tiles_study(&plan, std::slice::from_ref(&record));
+    let [breach] = analysis.breaches.as_slice() else { panic!("{:?}", analysis.breaches) };
+    assert_eq!(breach.member, "oltp");
+    assert_eq!(breach.level, "2.00 % of operations failed, allowed 1 %");
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    measured.members[0].done.as_mut().unwrap().client_response_ns = Some(2 * SECOND_NS);
+    measured.members[1].done.as_mut().unwrap().failed = 0;
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    assert_eq!(analysis.breaches[0].level, "95 % of operations took up to 2s, allowed 1s");
+}
+
+#[test]
+fn a_search_doubles_then_halves_and_does_not_repeat_what_is_broken() {
+    let mut plan = plan(TileNumbers::Auto { most: 32 });
+    plan.repetitions = 2;
+    let (mut records, mut tried) = (Vec::new(), Vec::new());
+    while let Some((tiles, repetition)) = next_tiles(&plan, &records) {
+        tried.push((tiles, repetition));
+        records.push(record(tiles, repetition, if tiles <= 5 { [1.0, 1.0] } else { [1.0, 0.5] }));
+        assert!(tried.len() < 50);
+    }
+    assert_eq!(tried, [(1, 0), (1, 1), (2, 0), (2, 1), (4, 0), (4, 1), (8, 0), (6, 0), (5, 0), (5, 1)]);
+    assert_eq!(analyse_tiles_study(&plan, &records).configuration().unwrap().most().unwrap().tiles, 5);
+    let first_broken = [record(1, 0, [1.0, 0.5])];
+    assert_eq!(next_tiles(&plan, &first_broken), None, "no tile fits");
+}
+
+#[test]
+fn a_run_that_does_not_count_is_tried_once_more_and_is_no_evidence() {
+    let plan = plan(TileNumbers::Auto { most: 2 });
+    let first = void(record(1, 0, [1.0, 0.1]), "the clock was set");
+    let analysis = analyse_tiles_study(&plan, std::slice::from_ref(&first));
+    assert_eq!((analysis.configuration(), analysis.breaches.len(), analysis.void.len()), (None, 0, 1));
+    assert_eq!(next_tiles(&plan, std::slice::from_ref(&first)), Some((1, 0)));
+    assert_eq!(next_tiles(&plan, &[first.clone(), record(1, 0, [1.0, 1.0])]), Some((2, 0)));
+    assert_eq!(next_tiles(&plan, &[first.clone(), first]), None);
+}
+
+#[test]
+fn a_member_that_ended_breaks_its_number_of_tiles() {
+    let plan = plan(TileNumbers::Auto { most: 8 });
+    let status =
+        TilesStatus::Failed { tile: Some(2), member: Some("mail".into()), why: "postfix was killed".into() };
+    let failed = TilesRecord { status, ..record(2, 0, [1.0, 1.0]) };
+    let records = [record(1, 0, [1.0, 1.0]), failed];
+    assert_eq!(next_tiles(&plan, &records), None);
+    let analysis = analyse_tiles_study(&plan, &records);
+    assert_eq!(analysis.configuration().unwrap().most().unwrap().tiles, 1);
+    let first = analysis.broke_first.unwrap();
+    assert_eq!((first.tile, first.member.as_str(), first.level.as_str()), (2, "mail", "postfix was killed"));
+}
+
+/// 100 W for 2 s, rising to 200 W over the next 2 s: 200 J and 300 J, of which the window from nought to 4 s has all.
+#[test]
+fn power_is_integrated_over_the_measuring_time_alone() {
+    let sample = |at_s: f64, watts| PowerSample { at_ns: (at_s * 1e9).round() as i64, watts };
+    let read = |samples| TileEnergy::Read { source: "file:x".into(), samples };
+    let samples = vec![sample(-2.0, 100.0), sample(2.0, 100.0), sample(4.0, 200.0), sample(8.0, 900.0)];
+    assert!((mean_watts(&read(samples.clone()), 4 * SECOND_NS).unwrap() - 125.0).abs() < 1e-9);
+    // Half a second more: from 200 W to 287.5 W.
+    let expected = (500.0 + 0.5 * 243.75) / 4.5;
+    assert!((mean_watts(&read(samples), 4_500_000_000).unwrap() - expected).abs() < 1e-9);
+    assert_eq!(mean_watts(&read(vec![sample(0.0, 1.0), sample(1.0, 1.0)]), 10 * SECOND_NS), None);
+    assert_eq!(mean_watts(&TileEnergy::Unavailable("x".into()), SECOND_NS), None);
+}
+
+#[test]
+fn a_score_per_kilowatt_is_the_score_over_the_mean_power() {
+    let plan = plan(TileNumbers::Given(vec![1]));
+    let mut record = record(1, 0, [1.0, 1.0]);
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let samples = [0, 10].map(|s| PowerSample { at_ns: s * 1_000_000_000, watts: 250.0 }).into();
+    measured.energy = TileEnergy::Read { source: "rapl".into(), samples };
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    assert_eq!((analysis.host[0].watts, analysis.host[0].score_per_kilowatt), (Some(250.0), Some(4.0)));
+}

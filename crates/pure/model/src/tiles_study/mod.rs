@@ -1,0 +1,19 @@
+//! More and more tiles at once ([Platform 2014], sections III.B and IV.B): what was measured becomes rows, which
+//! [`crate::tiles`] scores; which service levels broke, on which resource of the host, and how many tiles to try next.
+
+mod analysis;
+#[cfg(test)]
+mod analysis_tests;
+mod breaches;
+mod energy;
+mod host;
+mod rows;
+mod search;
+mod summary;
+
+pub use analysis::{TilesStudyAnalysis, analyse_tiles_study};
+pub use breaches::breaches;
+pub use energy::mean_watts;
+pub use rows::tile_rows;
+pub use search::next_tiles;
+pub use summary::summarise_tiles_study;

@@ -1,0 +1,66 @@
+//! Runs to the rows that are scored.
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{TileRow, TilesPlan, TilesRecord, TilesStatus};
+
+use super::breaches::{HOST, breaches};
+
+/// A row for each member of each tile of every run that counts. A run that failed has one row, of the member that ended, which
+/// has not kept its levels.
+#[must_use]
+pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
+    let references = references(plan, records);
+    let mut rows = Vec::new();
+    for record in records.iter().filter(|record| record.void().is_none()) {
+        let row = |tile: u32, member: &str, done: Option<[f64; 2]>, held: bool| TileRow {
+            configuration: plan.configuration().to_owned(),
+            repetition: record.repetition,
+            tiles: record.tiles,
+            tile,
+            member: member.to_owned(),
+            done,
+            held: Some(held),
+        };
+        match &record.status {
+            TilesStatus::Failed { tile, member, .. } => {
+                rows.push(row(tile.unwrap_or(1), member.as_deref().unwrap_or(HOST), None, false));
+            }
+            TilesStatus::Measured(measured) => {
+                let broken = breaches(plan, record);
+                for one in &measured.members {
+                    let held =
+                        !broken.iter().any(|breach| breach.tile == one.tile && breach.member == one.member);
+                    let reference = references.get(one.member.as_str()).copied();
+                    let done = one.done.as_ref().and_then(|done| Some([done.per_second, reference?]));
+                    rows.push(row(one.tile, &one.member, done, held));
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// What each member is held against: what the plan says, or the mean of what it did with the fewest tiles that were measured.
+fn references<'a>(plan: &'a TilesPlan, records: &[TilesRecord]) -> BTreeMap<&'a str, f64> {
+    let counts = || records.iter().filter(|record| record.void().is_none() && record.measured().is_some());
+    let fewest = counts().map(|record| record.tiles).min();
+    let measured = |name: &str| {
+        let members = counts()
+            .filter(|record| Some(record.tiles) == fewest)
+            .filter_map(TilesRecord::measured)
+            .flat_map(|measured| &measured.members);
+        let rates: Vec<f64> = members
+            .filter(|one| one.member == name)
+            .filter_map(|one| Some(one.done.as_ref()?.per_second))
+            .collect();
+        let mean = rates.iter().sum::<f64>() / rates.len() as f64;
+        Some(mean).filter(|mean| *mean > 0.0)
+    };
+    plan.members
+        .iter()
+        .filter_map(|member| {
+            Some((member.name.as_str(), member.reference.or_else(|| measured(&member.name))?))
+        })
+        .collect()
+}

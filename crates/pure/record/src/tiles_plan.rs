@@ -1,0 +1,187 @@
+//! How many tiles fit ([Platform 2014], sections III.B and IV.B): the plan of the study.
+
+use serde::{Deserialize, Serialize};
+
+/// What loads a member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum TileLoadKind {
+    /// TPC-C's transactions on a database: `virtbench oltp run`.
+    Oltp,
+    /// Pages of a web server: `virtbench users web`.
+    Web,
+    /// Keys and values of a store: `virtbench users key-value`.
+    KeyValue,
+    /// Mail that is sent and read: `virtbench users mail`.
+    Mail,
+    /// A command of the user's, which prints its figures.
+    Client,
+    /// Nothing: the member is there, and has to stay up.
+    Idle,
+}
+
+impl TileLoadKind {
+    /// Its name in a tile's file.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Oltp => "oltp",
+            Self::Web => "web",
+            Self::KeyValue => "key-value",
+            Self::Mail => "mail",
+            Self::Client => "client",
+            Self::Idle => "idle",
+        }
+    }
+}
+
+/// What a client of the user's prints, each a regular expression whose one group is the number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileClient {
+    /// The command, a program and its arguments; `{host}`, `{port}` and `{seconds}` stand for address and measuring time.
+    pub command: Vec<String>,
+    /// Finds operations a second.
+    pub per_second: String,
+    /// Finds a response time, in milliseconds, at the percentile of the service level.
+    pub response_ms: Option<String>,
+    /// Finds how many operations failed.
+    pub failed: Option<String>,
+}
+
+/// The load of a member, throttled to less than it can do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileLoad {
+    /// What loads it.
+    pub kind: TileLoadKind,
+    /// Users; each has a connection.
+    pub users: Option<u32>,
+    /// Open loop: operations a second of all users together.
+    pub rate: Option<f64>,
+    /// Mean think time, in nanoseconds.
+    pub think_ns: Option<u64>,
+    /// Warehouses of a database.
+    pub warehouses: u32,
+    /// Further words of the generator's command.
+    pub options: Vec<String>,
+    /// The command of a client.
+    pub client: Option<TileClient>,
+}
+
+/// What a member has to do for the tile to count.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileLevels {
+    /// Which percentile of response times is limited: 50, 90, 95, 99 or 99.9.
+    pub percentile: f64,
+    /// That percentile at most, in nanoseconds.
+    pub response_ns: Option<u64>,
+    /// Operations a second at least.
+    pub least_per_second: Option<f64>,
+    /// Operations that may fail, in percent of all.
+    pub errors_percent: f64,
+}
+
+/// A member of a tile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileMemberPlan {
+    /// Its name.
+    pub name: String,
+    /// The recipe's name.
+    pub appliance: String,
+    /// Digest of the appliance's root, in hexadecimal digits.
+    pub root: String,
+    /// Processors.
+    pub vcpus: u32,
+    /// Memory, in bytes.
+    pub memory_bytes: u64,
+    /// Commands of this host that filled the data once, each a program and its arguments.
+    pub prepare: Vec<Vec<String>>,
+    /// Its load.
+    pub load: TileLoad,
+    /// Its service levels.
+    pub levels: TileLevels,
+    /// What the reference system does, in operations a second; what is done with one tile where nothing is said.
+    pub reference: Option<f64>,
+}
+
+/// How many tiles there are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TileNumbers {
+    /// Raised until a service level breaks.
+    Auto {
+        /// The most that are tried.
+        most: u32,
+    },
+    /// These, one after the other.
+    Given(Vec<u32>),
+}
+
+/// What a study of tiles set out to measure.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilesPlan {
+    /// The tile's name.
+    pub tile: String,
+    /// Its members.
+    pub members: Vec<TileMemberPlan>,
+    /// Whether each member is a VM; else in namespaces of this host.
+    pub vm: bool,
+    /// How many tiles.
+    pub tiles: TileNumbers,
+    /// Repetitions of each number, each with boots of its own.
+    pub repetitions: u32,
+    /// Under load before measuring, in nanoseconds.
+    pub ramp_up_ns: u64,
+    /// Of measuring, in nanoseconds.
+    pub time_ns: u64,
+    /// Where energy is read: `rapl`, `file:PATH`, `command:WORDS`; found where nothing is said.
+    pub energy: Option<String>,
+    /// Seed of the loads and of the resampling.
+    pub seed: u64,
+    /// What executes the VMs' instructions: `auto`, `kvm` or `tcg`.
+    pub accelerator: String,
+}
+
+impl TilesPlan {
+    /// What is measured, as configurations are named: `native` or `vm`.
+    #[must_use]
+    pub fn configuration(&self) -> &'static str {
+        if self.vm { "vm" } else { "native" }
+    }
+
+    /// Memory of one tile's members, in bytes.
+    #[must_use]
+    pub fn memory_of_a_tile(&self) -> u64 {
+        self.members.iter().map(|member| member.memory_bytes).fold(0, u64::saturating_add)
+    }
+
+    /// The member of this name.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&TileMemberPlan> {
+        self.members.iter().find(|member| member.name == name)
+    }
+
+    /// Which parts of another plan are the same, as a user knows them.
+    pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
+        let roots = |plan: &Self| plan.members.iter().map(|member| member.root.clone()).collect::<Vec<_>>();
+        vec![
+            ("the tile", self.tile == other.tile),
+            ("the roots of the members' appliances", roots(self) == roots(other)),
+            ("the members", self.members == other.members),
+            ("where members run", self.vm == other.vm),
+            ("the numbers of tiles", self.tiles == other.tiles),
+            ("the number of repetitions", self.repetitions == other.repetitions),
+            ("the ramp-up", self.ramp_up_ns == other.ramp_up_ns),
+            ("the measuring time", self.time_ns == other.time_ns),
+            ("the source of energy", self.energy == other.energy),
+            ("the seed", self.seed == other.seed),
+            ("the accelerator", self.accelerator == other.accelerator),
+        ]
+    }
+}

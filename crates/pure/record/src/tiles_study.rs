@@ -1,0 +1,216 @@
+//! What the members of tiles did: a line for each number of tiles and repetition.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use virtbench_units::LatencySummary;
+
+use crate::histogram::TakenHistogram;
+use crate::host_use::HostUse;
+use crate::plan::Plan;
+use crate::point::Record;
+
+/// A second of a member's series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileSecond {
+    /// Begin, in nanoseconds since measuring began.
+    pub start_ns: u64,
+    /// Operations that ended as they should.
+    pub completed: u64,
+    /// Operations that failed; transactions of a database that fail are counted over the whole time alone.
+    pub failed: u64,
+    /// 95th percentile of response times (of a database the 90th), in nanoseconds; null where none completed.
+    pub response_ns: Option<u64>,
+}
+
+/// What a member did under its load.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileDone {
+    /// Operations completed a second.
+    pub per_second: f64,
+    /// Operations that ended as they should; null where a client does not tell.
+    pub completed: Option<u64>,
+    /// Operations that failed.
+    pub failed: u64,
+    /// Response times, in nanoseconds; null where none completed, and of a client.
+    pub latency_ns: Option<LatencySummary>,
+    /// The response time that a client told, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_response_ns: Option<u64>,
+    /// Failed operations by what went wrong.
+    pub error_kinds: BTreeMap<String, u64>,
+    /// How much later than at the common moment its users began, in nanoseconds; null where that is not told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_ns: Option<u64>,
+    /// Operations that were due but not started at the end of an open loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_end: Option<u64>,
+    /// The series, a second each.
+    pub series: Vec<TileSecond>,
+    /// Of the generator's threads, how busy the busiest was, in percent; null of a client.
+    pub busiest_thread_percent: Option<f64>,
+    /// Whether the generator was the limit, not the member.
+    pub driver_is_limit: bool,
+}
+
+impl TileDone {
+    /// Operations that failed, in percent of all; nothing where there was none, or nobody counted.
+    #[must_use]
+    pub fn errors_percent(&self) -> Option<f64> {
+        let all = self.completed?.saturating_add(self.failed);
+        (all > 0).then(|| 100.0 * self.failed as f64 / all as f64)
+    }
+
+    /// Response times at a percentile of a service level, in nanoseconds.
+    #[must_use]
+    pub fn response_ns(&self, percentile: f64) -> Option<u64> {
+        let Some(latency) = &self.latency_ns else { return self.client_response_ns };
+        let known = [
+            (50.0, latency.p50),
+            (90.0, latency.p90),
+            (95.0, latency.p95),
+            (99.0, latency.p99),
+            (99.9, latency.p99_9),
+        ];
+        known.into_iter().find(|(known, _)| (known - percentile).abs() < 1e-9).map(|(_, ns)| ns)
+    }
+}
+
+/// A member of one tile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileMemberMeasured {
+    /// Which tile, from 1.
+    pub tile: u32,
+    /// Its name.
+    pub member: String,
+    /// Until its services were ready, in nanoseconds since its start.
+    pub ready_ns: u64,
+    /// What it did; null of one that has no load.
+    pub done: Option<TileDone>,
+}
+
+/// A second of the host while tiles were measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TileHostSecond {
+    /// Begin, in nanoseconds since measuring began.
+    pub start_ns: u64,
+    /// Everything that is not idle, in percent of one processor.
+    pub cpu_percent: f64,
+    /// What a hypervisor below took away, in percent of one processor.
+    pub steal_percent: f64,
+    /// Memory that is available, in bytes; null where nobody tells.
+    pub available_bytes: Option<u64>,
+    /// Time in which the disk of the data had something to do, in percent; null where nobody counts.
+    pub disk_percent: Option<f64>,
+}
+
+/// Power over a length of time.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PowerSample {
+    /// When, in nanoseconds since measuring began; negative before it.
+    pub at_ns: i64,
+    /// Power then, in watts.
+    pub watts: f64,
+}
+
+/// Energy that was used while measuring.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum TileEnergy {
+    /// It was read.
+    Read {
+        /// Where, such as `rapl`.
+        source: String,
+        /// Power at moments.
+        samples: Vec<PowerSample>,
+    },
+    /// It was not, and why.
+    Unavailable(String),
+}
+
+/// What so many tiles did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilesMeasured {
+    /// From the first member's start until all were ready, in nanoseconds.
+    pub ready_ns: u64,
+    /// Every member of every tile.
+    pub members: Vec<TileMemberMeasured>,
+    /// The whole host while measuring.
+    pub host: HostUse,
+    /// The host's memory, in bytes; null where nobody tells.
+    pub memory_bytes: Option<u64>,
+    /// Second by second.
+    pub seconds: Vec<TileHostSecond>,
+    /// Energy.
+    pub energy: TileEnergy,
+    /// How long was measured, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// Why the run does not count; empty where it does.
+    pub void: Vec<String>,
+}
+
+/// What became of so many tiles.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "status", rename_all = "snake_case")]
+pub enum TilesStatus {
+    /// All members ran to the end.
+    Measured(Box<TilesMeasured>),
+    /// A member did not get ready, or did not run to the end.
+    Failed {
+        /// Which tile, from 1; null where no member is to blame.
+        tile: Option<u32>,
+        /// Which of its members.
+        member: Option<String>,
+        /// What the user is told.
+        why: String,
+    },
+}
+
+/// One line of `results.jsonl`: so many tiles at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilesRecord {
+    /// Version of the format, [`crate::FORMAT`].
+    pub format: u32,
+    /// How many.
+    pub tiles: u32,
+    /// Which repetition, from 0.
+    pub repetition: u32,
+    /// When it began, in nanoseconds since 1970.
+    pub started_unix_ns: u64,
+    /// What became of it.
+    #[serde(flatten)]
+    pub status: TilesStatus,
+}
+
+impl TilesRecord {
+    /// What was measured, if it was.
+    #[must_use]
+    pub fn measured(&self) -> Option<&TilesMeasured> {
+        if let TilesStatus::Measured(measured) = &self.status { Some(measured) } else { None }
+    }
+
+    /// Why it does not count; nothing where it does.
+    #[must_use]
+    pub fn void(&self) -> Option<&[String]> {
+        self.measured().map(|measured| measured.void.as_slice()).filter(|void| !void.is_empty())
+    }
+}
+
+impl Record for TilesRecord {
+    fn follows(plan: &Plan) -> bool {
+        plan.tiles().is_some()
+    }
+
+    fn take_histograms(&mut self) -> Vec<TakenHistogram> {
+        Vec::new()
+    }
+}

@@ -1,0 +1,110 @@
+//! What a reader takes away from a study of tiles.
+
+use virtbench_model::tiles_study::TilesStudyAnalysis;
+use virtbench_record::{Provenance, TileBreach, TilesPlan};
+
+use super::cautions::emulation;
+use super::{Takeaway, of_tiles};
+use crate::format::{count, rounded, significant};
+
+/// Breaches beyond the first that are told of.
+const MORE: usize = 3;
+
+/// How many fit with which score, who broke first and on what, and what the score does not cover.
+pub(crate) fn of_tiles_study(
+    provenance: &Provenance,
+    plan: &TilesPlan,
+    analysis: &TilesStudyAnalysis,
+) -> Takeaway {
+    let mut takeaway = of_tiles(&analysis.scored);
+    if analysis.configuration().is_none() {
+        takeaway.headline = format!("Nothing that counts was measured of {} yet.", plan.tile);
+    }
+    let mut details = Vec::new();
+    if let Some(first) = &analysis.broke_first {
+        details.push(broke(first));
+        details.push(behind(analysis, first.tiles));
+        details.extend(others(analysis, first));
+    }
+    details.extend(energy(analysis));
+    details.push("The score covers applications only: no infrastructure load ran beside them.".to_owned());
+    takeaway.details.splice(0..0, details);
+    takeaway.cautions.extend(cautions(provenance, plan, analysis));
+    takeaway
+}
+
+fn broke(first: &TileBreach) -> String {
+    let with = count(first.tiles as usize, "tile");
+    format!(
+        "With {with}, {} of tile {} was farthest from its service level: {}.",
+        first.member, first.tile, first.level
+    )
+}
+
+fn behind(analysis: &TilesStudyAnalysis, tiles: u32) -> String {
+    let Some(host) = analysis.host.iter().find(|host| host.tiles == tiles) else {
+        return "Nothing was measured of the host there.".into();
+    };
+    match host.exhausted.as_slice() {
+        [] => format!(
+            "Neither processors ({} % busy), memory nor disk of the host were exhausted: a member's own processors limit, or a \
+             network, or bursts do.",
+            rounded(host.busy_percent, 0)
+        ),
+        exhausted => format!("Exhausted were {}.", exhausted.join("; ")),
+    }
+}
+
+fn others(analysis: &TilesStudyAnalysis, first: &TileBreach) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for breach in analysis.breaches.iter().filter(|breach| breach.tiles == first.tiles) {
+        if breach.member != first.member && !names.contains(&breach.member) {
+            names.push(breach.member.clone());
+        }
+    }
+    let more = names.len().saturating_sub(MORE);
+    names.truncate(MORE);
+    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!names.is_empty()).then(|| format!("Other members that broke theirs: {}{rest}.", names.join(", ")))
+}
+
+fn energy(analysis: &TilesStudyAnalysis) -> Option<String> {
+    let most = analysis.configuration()?.most()?;
+    let host = analysis.host.iter().find(|host| host.tiles == most.tiles)?;
+    match (host.watts, host.score_per_kilowatt, &analysis.energy_unavailable) {
+        (Some(watts), Some(score), _) => Some(format!(
+            "With {} the host took {} W: a score of {} for each kilowatt.",
+            count(most.tiles as usize, "tile"),
+            significant(watts),
+            significant(score)
+        )),
+        (_, _, Some(why)) => Some(format!("Score for each kilowatt unavailable: {why}.")),
+        _ => None,
+    }
+}
+
+fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnalysis) -> Vec<String> {
+    let mut cautions: Vec<String> = emulation(provenance).into_iter().collect();
+    if !plan.vm {
+        cautions
+            .push("Members ran on the host itself, in namespaces: no hypervisor is in these figures.".into());
+    }
+    if plan.members.iter().any(|member| member.reference.is_none() && member.load.kind.name() != "idle") {
+        cautions.push(
+            "Members without a reference value are held against what they did with the fewest tiles: the score is no measure of \
+             this host against others."
+                .into(),
+        );
+    }
+    cautions.push("The generators share the host with the tiles; what they cost is in its use.".into());
+    cautions.extend(analysis.others.clone());
+    for void in &analysis.void {
+        cautions.push(format!(
+            "Run {} with {} does not count: {}.",
+            void.repetition + 1,
+            count(void.tiles as usize, "tile"),
+            void.why.join("; ")
+        ));
+    }
+    cautions
+}

@@ -67,7 +67,20 @@ const EDGES: &[(&str, &[&str])] = &[
     ("history", &["model", "record", "study"]),
     (
         "bench",
-        &["fence", "fence-evaluation", "fence-sim", "lab", "oltp", "record", "units", "vsphere", "workload"],
+        &[
+            "counters",
+            "desktop",
+            "desktops",
+            "fence",
+            "fence-evaluation",
+            "fence-sim",
+            "lab",
+            "oltp",
+            "record",
+            "units",
+            "vsphere",
+            "workload",
+        ],
     ),
     (
         "cli",

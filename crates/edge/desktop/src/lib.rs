@@ -21,7 +21,7 @@ mod screenshot;
 mod user;
 
 pub use desk::Desk;
-pub use drawn_desktop::DrawnDesktop;
+pub use drawn_desktop::{Drawing, DrawnDesktop};
 pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
 pub use outcome::{Done, Event, Times};

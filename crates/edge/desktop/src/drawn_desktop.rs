@@ -24,13 +24,15 @@ pub struct Drawing {
     pub marker: bool,
     /// How long the cursor is seen and not seen in turn; it does not blink if there is none.
     pub blink: Option<Duration>,
+    /// Whether the cursor also changes so long after the last key, as where nobody is inside.
+    pub echo: bool,
 }
 
 impl Drawing {
-    /// A desktop with a marker on which nothing blinks.
+    /// A desktop with a marker on which nothing else changes.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
-        Self { delay, marker: true, blink: None }
+        Self { delay, marker: true, blink: None, echo: false }
     }
 }
 
@@ -47,6 +49,8 @@ struct State {
     keys: u32,
     /// When the last key arrived.
     last_key: Instant,
+    /// Whether the cursor has yet to change after it.
+    owes_echo: bool,
     /// Whether the marker is another one than was sent last.
     dirty: bool,
     asked: bool,
@@ -68,6 +72,7 @@ impl DrawnDesktop {
             marker: drawing.marker.then_some(idle),
             keys: 0,
             last_key: Instant::now(),
+            owes_echo: false,
             dirty: true,
             asked: false,
             closed: false,
@@ -75,12 +80,13 @@ impl DrawnDesktop {
         let shared: Shared = Arc::new((Mutex::new(state), Condvar::new()));
         let of_screen = Arc::clone(&shared);
         thread::Builder::new().spawn(move || {
-            let served = screen.accept().and_then(|(stream, _)| serve_screen(stream, &of_screen, drawing.blink));
+            let served = screen.accept().and_then(|(stream, _)| serve_screen(stream, &of_screen, drawing));
             change(&of_screen, |state| state.closed = true);
             served
         })?;
-        thread::Builder::new()
-            .spawn(move || control.accept().and_then(|(stream, _)| serve_control(stream, &shared, drawing.delay)))?;
+        thread::Builder::new().spawn(move || {
+            control.accept().and_then(|(stream, _)| serve_control(stream, &shared, drawing.delay))
+        })?;
         Ok(desktop)
     }
 
@@ -90,7 +96,7 @@ impl DrawnDesktop {
     /// Somebody else is there already.
     pub fn desk(&self) -> io::Result<Desk> {
         let (screen, control) = (TcpStream::connect(self.screen)?, TcpStream::connect(self.control)?);
-        Ok(Desk { screen, control, password: None })
+        Ok(Desk { screen: Ok(screen), control: Some(control), password: None })
     }
 }
 
@@ -146,7 +152,7 @@ fn operation(shared: &Shared, order: &Order, delay: Duration) -> Duration {
 }
 
 /// Speaks RFB 3.8 in raw pixels.
-fn serve_screen(mut stream: TcpStream, shared: &Shared, blink: Option<Duration>) -> io::Result<()> {
+fn serve_screen(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(b"RFB 003.008\n\x01\x01")?;
     let mut hello = [0; 14];
@@ -157,7 +163,7 @@ fn serve_screen(mut stream: TcpStream, shared: &Shared, blink: Option<Duration>)
     stream.write_all(&[&size[..], &[0; 16], &[0, 0, 0, 5], b"drawn"].concat())?;
     let out = stream.try_clone()?;
     thread::scope(|scope| {
-        let writer = thread::Builder::new().spawn_scoped(scope, || send_updates(out, shared, blink));
+        let writer = thread::Builder::new().spawn_scoped(scope, || send_updates(out, shared, drawing));
         let read = read_messages(&mut stream, shared);
         change(shared, |state| state.closed = true);
         writer.map(|_| ()).and(read)
@@ -187,29 +193,36 @@ fn read_messages(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
             4 if buffer[0] == 1 => change(shared, |state| {
                 state.keys += 1;
                 state.last_key = Instant::now();
+                state.owes_echo = true;
             }),
             _ => {}
         }
     }
 }
 
-fn send_updates(mut stream: TcpStream, shared: &Shared, blink: Option<Duration>) -> io::Result<()> {
-    let (mut is_seen, mut next) = (false, blink.map(|blink| Instant::now() + blink));
+/// A year is as good as for ever.
+const NEVER: Duration = Duration::from_secs(31_536_000);
+
+fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
+    let blink = drawing.blink.unwrap_or(NEVER);
+    let (mut is_seen, mut next) = (false, Instant::now() + blink);
     loop {
         let mut blinks = false;
         let mut state = lock(shared);
         loop {
             let now = Instant::now();
-            if let (Some(at), Some(blink)) = (next, blink)
-                && at <= now
-            {
-                (blinks, is_seen, next) = (true, !is_seen, Some(now + blink));
+            if next <= now {
+                (blinks, is_seen, next) = (true, !is_seen, now + blink);
+            }
+            let echo = (drawing.echo && state.owes_echo).then(|| state.last_key + drawing.delay);
+            if echo.is_some_and(|at| at <= now) {
+                (blinks, is_seen, state.owes_echo) = (true, !is_seen, false);
+                continue;
             }
             if state.closed || state.asked && (state.dirty || blinks) {
                 break;
             }
-            // A year is as good as for ever.
-            let wait = next.map_or(Duration::from_secs(31_536_000), |at| at.saturating_duration_since(now));
+            let wait = echo.map_or(next, |at| at.min(next)).saturating_duration_since(now);
             state = shared.1.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.closed {

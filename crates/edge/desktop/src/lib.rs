@@ -18,6 +18,8 @@ mod operation;
 mod outcome;
 mod screen;
 mod screenshot;
+mod slow_link;
+mod unaided;
 mod user;
 
 pub use desk::Desk;
@@ -26,3 +28,4 @@ pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
 pub use outcome::{Done, Event, Times};
 pub use screenshot::Screenshot;
+pub use slow_link::{SlowLinks, slow_down};

@@ -49,6 +49,7 @@ soak: setup-test
 	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test fence_serve kills -- --nocapture
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test fence_power -- --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test inventory -- --nocapture
+	$(CARGO) test --locked -p virtbench --test desktops_office -- --ignored
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
 bench: setup-bench

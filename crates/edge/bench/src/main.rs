@@ -10,6 +10,7 @@ mod agents;
 mod appliances;
 mod bandwidth;
 mod binary;
+mod desktops;
 mod fence;
 mod file_tools;
 mod footprint;
@@ -39,7 +40,7 @@ const ROUNDS: usize = 7;
 const FILE_ROUNDS: usize = 5;
 const USAGE: &str =
     "usage: bench [profile | fence [CASE] | simulator [CASE] | footprint | agents | appliances | serve [ROUNDS] | serve-nbd [ROUNDS] |
-     start-up [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] |
+     start-up [ROUNDS] | oltp [ROUNDS] | users [ROUNDS] | vsphere [ROUNDS] | desktops |
      [files] [ROUNDS]]";
 
 fn main() -> ExitCode {
@@ -98,6 +99,7 @@ fn one_part(arguments: &[String]) -> Result<Option<Vec<Verdict>>> {
             return footprint::check(folder.path(), &Target::File(file)).map(Some);
         }
         Some("appliances") => return appliances::check(folder()?.path()).map(Some),
+        Some("desktops") => return desktops::check().map(Some),
         Some("agents") => return agents::check(folder()?.path()).map(Some),
         Some("oltp") => oltp::check,
         Some("serve") => serve::check,
@@ -168,6 +170,8 @@ fn everything(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     verdicts.extend(users::check(rounds, folder)?);
     println!();
     verdicts.extend(vsphere::check(rounds, folder)?);
+    println!();
+    verdicts.extend(desktops::check()?);
     println!();
     verdicts.extend(footprint::check(folder, &file)?);
     verdicts.extend(agents::check(folder)?);

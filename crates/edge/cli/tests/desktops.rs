@@ -6,8 +6,43 @@ mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use support::{finish, folder, virtbench};
+
+/// Counts the pictures that the browser could decode, each of a whole screen.
+const COUNT_PICTURES: &str = "<script>addEventListener('load', () => document.documentElement.setAttribute('data-pictures', \
+     [...document.images].filter(image => image.naturalWidth >= 1000).length))</script>";
+
+/// The document as the browser has it once its scripts have run.
+fn in_browser(folder: &Path, page: &str) -> String {
+    let copy = folder.join("page.html");
+    fs::write(&copy, format!("{page}{COUNT_PICTURES}")).unwrap();
+    let browser = Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-sync",
+        ])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"])
+        .arg(format!("--user-data-dir={}", folder.join("profile").display()))
+        .args(["--virtual-time-budget=60000", "--dump-dom"])
+        .arg(format!("file://{}", copy.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| {
+            panic!("chromium cannot be started ({error}); install it with: apt-get install chromium")
+        });
+    let finished = finish(browser);
+    assert_eq!(finished.code(), 0, "{}", finished.stderr);
+    finished.stdout
+}
 
 #[test]
 fn users_of_real_desktops_are_timed_by_what_they_see() {
@@ -31,6 +66,13 @@ fn users_of_real_desktops_are_timed_by_what_they_see() {
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("data:image/png;base64,iVBOR"), "the worst moment has its picture");
     assert!(page.contains("desktops a processor"));
+    let seen = in_browser(temp.path(), &page);
+    for said in
+        ["data-figures=\"2/2\"", "data-errors=\"0\"", "data-pictures=\"", "Every operation of 2 desktops"]
+    {
+        assert!(seen.contains(said), "{said}");
+    }
+    assert!(!seen.contains("data-pictures=\"0\""), "the pictures of the worst moments are decoded");
     let table = fs::read_to_string(out.join("results.csv")).unwrap();
     assert!(table.contains(",editor,open,B,") && table.contains(",archiver,compress,B,"), "{table}");
     let results = fs::read_to_string(out.join("results.jsonl")).unwrap();

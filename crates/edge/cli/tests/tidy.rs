@@ -69,6 +69,9 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
+            "counters",
+            "desktop",
+            "desktops",
             "fence",
             "fence-evaluation",
             "fence-sim",

@@ -1,19 +1,42 @@
-//! A desktop of which there is nothing but the picture and the marker: for tests and for measuring how exactly clients time.
+//! A desktop of which there is nothing but the marker and a cursor: for tests and for measuring how exactly clients time.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use virtbench_desktops::{Answer, Ending, HEIGHT, Marker, Phase, Request, WIDTH, level};
+use virtbench_desktops::{Answer, Ending, HEIGHT, Marker, Order, Phase, Request, WIDTH, level};
 
 use crate::desk::Desk;
 
 const SIZE: [u16; 2] = [320, 200];
 
-/// A desktop whose operations all take the same time: from its last key on, or from its beginning, to the marker's end. It ends
-/// with its connections.
+/// Where the cursor is, and how large: that of a terminal.
+const CURSOR: [u16; 4] = [16, 16, 8, 16];
+
+/// What is drawn, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawing {
+    /// How long every operation takes: from its last key on, or from its beginning, to the marker of its end.
+    pub delay: Duration,
+    /// Whether the marker is drawn at all.
+    pub marker: bool,
+    /// How long the cursor is seen and not seen in turn; it does not blink if there is none.
+    pub blink: Option<Duration>,
+    /// Whether the cursor also changes so long after the last key, as where nobody is inside.
+    pub echo: bool,
+}
+
+impl Drawing {
+    /// A desktop with a marker on which nothing else changes.
+    #[must_use]
+    pub fn after(delay: Duration) -> Self {
+        Self { delay, marker: true, blink: None, echo: false }
+    }
+}
+
+/// A desktop whose operations all take the same time. It ends with its connections.
 #[derive(Debug)]
 pub struct DrawnDesktop {
     screen: SocketAddr,
@@ -24,7 +47,11 @@ pub struct DrawnDesktop {
 struct State {
     marker: Option<Marker>,
     keys: u32,
-    /// Whether the picture is another one than was sent last.
+    /// When the last key arrived.
+    last_key: Instant,
+    /// Whether the cursor has yet to change after it.
+    owes_echo: bool,
+    /// Whether the marker is another one than was sent last.
     dirty: bool,
     asked: bool,
     closed: bool,
@@ -33,25 +60,33 @@ struct State {
 type Shared = Arc<(Mutex<State>, Condvar)>;
 
 impl DrawnDesktop {
-    /// Serves one user; each of its operations takes `delay`. Without `marker` nothing is ever drawn.
+    /// Serves one user.
     ///
     /// # Errors
     /// It gets no port.
-    pub fn start(delay: Duration, marker: bool) -> io::Result<Self> {
+    pub fn start(drawing: Drawing) -> io::Result<Self> {
         let (screen, control) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let desktop = Self { screen: screen.local_addr()?, control: control.local_addr()? };
         let idle = Marker { sequence: 0, operation: 0, phase: Phase::Idle };
-        let state =
-            State { marker: marker.then_some(idle), keys: 0, dirty: true, asked: false, closed: false };
+        let state = State {
+            marker: drawing.marker.then_some(idle),
+            keys: 0,
+            last_key: Instant::now(),
+            owes_echo: false,
+            dirty: true,
+            asked: false,
+            closed: false,
+        };
         let shared: Shared = Arc::new((Mutex::new(state), Condvar::new()));
         let of_screen = Arc::clone(&shared);
         thread::Builder::new().spawn(move || {
-            let served = screen.accept().and_then(|(stream, _)| serve_screen(stream, &of_screen));
+            let served = screen.accept().and_then(|(stream, _)| serve_screen(stream, &of_screen, drawing));
             change(&of_screen, |state| state.closed = true);
             served
         })?;
-        thread::Builder::new()
-            .spawn(move || control.accept().and_then(|(stream, _)| serve_control(stream, &shared, delay)))?;
+        thread::Builder::new().spawn(move || {
+            control.accept().and_then(|(stream, _)| serve_control(stream, &shared, drawing.delay))
+        })?;
         Ok(desktop)
     }
 
@@ -61,7 +96,7 @@ impl DrawnDesktop {
     /// Somebody else is there already.
     pub fn desk(&self) -> io::Result<Desk> {
         let (screen, control) = (TcpStream::connect(self.screen)?, TcpStream::connect(self.control)?);
-        Ok(Desk { screen, control, password: None })
+        Ok(Desk { screen: Ok(screen), control: Some(control), password: None })
     }
 }
 
@@ -86,23 +121,11 @@ fn serve_control(stream: TcpStream, shared: &Shared, delay: Duration) -> io::Res
     let mut answers = stream.try_clone()?;
     for line in BufReader::new(stream).lines() {
         let request: Request = serde_json::from_str(&line?)?;
-        let sequence = match request {
-            Request::Clear { sequence } => sequence,
-            Request::Watch(order) => {
-                let marker = |phase| Marker { sequence: order.sequence, operation: order.operation, phase };
-                change(shared, |state| state.keys = 0);
-                show(shared, marker(Phase::Begun));
-                let mut state = lock(shared);
-                while state.keys < order.keys && !state.closed {
-                    state = shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
-                }
-                drop(state);
-                thread::sleep(delay);
-                show(shared, marker(Phase::Ended));
-                order.sequence
-            }
+        let (sequence, took) = match request {
+            Request::Clear { sequence } => (sequence, Duration::ZERO),
+            Request::Watch(order) => (order.sequence, operation(shared, &order, delay)),
         };
-        let inside_ns = u64::try_from(delay.as_nanos()).unwrap_or(u64::MAX);
+        let inside_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let mut text = serde_json::to_vec(&Answer { sequence, ending: Ending::Done, inside_ns })?;
         text.push(b'\n');
         answers.write_all(&text)?;
@@ -110,8 +133,26 @@ fn serve_control(stream: TcpStream, shared: &Shared, delay: Duration) -> io::Res
     Ok(())
 }
 
+/// Returns how long it has really taken: a busy machine lets nobody sleep exactly.
+fn operation(shared: &Shared, order: &Order, delay: Duration) -> Duration {
+    let marker = |phase| Marker { sequence: order.sequence, operation: order.operation, phase };
+    change(shared, |state| state.keys = 0);
+    let begun = Instant::now();
+    show(shared, marker(Phase::Begun));
+    let mut state = lock(shared);
+    while state.keys < order.keys && !state.closed {
+        state = shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+    }
+    let from = if order.keys == 0 { begun } else { state.last_key };
+    drop(state);
+    thread::sleep((from + delay).saturating_duration_since(Instant::now()));
+    let took = from.elapsed();
+    show(shared, marker(Phase::Ended));
+    took
+}
+
 /// Speaks RFB 3.8 in raw pixels.
-fn serve_screen(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+fn serve_screen(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(b"RFB 003.008\n\x01\x01")?;
     let mut hello = [0; 14];
@@ -122,7 +163,7 @@ fn serve_screen(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     stream.write_all(&[&size[..], &[0; 16], &[0, 0, 0, 5], b"drawn"].concat())?;
     let out = stream.try_clone()?;
     thread::scope(|scope| {
-        let writer = thread::Builder::new().spawn_scoped(scope, || send_updates(out, shared));
+        let writer = thread::Builder::new().spawn_scoped(scope, || send_updates(out, shared, drawing));
         let read = read_messages(&mut stream, shared);
         change(shared, |state| state.closed = true);
         writer.map(|_| ()).and(read)
@@ -149,34 +190,68 @@ fn read_messages(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
         stream.read_exact(body)?;
         match kind {
             3 => change(shared, |state| state.asked = true),
-            4 if buffer[0] == 1 => change(shared, |state| state.keys += 1),
+            4 if buffer[0] == 1 => change(shared, |state| {
+                state.keys += 1;
+                state.last_key = Instant::now();
+                state.owes_echo = true;
+            }),
             _ => {}
         }
     }
 }
 
-fn send_updates(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
+/// A year is as good as for ever.
+const NEVER: Duration = Duration::from_secs(31_536_000);
+
+fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
+    let blink = drawing.blink.unwrap_or(NEVER);
+    let (mut is_seen, mut next) = (false, Instant::now() + blink);
     loop {
+        let mut blinks = false;
         let mut state = lock(shared);
-        while !(state.asked && state.dirty || state.closed) {
-            state = shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let now = Instant::now();
+            if next <= now {
+                (blinks, is_seen, next) = (true, !is_seen, now + blink);
+            }
+            let echo = (drawing.echo && state.owes_echo).then(|| state.last_key + drawing.delay);
+            if echo.is_some_and(|at| at <= now) {
+                (blinks, is_seen, state.owes_echo) = (true, !is_seen, false);
+                continue;
+            }
+            if state.closed || state.asked && (state.dirty || blinks) {
+                break;
+            }
+            let wait = echo.map_or(next, |at| at.min(next)).saturating_duration_since(now);
+            state = shared.1.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.closed {
             return Ok(());
         }
+        let marker = state.dirty.then_some(state.marker);
         (state.asked, state.dirty) = (false, false);
-        let marker = state.marker;
         drop(state);
-        let [width, height] = SIZE;
-        let place = [width - WIDTH, height - HEIGHT, WIDTH, HEIGHT];
-        let mut bytes = vec![0, 0, 0, 1];
-        bytes.extend(place.iter().flat_map(|number| number.to_be_bytes()));
-        bytes.extend([0; 4]);
-        let places = (0..HEIGHT).flat_map(|y| (0..WIDTH).map(move |x| (x, y)));
-        bytes.extend(places.flat_map(|(x, y)| {
-            let shade = marker.map_or(0, |marker| level(marker, x, y));
-            [shade, shade, shade, 0]
-        }));
+        let mut bytes = vec![0, 0, 0, u8::from(marker.is_some()) + u8::from(blinks)];
+        if let Some(marker) = marker {
+            let [width, height] = SIZE;
+            let place = [width - WIDTH, height - HEIGHT, WIDTH, HEIGHT];
+            rectangle(&mut bytes, place, |x, y| marker.map_or(0, |marker| level(marker, x, y)));
+        }
+        if blinks {
+            rectangle(&mut bytes, CURSOR, |_, _| if is_seen { u8::MAX } else { 0 });
+        }
         stream.write_all(&bytes)?;
     }
+}
+
+/// Left, top, width and height, then raw pixels of these greys.
+fn rectangle(bytes: &mut Vec<u8>, place: [u16; 4], shade: impl Fn(u16, u16) -> u8) {
+    bytes.extend(place.iter().flat_map(|number| number.to_be_bytes()));
+    bytes.extend([0; 4]);
+    let [.., width, height] = place;
+    let places = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+    bytes.extend(places.flat_map(|(x, y)| {
+        let shade = shade(x, y);
+        [shade, shade, shade, 0]
+    }));
 }

@@ -41,9 +41,8 @@ pub fn drive(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Event),
 ) -> io::Result<()> {
-    for desk in &desks {
-        desk.screen.set_nonblocking(true)?;
-        desk.control.set_nonblocking(true)?;
+    for stream in desks.iter().flat_map(|desk| desk.screen.iter().chain(&desk.control)) {
+        stream.set_nonblocking(true)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {

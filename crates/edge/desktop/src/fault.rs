@@ -21,6 +21,11 @@ pub enum Fault {
     /// The server says what cannot be meant, or does not let us in.
     #[error(transparent)]
     Protocol(#[from] RfbError),
+    /// There is no connection.
+    #[error(
+        "the VNC server cannot be reached: {0}; does it listen there, and do firewalls let this host in?"
+    )]
+    Unreached(io::Error),
     /// The connection is gone.
     #[error("the connection to {0} is lost: {1}")]
     Lost(&'static str, io::Error),
@@ -33,6 +38,9 @@ pub enum Fault {
     /// The session says why it has failed.
     #[error("{0}")]
     Session(String),
+    /// The picture does not show an end of what was typed.
+    #[error("{0}")]
+    Picture(String),
     /// The session says what cannot be meant.
     #[error("the program inside the session answers what nobody asked: {0}")]
     Answer(String),
@@ -46,8 +54,10 @@ impl Fault {
     #[must_use]
     pub fn kind(&self) -> FaultKind {
         match self {
-            Self::Marker(_) | Self::Session(_) | Self::Key(_) => FaultKind::Operation,
-            Self::Protocol(_) | Self::Lost(..) | Self::Frozen(_) | Self::Answer(_) => FaultKind::Desktop,
+            Self::Marker(_) | Self::Session(_) | Self::Picture(_) | Self::Key(_) => FaultKind::Operation,
+            Self::Protocol(_) | Self::Unreached(_) | Self::Lost(..) | Self::Frozen(_) | Self::Answer(_) => {
+                FaultKind::Desktop
+            }
         }
     }
 }

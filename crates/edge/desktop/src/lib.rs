@@ -18,11 +18,14 @@ mod operation;
 mod outcome;
 mod screen;
 mod screenshot;
+mod slow_link;
+mod unaided;
 mod user;
 
 pub use desk::Desk;
-pub use drawn_desktop::DrawnDesktop;
+pub use drawn_desktop::{Drawing, DrawnDesktop};
 pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
 pub use outcome::{Done, Event, Times};
 pub use screenshot::Screenshot;
+pub use slow_link::{SlowLinks, slow_down};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::{
-    Act, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable,
+    Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable,
 };
 use virtbench_rfb::{Chord, parse_chord, type_text};
 
@@ -16,14 +16,15 @@ use crate::screen::Screen;
 /// How long the picture may lag behind what the session says.
 const LAG: Duration = Duration::from_secs(10);
 /// How long the picture stands still before what came before is taken for the last change. Cursors blink more slowly.
-const STILL: Duration = Duration::from_millis(400);
+pub(crate) const STILL: Duration = Duration::from_millis(400);
 /// How long an answer takes at most once the picture has told.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// A user before a desktop.
 pub(crate) struct Seat {
     pub(crate) screen: Screen,
-    control: Control,
+    /// To the program inside the session, where there is one.
+    control: Option<Control>,
     sequence: u16,
     /// When the picture changed last.
     last: Instant,
@@ -35,26 +36,26 @@ pub(crate) struct Timed {
     /// From keys to the change of the picture that followed each, in nanoseconds.
     pub(crate) echoes: Vec<u64>,
     /// The operation's beginning by its times.
-    from: Instant,
-    changes: Changes,
+    pub(crate) from: Instant,
+    pub(crate) changes: Changes,
 }
 
 /// When the picture has changed since a moment.
 #[derive(Debug, Clone, Copy, Default)]
-struct Changes {
+pub(crate) struct Changes {
     first: Option<Instant>,
-    last: Option<Instant>,
+    pub(crate) last: Option<Instant>,
 }
 
 impl Changes {
-    fn add(&mut self, at: Instant) {
+    pub(crate) fn add(&mut self, at: Instant) {
         self.first.get_or_insert(at);
         self.last = Some(at);
     }
 }
 
 impl Seat {
-    pub(crate) fn new(screen: Screen, control: Control) -> Self {
+    pub(crate) fn new(screen: Screen, control: Option<Control>) -> Self {
         Self { screen, control, sequence: 0, last: Instant::now() }
     }
 
@@ -69,15 +70,18 @@ impl Seat {
         let chords = chords(&operation.act)?;
         self.sequence = self.sequence.wrapping_add(1);
         let give_up = Duration::from_nanos(day.limits.give_up);
-        let order = order(application, operation, number, self.sequence, &chords, give_up);
         self.last = Instant::now();
-        self.control.ask(&Request::Watch(order)).await?;
+        let Some(control) = &mut self.control else {
+            return self.perform_unaided(day, &chords).await;
+        };
+        let order = order(application, operation, number, self.sequence, &chords, give_up);
+        control.ask(&Request::Watch(order)).await?;
         let until = Instant::now() + give_up + LAG;
         let begun = self.see(Phase::Begun, until, &mut Changes::default()).await?;
         let (from, echoes) = self.type_keys(day, &chords, begun).await?;
         let mut changes = Changes::default();
         let ended = self.see(Phase::Ended, until, &mut changes).await?;
-        let answer = self.control.answer(self.sequence, Instant::now() + ANSWER).await?;
+        let answer = self.answer(ANSWER).await?;
         let answer = answer.ok_or_else(|| Fault::Frozen("the session does not answer".into()))?;
         if let Ending::Failed(why) = answer.ending {
             return Err(Fault::Session(why));
@@ -86,14 +90,14 @@ impl Seat {
             latency_ns: between(from, ended),
             first_change_ns: None,
             last_change_ns: None,
-            inside_ns: answer.inside_ns,
+            inside_ns: Some(answer.inside_ns),
         };
         Ok(Timed { times, echoes, from, changes })
     }
 
     /// Types; returns when the last key was sent, and what the picture answered to each. Without keys that is when the operation
     /// was seen to begin.
-    async fn type_keys(
+    pub(crate) async fn type_keys(
         &mut self,
         day: &Day,
         chords: &[Chord],
@@ -145,7 +149,7 @@ impl Seat {
     /// Why the picture has not told in time.
     async fn missed(&mut self, wait: Duration) -> Result<Fault, Fault> {
         let marker = self.screen.marker();
-        let answer = self.control.answer(self.sequence, Instant::now() + wait).await?;
+        let answer = self.answer(wait).await?;
         Ok(match (answer.map(|answer| answer.ending), marker) {
             (Some(Ending::Failed(why)), _) => Fault::Session(why),
             (Some(Ending::Done), Err(why)) => Fault::Marker(why),
@@ -182,17 +186,28 @@ impl Seat {
         Ok(())
     }
 
+    /// What the session says of the operation, if it does so in time.
+    async fn answer(&mut self, wait: Duration) -> Result<Option<Answer>, Fault> {
+        match &mut self.control {
+            Some(control) => control.answer(self.sequence, Instant::now() + wait).await,
+            None => Ok(None),
+        }
+    }
+
     /// Has all programs of the session end, so that the user can begin anew.
     pub(crate) async fn clear(&mut self) -> Result<(), Fault> {
         self.sequence = self.sequence.wrapping_add(1);
-        let sequence = self.sequence;
-        self.control.ask(&Request::Clear { sequence }).await?;
-        let answer = self.control.answer(sequence, Instant::now() + ANSWER).await?;
+        let Some(control) = &mut self.control else { return Ok(()) };
+        control.ask(&Request::Clear { sequence: self.sequence }).await?;
+        let answer = self.answer(ANSWER).await?;
         answer.map(drop).ok_or_else(|| Fault::Frozen("the session does not answer".into()))
     }
 
-    /// Whether there is a marker at all.
+    /// Whether there is a marker at all, where somebody inside is to draw one.
     pub(crate) async fn find_marker(&mut self) -> Result<(), Fault> {
+        if self.control.is_none() {
+            return Ok(());
+        }
         let until = Instant::now() + LAG;
         while let Err(why) = self.screen.marker() {
             if self.screen.next(until).await?.is_none() {
@@ -237,6 +252,6 @@ fn chords(act: &Act) -> Result<Vec<Chord>, Fault> {
     }
 }
 
-fn between(from: Instant, to: Instant) -> u64 {
+pub(crate) fn between(from: Instant, to: Instant) -> u64 {
     u64::try_from(to.saturating_duration_since(from).as_nanos()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,7 @@
 use crate::screenshot::Screenshot;
 
 /// How long an operation took, in nanoseconds, from its last key or, where there is none, from the marker of its beginning.
+/// Where nobody inside draws a marker, it is over with the last change of the picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     /// To the marker of its end.
@@ -11,8 +12,8 @@ pub struct Times {
     pub first_change_ns: Option<u64>,
     /// To the last change of the picture elsewhere before it stood still.
     pub last_change_ns: Option<u64>,
-    /// By the session's own clock, from the order to the end: shown, and used for nothing.
-    pub inside_ns: u64,
+    /// By the session's own clock, from the order to the end, where somebody is inside: shown, and used for nothing.
+    pub inside_ns: Option<u64>,
 }
 
 /// An operation of a user's.

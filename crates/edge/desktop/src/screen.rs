@@ -33,15 +33,22 @@ pub(crate) struct Screen {
     /// Whether a request for the picture is under way.
     asked: bool,
     next_request: Instant,
+    /// Whether the corner of the picture belongs to a marker.
+    has_marker: bool,
 }
 
 impl Screen {
     /// Waits until the server has let us in and sent the whole picture.
-    pub(crate) async fn open(stream: TcpStream, password: Option<String>) -> Result<Self, Fault> {
+    pub(crate) async fn open(
+        stream: TcpStream,
+        password: Option<String>,
+        has_marker: bool,
+    ) -> Result<Self, Fault> {
         stream.set_nodelay(true).map_err(lost)?;
         let client = Client::new(password, Limits::default());
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
-        let mut screen = Self { client, stream, buffer, asked: true, next_request: Instant::now() };
+        let next_request = Instant::now();
+        let mut screen = Self { client, stream, buffer, asked: true, next_request, has_marker };
         let until = Instant::now() + LIMIT;
         loop {
             let Some((_, events)) = screen.read(until).await? else {
@@ -149,7 +156,7 @@ impl Screen {
     }
 
     fn pass_over_marker(&mut self) {
-        if let Some((x, y)) = corner(self.client.frame()) {
+        if let Some((x, y)) = corner(self.client.frame()).filter(|_| self.has_marker) {
             self.client.pass_over(Rectangle { x, y, width: WIDTH, height: HEIGHT });
         }
     }

@@ -56,10 +56,14 @@ pub(crate) async fn work(shared: &Shared<'_>, user: u32, desk: Desk) {
 async fn day(shared: &Shared<'_>, user: u32, desk: Desk, place: &mut Option<Seat>) -> Result<(), Fault> {
     let server = |error| Fault::Lost("the VNC server", error);
     let session = |error| Fault::Lost("the program inside the session", error);
-    let stream = tokio::net::TcpStream::from_std(desk.screen).map_err(server)?;
-    let control = tokio::net::TcpStream::from_std(desk.control).map_err(session)?;
-    let screen = Screen::open(stream, desk.password).await?;
-    let seat = place.insert(Seat::new(screen, Control::new(control)?));
+    let stream = desk.screen.map_err(Fault::Unreached)?;
+    let stream = tokio::net::TcpStream::from_std(stream).map_err(server)?;
+    let control = desk
+        .control
+        .map(|control| tokio::net::TcpStream::from_std(control).map_err(session).and_then(Control::new));
+    let control = control.transpose()?;
+    let screen = Screen::open(stream, desk.password, control.is_some()).await?;
+    let seat = place.insert(Seat::new(screen, control));
     seat.find_marker().await?;
     seat.think(shared.begun).await?;
     let (mut applications, mut has_failed) = (0_u64, false);

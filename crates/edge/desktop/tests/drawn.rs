@@ -6,10 +6,11 @@ use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use virtbench_desktop::{Desk, Done, DrawnDesktop, Event, Plan, drive};
-use virtbench_desktops::{Act, Day, supplied};
+use virtbench_counters::thread_clock_ns;
+use virtbench_desktop::{Desk, Done, Drawing, DrawnDesktop, Event, Plan, drive, slow_down};
+use virtbench_desktops::{Act, Day, Think, supplied};
 
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -22,9 +23,12 @@ fn day() -> Day {
 }
 
 fn run(desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>) {
+    run_day(&day(), desks, time)
+}
+
+fn run_day(day: &Day, desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>) {
     let (mut done, mut gone) = (Vec::new(), Vec::new());
-    let day = day();
-    let plan = Plan { day: &day, seed: 1, time };
+    let plan = Plan { day, seed: 1, time };
     drive(desks, plan, &AtomicBool::new(false), &mut |event| match event {
         Event::Done(one, _) => done.push(one),
         Event::Gone { user, why, screenshot } => gone.push((user, why, screenshot.is_some())),
@@ -36,7 +40,7 @@ fn run(desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>
 
 #[test]
 fn a_known_delay_is_what_users_measure() {
-    let desktops: Vec<_> = (0..4).map(|_| DrawnDesktop::start(DELAY, true).unwrap()).collect();
+    let desktops: Vec<_> = (0..4).map(|_| DrawnDesktop::start(Drawing::after(DELAY)).unwrap()).collect();
     let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
     let (done, gone) = run(desks, Duration::from_secs(2));
     assert!(gone.is_empty(), "{gone:?}");
@@ -55,10 +59,104 @@ fn a_known_delay_is_what_users_measure() {
     }
 }
 
+/// A frame at fifty a second.
+const FRAME_NS: u64 = 20_000_000;
+
+#[test]
+fn what_users_see_of_a_known_delay_is_right_to_a_frame() {
+    for delay in [DELAY, Duration::from_millis(500)] {
+        let drawing = Drawing { blink: Some(Duration::from_millis(530)), ..Drawing::after(delay) };
+        let desktops: Vec<_> = (0..4).map(|_| DrawnDesktop::start(drawing).unwrap()).collect();
+        let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
+        let (done, gone) = run(desks, Duration::from_secs(3));
+        assert!(gone.is_empty(), "{gone:?}");
+        let times = done.iter().map(|one| one.result.as_ref().unwrap());
+        // Against what the desktop has really waited: a busy machine wakes nobody in time.
+        let mut errors: Vec<u64> =
+            times.map(|times| times.latency_ns.abs_diff(times.inside_ns.unwrap())).collect();
+        errors.sort_unstable();
+        assert!(errors.len() >= 12, "{done:?}");
+        assert!(errors[errors.len() / 2] < FRAME_NS, "{delay:?}: {errors:?}");
+    }
+}
+
+#[test]
+fn where_nobody_is_inside_an_operation_ends_with_the_last_change_of_the_picture() {
+    let drawing = Drawing { echo: true, marker: false, ..Drawing::after(DELAY) };
+    let desktops = [
+        DrawnDesktop::start(drawing).unwrap(),
+        DrawnDesktop::start(Drawing { echo: false, ..drawing }).unwrap(),
+    ];
+    let alone = |desktop: &DrawnDesktop| Desk { control: None, ..desktop.desk().unwrap() };
+    let mut day = supplied::find("typing").unwrap().day().unwrap();
+    (day.think.least, day.think.most, day.key_pause) = (1_000_000, 5_000_000, 1_000_000);
+    (day.limits.a, day.limits.b, day.limits.give_up) = (1_000_000_000, 1_000_000_000, 1_500_000_000);
+    let unreached =
+        Desk { screen: Err(std::io::ErrorKind::ConnectionRefused.into()), control: None, password: None };
+    let mut desks: Vec<_> = desktops.iter().map(alone).collect();
+    desks.push(unreached);
+    let (done, gone) = run_day(&day, desks, Duration::from_secs(4));
+    let of = |user| done.iter().filter(move |one| one.user == user);
+    let mut times: Vec<_> = of(0).map(|one| *one.result.as_ref().unwrap()).collect();
+    assert!(times.len() >= 4, "{done:?}");
+    assert!(
+        times.iter().all(|times| times.latency_ns >= 50_000_000 && times.inside_ns.is_none()),
+        "{times:?}"
+    );
+    assert!(times.iter().all(|times| times.last_change_ns == Some(times.latency_ns)), "{times:?}");
+    times.sort_by_key(|times| times.latency_ns);
+    assert!(times[times.len() / 2].latency_ns < 50_000_000 + FRAME_NS, "{times:?}");
+    let still = of(1).map(|one| one.result.as_ref().unwrap_err());
+    assert!(
+        still.clone().count() > 0 && still.clone().all(|why| why.contains("does not change within")),
+        "{done:?}"
+    );
+    assert!(gone.len() == 1 && gone[0].0 == 2 && gone[0].1.contains("cannot be reached"), "{gone:?}");
+}
+
+#[test]
+fn a_slow_link_makes_users_wait_for_its_delay_both_ways() {
+    let desktops: Vec<_> = (0..2).map(|_| DrawnDesktop::start(Drawing::after(DELAY)).unwrap()).collect();
+    let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
+    let (desks, links) = slow_down(desks, "delay=100ms,rate=10mbit".parse().unwrap()).unwrap();
+    let (done, gone) = run(desks, Duration::from_secs(4));
+    drop(links);
+    assert!(gone.is_empty(), "{gone:?}");
+    let day = day();
+    let is_typed = |one: &&Done| {
+        matches!(day.operations().nth(one.operation.into()).unwrap().1.act, Act::Keys(_) | Act::Text(_))
+    };
+    let mut typed: Vec<u64> =
+        done.iter().filter(is_typed).map(|one| one.result.as_ref().unwrap().latency_ns).collect();
+    typed.sort_unstable();
+    assert!(typed.len() >= 6, "{done:?}");
+    // The key there, the picture back; a marker of 18 KB is 15 ms on the link.
+    assert!(typed[0] >= 250_000_000, "{typed:?}");
+    assert!(typed[typed.len() / 2] < 300_000_000, "{typed:?}");
+}
+
+/// One thread cannot spend more than 2 % of a processor on each of fifty: so less than that is asked for.
+const IDLE_SHARE: f64 = 0.005;
+
+#[test]
+fn fifty_idle_desktops_with_blinking_cursors_cost_their_client_next_to_nothing() {
+    let drawing = Drawing { blink: Some(Duration::from_millis(530)), ..Drawing::after(Duration::ZERO) };
+    let desktops: Vec<_> = (0..50).map(|_| DrawnDesktop::start(drawing).unwrap()).collect();
+    let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
+    let mut day = day();
+    day.think = Think { least: 60_000_000_000, most: 60_000_000_000 };
+    let (begun, before) = (Instant::now(), thread_clock_ns());
+    let (done, gone) = run_day(&day, desks, Duration::from_secs(5));
+    let used = (thread_clock_ns() - before) as f64 / begun.elapsed().as_nanos() as f64;
+    assert!(gone.is_empty(), "{gone:?}");
+    assert_eq!(done.len(), 50, "everybody does one thing, and thinks then");
+    assert!(used > 0.0 && used / 50.0 < IDLE_SHARE, "{used} of a processor for fifty");
+}
+
 #[test]
 fn a_desktop_that_fails_is_one_users_error_and_the_others_go_on() {
-    let good = DrawnDesktop::start(DELAY, true).unwrap();
-    let blank = DrawnDesktop::start(DELAY, false).unwrap();
+    let good = DrawnDesktop::start(Drawing::after(DELAY)).unwrap();
+    let blank = DrawnDesktop::start(Drawing { marker: false, ..Drawing::after(DELAY) }).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
@@ -73,7 +171,7 @@ fn a_desktop_that_fails_is_one_users_error_and_the_others_go_on() {
         thread::sleep(Duration::from_secs(8));
     });
     let control = || blank_control();
-    let odd = |_| Desk { screen: TcpStream::connect(address).unwrap(), control: control(), password: None };
+    let odd = |_| Desk { screen: TcpStream::connect(address), control: Some(control()), password: None };
     let mut desks = vec![good.desk().unwrap(), blank.desk().unwrap()];
     desks.extend((0..3).map(odd));
     let (done, mut gone) = run(desks, Duration::from_secs(2));

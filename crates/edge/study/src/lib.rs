@@ -117,7 +117,7 @@ pub use colocation::{
 };
 pub use contents::Contents;
 pub use course::Course;
-pub use desktops::{DesktopAppliance, DesktopsStudy};
+pub use desktops::{DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops};
 pub use disk::{DiskError, StudyDisk};
 pub use environments::{
     EnvironmentNames, EnvironmentUri, FoundEnvironments, LibvirtUri, MadeEnvironments, NamedEnvironment,

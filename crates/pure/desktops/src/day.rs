@@ -125,6 +125,13 @@ fn key_pause() -> u64 {
 }
 
 impl Day {
+    /// The first operation that nobody can do by keys alone: a program inside the session has to start something, or to bring it
+    /// to the front.
+    #[must_use]
+    pub fn needs_help(&self) -> Option<(&Application, &Operation)> {
+        self.operations().find(|(_, operation)| matches!(operation.act, Act::Start | Act::Activate))
+    }
+
     /// All operations with their applications, in the order of the file. Their places are their numbers in markers.
     pub fn operations(&self) -> impl Iterator<Item = (&Application, &Operation)> {
         self.applications.iter().flat_map(|application| {

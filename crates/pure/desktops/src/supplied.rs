@@ -23,9 +23,10 @@ impl Supplied {
 }
 
 /// All of them, by name.
-pub const ALL: [Supplied; 2] = [
+pub const ALL: [Supplied; 3] = [
     Supplied { name: "office", text: include_str!("../days/office.toml") },
     Supplied { name: "small", text: include_str!("../days/small.toml") },
+    Supplied { name: "typing", text: include_str!("../days/typing.toml") },
 ];
 
 /// The one of this name.

@@ -11,14 +11,14 @@ use crate::point::Record;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopTimes {
-    /// To the marker of its end in the picture.
+    /// To the marker of its end in the picture; of existing desktops to the last change.
     pub latency_ns: u64,
     /// To the first change of the picture elsewhere.
     pub first_change_ns: Option<u64>,
     /// To the last change of the picture elsewhere before it stood still.
     pub last_change_ns: Option<u64>,
-    /// By the session's own clock: shown, and used for nothing.
-    pub inside_ns: u64,
+    /// By the session's own clock, where somebody is inside: shown, and used for nothing.
+    pub inside_ns: Option<u64>,
 }
 
 /// An operation of a user's.

@@ -52,14 +52,31 @@ pub enum DesktopNumbers {
     Given(Vec<u32>),
 }
 
+/// What a link between users and desktops adds to each way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopLink {
+    /// How much later everything arrives, in nanoseconds.
+    pub delay_ns: u64,
+    /// Bits a second at most.
+    pub rate: Option<u64>,
+}
+
 /// What a study of desktops set out to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopsPlan {
-    /// The desktop: a recipe's name.
+    /// The desktop: a recipe's name; nothing of existing desktops.
     pub recipe: String,
-    /// Digest of its root, in hexadecimal digits.
+    /// Digest of its root, in hexadecimal digits; nothing of existing desktops.
     pub root: String,
+    /// Where existing desktops serve VNC, in the order of users. Nobody is inside them, so their operations end with the last change
+    /// of the picture. None where desktops are started from the recipe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<String>,
+    /// The link that is made between users and desktops, if one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link: Option<DesktopLink>,
     /// What users do: the day's name.
     pub day: String,
     /// The day's file.
@@ -93,6 +110,12 @@ pub struct DesktopsPlan {
 }
 
 impl DesktopsPlan {
+    /// Whether desktops are there already, and nobody is inside.
+    #[must_use]
+    pub fn are_existing(&self) -> bool {
+        !self.addresses.is_empty()
+    }
+
     /// The limit of a group, in nanoseconds.
     #[must_use]
     pub fn limit_ns(&self, group: DesktopGroup) -> u64 {
@@ -111,7 +134,8 @@ impl DesktopsPlan {
             ("the appliance's root", self.root == other.root),
             ("the day", self.day_file == other.day_file && self.operations == other.operations),
             ("the limits", limits(self) == limits(other) && quality(self) == quality(other)),
-            ("where desktops run", self.vm == other.vm),
+            ("where desktops run", self.vm == other.vm && self.addresses == other.addresses),
+            ("the link to desktops", self.link == other.link),
             ("the numbers of desktops", self.desktops == other.desktops),
             ("the number of repetitions", self.repetitions == other.repetitions),
             ("the measuring time", self.time_ns == other.time_ns),

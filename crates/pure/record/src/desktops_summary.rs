@@ -56,9 +56,10 @@ pub struct DesktopOperationNumbers {
 pub struct DesktopsNumbers {
     /// How many.
     pub desktops: u32,
-    /// How many a processor of the host.
+    /// How many a processor of the host; of existing desktops, whose hosts are not known, how many there are.
     pub per_processor: f64,
-    /// Whether users are content: `passed`, `failed`, or `open` where the interval holds the limit.
+    /// Whether users are content: `passed`, `failed`, `open` where the interval holds the limit, or `unknown` where nobody got beyond
+    /// the application with which all begin at once.
     pub quality: String,
     /// Both groups.
     pub groups: Vec<DesktopGroupNumbers>,

@@ -72,7 +72,7 @@ pub use desktops::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopsMeasured, DesktopsRecord,
     DesktopsStatus,
 };
-pub use desktops_plan::{DesktopGroup, DesktopNumbers, DesktopOperation, DesktopsPlan};
+pub use desktops_plan::{DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan};
 pub use desktops_summary::{
     DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopsNumbers, DesktopsSummary,
 };

@@ -40,7 +40,7 @@ pub(crate) fn desktops_csv(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> R
                 number(times.map(|times| times.latency_ns)),
                 number(times.and_then(|times| times.first_change_ns)),
                 number(times.and_then(|times| times.last_change_ns)),
-                number(times.map(|times| times.inside_ns)),
+                number(times.and_then(|times| times.inside_ns)),
                 done.failed.clone().unwrap_or_default(),
             ])?;
         }

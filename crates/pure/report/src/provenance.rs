@@ -7,9 +7,9 @@ use maud::{Markup, html};
 use virtbench_model::{MachineUse, machine_use};
 use virtbench_record::{
     ApplianceRoot, ApplianceSide, ApplicationLoad, ApplicationPlan, CaseSet, ColocationPlan, ComparePlan,
-    DesktopNumbers, DesktopsPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome, OltpStudyPlan,
-    OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance, SetRecord,
-    TileMemberPlan, TileNumbers, TilesPlan,
+    DesktopLink, DesktopNumbers, DesktopsPlan, DiskFacts, GridPlan, GuestFacts, HostFacts, JobOutcome,
+    OltpStudyPlan, OltpUsers, OperationsLoad, OperationsPlan, Plan, PointRecord, PredictionsPlan, Provenance,
+    SetRecord, TileMemberPlan, TileNumbers, TilesPlan,
 };
 use virtbench_units::{format_bytes, format_duration_ns};
 
@@ -199,6 +199,13 @@ fn appliance(root: &ApplianceRoot) -> Markup {
     }
 }
 
+/// What a link adds to each way.
+pub(crate) fn link(link: DesktopLink) -> String {
+    let delay = (link.delay_ns > 0).then(|| format!("{} later each way", format_duration_ns(link.delay_ns)));
+    let rate = link.rate.map(|rate| format!("{} Mbit/s at most", trimmed(rate as f64 / 1e6, 3)));
+    delay.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
+}
+
 fn desktops(plan: &DesktopsPlan) -> Markup {
     let numbers = match &plan.desktops {
         DesktopNumbers::Auto { most } => format!("raised until users are not content, {most} at most"),
@@ -206,18 +213,23 @@ fn desktops(plan: &DesktopsPlan) -> Markup {
     };
     html! {
         dl.facts {
-            (fact("Desktop", &format!(
-                "{} {}, {}, {}",
-                plan.recipe,
-                if plan.vm { "in a VM each" } else { "as a session on the host each" },
-                count(plan.vcpus as usize, "processor"),
-                format_bytes(plan.memory_bytes)
-            )))
-            (fact("Desktops", &numbers))
+            @if plan.are_existing() {
+                (fact("Desktops", &plan.addresses.join(", ")))
+            } @else {
+                (fact("Desktop", &format!(
+                    "{} {}, {}, {}",
+                    plan.recipe,
+                    if plan.vm { "in a VM each" } else { "as a session on the host each" },
+                    count(plan.vcpus as usize, "processor"),
+                    format_bytes(plan.memory_bytes)
+                )))
+                (fact("Root", &plan.root))
+            }
+            @if let Some(slow) = plan.link { (fact("Link", &link(slow))) }
+            (fact("Numbers of desktops", &numbers))
             (fact("Day", &plan.day))
             (fact("Working time", &format_duration_ns(plan.time_ns)))
             (fact("Repetitions", &plan.repetitions.to_string()))
-            (fact("Root", &plan.root))
         }
     }
 }

@@ -29,6 +29,12 @@ pub enum RfbError {
     /// It asks for a password, and there is none.
     #[error("the server asks for a password: name a file with it")]
     NoPassword,
+    /// It does not take the password.
+    #[error("the server refuses the password: {reason}; look at the file or the variable that it is from")]
+    Password {
+        /// In the server's words.
+        reason: String,
+    },
     /// It does not let us in.
     #[error("the server refuses: {reason}")]
     Refused {

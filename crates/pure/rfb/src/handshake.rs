@@ -22,9 +22,17 @@ enum State {
     Count,
     Types(u8),
     Challenge,
-    Result,
-    ReasonLength,
-    Reason(usize),
+    /// Whether a password was asked for.
+    Result {
+        password: bool,
+    },
+    ReasonLength {
+        password: bool,
+    },
+    Reason {
+        password: bool,
+        bytes: usize,
+    },
     Init,
     Name {
         width: u16,
@@ -50,12 +58,12 @@ impl Handshake {
     pub(crate) fn wants(&self) -> usize {
         match self.state {
             State::Version => 12,
-            State::Decision | State::Result | State::ReasonLength => 4,
+            State::Decision | State::Result { .. } | State::ReasonLength { .. } => 4,
             State::Count => 1,
             State::Types(count) => count.into(),
             State::Challenge => 16,
             State::Init => 4 + PIXEL_FORMAT.len() + 4,
-            State::Reason(bytes) | State::Name { bytes, .. } => bytes,
+            State::Reason { bytes, .. } | State::Name { bytes, .. } => bytes,
         }
     }
 
@@ -64,25 +72,28 @@ impl Handshake {
         match self.state {
             State::Version => self.version(bytes, out)?,
             State::Decision => match wire.u32()? {
-                0 => self.state = State::ReasonLength,
+                0 => self.state = State::ReasonLength { password: false },
                 kind => {
                     let kind = u8::try_from(kind).unwrap_or(u8::MAX);
                     self.choose(&[kind], out)?;
                 }
             },
             State::Count => match wire.u8()? {
-                0 => self.state = State::ReasonLength,
+                0 => self.state = State::ReasonLength { password: false },
                 count => self.state = State::Types(count),
             },
             State::Types(_) => self.choose(bytes, out)?,
             State::Challenge => {
                 let challenge = std::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0));
                 out.extend(answer(self.password.as_deref().ok_or(RfbError::NoPassword)?, challenge));
-                self.state = State::Result;
+                self.state = State::Result { password: true };
             }
-            State::Result => self.result(wire.u32()?, out)?,
-            State::ReasonLength => self.state = State::Reason(self.text("a reason", wire.u32()?)?),
-            State::Reason(_) => return Err(RfbError::Refused { reason: clean(bytes) }),
+            State::Result { password } => self.result(wire.u32()?, password, out)?,
+            State::ReasonLength { password } => {
+                self.state = State::Reason { password, bytes: self.text("a reason", wire.u32()?)? };
+            }
+            State::Reason { password: true, .. } => return Err(RfbError::Password { reason: clean(bytes) }),
+            State::Reason { .. } => return Err(RfbError::Refused { reason: clean(bytes) }),
             State::Init => {
                 let (width, height) = (wire.u16()?, wire.u16()?);
                 wire.bytes(PIXEL_FORMAT.len())?;
@@ -129,17 +140,17 @@ impl Handshake {
         }
         match (kind, self.minor) {
             (SECURITY_VNC, _) => self.state = State::Challenge,
-            (_, 8) => self.state = State::Result,
+            (_, 8) => self.state = State::Result { password: false },
             _ => self.let_in(out),
         }
         Ok(())
     }
 
-    fn result(&mut self, result: u32, out: &mut Vec<u8>) -> Result<(), RfbError> {
+    fn result(&mut self, result: u32, password: bool, out: &mut Vec<u8>) -> Result<(), RfbError> {
         match (result, self.minor) {
             (0, _) => self.let_in(out),
-            (_, 8) => self.state = State::ReasonLength,
-            _ => return Err(RfbError::Refused { reason: "the password is wrong".into() }),
+            (_, 8) => self.state = State::ReasonLength { password },
+            _ => return Err(RfbError::Password { reason: "it gives no reason".into() }),
         }
         Ok(())
     }

@@ -58,9 +58,9 @@ fn a_server_that_refuses_is_named_with_the_next_step() {
     let other = client().take(b"RFB 003.008\n\x02\x13\x12").unwrap_err();
     assert!(matches!(&other, RfbError::Security { offered } if offered == &[0x13, 0x12]), "{other}");
     let refused = [&b"RFB 003.008\n\x01\x02"[..], &[0; 16], &[0, 0, 0, 1, 0, 0, 0, 3], b"no!"].concat();
-    assert_eq!(with_password().take(&refused).unwrap_err(), RfbError::Refused { reason: "no!".into() });
+    assert_eq!(with_password().take(&refused).unwrap_err(), RfbError::Password { reason: "no!".into() });
     let old = [&b"RFB 003.003\n\0\0\0\x02"[..], &[0; 16], &[0, 0, 0, 1]].concat();
-    assert!(with_password().take(&old).unwrap_err().to_string().contains("password is wrong"));
+    assert!(with_password().take(&old).unwrap_err().to_string().contains("refuses the password"));
     let full = [&b"RFB 003.008\n\0"[..], &[0, 0, 0, 4], b"full"].concat();
     assert_eq!(client().take(&full).unwrap_err(), RfbError::Refused { reason: "full".into() });
 }

@@ -1,6 +1,9 @@
 //! `virtbench study desktops`
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+use clap::Args;
+use virtbench_desktops::{Link, NoAddress, VncAddress};
 use virtbench_record::DesktopNumbers;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
@@ -24,20 +27,32 @@ Examples:
   virtbench study desktops
   virtbench study desktops --day office --desktops 1,2,4,8 --time 5m --out desktops
   virtbench study desktops --day my-day.toml --recipe my-desktop.toml
-  virtbench study desktops --environment vm --desktops 1,2 --accelerator tcg")]
+  virtbench study desktops --environment vm --desktops 1,2 --accelerator tcg
+  virtbench study desktops --link delay=50ms,rate=10mbit
+  virtbench study desktops --environment vnc://desk1,vnc://desk2:1 --password-file secret --day typing
+
+Existing desktops (vnc://) have nobody inside: whatever has the keyboard there is typed into, an operation is over with the last \
+change of the picture, and a day can only have keys and text. Their password is in VIRTBENCH_VNC_PASSWORD or in --password-file. \
+Each user has a desktop of its own, so there can be as many users as addresses.")]
 pub struct DesktopsStudyArgs {
     /// How many desktops at once: auto, or numbers with commas between them
     #[arg(long, value_name = "auto|LIST", default_value = "auto", value_parser = numbers)]
     pub desktops: DesktopNumbers,
-    /// What users do: small, office (LibreOffice), or a file
+    /// What users do: small, office (LibreOffice), typing, or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "small")]
     pub day: String,
     /// The desktop: a recipe's name or file [default: the day's]
     #[arg(long, value_name = "NAME|FILE")]
     pub recipe: Option<String>,
-    /// Where each desktop runs
-    #[arg(long, value_enum, default_value = "native")]
+    /// Where desktops run: natively as sessions on this host, each in a VM, or where they are already, with commas between them
+    #[arg(long, value_name = "native|vm|vnc://HOST[:DISPLAY|::PORT]", default_value = "native", value_parser = place)]
     pub environment: DesktopPlaceArg,
+    /// The file, of one line, with the password of existing desktops
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+    /// A slower link between users and desktops, such as delay=50ms,rate=10mbit: what it adds to each way
+    #[arg(long, value_name = "delay=TIME,rate=RATE")]
+    pub link: Option<Link>,
     /// How long users work with each number of desktops
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
     pub time: u64,
@@ -70,13 +85,29 @@ pub struct DesktopsStudyArgs {
     pub folder: FolderArgs,
 }
 
-/// Where a desktop runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// Where desktops run.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DesktopPlaceArg {
-    /// A session on this host, in namespaces of its own
+    /// A session each on this host, in namespaces of its own.
     Native,
-    /// The same session in a VM
+    /// The same session in a VM each.
     Vm,
+    /// They are there already.
+    Existing(Vec<VncAddress>),
+}
+
+fn place(text: &str) -> Result<DesktopPlaceArg, String> {
+    match text {
+        "native" => Ok(DesktopPlaceArg::Native),
+        "vm" => Ok(DesktopPlaceArg::Vm),
+        others if others.starts_with("vnc:") => {
+            let addresses = others.split(',').map(|one| one.trim().parse()).collect::<Result<_, _>>();
+            addresses.map(DesktopPlaceArg::Existing).map_err(|error: NoAddress| error.to_string())
+        }
+        other => Err(format!(
+            "{other:?} is no place: write native, vm, or addresses such as vnc://desk1,vnc://desk2:1"
+        )),
+    }
 }
 
 fn numbers(text: &str) -> Result<DesktopNumbers, String> {

@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
 use virtbench_units::parse_duration_ns;
 
-use super::AcceleratorArg;
 use super::folder::FolderArgs;
+use super::number_list::auto_or_list;
+use super::qemu::QemuArgs;
 
 /// The most tiles that a search tries.
 const MOST_TILES: u32 = 64;
@@ -69,12 +70,9 @@ pub struct TilesStudyArgs {
     /// Seed of the loads
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
-    /// What executes the VMs' instructions
-    #[arg(long, value_enum, default_value = "auto")]
-    pub accelerator: AcceleratorArg,
-    /// Kernel of the VMs, with its modules in ../lib/modules [default: found by doctor]
-    #[arg(long, value_name = "FILE")]
-    pub kernel: Option<PathBuf>,
+    /// What runs the VMs
+    #[command(flatten)]
+    pub qemu: QemuArgs,
     /// Folder for the data: the storage under it is what members work on [default: the run folder]
     #[arg(long, value_name = "DIR")]
     pub target_dir: Option<PathBuf>,
@@ -93,17 +91,8 @@ pub enum TilePlaceArg {
 }
 
 fn numbers(text: &str) -> Result<TileNumbers, String> {
-    if text == "auto" {
-        return Ok(TileNumbers::Auto { most: MOST_TILES });
-    }
-    let number = |word: &str| {
-        let tiles = word.trim().parse::<u32>().ok().filter(|number| (1..=1000).contains(number));
-        tiles.ok_or_else(|| format!("{word:?} is no number of tiles: write auto, or such as 1,2,3"))
-    };
-    let mut numbers = text.split(',').map(number).collect::<Result<Vec<u32>, String>>()?;
-    numbers.sort_unstable();
-    numbers.dedup();
-    Ok(TileNumbers::Given(numbers))
+    let given = auto_or_list(text, "tiles", 1000)?;
+    Ok(given.map_or(TileNumbers::Auto { most: MOST_TILES }, TileNumbers::Given))
 }
 
 /// The host is looked at every second.

@@ -3,7 +3,9 @@
 mod appliance;
 mod pictures;
 mod run;
+mod source;
 mod standing;
 
 pub use appliance::DesktopAppliance;
 pub use run::DesktopsStudy;
+pub use source::{DesktopSource, ExistingDesktops};

@@ -1,27 +1,29 @@
 //! A run of the study of desktops: numbers of them, one after the other, until users are no longer content.
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_cpu_ns;
-use virtbench_desktop::{Done, Event as UserEvent, Plan as UserPlan, Times, drive};
-use virtbench_desktops::Day;
+use virtbench_desktop::{
+    Desk, Done, Event as UserEvent, Plan as UserPlan, SlowLinks, Times, drive, slow_down,
+};
+use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
 use virtbench_model::desktops::next_desktops;
 use virtbench_record::{
-    DesktopDone, DesktopEcho, DesktopGone, DesktopNumbers, DesktopTimes, DesktopsMeasured, DesktopsPlan,
-    DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
+    DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopsMeasured,
+    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
 };
 use virtbench_units::LatencyRecorder;
 
-use super::appliance::DesktopAppliance;
 use super::pictures::Pictures;
+use super::source::DesktopSource;
 use super::standing::{NotStanding, Standing};
 use crate::applications::Progress;
 use crate::course::{nanoseconds, unix_ns};
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
-use crate::guests::ApplianceGuests;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
@@ -40,28 +42,22 @@ pub struct DesktopsStudy {
 }
 
 impl DesktopsStudy {
-    /// Measures whatever is missing in the run folder. With guests each desktop is a VM.
+    /// Measures whatever is missing in the run folder.
     ///
     /// # Errors
     /// It failed before anything was measured. Any other failure is the answer, and the folder holds what was measured until then.
-    pub fn run(
-        &self,
-        desktop: &DesktopAppliance,
-        guests: Option<&ApplianceGuests>,
-        run: &mut Run<'_>,
-    ) -> Result<RunEnd, StudyError> {
+    pub fn run(&self, source: &DesktopSource, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let provenance = run.provenance(Plan::Desktops(self.plan.clone()), run.out);
         let mut folder: RunFolder<DesktopsRecord> = run.open(provenance)?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };
-        let measured = self.measure(&mut folder, desktop, guests, progress);
+        let measured = self.measure(&mut folder, source, progress);
         run.end(folder, measured)
     }
 
     fn measure(
         &self,
         folder: &mut RunFolder<DesktopsRecord>,
-        desktop: &DesktopAppliance,
-        guests: Option<&ApplianceGuests>,
+        source: &DesktopSource,
         progress: &mut Progress<'_>,
     ) -> Result<(), StudyError> {
         let (total, total_ns) = self.estimate();
@@ -70,7 +66,7 @@ impl DesktopsStudy {
         while let Some((desktops, repetition)) = next_desktops(&self.plan, folder.records()) {
             progress.check().map_err(StudyError::from)?;
             let started_unix_ns = unix_ns();
-            let status = match self.once(desktop, guests, desktops, repetition, progress) {
+            let status = match self.once(source, desktops, repetition, progress) {
                 Ok((measured, guest)) => {
                     if folder.provenance().guest.is_none() && guest.is_some() {
                         folder.amend(|provenance| provenance.guest = guest)?;
@@ -95,7 +91,7 @@ impl DesktopsStudy {
     /// How many sets of desktops there are, and how long they take in all, in nanoseconds, about.
     #[must_use]
     pub fn estimate(&self) -> (u64, u64) {
-        let start = START_NS[usize::from(self.plan.vm)];
+        let start = if self.plan.are_existing() { 0 } else { START_NS[usize::from(self.plan.vm)] };
         let one = |number: u64| self.plan.time_ns.saturating_add(number.saturating_mul(start));
         let repetitions = u64::from(self.plan.repetitions);
         match &self.plan.desktops {
@@ -110,17 +106,22 @@ impl DesktopsStudy {
         }
     }
 
+    /// With the plan's link before them, if there is one.
+    fn linked(&self, desks: Vec<Desk>) -> io::Result<(Vec<Desk>, Option<SlowLinks>)> {
+        let Some(DesktopLink { delay_ns, rate }) = self.plan.link else { return Ok((desks, None)) };
+        slow_down(desks, Link { delay_ns, rate }).map(|(desks, links)| (desks, Some(links)))
+    }
+
     fn once(
         &self,
-        desktop: &DesktopAppliance,
-        guests: Option<&ApplianceGuests>,
+        source: &DesktopSource,
         desktops: u32,
         repetition: u32,
         progress: &mut Progress<'_>,
     ) -> Result<(DesktopsMeasured, Option<GuestFacts>), NotStanding> {
         let begun = Instant::now();
-        let mut standing = Standing::start(desktop, &self.plan, guests, desktops, progress)?;
-        let (desks, guest) = (standing.desks()?, standing.guest(guests));
+        let mut standing = Standing::start(source, &self.plan, desktops, progress)?;
+        let (desks, guest) = (standing.desks()?, standing.guest(source));
         let ready_ns = nanoseconds(begun.elapsed());
         progress.doing(&format!("{desktops} desktops: users work, repetition {}", repetition + 1));
         let plan = UserPlan {
@@ -129,11 +130,13 @@ impl DesktopsStudy {
             time: Duration::from_nanos(self.plan.time_ns),
         };
         let failed = |why: String| NotStanding::Desktops(why);
+        let (desks, links) = self.linked(desks).map_err(|error| failed(format!("the link: {error}")))?;
         let first = CpuSample::take().map_err(|error| failed(error.to_string()))?;
         let (cpu, from) = (thread_cpu_ns(), Instant::now());
         let mut seen = Seen::of(&self.plan);
         drive(desks, plan, progress.stop, &mut |event| seen.add(event, &mut standing))
             .map_err(|error| failed(error.to_string()))?;
+        drop(links);
         let used = thread_cpu_ns();
         let client_cpu_ns = [0, 1].iter().map(|part| used[*part].saturating_sub(cpu[*part])).sum();
         let elapsed_ns = nanoseconds(from.elapsed());
@@ -170,7 +173,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    fn add(&mut self, event: UserEvent, standing: &mut Standing) {
+    fn add(&mut self, event: UserEvent, standing: &mut Standing<'_>) {
         match event {
             UserEvent::Echo(ns) => self.echoes.record(ns),
             UserEvent::Gone { user, why, screenshot } => {

@@ -11,6 +11,7 @@ use virtbench_lab::{
 use virtbench_record::{DesktopsPlan, GuestFacts};
 
 use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
+use super::source::{DesktopSource, ExistingDesktops};
 use crate::applications::Progress;
 use crate::guests::ApplianceGuests;
 use crate::study_error::StudyError;
@@ -27,25 +28,31 @@ pub(super) enum NotStanding {
     Desktops(String),
 }
 
-/// Desktops that stand. They end with this.
-pub(super) struct Standing {
+/// Desktops that stand. Those that were started end with this.
+pub(super) struct Standing<'a> {
     appliances: Vec<RunningAppliance>,
+    existing: Option<(&'a ExistingDesktops, u32)>,
 }
 
-impl Standing {
-    /// Starts them one after the other.
+impl<'a> Standing<'a> {
+    /// Starts them one after the other, unless they are there already.
     pub(super) fn start(
-        desktop: &DesktopAppliance,
+        source: &'a DesktopSource,
         plan: &DesktopsPlan,
-        guests: Option<&ApplianceGuests>,
         count: u32,
         progress: &mut Progress<'_>,
     ) -> Result<Self, NotStanding> {
+        let (desktop, guests) = match source {
+            DesktopSource::Started { desktop, guests } => (desktop, guests.as_deref()),
+            DesktopSource::Existing(existing) => {
+                return Ok(Self { appliances: Vec::new(), existing: Some((existing, count)) });
+            }
+        };
         let processors = usable_processors().map_err(|error| {
             let why = format!("this process's processors cannot be asked for: {error}");
             NotStanding::Study(StudyError::input(why))
         })?;
-        let mut standing = Self { appliances: Vec::new() };
+        let mut standing = Self { appliances: Vec::new(), existing: None };
         for number in 0..count {
             progress.check().map_err(|error| NotStanding::Study(error.into()))?;
             progress.doing(&format!("{count} desktops: starting number {}", number + 1));
@@ -56,12 +63,16 @@ impl Standing {
     }
 
     /// What the first one's guest is, where there are guests.
-    pub(super) fn guest(&self, guests: Option<&ApplianceGuests>) -> Option<GuestFacts> {
-        Some(guests?.facts(self.appliances.first()?.facts()))
+    pub(super) fn guest(&self, source: &DesktopSource) -> Option<GuestFacts> {
+        let DesktopSource::Started { guests, .. } = source else { return None };
+        Some(guests.as_ref()?.facts(self.appliances.first()?.facts()))
     }
 
     /// The way to each.
     pub(super) fn desks(&self) -> Result<Vec<Desk>, NotStanding> {
+        if let Some((existing, count)) = self.existing {
+            return Ok(existing.desks(count));
+        }
         let connect = |appliance: &RunningAppliance, port: u16| -> Result<TcpStream, NotStanding> {
             let name = appliance.name();
             let failed = |why: String| NotStanding::Desktops(format!("{name}: port {port}: {why}"));
@@ -71,7 +82,7 @@ impl Standing {
         };
         let desk = |appliance: &RunningAppliance| {
             let (screen, control) = (connect(appliance, VNC_PORT)?, connect(appliance, SESSION_PORT)?);
-            Ok(Desk { screen, control, password: None })
+            Ok(Desk { screen: Ok(screen), control: Some(control), password: None })
         };
         self.appliances.iter().map(desk).collect()
     }

@@ -24,6 +24,8 @@ pub struct DesktopsAnalysis {
 
 /// Quality where the limit lies within an interval.
 pub(crate) const OPEN: &str = "open";
+/// Quality where nobody got beyond the application with which all begin at once.
+const UNKNOWN: &str = "unknown";
 /// Quality where users are not content.
 pub(crate) const FAILED: &str = "failed";
 const PASSED: &str = "passed";
@@ -53,7 +55,7 @@ pub fn analyse_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Desk
 
 /// Whether users are content by what was measured, an open question counting by its figure.
 pub(crate) fn is_content(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
-    at.quality != FAILED && at.errors <= plan.errors
+    at.quality != FAILED && at.quality != UNKNOWN && at.errors <= plan.errors
 }
 
 fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> DesktopsNumbers {
@@ -78,7 +80,9 @@ fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> 
     let failed = done.iter().filter(|one| one.times.is_none()).count();
     let gone: usize = measured.iter().map(|one| one.gone.len()).sum();
     let errors = (failed + gone) as f64 / (done.len() + gone).max(1) as f64;
-    let processors = measured.first().map_or(1, |one| one.host.processors.max(1));
+    // Those of existing desktops are not known.
+    let processors =
+        measured.first().filter(|_| !plan.are_existing()).map_or(1, |one| one.host.processors.max(1));
     let echoes: Vec<u64> = measured.iter().filter_map(|one| Some(one.echo?.median_ns)).collect();
     let busy: f64 =
         measured.iter().map(|one| one.host.cpu_percent / f64::from(one.host.processors.max(1))).sum();
@@ -98,8 +102,11 @@ fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> 
 
 fn quality(groups: &[DesktopGroupNumbers], too_many_errors: bool) -> &'static str {
     let known = || groups.iter().filter_map(|group| Some((group.limit_ns, group.percentile?)));
-    if too_many_errors || known().count() == 0 || known().any(|(limit, found)| found.ns > limit) {
+    if too_many_errors || known().any(|(limit, found)| found.ns > limit) {
         return FAILED;
+    }
+    if known().count() == 0 {
+        return UNKNOWN;
     }
     let is_clear = known().all(|(limit, found)| found.high_ns.is_some_and(|high| high <= limit));
     if is_clear { PASSED } else { OPEN }
@@ -148,13 +155,17 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied()
 }
 
-/// The operation whose percentile is farthest beyond its limit, or that failed most often where none is.
+/// The operation whose percentile is farthest beyond its limit, or that failed most often where none is. None of which nothing is
+/// known.
 fn worst(plan: &DesktopsPlan, at: &DesktopsNumbers) -> Option<DesktopOperation> {
     let beyond = |one: &DesktopOperationNumbers| {
         one.percentile.map_or(0.0, |found| found.ns as f64 / plan.limit_ns(one.operation.group) as f64)
     };
     let slowest = at.operations.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)))?;
     let most_failed = at.operations.iter().max_by_key(|one| one.failed)?;
+    if at.quality == UNKNOWN {
+        return None;
+    }
     let found = if beyond(slowest) > 1.0 || most_failed.failed == 0 { slowest } else { most_failed };
     Some(found.operation.clone())
 }

@@ -18,6 +18,8 @@ fn plan(desktops: DesktopNumbers) -> DesktopsPlan {
     DesktopsPlan {
         recipe: "desktop".into(),
         root: String::new(),
+        addresses: Vec::new(),
+        link: None,
         day: "office".into(),
         day_file: String::new(),
         operations: vec![operation("open", DesktopGroup::B), operation("modify", DesktopGroup::A)],
@@ -43,7 +45,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
             latency_ns,
             first_change_ns: None,
             last_change_ns: Some(latency_ns),
-            inside_ns: 0,
+            inside_ns: Some(0),
         })
     };
     let done = |user, number: u32, storm| DesktopDone {
@@ -98,6 +100,19 @@ fn the_knee_and_the_operation_that_breaks_first_are_named() {
     assert_eq!(at.groups[0].storm.map(|storm| storm.operations), Some(4));
     assert!(at.between_users_percent.is_some_and(|percent| percent < 1e-6));
     assert_eq!(at.quality, "passed");
+}
+
+#[test]
+fn where_nobody_got_beyond_the_storm_nothing_is_said_to_have_broken() {
+    let plan = plan(DesktopNumbers::Given(vec![1]));
+    let mut record = record(1, 0);
+    if let DesktopsStatus::Measured(measured) = &mut record.status {
+        measured.operations.retain(|done| done.storm);
+        assert!(!measured.operations.is_empty());
+    }
+    let analysis = analyse_desktops(&plan, &[record]);
+    assert_eq!((analysis.most, analysis.broke_first), (None, None));
+    assert_eq!(analysis.numbers[0].quality, "unknown");
 }
 
 #[test]

@@ -53,20 +53,22 @@ pub(crate) fn desktops(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Opti
                 .line(Line::new().color(palette(index).0).dash(plotly::common::DashType::Dot)),
         );
     }
+    let across = if plan.are_existing() { "desktops" } else { "desktops a processor" };
     let layout = layout()
-        .x_axis(axis("desktops a processor").range_mode(RangeMode::ToZero))
+        .x_axis(axis(across).range_mode(RangeMode::ToZero))
         .y_axis(axis("seconds").range_mode(RangeMode::ToZero))
         .height(360);
-    let label = "What users wait against desktops a processor, a line for each group; the table below holds the values.";
+    let label =
+        format!("What users wait against {across}, a line for each group; the table below holds the values.");
     Some(Figure {
-        title: "What users wait against desktops a processor".into(),
+        title: format!("What users wait against {across}"),
         caption: format!(
             "{} % of the operations of a group took no longer, those left out with which all users begin at once. \
              Bars are 95 % intervals; dots are the limits.",
             significant(plan.share * 100.0)
         ),
         key: Vec::new(),
-        drawings: vec![Drawing::only("desktops", label.into(), Variant::new("seconds", &traces, &layout))],
+        drawings: vec![Drawing::only("desktops", label, Variant::new("seconds", &traces, &layout))],
     })
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[Desk
         (section("quality", "What users wait", "Nothing was measured yet.", &drawn))
         section aria-labelledby="numbers" {
             h2 id="numbers" { "Every number of desktops" }
-            (numbers(&analysis))
+            (numbers(plan, &analysis))
         }
         @for at in &analysis.numbers { (operations(at)) }
         (pictures(records))
@@ -42,7 +42,7 @@ fn seconds(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / SECOND_NS))
 }
 
-fn numbers(analysis: &DesktopsAnalysis) -> Markup {
+fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
     html! {
         table {
             thead { tr {
@@ -57,7 +57,7 @@ fn numbers(analysis: &DesktopsAnalysis) -> Markup {
                 @for at in &analysis.numbers {
                     tr {
                         th.number scope="row" { (at.desktops) }
-                        td.number { (significant(at.per_processor)) }
+                        td.number { @if plan.are_existing() { "–" } @else { (significant(at.per_processor)) } }
                         td { (at.quality) }
                         @for group in &at.groups { td.number { (seconds(group.percentile.map(|found| found.ns))) } }
                         @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }

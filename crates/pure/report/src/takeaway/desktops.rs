@@ -19,17 +19,21 @@ pub(crate) fn of_desktops(
     let broken = analysis.numbers.iter().find(|at| Some(at.desktops) > analysis.most);
     let headline = match (analysis.most, analysis.numbers.last()) {
         (_, None) => "Nothing was measured of any number of desktops yet.".to_owned(),
+        (None, Some(_)) if analysis.numbers.iter().all(|at| at.quality == "unknown") => {
+            "No user got beyond the first application: have them work longer (--time).".to_owned()
+        }
         (None, Some(_)) => {
             let least = analysis.numbers.first().map_or(0, |at| at.desktops);
             format!("Users are not content even with {}.", count(least as usize, "desktop"))
         }
         (Some(most), Some(last)) => {
             let processors = f64::from(provenance.host.processors.max(1));
-            let fit = format!(
-                "{} fit on this host, {} a processor",
-                count(most as usize, "desktop"),
-                significant(f64::from(most) / processors)
-            );
+            let fit = if plan.are_existing() {
+                format!("Users are content with {} where they are", count(most as usize, "desktop"))
+            } else {
+                let each = significant(f64::from(most) / processors);
+                format!("{} fit on this host, {each} a processor", count(most as usize, "desktop"))
+            };
             match broken {
                 Some(next) => format!("{fit}: with {} users are no longer content.", next.desktops),
                 None if last.desktops == most => format!("{fit}; more were not tried."),
@@ -91,9 +95,22 @@ fn echo(at: &DesktopsNumbers) -> Option<String> {
 
 fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Vec<String> {
     let mut cautions: Vec<String> = emulation(provenance).into_iter().collect();
-    if !plan.vm {
+    if plan.are_existing() {
+        cautions.push(
+            "Desktops were there already: what they cost is not in the use of this host. Nobody inside draws a marker, so operations end \
+             with the last change of the picture, and what blinks or moves there counts as well."
+                .to_owned(),
+        );
+    } else if !plan.vm {
         cautions
             .push("Desktops are sessions on the host itself: no hypervisor is in these figures.".to_owned());
+    }
+    if let Some(link) = plan.link {
+        cautions.push(format!(
+            "Between users and desktops this process holds back what comes too early: {}. Nothing is lost there, and TCP's own control of \
+             a slow link is not in these figures.",
+            crate::provenance::link(link)
+        ));
     }
     cautions.push("The users share the host with their desktops; what they cost is in its use.".to_owned());
     let open = analysis.numbers.iter().filter(|at| at.quality == "open").map(|at| at.desktops.to_string());

@@ -1,10 +1,15 @@
 //! `virtbench study desktops`: users of more and more desktops at once.
 
 use std::fs;
+use std::path::Path;
 
-use virtbench_desktops::{Day, Group, supplied};
-use virtbench_record::{DesktopGroup, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus};
-use virtbench_study::{DesktopAppliance, DesktopsStudy, Progress, StudyError};
+use virtbench_desktops::{Day, Group, VncAddress, supplied};
+use virtbench_record::{
+    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus,
+};
+use virtbench_study::{
+    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, Progress, Run, StudyError,
+};
 
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
@@ -12,29 +17,93 @@ use crate::exit::{Failure, Kind, Outcome};
 
 /// The share of operations that are to be within their limit ([Platform 2014], section III.D).
 const SHARE: f64 = 0.95;
+/// Where the password of existing desktops is looked for.
+const PASSWORD_VARIABLE: &str = "VIRTBENCH_VNC_PASSWORD";
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     let (text, mut day) = day(&args.day)?;
     day.limits.a = args.limit_a.unwrap_or(day.limits.a);
     day.limits.b = args.limit_b.unwrap_or(day.limits.b);
+    let existing = existing(args, &day)?;
+    let desktops = desktops(args, existing.as_ref())?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "desktops"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
-        let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
-        let recipe = args.recipe.as_deref().unwrap_or(&day.recipe);
-        let desktop = DesktopAppliance::find(recipe, progress)?;
-        let plan = plan(args, &desktop, &day, text);
-        let guests = if plan.vm {
-            let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-            Some(args.qemu.appliance_guests(remark).map_err(StudyError::from)?)
-        } else {
-            None
+        let source = match existing {
+            Some(existing) => DesktopSource::Existing(existing),
+            None => started(args, &day, run)?,
         };
-        DesktopsStudy { plan, day: day.clone() }.run(&desktop, guests.as_ref(), run)
+        let plan = plan(args, &source, &day, text, desktops);
+        DesktopsStudy { plan, day: day.clone() }.run(&source, run)
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
     complete(run.records.desktops())
+}
+
+/// The existing desktops that are named, if any are.
+fn existing(args: &DesktopsStudyArgs, day: &Day) -> Result<Option<ExistingDesktops>, Failure> {
+    let usage = |why: String| Err(Failure::message(Kind::Usage, why));
+    let DesktopPlaceArg::Existing(addresses) = &args.environment else {
+        return match &args.password_file {
+            Some(_) => usage("--password-file is for existing desktops: --environment vnc://HOST".into()),
+            None => Ok(None),
+        };
+    };
+    if let Some((application, operation)) = day.needs_help() {
+        return usage(format!(
+            "--day {}: {} {} is done by a program inside the session, and nobody is inside existing desktops: name a day of keys and \
+             text, such as typing",
+            day.name, application.name, operation.name
+        ));
+    }
+    if args.recipe.is_some() {
+        return usage("--recipe is for desktops that the study starts, not for existing ones".into());
+    }
+    let password = password(args.password_file.as_deref())?;
+    Ok(Some(ExistingDesktops { addresses: addresses.clone(), password }))
+}
+
+fn password(file: Option<&Path>) -> Result<Option<String>, Failure> {
+    let Some(path) = file else { return Ok(std::env::var(PASSWORD_VARIABLE).ok()) };
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::message(Kind::Usage, format!("--password-file: cannot read {}: {error}", path.display()))
+    })?;
+    Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
+}
+
+/// How many there are to be: of existing ones no more than are named.
+fn desktops(
+    args: &DesktopsStudyArgs,
+    existing: Option<&ExistingDesktops>,
+) -> Result<DesktopNumbers, Failure> {
+    let Some(existing) = existing else { return Ok(args.desktops.clone()) };
+    let named = u32::try_from(existing.addresses.len()).unwrap_or(u32::MAX);
+    match &args.desktops {
+        DesktopNumbers::Auto { most } => Ok(DesktopNumbers::Auto { most: named.min(*most) }),
+        DesktopNumbers::Given(numbers) => match numbers.iter().find(|number| **number > named) {
+            Some(number) => Err(Failure::message(
+                Kind::Usage,
+                format!(
+                    "--desktops {number}: --environment names {named}, and each user needs one: name more"
+                ),
+            )),
+            None => Ok(args.desktops.clone()),
+        },
+    }
+}
+
+/// Desktops that the study starts: their root, and what VMs need.
+fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
+    let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
+    let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), progress)?;
+    let guests = if args.environment == DesktopPlaceArg::Vm {
+        let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
+        Some(Box::new(args.qemu.appliance_guests(remark).map_err(StudyError::from)?))
+    } else {
+        None
+    };
+    Ok(DesktopSource::Started { desktop, guests })
 }
 
 /// Fails where nothing was measured.
@@ -65,7 +134,13 @@ fn day(name: &str) -> Result<(String, Day), Failure> {
     Ok((text, day))
 }
 
-fn plan(args: &DesktopsStudyArgs, desktop: &DesktopAppliance, day: &Day, day_file: String) -> DesktopsPlan {
+fn plan(
+    args: &DesktopsStudyArgs,
+    source: &DesktopSource,
+    day: &Day,
+    day_file: String,
+    desktops: DesktopNumbers,
+) -> DesktopsPlan {
     let operations = day.operations().map(|(application, operation)| DesktopOperation {
         application: application.name.clone(),
         operation: operation.name.clone(),
@@ -74,9 +149,17 @@ fn plan(args: &DesktopsStudyArgs, desktop: &DesktopAppliance, day: &Day, day_fil
             Group::B => DesktopGroup::B,
         },
     });
+    let (desktop, addresses) = match source {
+        DesktopSource::Started { desktop, .. } => (Some(desktop), Vec::new()),
+        DesktopSource::Existing(existing) => {
+            (None, existing.addresses.iter().map(VncAddress::to_string).collect())
+        }
+    };
     DesktopsPlan {
-        recipe: desktop.name().to_owned(),
-        root: desktop.root_digest().to_owned(),
+        recipe: desktop.map_or_else(String::new, |desktop| desktop.name().to_owned()),
+        root: desktop.map_or_else(String::new, |desktop| desktop.root_digest().to_owned()),
+        addresses,
+        link: args.link.map(|link| DesktopLink { delay_ns: link.delay_ns, rate: link.rate }),
         day: day.name.clone(),
         operations: operations.collect(),
         day_file,
@@ -85,11 +168,11 @@ fn plan(args: &DesktopsStudyArgs, desktop: &DesktopAppliance, day: &Day, day_fil
         share: SHARE,
         errors: args.errors / 100.0,
         vm: args.environment == DesktopPlaceArg::Vm,
-        desktops: args.desktops.clone(),
+        desktops,
         repetitions: args.repetitions,
         time_ns: args.time,
         vcpus: args.vcpus,
-        memory_bytes: args.memory.unwrap_or_else(|| desktop.least_memory()),
+        memory_bytes: args.memory.unwrap_or_else(|| desktop.map_or(0, DesktopAppliance::least_memory)),
         seed: args.seed,
         accelerator: args.qemu.accelerator_name(),
     }

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use virtbench_recipe::Recipe;
 use virtbench_record::{TileMemberPlan, TilesPlan, TilesRecord, TilesStatus};
 use virtbench_study::{
-    ApplianceGuests, Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember,
-    TilesPlace, TilesStudy,
+    Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesPlace, TilesStudy,
 };
 
 use super::common;
@@ -95,7 +94,7 @@ impl Wanted {
             }
         }
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let find = || ApplianceGuests::find(args.accelerator.wanted(), args.kernel.as_deref(), remark);
+        let find = || args.qemu.appliance_guests(remark);
         let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
@@ -114,7 +113,7 @@ impl Wanted {
             time_ns: args.time,
             energy: args.energy.clone(),
             seed: args.seed,
-            accelerator: args.accelerator.wanted().name().to_owned(),
+            accelerator: args.qemu.accelerator_name(),
         }
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn tiles_csv(plan: &TilesPlan, records: &[TilesRecord]) -> Result<Str
 fn done<'a>(records: &'a [TilesRecord], row: &TileRow) -> Option<&'a TileDone> {
     let counts = records.iter().filter(|record| record.void().is_none());
     let record =
-        counts.filter(|record| record.tiles == row.tiles && record.repetition == row.repetition).last()?;
+        counts.filter(|record| record.tiles == row.tiles && record.repetition == row.repetition).next_back()?;
     let members = &record.measured()?.members;
     members.iter().find(|one| one.tile == row.tile && one.member == row.member)?.done.as_ref()
 }

@@ -106,7 +106,7 @@ fn all_ready<E>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    Ok(())
+    if stop.load(Ordering::Relaxed) { Err(ThreadsError::Stopped) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -22,12 +22,17 @@ pub(super) fn of_smtp(error: &async_smtp::error::Error) -> Fault {
 pub(super) fn of_imap(error: &async_imap::error::Error) -> Fault {
     use async_imap::error::Error;
     match error {
-        Error::Bad(words) => Fault::new(FaultKind::Refused, format!("IMAP BAD {}", general(words))),
-        Error::No(words) => Fault::new(FaultKind::Refused, format!("IMAP NO {}", general(words))),
+        Error::Bad(words) => Fault::new(FaultKind::Refused, format!("IMAP BAD {}", general(told(words)))),
+        Error::No(words) => Fault::new(FaultKind::Refused, format!("IMAP NO {}", general(told(words)))),
         Error::Io(error) => Fault::gone(error),
         Error::ConnectionLost => Fault::gone("the server closed it"),
         error => Fault::new(FaultKind::Protocol, format!("IMAP: {error}")),
     }
+}
+
+/// What an IMAP server says, without the names that the client's crate gives to its parts.
+fn told(words: &str) -> &str {
+    words.split_once("info: Some(\"").map_or(words, |(_, told)| told.trim_end_matches("\")"))
 }
 
 /// Words without addresses, which differ from message to message.
@@ -50,7 +55,7 @@ mod tests {
         assert_eq!(general(&"x".repeat(500)).len(), MOST_CHARACTERS);
         let gone = of_imap(&async_imap::error::Error::ConnectionLost);
         assert_eq!(gone.kind, FaultKind::Gone);
-        let no = of_imap(&async_imap::error::Error::No("[AUTH] failed".into()));
+        let no = of_imap(&async_imap::error::Error::No("code: None, info: Some(\"[AUTH] failed\")".into()));
         assert_eq!((no.kind, no.words.as_str()), (FaultKind::Refused, "IMAP NO [AUTH] failed"));
     }
 }

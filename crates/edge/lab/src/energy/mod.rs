@@ -2,7 +2,9 @@
 
 mod command;
 mod file;
+mod find;
 mod rapl;
 mod source;
 
-pub use source::{EnergySource, NoEnergy, find_energy, open_energy};
+pub use find::{find_energy, open_energy};
+pub use source::{EnergySource, NoEnergy};

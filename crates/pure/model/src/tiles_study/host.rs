@@ -21,9 +21,13 @@ pub(super) fn host_numbers(
     runs: &[&TilesMeasured],
     score: Option<f64>,
 ) -> Option<TileHostNumbers> {
-    let busy_percent = mean(runs.iter().map(|run| run.host.cpu_percent / processors(run)))?;
+    // Ticks are counted coarsely, and may come out a little above all that there is.
+    let busy = |run: &&TilesMeasured| (run.host.cpu_percent / processors(run)).min(100.0);
+    let busy_percent = mean(runs.iter().map(busy))?;
     let steal_percent = mean(runs.iter().map(|run| run.host.steal_percent / processors(run)))?;
-    let busiest = |run: &&TilesMeasured| run.host.each_percent.iter().copied().reduce(f64::max);
+    let busiest = |run: &&TilesMeasured| {
+        run.host.each_percent.iter().map(|percent| percent.min(100.0)).reduce(f64::max)
+    };
     let seconds = || runs.iter().flat_map(|run| &run.seconds);
     let watts = mean(runs.iter().filter_map(|run| mean_watts(&run.energy, run.elapsed_ns)));
     let mut numbers = TileHostNumbers {

@@ -17,8 +17,15 @@ type Points = (Vec<f64>, Vec<f64>);
 pub(crate) fn tiles_members(plan: &TilesPlan, records: &[TilesRecord]) -> Option<Figure> {
     let runs = firsts(records);
     let drawings: Vec<Drawing> = [
-        drawing(plan, &runs, "tiles-response", "response time, of what is allowed", &responses),
-        drawing(plan, &runs, "tiles-rate", "operations, of the least asked for", &rates),
+        drawing(
+            plan,
+            &runs,
+            "tiles-response",
+            "Tiles, response times",
+            "response time, of what is allowed",
+            &responses,
+        ),
+        drawing(plan, &runs, "tiles-rate", "Tiles, operations", "operations, of the least asked for", &rates),
     ]
     .into_iter()
     .flatten()
@@ -70,6 +77,7 @@ fn drawing(
     plan: &TilesPlan,
     runs: &[(u32, &TilesMeasured)],
     id: &str,
+    select: &'static str,
     quantity: &str,
     points: &dyn Fn(&TileMemberPlan, &TileDone) -> Option<Points>,
 ) -> Option<Drawing> {
@@ -99,7 +107,7 @@ fn drawing(
         variants.push(Variant::new(count(*tiles as usize, "tile"), &traces, &layout));
     }
     let label = format!("{quantity}, over time, a line for each member of each tile.");
-    selected(id, label, variants)
+    selected(id, select, label, variants)
 }
 
 /// The member's place in the plan, and its points.
@@ -113,9 +121,9 @@ fn found(
 }
 
 /// The last variant, of the most tiles, is shown first.
-fn selected(id: &str, label: String, variants: Vec<Variant>) -> Option<Drawing> {
+fn selected(id: &str, select: &'static str, label: String, variants: Vec<Variant>) -> Option<Drawing> {
     let first = variants.len().checked_sub(1)?;
-    let choice = if first > 0 { Choice::Select("Tiles") } else { Choice::Only };
+    let choice = if first > 0 { Choice::Select(select) } else { Choice::Only };
     Some(Drawing { id: id.into(), label, choice, variants, first })
 }
 
@@ -126,7 +134,7 @@ pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
         let all = f64::from(run.host.processors.max(1));
         let memory = |available: u64| Some(100.0 - 100.0 * available as f64 / run.memory_bytes? as f64);
         let lines: [(&str, Vec<(f64, f64)>); 4] = [
-            ("processors busy", of(run, &|second| Some(second.cpu_percent / all))),
+            ("processors busy", of(run, &|second| Some((second.cpu_percent / all).min(100.0)))),
             ("taken away by a hypervisor below", of(run, &|second| Some(second.steal_percent / all))),
             ("memory used", of(run, &|second| memory(second.available_bytes?))),
             ("disk of the data busy", of(run, &|second| second.disk_percent)),
@@ -149,7 +157,7 @@ pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
         title: "The host while tiles are measured".into(),
         caption: "The generators run on this host too, and are in its use.".into(),
         key: Vec::new(),
-        drawings: vec![selected("tiles-host", label.into(), variants)?],
+        drawings: vec![selected("tiles-host", "Tiles", label.into(), variants)?],
     })
 }
 

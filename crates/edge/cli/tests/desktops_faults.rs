@@ -70,16 +70,19 @@ fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     assert!(!is_alive(frozen), "a stopped X server is ended as well");
 }
 
-/// Loop devices that a process sees mounted.
-fn loops(pid: u32) -> Vec<String> {
-    let mounts = fs::read_to_string(format!("/proc/{pid}/mounts")).unwrap_or_default();
-    let devices = mounts.lines().filter_map(|line| line.split(' ').next()?.strip_prefix("/dev/loop"));
-    devices.map(|number| format!("loop{number}")).collect()
+/// Loop devices over the root of the small desktop.
+fn loops() -> Vec<String> {
+    let list =
+        Command::new("losetup").args(["--list", "--noheadings", "--output", "NAME,BACK-FILE"]).output();
+    let text = String::from_utf8_lossy(&list.unwrap().stdout).into_owned();
+    let own = text.lines().filter(|line| line.contains("/desktop-small-"));
+    own.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
 }
 
 #[test]
 fn a_killed_study_of_desktops_leaves_nothing_behind() {
     let temp = folder();
+    let before = loops();
     let (_, mut study) = start(temp.path(), "2", "60s");
     let server = servers(&study, 2)[0];
     let all = descendants(study.id());
@@ -87,7 +90,8 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         all.len() >= 8,
         "two desktops, each with a server, a window manager, a session, an editor: {all:?}"
     );
-    let (devices, network) = (loops(server), fs::read_link(format!("/proc/{server}/ns/net")).unwrap());
+    let network = fs::read_link(format!("/proc/{server}/ns/net")).unwrap();
+    let devices: Vec<String> = loops().into_iter().filter(|device| !before.contains(device)).collect();
     assert!(!devices.is_empty(), "the root is on a loop device");
     study.kill().unwrap();
     study.wait().unwrap();
@@ -97,10 +101,7 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         (!others.any(|path| fs::read_link(path).is_ok_and(|other| other == network))).then_some(())
     });
     wait_for("the loop devices to be gone", || {
-        let list =
-            Command::new("losetup").args(["--list", "--noheadings", "--output", "NAME"]).output().unwrap();
-        let names = String::from_utf8_lossy(&list.stdout).into_owned();
-        let is_there = |device: &String| names.lines().any(|name| name.trim() == format!("/dev/{device}"));
-        (!devices.iter().any(is_there)).then_some(())
+        let left = loops();
+        (!devices.iter().any(|device| left.contains(device))).then_some(())
     });
 }

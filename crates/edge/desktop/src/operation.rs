@@ -164,7 +164,8 @@ impl Seat {
     /// Looks on for as long as the picture changes, but not beyond `until`; then the times are complete.
     pub(crate) async fn settle(&mut self, timed: Timed, until: Instant) -> Result<Times, Fault> {
         let Timed { mut times, from, mut changes, .. } = timed;
-        loop {
+        // Where nobody is inside, it was looked at until then already.
+        while self.control.is_some() {
             let still = changes.last.unwrap_or(from).max(Instant::now() - STILL) + STILL;
             match self.screen.next(still.min(until)).await? {
                 Some(seen) if seen.changed => changes.add(seen.at),

@@ -1,41 +1,115 @@
-//! One operation where nobody is inside: typed, then over with the last change of the picture [VNCplay 2005].
+//! One operation where nobody is inside: typed, then over with the last picture that is new [VNCplay 2005].
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::Day;
-use virtbench_rfb::Chord;
+use virtbench_rfb::{Chord, Frame};
 
 use crate::fault::Fault;
 use crate::operation::{Changes, STILL, Seat, Timed, between};
 use crate::outcome::Times;
 
+/// Pictures since the last key, in the order in which each was first seen.
+struct Pictures {
+    /// Each picture's digest, and when it came; the one that the key found is the first.
+    seen: Vec<(u64, Instant)>,
+    /// The earliest of those that came again after the last new one: a cursor blinks.
+    again: Option<usize>,
+}
+
+impl Pictures {
+    fn found(digest: u64, at: Instant) -> Self {
+        Self { seen: vec![(digest, at)], again: None }
+    }
+
+    fn add(&mut self, digest: u64, at: Instant) {
+        match self.seen.iter().position(|(other, _)| *other == digest) {
+            Some(place) => self.again = Some(self.again.map_or(place, |again| again.min(place))),
+            None => {
+                self.seen.push((digest, at));
+                self.again = None;
+            }
+        }
+    }
+
+    fn last_new(&self) -> Option<Instant> {
+        self.seen.last().map(|(_, at)| *at)
+    }
+
+    /// When the operation was over; nothing if there is but the picture that the key found, or that one comes again.
+    fn end(&self) -> Option<Instant> {
+        let place = self.again.unwrap_or(self.seen.len().saturating_sub(1));
+        (place > 0).then(|| self.seen.get(place).map(|(_, at)| *at)).flatten()
+    }
+}
+
+fn digest(frame: &Frame) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    frame.pixels().hash(&mut hasher);
+    hasher.finish()
+}
+
 impl Seat {
-    /// Types, and looks on until the picture has changed and then stands still. A cursor that blinks within that time counts as well.
+    /// Types, and looks on until no picture is new any more.
     pub(crate) async fn perform_unaided(&mut self, day: &Day, chords: &[Chord]) -> Result<Timed, Fault> {
         let begun = Instant::now();
         let (from, echoes) = self.type_keys(day, chords, begun).await?;
         let give_up = Duration::from_nanos(day.limits.give_up);
         let until = from + give_up;
+        let mut pictures = Pictures::found(digest(self.screen.frame()), from);
         let mut changes = Changes::default();
         loop {
-            let still = changes.last.map_or(until, |last| until.min(last + STILL));
-            match self.screen.next(still).await? {
-                Some(seen) if seen.changed => changes.add(seen.at),
+            let is_first = pictures.seen.len() == 1;
+            let still = pictures.last_new().filter(|_| !is_first).map_or(until, |last| last + STILL);
+            match self.screen.next(still.min(until)).await? {
+                Some(seen) if seen.changed => {
+                    changes.add(seen.at);
+                    pictures.add(digest(self.screen.frame()), seen.at);
+                }
                 Some(_) => {}
                 None => break,
             }
+            // What blinks all the time must not keep anybody from looking at the clock.
+            if Instant::now() >= still.min(until) {
+                break;
+            }
         }
         let within = format!("within {} s after the last key", give_up.as_secs());
-        let last =
-            changes.last.ok_or_else(|| Fault::Picture(format!("the picture does not change {within}")))?;
-        if last + STILL > until {
-            return Err(Fault::Picture(format!(
-                "the picture never stands still {within}: does something move in it?"
-            )));
+        let no = |what: &str| Fault::Picture(format!("the picture {what} {within}"));
+        if pictures.last_new().is_some_and(|last| last + STILL > until) {
+            return Err(no("never stands still: something moves in it,"));
         }
-        let latency_ns = between(from, last);
+        let end = pictures.end().ok_or_else(|| no("does not change"))?;
+        let latency_ns = between(from, end);
         let times = Times { latency_ns, first_change_ns: None, last_change_ns: None, inside_ns: None };
+        changes.last = Some(end);
         Ok(Timed { times, echoes, from, changes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place of the picture with which an operation ends, from pictures by their names.
+    fn end(pictures: &[u64]) -> Option<u64> {
+        let begun = Instant::now();
+        let mut all = Pictures::found(0, begun);
+        for (at, picture) in (1..).zip(pictures) {
+            all.add(*picture, begun + Duration::from_secs(at));
+        }
+        all.end().map(|at| (at - begun).as_secs())
+    }
+
+    #[test]
+    fn what_a_cursor_blinks_after_the_last_new_picture_is_not_the_end() {
+        assert_eq!(end(&[]), None);
+        assert_eq!(end(&[1, 2, 3]), Some(3), "each is new");
+        assert_eq!(end(&[1, 2, 3, 2, 3]), Some(2), "3 is 2 with its cursor away");
+        assert_eq!(end(&[1, 0, 1, 0]), None, "nothing but the cursor has changed");
+        assert_eq!(end(&[1, 0, 2, 3, 2]), Some(3), "it blinked before it answered");
+        assert_eq!(end(&[1, 2, 1, 3]), Some(4), "what came again before something new was no end");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn of_desktops(
     let headline = match (analysis.most, analysis.numbers.last()) {
         (_, None) => "Nothing was measured of any number of desktops yet.".to_owned(),
         (None, Some(_)) if analysis.numbers.iter().all(|at| at.quality == "unknown") => {
-            "No user got beyond the first application: have them work longer (--time).".to_owned()
+            "No user got beyond the first application: have them work longer.".to_owned()
         }
         (None, Some(_)) => {
             let least = analysis.numbers.first().map_or(0, |at| at.desktops);
@@ -98,7 +98,7 @@ fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAna
     if plan.are_existing() {
         cautions.push(
             "Desktops were there already: what they cost is not in the use of this host. Nobody inside draws a marker, so operations end \
-             with the last change of the picture, and what blinks or moves there counts as well."
+             with the last change of the picture, a cursor that blinks left out."
                 .to_owned(),
         );
     } else if !plan.vm {

@@ -14,7 +14,7 @@ use virtbench_units::decode_histogram;
 use virtbench_users::{Address, Aim, Event, KeyValue, LocalKind, LocalService, Page, UsersError, Web, run};
 use virtbench_workload::{Arrivals, Rate};
 
-const NEVER: AtomicBool = AtomicBool::new(false);
+static NEVER: AtomicBool = AtomicBool::new(false);
 const MS: u64 = 1_000_000;
 
 fn plan(service: UsersService) -> UsersPlan {

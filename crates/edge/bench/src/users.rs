@@ -60,7 +60,7 @@ fn alternated(
     mut ours: impl FnMut() -> Result<Sample>,
     mut theirs: impl FnMut() -> Result<Sample>,
 ) -> Result<Vec<(Sample, Sample)>> {
-    let pair = |round| {
+    let pair = |round: usize| -> Result<(Sample, Sample)> {
         if round % 2 == 0 {
             let first = ours()?;
             Ok((first, theirs()?))

@@ -41,8 +41,8 @@ impl CommandEnergy {
 
 fn last_number(printed: &str) -> Option<f64> {
     let words = printed.split(|c: char| !(c.is_ascii_digit() || ".eE+-".contains(c)));
-    let numbers = words.filter_map(|word| word.parse::<f64>().ok());
-    numbers.filter(|watts| watts.is_finite() && *watts >= 0.0).last()
+    let mut numbers = words.filter_map(|word| word.parse::<f64>().ok());
+    numbers.rfind(|watts| watts.is_finite() && *watts >= 0.0)
 }
 
 impl EnergySource for CommandEnergy {

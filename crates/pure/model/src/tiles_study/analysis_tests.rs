@@ -203,14 +203,15 @@ fn a_member_that_ended_breaks_its_number_of_tiles() {
 /// 100 W for 2 s, rising to 200 W over the next 2 s: 200 J and 300 J, of which the window from nought to 4 s has all.
 #[test]
 fn power_is_integrated_over_the_measuring_time_alone() {
-    let sample = |at_s: f64, watts| PowerSample { at_ns: (at_s * 1e9).round() as i64, watts };
+    let sample = |at_ms: i64, watts| PowerSample { at_ns: at_ms * 1_000_000, watts };
     let read = |samples| TileEnergy::Read { source: "file:x".into(), samples };
-    let samples = vec![sample(-2.0, 100.0), sample(2.0, 100.0), sample(4.0, 200.0), sample(8.0, 900.0)];
+    let samples =
+        vec![sample(-2_000, 100.0), sample(2_000, 100.0), sample(4_000, 200.0), sample(8_000, 900.0)];
     assert!((mean_watts(&read(samples.clone()), 4 * SECOND_NS).unwrap() - 125.0).abs() < 1e-9);
     // Half a second more: from 200 W to 287.5 W.
     let expected = (500.0 + 0.5 * 243.75) / 4.5;
     assert!((mean_watts(&read(samples), 4_500_000_000).unwrap() - expected).abs() < 1e-9);
-    assert_eq!(mean_watts(&read(vec![sample(0.0, 1.0), sample(1.0, 1.0)]), 10 * SECOND_NS), None);
+    assert_eq!(mean_watts(&read(vec![sample(0_000, 1.0), sample(1_000, 1.0)]), 10 * SECOND_NS), None);
     assert_eq!(mean_watts(&TileEnergy::Unavailable("x".into()), SECOND_NS), None);
 }
 

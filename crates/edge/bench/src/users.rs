@@ -61,7 +61,7 @@ fn alternated(
     mut theirs: impl FnMut() -> Result<Sample>,
 ) -> Result<Vec<(Sample, Sample)>> {
     let pair = |round: usize| -> Result<(Sample, Sample)> {
-        if round % 2 == 0 {
+        if round.is_multiple_of(2) {
             let first = ours()?;
             Ok((first, theirs()?))
         } else {

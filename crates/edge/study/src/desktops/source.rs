@@ -19,7 +19,7 @@ pub enum DesktopSource {
     /// The study starts them from a root: as sessions on this host or, with guests, each in a VM.
     Started {
         /// The root.
-        desktop: DesktopAppliance,
+        desktop: Box<DesktopAppliance>,
         /// What VMs need.
         guests: Option<Box<ApplianceGuests>>,
     },

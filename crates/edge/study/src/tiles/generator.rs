@@ -95,7 +95,7 @@ impl Generator {
         if let Some(client) = &self.load.client {
             wait_until(self.moments.measure_ns, stop);
             let end = self.command.run(stop);
-            end.result.as_ref().map_err(|error| explained(error))?;
+            end.result.as_ref().map_err(explained)?;
             let seconds = self.moments.end_ns.saturating_sub(self.moments.measure_ns) as f64 / 1e9;
             return read_client(client, &end.output, seconds);
         }

@@ -220,16 +220,15 @@ mod tests {
 
     #[test]
     fn a_clock_that_was_set_voids_and_one_that_is_slewed_does_not() {
-        let at = |monotonic_s: f64, unix_s: f64| {
-            let [monotonic_ns, unix_ns] =
-                [monotonic_s, unix_s].map(|s| Duration::from_secs_f64(s).as_nanos() as u64);
+        let at = |monotonic_ms: u64, unix_ms: u64| {
+            let [monotonic_ns, unix_ns] = [monotonic_ms, unix_ms].map(|ms| ms * 1_000_000);
             Clock { monotonic_ns, unix_ns }
         };
-        let begun = at(10.0, 1_000.0);
-        assert_eq!(begun.differs(&at(70.0, 1_060.0)), None);
-        assert_eq!(begun.differs(&at(70.0, 1_060.12)), None);
-        for later in [1_061.0, 1_059.0, 900.0] {
-            let words = begun.differs(&at(70.0, later)).unwrap();
+        let begun = at(10000, 1_000_000);
+        assert_eq!(begun.differs(&at(70000, 1_060_000)), None);
+        assert_eq!(begun.differs(&at(70000, 1_060_120)), None);
+        for later in [1_061_000, 1_059_000, 900_000] {
+            let words = begun.differs(&at(70_000, later)).unwrap();
             assert!(words.starts_with("the host's clock was set by "), "{words}");
         }
     }

@@ -103,7 +103,7 @@ fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<Des
     } else {
         None
     };
-    Ok(DesktopSource::Started { desktop, guests })
+    Ok(DesktopSource::Started { desktop: Box::new(desktop), guests })
 }
 
 /// Fails where nothing was measured.
@@ -150,7 +150,7 @@ fn plan(
         },
     });
     let (desktop, addresses) = match source {
-        DesktopSource::Started { desktop, .. } => (Some(desktop), Vec::new()),
+        DesktopSource::Started { desktop, .. } => (Some(&**desktop), Vec::new()),
         DesktopSource::Existing(existing) => {
             (None, existing.addresses.iter().map(VncAddress::to_string).collect())
         }

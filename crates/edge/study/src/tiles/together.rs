@@ -224,9 +224,9 @@ mod tests {
             let [monotonic_ns, unix_ns] = [monotonic_ms, unix_ms].map(|ms| ms * 1_000_000);
             Clock { monotonic_ns, unix_ns }
         };
-        let begun = at(10000, 1_000_000);
-        assert_eq!(begun.differs(&at(70000, 1_060_000)), None);
-        assert_eq!(begun.differs(&at(70000, 1_060_120)), None);
+        let begun = at(10_000, 1_000_000);
+        assert_eq!(begun.differs(&at(70_000, 1_060_000)), None);
+        assert_eq!(begun.differs(&at(70_000, 1_060_120)), None);
         for later in [1_061_000, 1_059_000, 900_000] {
             let words = begun.differs(&at(70_000, later)).unwrap();
             assert!(words.starts_with("the host's clock was set by "), "{words}");

@@ -261,9 +261,12 @@ fn operations_that_do_not_end_are_given_up_in_time_and_the_run_goes_on() {
     let out = temp.path().join("run");
     let words =
         ["--vms", "4", "--time", "8s", "--ramp-up", "0s", "--leave-out", "--rate", "240/min", "--json"];
-    let child = start(&libvirtd, &out, &[&words[..], &["--limit", "8s"]].concat());
+    let mut child = start(&libvirtd, &out, &[&words[..], &["--limit", "8s"]].concat());
     let log = out.join("operations");
-    wait_for("operations", || log.exists().then_some(()));
+    wait_for("operations", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the first operation");
+        log.exists().then_some(())
+    });
     let server = libvirtd.server();
     signal_pid(server, "STOP");
     std::thread::sleep(std::time::Duration::from_secs(10));

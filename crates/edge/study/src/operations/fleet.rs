@@ -13,6 +13,8 @@ use crate::study_error::StudyError;
 
 /// VMs that are made, or started, at once.
 const MADE_AT_ONCE: usize = 4;
+/// How long a VM may take to be made and to answer before anything is measured, where an operation may not take longer.
+const MADE_WITHIN: Duration = Duration::from_secs(120);
 /// How long it may take to say how a VM is.
 const ANSWER_LIMIT: Duration = Duration::from_secs(15);
 
@@ -76,9 +78,10 @@ impl<'a> Fleet<'a> {
     /// Makes a VM; those with odd numbers run.
     fn make(&self, number: u32) -> Result<(), Failure> {
         let name = self.name(number);
-        self.platform.create(&name, self.deadline())?;
+        let deadline = Instant::now() + self.limit.max(MADE_WITHIN);
+        self.platform.create(&name, deadline)?;
         if number % 2 == 1 {
-            self.platform.perform(&name, &Action::PowerOn, self.deadline()).result?;
+            self.platform.perform(&name, &Action::PowerOn, deadline).result?;
             let on = Choice { kind: OperationKind::PowerOn, vm: Some(number), item: None };
             self.state().vms.settle(&on, Settled::Done);
         }

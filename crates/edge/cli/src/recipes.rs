@@ -47,6 +47,19 @@ pub fn find(name: &str) -> Result<Found, Failure> {
         .map_err(|error| Failure::new(Kind::Usage, error))
 }
 
+/// The recipe that a study's file names: a recipe's file is looked for beside it.
+///
+/// # Errors
+/// As [`find`].
+pub fn find_beside(study: &Path, name: &str) -> Result<Found, Failure> {
+    let named = Path::new(name);
+    let is_file = name.contains('/') || named.extension().is_some_and(|ending| ending == "toml");
+    match study.parent().filter(|_| is_file && named.is_relative()) {
+        Some(folder) => read(&folder.join(named)),
+        None => find(name),
+    }
+}
+
 /// All that have a name. Of files that cannot be used it is said why.
 pub fn all() -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();

@@ -12,9 +12,8 @@ use virtbench_study::read_provenance;
 use crate::args::{Arguments, study_command};
 use crate::exit::{Failure, Kind};
 use crate::resume::{is_given, raw};
+use crate::small_file;
 
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
 /// What a run is told anew, and no file says.
 const OF_A_RUN: [&str; 3] = ["out", "resume", "json"];
 /// Options that may be left out of a command line and have a value.
@@ -38,12 +37,7 @@ pub fn words(path: &Path) -> Result<Vec<String>, Failure> {
             .map_err(|error| Failure::new(Kind::Folder, error));
     }
     let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-    let size = std::fs::metadata(path).map_err(|error| usage(error.to_string()))?.len();
-    if size > MAX_BYTES {
-        return Err(usage(format!("it is larger than {MAX_BYTES} bytes")));
-    }
-    let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
-    parse(&text).map_err(usage)
+    small_file::read(path).and_then(|text| parse(&text)).map_err(usage)
 }
 
 /// The command line of one repetition of a study.

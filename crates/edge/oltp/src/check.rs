@@ -9,7 +9,7 @@ use virtbench_record::{OltpIsolation, OltpViolation};
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
-use crate::fault::Fault;
+use crate::fault::{Fault, no_answer};
 use crate::mark;
 use crate::population::Population;
 
@@ -206,7 +206,7 @@ async fn bounded<T>(
         match tokio::time::timeout(Duration::from_millis(100), &mut future).await {
             Ok(done) => return Ok(done),
             Err(_) if stop.load(Ordering::Relaxed) => return Err(OltpError::Stopped),
-            Err(_) if begun.elapsed() > limit => return Ok(Err(Fault::timeout(limit.as_secs()))),
+            Err(_) if begun.elapsed() > limit => return Ok(Err(no_answer(limit))),
             Err(_) => {}
         }
     }

@@ -1,6 +1,6 @@
 //! What a server says is wrong, by what can be done about it.
 
-use std::fmt;
+use std::time::Duration;
 
 /// What kind of fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,33 +44,12 @@ impl FaultKind {
 }
 
 /// A fault, in the server's words.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// What kind.
-    pub kind: FaultKind,
-    /// What the server or the client says.
-    pub words: String,
+pub type Fault = virtbench_users::Fault<FaultKind>;
+
+/// No answer within this time.
+pub fn no_answer(limit: Duration) -> Fault {
+    Fault::new(FaultKind::Timeout, format!("no answer within {} s", limit.as_secs()))
 }
-
-impl Fault {
-    /// A fault in these words.
-    pub fn new(kind: FaultKind, words: impl Into<String>) -> Self {
-        Self { kind, words: words.into() }
-    }
-
-    /// No answer within so many seconds.
-    pub fn timeout(seconds: u64) -> Self {
-        Self::new(FaultKind::Timeout, format!("no answer within {seconds} s"))
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.words)
-    }
-}
-
-impl std::error::Error for Fault {}
 
 /// What is wrong by PostgreSQL's SQLSTATE (its manual, appendix A).
 pub fn of_sqlstate(state: &str) -> FaultKind {

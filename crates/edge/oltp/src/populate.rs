@@ -11,7 +11,7 @@ use virtbench_record::{DatabaseKind, OltpIsolation};
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
-use crate::fault::Fault;
+use crate::fault::{Fault, no_answer};
 use crate::mark::{self, Found};
 use crate::population::{Population, Rows};
 use crate::session::Session;
@@ -147,7 +147,7 @@ async fn fill(
         }
         let limit = if rows * 100 < of * 98 { STALLED } else { Duration::from_secs(index_limit) };
         if moved.elapsed() > limit {
-            return Err(OltpError::server("the population stands still")(Fault::timeout(limit.as_secs())));
+            return Err(OltpError::server("the population stands still")(no_answer(limit)));
         }
     }
 }

@@ -1,39 +1,28 @@
 //! A load from its plan to its outcome.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use virtbench_record::{DatabaseKind, OltpIsolation, OltpOutcome, OltpPlan, OltpSecond};
-use virtbench_users::{Start, ThreadsError, Turn, follow, run_threads};
+use virtbench_users::{Start, ThreadsError, run_threads, series};
 
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::check::{Checked, Depth, check};
 use crate::driver::{all_deliverers, drive};
 use crate::error::OltpError;
-use crate::fault::Fault;
+use crate::fault::no_answer;
 use crate::mark;
 use crate::mix;
 use crate::outcome::{Facts, outcome};
 use crate::population::Population;
 use crate::shared::Shared;
-use crate::tally::{Second, second};
+use crate::tally::second;
 
-/// The longest that connecting may take, and as much again for each user, in milliseconds.
-const CONNECT_MS: u64 = 30_000;
-const CONNECT_MS_EACH: u64 = 1_000;
 /// Connections that PostgreSQL keeps for administrators unless it is told otherwise.
 const RESERVED: u32 = 3;
 
 /// What a caller is told meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event<'a> {
-    /// Users work; told several times a second.
-    Running,
-    /// A second of measuring is over.
-    Second(&'a OltpSecond),
-}
+pub type Event<'a> = virtbench_users::Event<'a, OltpSecond>;
 
 /// Applies the load and checks the conditions of consistency afterwards. `each` is told how it goes.
 ///
@@ -66,22 +55,15 @@ pub fn run_from(
     check_plan(plan)?;
     let facts = wait(look(connect, plan))?;
     let shared = Shared::new(plan, connect, facts.population);
-    let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(plan.users));
-    let start = Start { threads: plan.threads, limit, begin_at_ns };
+    let start = Start::of_users(plan.users, plan.threads, begin_at_ns);
     let work = |thread, ready: &_| drive(&shared, thread, ready);
     let done = run_threads(&shared.course, start, stop, work, || {
-        let mut series = Vec::new();
-        follow(&shared.course, stop, &mut |turn| match turn {
-            Turn::Running => each(Event::Running),
-            Turn::Over { before, length_ns } => take(&shared, &mut series, before, length_ns, each),
-        });
-        series
+        let take = |before| shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
+        series(&shared.course, stop, take, second, each)
     });
     let (used, series) = done.map_err(|error| match error {
         ThreadsError::Connect(error) => error,
-        ThreadsError::TooLong(limit) => {
-            OltpError::server("users cannot be connected")(Fault::timeout(limit.as_secs()))
-        }
+        ThreadsError::TooLong(limit) => OltpError::server("users cannot be connected")(no_answer(limit)),
         ThreadsError::Stopped => OltpError::Stopped,
         ThreadsError::Driver(error) => OltpError::Driver(error),
     })?;
@@ -137,26 +119,4 @@ async fn look(connect: &Connect, plan: &OltpPlan) -> Result<Facts, OltpError> {
         return Err(OltpError::TooManyUsers { users: plan.users, needed, most });
     }
     Ok(Facts { server, population })
-}
-
-/// Adds the seconds before number `before` to the series.
-fn take(
-    shared: &Shared<'_>,
-    series: &mut Vec<OltpSecond>,
-    before: u64,
-    length_ns: u64,
-    each: &mut dyn FnMut(Event<'_>),
-) {
-    let first = series.len() as u64;
-    if before <= first {
-        return;
-    }
-    let mut parts: Vec<BTreeMap<u64, Second>> =
-        shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
-    for number in first..before {
-        let of_threads = parts.iter_mut().filter_map(|seconds| seconds.remove(&number));
-        let second = second(number, length_ns, of_threads);
-        each(Event::Second(&second));
-        series.push(second);
-    }
 }

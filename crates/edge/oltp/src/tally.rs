@@ -147,7 +147,10 @@ pub fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Secon
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::fault::no_answer;
 
     const WINDOW: Window = Window { start_ns: 5_000_000_000, end_ns: 8_000_000_000 };
 
@@ -166,7 +169,7 @@ mod tests {
         for at_ms in [4_999, 5_000, 7_999, 8_000] {
             tally.done(WINDOW, ended(OltpKind::Payment, at_ms, 1), Done::default());
             tally.passing(WINDOW, OltpKind::Payment, at_ms * 1_000_000, FaultKind::Deadlock, true);
-            tally.failed(WINDOW, OltpKind::Payment, at_ms * 1_000_000, &Fault::timeout(1));
+            tally.failed(WINDOW, OltpKind::Payment, at_ms * 1_000_000, &no_answer(Duration::from_secs(1)));
         }
         let payment = &tally.kinds[OltpKind::Payment.index()];
         assert_eq!(

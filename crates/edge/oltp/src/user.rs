@@ -12,7 +12,7 @@ use virtbench_users::{Alarm, Ended, IntendedStarts};
 use crate::call::bare;
 use crate::done::Done;
 use crate::draws::Draws;
-use crate::fault::Fault;
+use crate::fault::{Fault, no_answer};
 use crate::input::{Delivery, Input, Terminal};
 use crate::mix::Choices;
 use crate::queue::Queue;
@@ -154,7 +154,7 @@ async fn attempt(
     let mut tried = 0;
     loop {
         let ended = tokio::time::timeout(limit, perform(session, input)).await;
-        let fault = match ended.unwrap_or_else(|_| Err(Fault::timeout(limit.as_secs()))) {
+        let fault = match ended.unwrap_or_else(|_| Err(no_answer(limit))) {
             Ok(done) => return Some(done),
             Err(fault) => fault,
         };
@@ -163,7 +163,7 @@ async fn attempt(
             return None;
         }
         let rolled_back = tokio::time::timeout(limit, session.run(&[bare(One::Rollback)])).await;
-        if let Err(fault) = rolled_back.unwrap_or_else(|_| Err(Fault::timeout(limit.as_secs()))) {
+        if let Err(fault) = rolled_back.unwrap_or_else(|_| Err(no_answer(limit))) {
             shared.course.fail(fault);
             return None;
         }

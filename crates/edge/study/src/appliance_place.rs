@@ -22,15 +22,19 @@ pub(crate) fn place(guests: Option<&ApplianceGuests>, side: &ApplianceSide) -> R
         return Ok(Place::Native);
     }
     let missing = || StudyError::input(format!("nothing was found to boot {}: a defect", side.name));
-    let guests = guests.ok_or_else(missing)?;
-    Ok(Place::Guest(Box::new(GuestPlace {
+    Ok(guest_place(guests.ok_or_else(missing)?, BOOT_LIMIT))
+}
+
+/// A guest of these, which may take so long to boot.
+pub(crate) fn guest_place(guests: &ApplianceGuests, boot_limit: Duration) -> Place {
+    Place::Guest(Box::new(GuestPlace {
         qemu: guests.qemu.clone(),
         image: guests.image.clone(),
         accelerator: guests.accelerator,
         adapter: DEFAULT_ADAPTER,
         settings: DiskSettings::default(),
-        boot_limit: BOOT_LIMIT,
-    })))
+        boot_limit,
+    }))
 }
 
 /// The network of a plan: `tap`, or `user`.

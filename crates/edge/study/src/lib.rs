@@ -87,6 +87,7 @@ mod oltp;
 mod operations;
 mod points;
 mod prerequisites;
+mod programs;
 mod run;
 mod saturate;
 mod schedule;
@@ -142,6 +143,7 @@ pub use oltp::{
 };
 pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations};
 pub use points::measure_points;
+pub use programs::is_program;
 pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{ScheduledPoint, schedule};

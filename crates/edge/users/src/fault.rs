@@ -21,19 +21,21 @@ pub enum FaultKind {
 
 /// A fault, in words under which its like are counted: without anything that is different each time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct Fault<K = FaultKind> {
     /// What kind.
-    pub kind: FaultKind,
+    pub kind: K,
     /// What the server or the client says.
     pub words: String,
 }
 
-impl Fault {
+impl<K> Fault<K> {
     /// A fault in these words.
-    pub fn new(kind: FaultKind, words: impl Into<String>) -> Self {
+    pub fn new(kind: K, words: impl Into<String>) -> Self {
         Self { kind, words: words.into() }
     }
+}
 
+impl Fault {
     /// No answer within so many nanoseconds.
     #[must_use]
     pub fn timeout(ns: u64) -> Self {
@@ -46,10 +48,10 @@ impl Fault {
     }
 }
 
-impl fmt::Display for Fault {
+impl<K> fmt::Display for Fault<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.words)
     }
 }
 
-impl std::error::Error for Fault {}
+impl<K: fmt::Debug> std::error::Error for Fault<K> {}

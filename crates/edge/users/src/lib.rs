@@ -5,7 +5,7 @@
 //! answer is there, after a time to think; an open loop keeps to intended starts, from which response times count.
 //!
 //! What a driver of another kind needs as well stands for itself: the [`Course`] of a load, its threads ([`run_threads`]),
-//! [`IntendedStarts`], [`Alarm`], the seconds of its series ([`follow`]).
+//! [`IntendedStarts`], [`Alarm`], the seconds of its series ([`series`]).
 
 mod address;
 mod alarm;
@@ -44,8 +44,8 @@ pub use local_process::{free_port, ordinary_command, ordinary_folder};
 pub use local_service::{LocalKind, LocalService};
 pub use mail::{Mail, MailMix};
 pub use outcome::is_saturated;
-pub use run::{Aim, Event, run};
-pub use seconds::{Seconds, Turn, follow, percentile};
+pub use run::{Aim, run};
+pub use seconds::{Event, Seconds, percentile, series};
 pub use service::{Service, ServiceUser};
 pub use thread_use::{DriverUse, ThreadUse, observe, runtime, until_begin, within_grace};
 pub use threads::{Start, ThreadsError, run_threads};

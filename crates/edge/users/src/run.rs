@@ -10,27 +10,15 @@ use crate::driver::drive;
 use crate::error::UsersError;
 use crate::fault::{Fault, FaultKind};
 use crate::outcome::{Facts, outcome};
-use crate::seconds::{Turn, follow};
+use crate::seconds::{Event, series};
 use crate::service::Service;
 use crate::shared::Shared;
-use crate::tally::{Second, second};
+use crate::tally::second;
 use crate::thread_use::runtime;
 use crate::threads::{Start, ThreadsError, run_threads};
 
 /// The longest that preparing the service may take.
 const PREPARE: Duration = Duration::from_secs(120);
-/// The longest that connecting may take, and as much again for each user, in milliseconds.
-const CONNECT_MS: u64 = 30_000;
-const CONNECT_MS_EACH: u64 = 1_000;
-
-/// What a caller is told meanwhile.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Event<'a> {
-    /// Users work; told several times a second.
-    Running,
-    /// A second of measuring is over.
-    Second(&'a UsersSecond),
-}
 
 /// Where a load goes, and when it begins.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,7 +41,7 @@ pub fn run<S: Service>(
     aim: &Aim,
     plan: &UsersPlan,
     stop: &AtomicBool,
-    each: &mut dyn FnMut(Event<'_>),
+    each: &mut dyn FnMut(Event<'_, UsersSecond>),
 ) -> Result<UsersOutcome, UsersError> {
     check_plan(plan)?;
     let unusable = |fault| UsersError::Service { target: aim.target.clone(), fault };
@@ -62,16 +50,11 @@ pub fn run<S: Service>(
     let server = prepared.unwrap_or_else(|_| Err(late())).map_err(unusable)?;
     let facts = Facts { kinds: service.kinds(), server, begin_at_ns: aim.begin_at_ns };
     let shared = Shared::new(plan, facts.kinds.len());
-    let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(plan.users));
-    let start = Start { threads: plan.threads, limit, begin_at_ns: aim.begin_at_ns };
+    let start = Start::of_users(plan.users, plan.threads, aim.begin_at_ns);
     let work = |thread, ready: &_| drive(service, &shared, thread, ready);
     let done = run_threads(&shared.course, start, stop, work, || {
-        let mut series = Vec::new();
-        follow(&shared.course, stop, &mut |turn| match turn {
-            Turn::Running => each(Event::Running),
-            Turn::Over { before, length_ns } => take(&shared, &mut series, before, length_ns, each),
-        });
-        series
+        let take = |before| shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
+        series(&shared.course, stop, take, second, each)
     });
     let (driven, series) = done.map_err(|error| match error {
         ThreadsError::Connect(fault) => unusable(fault),
@@ -98,27 +81,5 @@ fn check_plan(plan: &UsersPlan) -> Result<(), UsersError> {
             refused("an open loop has no think times: its rate says when operations begin")
         }
         _ => Ok(()),
-    }
-}
-
-/// Adds the seconds before number `before` to the series.
-fn take(
-    shared: &Shared<'_>,
-    series: &mut Vec<UsersSecond>,
-    before: u64,
-    length_ns: u64,
-    each: &mut dyn FnMut(Event<'_>),
-) {
-    let first = series.len() as u64;
-    if before <= first {
-        return;
-    }
-    let mut parts: Vec<BTreeMap<u64, Second>> =
-        shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
-    for number in first..before {
-        let of_threads = parts.iter_mut().filter_map(|seconds| seconds.remove(&number));
-        let second = second(number, length_ns, of_threads);
-        each(Event::Second(&second));
-        series.push(second);
     }
 }

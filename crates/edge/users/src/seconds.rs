@@ -37,9 +37,44 @@ impl<S: Default> Seconds<S> {
     }
 }
 
-/// What becomes known while a load runs.
+/// What a caller is told while a load runs. `T` is a second of its series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Event<'a, T> {
+    /// Users work; told several times a second.
+    Running,
+    /// A second of measuring is over.
+    Second(&'a T),
+}
+
+/// The series of a load, collected until measuring has ended, also because of `stop`. `take` takes what each thread has counted in
+/// the seconds before a number; `second` makes one of the series out of its number, its length in nanoseconds, and what threads have.
+pub fn series<F: Clone, S, T>(
+    course: &Course<F>,
+    stop: &AtomicBool,
+    take: impl Fn(u64) -> Vec<BTreeMap<u64, S>>,
+    second: impl Fn(u64, u64, Vec<S>) -> T,
+    each: &mut dyn FnMut(Event<'_, T>),
+) -> Vec<T> {
+    let mut series = Vec::new();
+    follow(course, stop, &mut |turn| match turn {
+        Turn::Running => each(Event::Running),
+        Turn::Over { before, length_ns } if before > series.len() as u64 => {
+            let mut parts = take(before);
+            for number in series.len() as u64..before {
+                let of_threads = parts.iter_mut().filter_map(|seconds| seconds.remove(&number)).collect();
+                let second = second(number, length_ns, of_threads);
+                each(Event::Second(&second));
+                series.push(second);
+            }
+        }
+        Turn::Over { .. } => {}
+    });
+    series
+}
+
+/// What becomes known of the seconds of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Turn {
+enum Turn {
     /// The load runs; told several times a second.
     Running,
     /// The seconds before number `before` are over; those not told of before are `length_ns` nanoseconds long.
@@ -52,7 +87,7 @@ pub enum Turn {
 }
 
 /// Tells of the seconds of measuring until it has ended, also because of `stop`.
-pub fn follow<F: Clone>(course: &Course<F>, stop: &AtomicBool, each: &mut dyn FnMut(Turn)) {
+fn follow<F: Clone>(course: &Course<F>, stop: &AtomicBool, each: &mut dyn FnMut(Turn)) {
     loop {
         thread::sleep(LOOK);
         each(Turn::Running);

@@ -13,6 +13,9 @@ use crate::course::Course;
 
 /// How often it is looked whether a stop was asked for.
 const LOOK: Duration = Duration::from_millis(50);
+/// The longest that connecting may take, and as much again for each user, in milliseconds.
+const CONNECT_MS: u64 = 30_000;
+const CONNECT_MS_EACH: u64 = 1_000;
 
 /// Why threads did not do their work. `E` is why one of them could not connect its users.
 #[derive(Debug, Error)]
@@ -41,6 +44,15 @@ pub struct Start {
     /// When users begin, in nanoseconds of the monotonic clock; as soon as all are connected where there is none, or where
     /// that is later.
     pub begin_at_ns: Option<u64>,
+}
+
+impl Start {
+    /// Threads for so many users, who have time to connect.
+    #[must_use]
+    pub fn of_users(users: u32, threads: u32, begin_at_ns: Option<u64>) -> Self {
+        let limit = Duration::from_millis(CONNECT_MS + CONNECT_MS_EACH * u64::from(users));
+        Self { threads, limit, begin_at_ns }
+    }
 }
 
 /// Runs `work` in threads, each with its number and a sender by which it says that its users are connected or why not; lets

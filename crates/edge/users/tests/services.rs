@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_record::{UsersOutcome, UsersPlan, UsersService};
+use virtbench_record::{UsersOutcome, UsersPlan, UsersSecond, UsersService};
 use virtbench_units::decode_histogram;
 use virtbench_users::{Address, Aim, Event, KeyValue, LocalKind, LocalService, Page, UsersError, Web, run};
 use virtbench_workload::{Arrivals, Rate};
@@ -262,7 +262,7 @@ fn a_server_that_is_killed_leaves_what_was_measured() {
         let pages = web(&server, &["/"]);
         let long = UsersPlan { ramp_up_ns: 0, time_ns: 60_000 * MS, ..plan(UsersService::Web) };
         let begun = Instant::now();
-        let mut each = |event: Event<'_>| {
+        let mut each = |event: Event<'_, UsersSecond>| {
             if matches!(event, Event::Second(second) if second.start_ns == 0) {
                 server.crash().unwrap();
             }

@@ -36,6 +36,25 @@ pub struct LatencySummary {
     pub p99_99: Option<u64>,
 }
 
+impl LatencySummary {
+    /// Of a histogram that is not empty, in nanoseconds: min, mean, stddev and max are as exact as its buckets.
+    #[must_use]
+    pub fn of_histogram(histogram: &Histogram<u64>) -> Self {
+        Self {
+            min: histogram.min(),
+            mean: histogram.mean(),
+            stddev: histogram.stdev(),
+            max: histogram.max(),
+            p50: histogram.value_at_quantile(0.5),
+            p90: histogram.value_at_quantile(0.9),
+            p95: histogram.value_at_quantile(0.95),
+            p99: histogram.value_at_quantile(0.99),
+            p99_9: histogram.value_at_quantile(0.999),
+            p99_99: Some(histogram.value_at_quantile(0.9999)),
+        }
+    }
+}
+
 /// A histogram that cannot be read back.
 #[derive(Debug, Error)]
 #[error("a stored latency histogram cannot be read: {0}")]

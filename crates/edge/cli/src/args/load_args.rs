@@ -19,6 +19,17 @@ pub enum ArrivalsArg {
     Poisson,
 }
 
+impl ArrivalsArg {
+    /// The open loop of so many operations a second, if there is to be one.
+    pub fn rate(self, per_second: Option<f64>) -> Option<Rate> {
+        let arrivals = match self {
+            Self::Constant => Arrivals::Constant,
+            Self::Poisson => Arrivals::Poisson,
+        };
+        per_second.map(|per_second| Rate { per_second, arrivals })
+    }
+}
+
 /// How often the clock is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ClockArg {
@@ -93,11 +104,7 @@ pub struct ApplyArgs {
 impl ApplyArgs {
     /// The open loop that was asked for.
     pub fn rate(&self) -> Option<Rate> {
-        let arrivals = match self.arrivals {
-            ArrivalsArg::Constant => Arrivals::Constant,
-            ArrivalsArg::Poisson => Arrivals::Poisson,
-        };
-        self.rate.map(|per_second| Rate { per_second, arrivals })
+        self.arrivals.rate(self.rate)
     }
 }
 

@@ -7,6 +7,7 @@ use virtbench_oltp::Address;
 use virtbench_record::{OltpChoice, OltpIsolation, OltpMix};
 use virtbench_units::parse_duration_ns;
 
+use super::driver::DriverArgs;
 use super::load_args::{ArrivalsArg, per_second};
 
 const EXAMPLES: &str = "\
@@ -128,21 +129,9 @@ pub struct RunArgs {
     /// Users; each has a connection, and deferred Deliveries have one for ten users
     #[arg(long, value_name = "N", default_value = "8", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub users: u32,
-    /// Threads of the driver [default: one for eight processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns)]
-    pub time: u64,
-    /// How long to run before that
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
-    /// Of every random choice
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
-    /// Users begin at this moment of the monotonic clock, in nanoseconds
-    #[arg(long, value_name = "NS", hide = true)]
-    pub begin_at: Option<u64>,
+    /// How long, and how
+    #[command(flatten)]
+    pub driver: DriverArgs,
     /// How the load is applied
     #[command(flatten)]
     pub shape: OltpShapeArgs,

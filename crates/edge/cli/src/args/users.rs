@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use virtbench_units::parse_bytes;
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_bytes, parse_duration_ns};
 use virtbench_users::Page;
 
+use super::driver::DriverArgs;
 use super::load_args::{ArrivalsArg, per_second};
 
 const EXAMPLES: &str = "\
@@ -49,24 +49,12 @@ pub struct UsersLoadArgs {
     /// An operation that takes longer has failed
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns, help_heading = "Load")]
     pub timeout: u64,
-    /// Threads of the driver [default: one for eight processors]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub threads: Option<u32>,
-    /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns)]
-    pub time: u64,
-    /// How long to run before that
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
-    pub ramp_up: u64,
-    /// Of every random choice
-    #[arg(long, value_name = "N", default_value = "1")]
-    pub seed: u64,
+    /// How long, and how
+    #[command(flatten)]
+    pub driver: DriverArgs,
     /// Print one JSON object
     #[arg(long)]
     pub json: bool,
-    /// When users begin, in nanoseconds of the monotonic clock, so that several loads begin together
-    #[arg(long, value_name = "NS", hide = true)]
-    pub begin_at: Option<u64>,
 }
 
 /// `virtbench users web`

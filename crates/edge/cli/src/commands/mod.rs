@@ -6,6 +6,7 @@ pub mod compare;
 pub mod completions;
 pub mod costs;
 pub mod doctor;
+mod driver;
 mod environments;
 pub mod fence;
 pub mod grid;

@@ -110,9 +110,7 @@ impl<'a> LoadedAppliances<'a> {
             return RunningAppliance::start(&spec).map_err(failed);
         }
         // The path is measured before there are neighbours, and once.
-        let mut neighbour = RunningAppliance::open(&spec).map_err(failed)?;
-        neighbour.start_services().map_err(failed)?;
-        Ok(neighbour)
+        RunningAppliance::start_unmeasured(&spec).map_err(failed)
     }
 
     fn load(&self, number: usize) -> &ApplianceLoad {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use virtbench_record::ApplicationMetric;
 
-use crate::applications::last_number;
+use crate::applications::{last_number, number_pattern};
 
 /// The metrics of a study, whose patterns have been read.
 #[derive(Debug, Clone)]
@@ -17,12 +17,7 @@ impl Metrics {
     pub(super) fn parse(metrics: &[ApplicationMetric]) -> Result<Self, String> {
         let one = |metric: &ApplicationMetric| -> Result<(ApplicationMetric, Regex), String> {
             let failed = |why: String| format!("metric {}: {why}", metric.name);
-            let pattern = Regex::new(&metric.pattern).map_err(|error| failed(error.to_string()))?;
-            if pattern.captures_len() != 2 {
-                let why = "needs one group around the number, such as 'tps = ([0-9.]+)'";
-                return Err(failed(format!("{:?} {why}", metric.pattern)));
-            }
-            Ok((metric.clone(), pattern))
+            Ok((metric.clone(), number_pattern(&metric.pattern).map_err(failed)?))
         };
         metrics.iter().map(one).collect::<Result<_, _>>().map(Self)
     }

@@ -60,6 +60,18 @@ impl Metric {
     }
 }
 
+/// A regular expression with one group, around a number.
+///
+/// # Errors
+/// It is none; in words.
+pub(crate) fn number_pattern(text: &str) -> Result<Regex, String> {
+    let pattern = Regex::new(text).map_err(|error| error.to_string())?;
+    if pattern.captures_len() != 2 {
+        return Err(format!("{text:?} needs one group around the number, such as 'tps = ([0-9.]+)'"));
+    }
+    Ok(pattern)
+}
+
 /// The number in the first group of a pattern's last match.
 ///
 /// # Errors

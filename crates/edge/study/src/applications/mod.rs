@@ -24,7 +24,7 @@ pub use cases::{Cases, CasesError};
 pub use costs::{MAX_COSTS_BYTES, measure_costs, parse_costs};
 pub use error::ApplicationsError;
 pub use metric::Metric;
-pub(crate) use metric::last_number;
+pub(crate) use metric::{last_number, number_pattern};
 pub use model_load::run_model_load;
 pub use native_folder::NativeSide;
 pub use options::{Progress, VmOptions};

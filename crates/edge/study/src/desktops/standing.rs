@@ -4,14 +4,12 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use virtbench_desktop::Desk;
-use virtbench_lab::{
-    ApplianceError, ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, GuestPlace, Network, Place,
-    RunningAppliance, usable_processors,
-};
+use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, usable_processors};
 use virtbench_record::{DesktopsPlan, GuestFacts};
 
 use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
 use super::source::{DesktopSource, ExistingDesktops};
+use crate::appliance_place::guest_place;
 use crate::applications::Progress;
 use crate::guests::ApplianceGuests;
 use crate::study_error::StudyError;
@@ -57,7 +55,9 @@ impl<'a> Standing<'a> {
             progress.check().map_err(|error| NotStanding::Study(error.into()))?;
             progress.doing(&format!("{count} desktops: starting number {}", number + 1));
             let spec = spec(desktop, plan, guests, number, &processors);
-            standing.appliances.push(start(&spec).map_err(|error| NotStanding::Desktops(error.to_string()))?);
+            // What a path costs is in what users see.
+            let started = RunningAppliance::start_unmeasured(&spec);
+            standing.appliances.push(started.map_err(|error| NotStanding::Desktops(error.to_string()))?);
         }
         Ok(standing)
     }
@@ -102,13 +102,6 @@ impl<'a> Standing<'a> {
     }
 }
 
-/// Without the measurement of a path: what it costs is in what users see.
-fn start(spec: &ApplianceSpec) -> Result<RunningAppliance, ApplianceError> {
-    let mut appliance = RunningAppliance::open(spec)?;
-    appliance.start_services()?;
-    Ok(appliance)
-}
-
 fn spec(
     desktop: &DesktopAppliance,
     plan: &DesktopsPlan,
@@ -116,16 +109,7 @@ fn spec(
     number: u32,
     processors: &[usize],
 ) -> ApplianceSpec {
-    let place = guests.map_or(Place::Native, |guests| {
-        Place::Guest(Box::new(GuestPlace {
-            qemu: guests.qemu.clone(),
-            image: guests.image.clone(),
-            accelerator: guests.accelerator,
-            adapter: DEFAULT_ADAPTER,
-            settings: DiskSettings::default(),
-            boot_limit: BOOT_LIMIT,
-        }))
-    });
+    let place = guests.map_or(Place::Native, |guests| guest_place(guests, BOOT_LIMIT));
     // In turns, so that desktops are spread over the host's processors.
     let first = number as usize * plan.vcpus as usize;
     let own = processors.iter().cycle().skip(first % processors.len().max(1)).take(plan.vcpus as usize);

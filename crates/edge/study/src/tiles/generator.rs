@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_engine::monotonic_ns;
-use virtbench_lab::RunningAppliance;
+use virtbench_lab::{CommandError, RunningAppliance};
 use virtbench_record::{TileDone, TileLoad, TileLoadKind, TileMemberPlan, TilesPlan};
 
 use super::outcome::{read_client, read_outcome};
@@ -32,6 +32,31 @@ pub(super) struct Moments {
     pub(super) measure_ns: u64,
     /// Measuring ends, in nanoseconds.
     pub(super) end_ns: u64,
+}
+
+/// Why nothing came of a generator, in words.
+#[derive(Debug)]
+pub(super) enum NoOutcome {
+    /// It was ended because it was to stop.
+    Stopped(String),
+    /// It failed, or what it printed cannot be read.
+    Failed(String),
+}
+
+impl NoOutcome {
+    fn of_command(error: &CommandError, words: String) -> Self {
+        match error {
+            CommandError::Stopped { .. } => Self::Stopped(words),
+            _ => Self::Failed(words),
+        }
+    }
+
+    /// In words.
+    pub(super) fn words(self) -> String {
+        match self {
+            Self::Stopped(words) | Self::Failed(words) => words,
+        }
+    }
 }
 
 /// A generator that is to be run.
@@ -90,26 +115,28 @@ impl Generator {
     /// Runs it to its end, or until it is to stop. Nothing of it is left.
     ///
     /// # Errors
-    /// It failed, or what it printed cannot be read; in words.
-    pub(super) fn run(&self, stop: &AtomicBool) -> Result<TileDone, String> {
+    /// It failed, what it printed cannot be read, or it was to stop.
+    pub(super) fn run(&self, stop: &AtomicBool) -> Result<TileDone, NoOutcome> {
         if let Some(client) = &self.load.client {
             wait_until(self.moments.measure_ns, stop);
             let end = self.command.run(stop);
-            end.result.as_ref().map_err(explained)?;
+            end.result.as_ref().map_err(|error| NoOutcome::of_command(error, explained(error)))?;
             let seconds = self.moments.end_ns.saturating_sub(self.moments.measure_ns) as f64 / 1e9;
-            return read_client(client, &end.output, seconds);
+            return read_client(client, &end.output, seconds).map_err(NoOutcome::Failed);
         }
         let end = self.command.run(stop);
-        let file = self.outcome.as_deref().ok_or("its outcome goes nowhere: a defect")?;
+        let nowhere = || NoOutcome::Failed("its outcome goes nowhere: a defect".into());
+        let file = self.outcome.as_deref().ok_or_else(nowhere)?;
         let size = fs::metadata(file).map_or(0, |facts| facts.len());
         let json = if size <= LONGEST { fs::read_to_string(file).unwrap_or_default() } else { String::new() };
         // Operations that fail are in the outcome, and its exit code tells of them too.
         match (read_outcome(self.load.kind, &json, self.moments.begin_ns), &end.result) {
             (Ok(done), _) => Ok(done),
-            (Err(_), Err(error)) if json.is_empty() => {
-                Err(format!("{}: {}", explained(error), end.output.trim()))
+            (Err(why), Err(error)) => {
+                let said = || format!("{}: {}", explained(error), end.output.trim());
+                Err(NoOutcome::of_command(error, if json.is_empty() { said() } else { why }))
             }
-            (Err(why), _) => Err(why),
+            (Err(why), Ok(())) => Err(NoOutcome::Failed(why)),
         }
     }
 }

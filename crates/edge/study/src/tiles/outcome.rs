@@ -7,7 +7,7 @@ use regex::Regex;
 use virtbench_record::{OltpOutcome, TileClient, TileDone, TileLoadKind, TileSecond, UsersOutcome};
 use virtbench_units::{LatencySummary, decode_histogram};
 
-use crate::applications::last_number;
+use crate::applications::{last_number, number_pattern};
 
 /// Reads the JSON of `virtbench oltp run` or `virtbench users`, which were to begin at this moment of the monotonic clock.
 ///
@@ -88,19 +88,7 @@ fn merged(histograms: &[&str]) -> Result<Option<LatencySummary>, String> {
             None => all = Some(one),
         }
     }
-    let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(None) };
-    Ok(Some(LatencySummary {
-        min: all.min(),
-        mean: all.mean(),
-        stddev: all.stdev(),
-        max: all.max(),
-        p50: all.value_at_quantile(0.5),
-        p90: all.value_at_quantile(0.9),
-        p95: all.value_at_quantile(0.95),
-        p99: all.value_at_quantile(0.99),
-        p99_9: all.value_at_quantile(0.999),
-        p99_99: Some(all.value_at_quantile(0.9999)),
-    }))
+    Ok(all.filter(|all| !all.is_empty()).map(|all| LatencySummary::of_histogram(&all)))
 }
 
 /// The patterns of a client.
@@ -115,16 +103,7 @@ pub(super) struct ClientPatterns {
 /// # Errors
 /// One is no regular expression, or has not exactly one group; in words.
 pub(super) fn client_patterns(client: &TileClient) -> Result<ClientPatterns, String> {
-    let pattern = |name: &str, text: &str| -> Result<Regex, String> {
-        let pattern = Regex::new(text).map_err(|error| format!("load: {name}: {error}"))?;
-        if pattern.captures_len() == 2 {
-            Ok(pattern)
-        } else {
-            Err(format!(
-                "load: {name}: {text:?} needs one group around the number, such as 'tps = ([0-9.]+)'"
-            ))
-        }
-    };
+    let pattern = |name: &str, text: &str| number_pattern(text).map_err(|why| format!("load: {name}: {why}"));
     let optional =
         |name: &str, text: &Option<String>| text.as_deref().map(|text| pattern(name, text)).transpose();
     Ok(ClientPatterns {

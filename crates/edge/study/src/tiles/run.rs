@@ -9,13 +9,14 @@ use super::energy::source;
 use super::memory::too_little_memory;
 use super::sides::TilesFailure;
 use super::standing::{Standing, TilesPlace};
-use super::tile_member::{TileMember, is_program};
+use super::tile_member::TileMember;
 use super::together::run_together;
 use crate::applications::Progress;
 use crate::course::unix_ns;
 use crate::estimate::Estimate;
 use crate::event::Event;
 use crate::folder::RunFolder;
+use crate::programs::is_program;
 use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 

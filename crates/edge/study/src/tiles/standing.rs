@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceError, ApplianceSpec, Network, RunningAppliance};
+use virtbench_lab::{ApplianceSpec, Network, RunningAppliance};
 use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
 use super::sides::TilesFailure;
@@ -148,7 +148,8 @@ fn start_all(
             if stop.load(Ordering::Relaxed) || held().failure.is_some() {
                 return;
             }
-            match start(spec) {
+            // What a path costs is in what the generators see.
+            match RunningAppliance::start_unmeasured(spec) {
                 Ok(appliance) => {
                     held().standing.push(StandingMember { tile: *tile, place: *place, appliance })
                 }
@@ -174,11 +175,4 @@ fn start_all(
     }
     standing.sort_by_key(|one| (one.tile, one.place));
     Ok(standing)
-}
-
-/// Without the measurement of a path: what it costs is in what the generators see.
-fn start(spec: &ApplianceSpec) -> Result<RunningAppliance, ApplianceError> {
-    let mut appliance = RunningAppliance::open(spec)?;
-    appliance.start_services()?;
-    Ok(appliance)
 }

@@ -1,6 +1,5 @@
 //! A member of a tile: its appliance, and the data that every start begins with.
 
-use std::path::Path;
 use std::time::Duration;
 
 use virtbench_appliance::DataSet;
@@ -112,15 +111,5 @@ impl TileMember {
                 Ok(set.as_ref())
             }
         }
-    }
-}
-
-/// Whether a program can be started by this name.
-pub(super) fn is_program(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    if name.contains('/') {
-        Path::new(name).is_file()
-    } else {
-        std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
     }
 }

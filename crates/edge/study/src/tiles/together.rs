@@ -8,7 +8,7 @@ use virtbench_engine::monotonic_ns;
 use virtbench_record::{TileDone, TileMemberMeasured, TilesMeasured, TilesPlan};
 
 use super::energy::{ask, read, source};
-use super::generator::{Generator, Moments};
+use super::generator::{Generator, Moments, NoOutcome};
 use super::sides::TilesFailure;
 use super::standing::{Standing, TilesPlace};
 use super::watch::Watch;
@@ -32,7 +32,7 @@ const SLEWED_SHARE: f64 = 0.001;
 const JUMP_NS: u64 = 100_000_000;
 
 /// What one generator did, or why it failed.
-type Ended = Option<Result<TileDone, String>>;
+type Ended = Option<Result<TileDone, NoOutcome>>;
 
 /// Lets all generators begin at one moment, and watches members and host until all have ended.
 ///
@@ -73,7 +73,7 @@ pub(super) fn run_together(
         over.store(true, Ordering::Relaxed);
         quiet.store(true, Ordering::Relaxed);
         let _ = asking.join();
-        let defect = || Err("its generator's thread has failed: a defect".to_owned());
+        let defect = || Err(NoOutcome::Failed("its generator's thread has failed: a defect".to_owned()));
         let joined = threads.into_iter().map(|thread| Some(thread?.join().unwrap_or_else(|_| defect())));
         let ended: Vec<Ended> = joined.collect();
         failure.map_or(Ok(ended), Err)
@@ -146,7 +146,7 @@ fn done(
 ) -> Result<Vec<TileMemberMeasured>, TilesFailure> {
     let failed = standing.members.iter().zip(&ended).find_map(|(one, end)| match end {
         // Generators that were ended because another one failed are not to blame.
-        Some(Err(why)) if !why.contains(STOPPED) => Some((one.tile, one.place, why.clone())),
+        Some(Err(NoOutcome::Failed(why))) => Some((one.tile, one.place, why.clone())),
         _ => None,
     });
     if let Some((tile, place, why)) = failed {
@@ -161,14 +161,11 @@ fn done(
     }
     let measured = |(one, end): (&super::standing::StandingMember, Ended)| {
         let member = plan.members[one.place].name.clone();
-        let done = end.transpose().map_err(|why| TilesFailure::member(one.tile, &member, why))?;
+        let done = end.transpose().map_err(|end| TilesFailure::member(one.tile, &member, end.words()))?;
         Ok(TileMemberMeasured { tile: one.tile, member, ready_ns: one.appliance.facts().ready_ns, done })
     };
     standing.members.iter().zip(ended).map(measured).collect()
 }
-
-/// In the words of a command that was ended because it was to stop.
-const STOPPED: &str = "was stopped";
 
 /// Why generators void a run.
 fn limited(members: &[TileMemberMeasured]) -> Vec<String> {

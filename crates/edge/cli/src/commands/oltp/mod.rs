@@ -2,23 +2,17 @@
 
 mod table;
 
-use std::fs;
 use std::io;
 
 use serde::Serialize;
-use virtbench_oltp::{Connect, DISCLAIMER, Depth, Event, FaultKind, OltpError, Population};
-use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpViolation};
-use virtbench_workload::{Arrivals, Rate};
+use virtbench_oltp::{Connect, DISCLAIMER, Depth, FaultKind, OltpError, Population};
+use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpSecond, OltpViolation};
 
-use crate::args::ArrivalsArg;
 use crate::args::oltp::{CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, RunArgs};
-use crate::company::Company;
+use crate::commands::driver::{self, Ended};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{print_json, say, tell};
-use crate::{interrupt, progress};
-
-/// Processors for each thread of the driver.
-const PROCESSORS_EACH: usize = 8;
+use crate::{interrupt, password_file, progress};
 
 /// Populates, loads or checks a database.
 pub fn execute(command: &OltpCommand) -> Outcome {
@@ -82,19 +76,11 @@ fn run(args: &RunArgs) -> Outcome {
             return Err(nothing(OltpError::OtherSize { address: connect.address, found, asked }));
         }
     }
-    let mut company = Company::new();
-    let bar = progress::timer(Some(plan.ramp_up_ns + plan.time_ns), "connecting");
-    let ticking = bar.clone();
-    let mut since = None;
-    let measured =
-        virtbench_oltp::run_from(&connect, &plan, args.begin_at, interrupt::flag(), &mut |event| {
-            let begun = *since.get_or_insert_with(std::time::Instant::now);
-            progress::tick(&ticking, begun.elapsed());
-            if let Event::Second(second) = event {
-                ticking.set_message(format!("{} transactions/s", second.transactions));
-            }
-        });
-    bar.finish_and_clear();
+    let load_ns = plan.ramp_up_ns + plan.time_ns;
+    let completed = |second: &OltpSecond| second.transactions;
+    let (measured, mut company) = driver::with_bar(load_ns, "transactions", completed, |each| {
+        virtbench_oltp::run_from(&connect, &plan, args.driver.begin_at, interrupt::flag(), each)
+    });
     let mut outcome = measured.map_err(|error| failure(error, "nothing was measured"))?;
     outcome.notes.extend(company.notes([]));
     print(&args.database, &outcome)?;
@@ -103,18 +89,12 @@ fn run(args: &RunArgs) -> Outcome {
 
 fn plan(args: &RunArgs) -> OltpPlan {
     let shape = &args.shape;
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = u32::try_from((processors / PROCESSORS_EACH).max(1)).unwrap_or(1);
-    let arrivals = match shape.arrivals {
-        ArrivalsArg::Constant => Arrivals::Constant,
-        ArrivalsArg::Poisson => Arrivals::Poisson,
-    };
     OltpPlan {
         users: args.users,
-        threads: args.threads.unwrap_or_else(|| threads.min(args.users)),
-        ramp_up_ns: args.ramp_up,
-        time_ns: args.time,
-        rate: shape.rate.map(|per_second| Rate { per_second, arrivals }),
+        threads: args.driver.threads(args.users),
+        ramp_up_ns: args.driver.ramp_up,
+        time_ns: args.driver.time,
+        rate: shape.arrivals.rate(shape.rate),
         mix: shape.mix(),
         think_factor: shape.think_times,
         deferred_delivery: shape.delivery == DeliveryArg::Deferred,
@@ -122,7 +102,7 @@ fn plan(args: &RunArgs) -> OltpPlan {
         retries: shape.retries,
         timeout_ns: shape.timeout,
         check_all: shape.conditions == DepthArg::All,
-        seed: args.seed,
+        seed: args.driver.seed,
     }
 }
 
@@ -136,23 +116,14 @@ fn print(args: &DatabaseArgs, outcome: &OltpOutcome) -> Outcome {
 
 /// What was measured is printed in any case; whether it is what was asked for, the exit code says.
 fn verdict(outcome: &OltpOutcome) -> Outcome {
-    if let Some(why) = &outcome.ended_by {
-        let seconds = outcome.elapsed_ns as f64 / 1e9;
-        let message = format!(
-            "the load ended after {seconds:.1} s of measuring: {why}; what was measured until then stands above"
-        );
-        return Err(Failure::message(Kind::Measured, message));
-    }
-    if outcome.interrupted {
-        return Err(interrupt::failure("what was measured until then was reported"));
-    }
-    if outcome.failed() > 0 {
-        let kinds: Vec<String> =
-            outcome.error_kinds.iter().map(|(words, count)| format!("{count} x {words}")).collect();
-        let message = format!("{} transactions failed: {}", outcome.failed(), kinds.join("; "));
-        return Err(Failure::message(Kind::Measured, message));
-    }
-    Ok(())
+    let ended = Ended {
+        elapsed_ns: outcome.elapsed_ns,
+        by: outcome.ended_by.as_deref(),
+        interrupted: outcome.interrupted,
+        failed: outcome.failed(),
+        error_kinds: &outcome.error_kinds,
+    };
+    driver::verdict(&ended, "transactions")
 }
 
 /// What `check --json` prints.
@@ -195,13 +166,7 @@ fn connect(args: &DatabaseArgs) -> Result<Connect, Failure> {
         DatabaseKind::MariaDb => "MYSQL_PWD",
     };
     let password = match &args.password_file {
-        Some(path) => {
-            let text = fs::read_to_string(path).map_err(|error| {
-                let message = format!("--password-file: cannot read {}: {error}", path.display());
-                Failure::message(Kind::Usage, message)
-            })?;
-            Some(text.lines().next().unwrap_or_default().to_owned())
-        }
+        Some(path) => Some(password_file::read(path)?),
         None => std::env::var(variable).ok(),
     };
     tell!("{DISCLAIMER}");

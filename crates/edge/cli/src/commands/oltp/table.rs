@@ -3,21 +3,15 @@
 use std::io::{self, Write};
 
 use virtbench_record::{OltpKind, OltpOutcome, OltpPlan, OltpTransactions};
-use virtbench_units::format_duration_ns;
 
+use crate::commands::driver::{write_measured, write_open_loop};
 use crate::text_table::{TextTable, left, right};
 
 /// Writes head, table and remarks.
 pub fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::Result<()> {
     writeln!(out, "database  {address} ({}, {} warehouses)", outcome.server, outcome.warehouses)?;
     writeln!(out, "load      {}", load(&outcome.plan))?;
-    writeln!(
-        out,
-        "measured  {:.3} s after {} of ramp-up, seed {}\n",
-        outcome.elapsed_ns as f64 / 1e9,
-        format_duration_ns(outcome.plan.ramp_up_ns),
-        outcome.plan.seed
-    )?;
+    write_measured(out, outcome.elapsed_ns, outcome.plan.ramp_up_ns, outcome.plan.seed)?;
     writeln!(out, "{}\n", transactions(outcome))?;
     writeln!(
         out,
@@ -40,11 +34,7 @@ pub fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::
         )?;
     }
     if let Some(open) = &outcome.open_loop {
-        writeln!(
-            out,
-            "open loop: {} offered, {} due but not started at the end",
-            open.offered, open.backlog_end
-        )?;
+        write_open_loop(out, open.offered, open.backlog_end)?;
     }
     if !outcome.conditions_held.is_empty() {
         let held: Vec<String> = outcome.conditions_held.iter().map(ToString::to_string).collect();

@@ -1,21 +1,18 @@
 //! `virtbench study application`: an appliance under a client of the user's, natively and in VMs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
 use virtbench_study::{
     ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
-    StudyError,
+    StudyError, is_program,
 };
 
 use super::common;
 use crate::args::application_study::ApplicationStudyArgs;
 use crate::exit::{Failure, Kind, Outcome};
-use crate::recipes;
-
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+use crate::{recipes, small_file};
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
@@ -102,11 +99,7 @@ impl Wanted {
         let path =
             args.file.as_deref().ok_or_else(|| Failure::message(Kind::Usage, "name the study's file"))?;
         let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-        let size = std::fs::metadata(path).map_err(|error| usage(error.to_string()))?.len();
-        if size > MAX_BYTES {
-            return Err(usage(format!("it is larger than {MAX_BYTES} bytes")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| usage(error.to_string()))?;
+        let text = small_file::read(path).map_err(usage)?;
         let mut file = ApplicationFile::parse(&text).map_err(|error| usage(error.to_string()))?;
         if !args.vcpus.is_empty() {
             file.vcpus.clone_from(&args.vcpus);
@@ -121,7 +114,7 @@ impl Wanted {
             file.disk.clone_from(disk);
         }
         file.check().map_err(usage)?;
-        let find = |name: &str| recipes::find(&beside(path, name)).map(|found| found.recipe);
+        let find = |name: &str| recipes::find_beside(path, name).map(|found| found.recipe);
         let recipe = find(&file.appliance)?;
         let neighbour =
             file.neighbour.as_ref().map(|other| find(other.appliance.as_ref().unwrap_or(&file.appliance)));
@@ -132,7 +125,7 @@ impl Wanted {
     fn find_programs(&self) -> Outcome {
         let others = self.file.neighbour.iter().flat_map(|other| other.prepare.iter().chain([&other.client]));
         let commands = self.file.prepare.iter().chain([&self.file.client]).chain(others);
-        let missing = commands.filter_map(|words| words.first()).find(|name| !is_here(name));
+        let missing = commands.filter_map(|words| words.first()).find(|name| !is_program(name));
         missing.map_or(Ok(()), |name| {
             let message = format!("{name} is not here: install it, or name it with its folder");
             Err(Failure::message(Kind::Environment, message))
@@ -162,30 +155,5 @@ impl Wanted {
             accelerator: args.place.qemu.accelerator_name(),
             network: args.place.network.name().to_owned(),
         }
-    }
-}
-
-/// A recipe's file is looked for beside the study's.
-fn beside(study: &Path, name: &str) -> String {
-    let named = Path::new(name);
-    let is_file = name.contains('/') || named.extension().is_some_and(|ending| ending == "toml");
-    let folder = study.parent().filter(|_| is_file && named.is_relative());
-    folder.map_or_else(|| name.to_owned(), |folder| dotted(&folder.join(named)))
-}
-
-/// A path that is told from a recipe's name.
-fn dotted(path: &Path) -> String {
-    let path: PathBuf = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
-    path.display().to_string()
-}
-
-/// Whether a program can be started by this name.
-fn is_here(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_file = |path: PathBuf| path.is_file();
-    if name.contains('/') {
-        is_file(name.into())
-    } else {
-        std::env::split_paths(&path).any(|folder| is_file(folder.join(name)))
     }
 }

@@ -14,6 +14,7 @@ use virtbench_study::{
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::password_file;
 
 /// The share of operations that are to be within their limit ([Platform 2014], section III.D).
 const SHARE: f64 = 0.95;
@@ -65,11 +66,10 @@ fn existing(args: &DesktopsStudyArgs, day: &Day) -> Result<Option<ExistingDeskto
 }
 
 fn password(file: Option<&Path>) -> Result<Option<String>, Failure> {
-    let Some(path) = file else { return Ok(std::env::var(PASSWORD_VARIABLE).ok()) };
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::message(Kind::Usage, format!("--password-file: cannot read {}: {error}", path.display()))
-    })?;
-    Ok(Some(text.lines().next().unwrap_or_default().to_owned()))
+    match file {
+        Some(path) => password_file::read(path).map(Some),
+        None => Ok(std::env::var(PASSWORD_VARIABLE).ok()),
+    }
 }
 
 /// How many there are to be: of existing ones no more than are named.

@@ -1,7 +1,6 @@
 //! `virtbench study tiles`: more and more tiles of different applications at once.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use virtbench_recipe::Recipe;
 use virtbench_record::{TileMemberPlan, TilesPlan, TilesRecord, TilesStatus};
@@ -12,10 +11,7 @@ use virtbench_study::{
 use super::common;
 use crate::args::tiles_study::{TilePlaceArg, TilesStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::recipes;
-
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
+use crate::{recipes, small_file};
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &TilesStudyArgs) -> Outcome {
@@ -72,9 +68,11 @@ impl Wanted {
         };
         let file = TileFile::parse(&text).map_err(|error| usage(error.to_string()))?;
         let find = |appliance: &str| {
-            let found =
-                if supplied.is_some() { appliance.to_owned() } else { beside(Path::new(name), appliance) };
-            recipes::find(&found).map(|found| found.recipe)
+            let found = match supplied {
+                Some(_) => recipes::find(appliance),
+                None => recipes::find_beside(Path::new(name), appliance),
+            };
+            found.map(|found| found.recipe)
         };
         let recipes = file.members.iter().map(|member| find(&member.appliance));
         Ok(Self { recipes: recipes.collect::<Result<_, _>>()?, file })
@@ -120,25 +118,8 @@ impl Wanted {
 
 fn read(path: &Path) -> Result<String, String> {
     let names = || SUPPLIED_TILES.map(|tile| tile.name).join(", ");
-    let size = fs::metadata(path)
-        .map_err(|error| format!("{error}; a tile is a file, or one of {}", names()))?
-        .len();
-    if size > MAX_BYTES {
-        return Err(format!("it is larger than {MAX_BYTES} bytes"));
-    }
-    fs::read_to_string(path).map_err(|error| error.to_string())
-}
-
-/// A recipe's file is looked for beside the tile's.
-fn beside(tile: &Path, name: &str) -> String {
-    let named = Path::new(name);
-    let is_file = name.contains('/') || named.extension().is_some_and(|ending| ending == "toml");
-    let folder = tile.parent().filter(|_| is_file && named.is_relative());
-    folder.map_or_else(|| name.to_owned(), |folder| dotted(&folder.join(named)))
-}
-
-/// A path that is told from a recipe's name.
-fn dotted(path: &Path) -> String {
-    let path: PathBuf = if path.is_relative() { Path::new(".").join(path) } else { path.to_owned() };
-    path.display().to_string()
+    small_file::read(path).map_err(|why| match path.is_file() {
+        true => why,
+        false => format!("{why}; a tile is a file, or one of {}", names()),
+    })
 }

@@ -3,22 +3,18 @@
 mod table;
 
 use std::collections::BTreeMap;
-use std::{fs, io};
+use std::io;
 
-use virtbench_record::{UsersOutcome, UsersPlan, UsersService};
+use virtbench_record::{UsersOutcome, UsersPlan, UsersSecond, UsersService};
 use virtbench_units::format_bytes;
-use virtbench_users::{Address, Aim, Event, KeyValue, Mail, MailMix, Service, UsersError, Web};
-use virtbench_workload::{Arrivals, Rate};
+use virtbench_users::{Address, Aim, KeyValue, Mail, MailMix, Service, UsersError, Web};
 
-use crate::args::ArrivalsArg;
 use crate::args::users::{KeyValueArgs, MailArgs, UsersCommand, UsersLoadArgs, WebArgs};
-use crate::company::Company;
+use crate::commands::driver::{self, Ended};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
-use crate::{interrupt, progress};
+use crate::{interrupt, password_file};
 
-/// Processors for each thread of the driver.
-const PROCESSORS_EACH: usize = 8;
 const HTTP_PORT: u16 = 80;
 const REDIS_PORT: u16 = 6379;
 
@@ -73,12 +69,7 @@ fn mail(args: &MailArgs) -> Outcome {
     let target = format!("{smtp} and {imap}");
     let password = match (&args.password, &args.password_file) {
         (Some(password), _) => password.clone(),
-        (None, Some(path)) => {
-            let text = fs::read_to_string(path).map_err(|error| {
-                unusable(format!("--password-file: cannot read {}: {error}", path.display()))
-            })?;
-            text.lines().next().unwrap_or_default().to_owned()
-        }
+        (None, Some(path)) => password_file::read(path)?,
         (None, None) => String::new(),
     };
     let bytes = usize::try_from(args.message_size).unwrap_or(usize::MAX);
@@ -107,19 +98,12 @@ fn apply<S: Service>(
     let plan = plan(kind, args);
     let details: BTreeMap<String, String> =
         details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-    let aim = Aim { target, details, begin_at_ns: args.begin_at };
-    let mut company = Company::new();
-    let bar = progress::timer(Some(plan.ramp_up_ns + plan.time_ns), "connecting");
-    let ticking = bar.clone();
-    let mut since = None;
-    let measured = virtbench_users::run(service, &aim, &plan, interrupt::flag(), &mut |event| {
-        let begun = *since.get_or_insert_with(std::time::Instant::now);
-        progress::tick(&ticking, begun.elapsed());
-        if let Event::Second(second) = event {
-            ticking.set_message(format!("{} operations/s", second.completed));
-        }
+    let aim = Aim { target, details, begin_at_ns: args.driver.begin_at };
+    let load_ns = plan.ramp_up_ns + plan.time_ns;
+    let completed = |second: &UsersSecond| second.completed;
+    let (measured, mut company) = driver::with_bar(load_ns, "operations", completed, |each| {
+        virtbench_users::run(service, &aim, &plan, interrupt::flag(), each)
     });
-    bar.finish_and_clear();
     let mut outcome = measured.map_err(failure)?;
     outcome.notes.extend(company.notes([]));
     if args.json {
@@ -131,43 +115,30 @@ fn apply<S: Service>(
 }
 
 fn plan(service: UsersService, args: &UsersLoadArgs) -> UsersPlan {
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let threads = u32::try_from((processors / PROCESSORS_EACH).max(1)).unwrap_or(1);
-    let arrivals = match args.arrivals {
-        ArrivalsArg::Constant => Arrivals::Constant,
-        ArrivalsArg::Poisson => Arrivals::Poisson,
-    };
     UsersPlan {
         service,
         users: args.users,
-        threads: args.threads.unwrap_or_else(|| threads.min(args.users)),
-        ramp_up_ns: args.ramp_up,
-        time_ns: args.time,
-        rate: args.rate.map(|per_second| Rate { per_second, arrivals }),
+        threads: args.driver.threads(args.users),
+        ramp_up_ns: args.driver.ramp_up,
+        time_ns: args.driver.time,
+        rate: args.arrivals.rate(args.rate),
         think_ns: args.think.filter(|ns| *ns > 0),
         timeout_ns: args.timeout,
-        seed: args.seed,
+        seed: args.driver.seed,
     }
 }
 
 /// What was measured is printed in any case; whether it is what was asked for, the exit code says.
 fn verdict(outcome: &UsersOutcome) -> Outcome {
+    let ended = Ended {
+        elapsed_ns: outcome.elapsed_ns,
+        by: outcome.ended_by.as_deref(),
+        interrupted: outcome.interrupted,
+        failed: outcome.all.failed,
+        error_kinds: &outcome.error_kinds,
+    };
+    driver::verdict(&ended, "operations")?;
     let seconds = outcome.elapsed_ns as f64 / 1e9;
-    if let Some(why) = &outcome.ended_by {
-        let message = format!(
-            "the load ended after {seconds:.1} s of measuring: {why}; what was measured until then stands above"
-        );
-        return Err(Failure::message(Kind::Measured, message));
-    }
-    if outcome.interrupted {
-        return Err(interrupt::failure("what was measured until then was reported"));
-    }
-    if outcome.all.failed > 0 {
-        let kinds: Vec<String> =
-            outcome.error_kinds.iter().map(|(words, count)| format!("{count} x {words}")).collect();
-        let message = format!("{} operations failed: {}", outcome.all.failed, kinds.join("; "));
-        return Err(Failure::message(Kind::Measured, message));
-    }
     if outcome.all.completed == 0 {
         let message = format!("no operation was completed in {seconds:.1} s: measure for longer");
         return Err(Failure::message(Kind::Measured, message));

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use virtbench_record::{UsersOperation, UsersOutcome, UsersPlan};
 use virtbench_units::{LatencySummary, format_duration_ns};
 
+use crate::commands::driver::{write_measured, write_open_loop};
 use crate::text_table::{TextTable, left, right};
 
 /// Writes head, table and remarks.
@@ -15,13 +16,7 @@ pub fn write(out: &mut impl Write, outcome: &UsersOutcome) -> io::Result<()> {
     for (name, value) in &outcome.details {
         writeln!(out, "{name:<9} {value}")?;
     }
-    writeln!(
-        out,
-        "measured  {:.3} s after {} of ramp-up, seed {}\n",
-        outcome.elapsed_ns as f64 / 1e9,
-        format_duration_ns(outcome.plan.ramp_up_ns),
-        outcome.plan.seed
-    )?;
+    write_measured(out, outcome.elapsed_ns, outcome.plan.ramp_up_ns, outcome.plan.seed)?;
     writeln!(out, "{}\n", operations(outcome))?;
     writeln!(
         out,
@@ -31,11 +26,7 @@ pub fn write(out: &mut impl Write, outcome: &UsersOutcome) -> io::Result<()> {
         outcome.busiest_thread_percent
     )?;
     if let Some(open) = &outcome.open_loop {
-        writeln!(
-            out,
-            "open loop: {} offered, {} due but not started at the end",
-            open.offered, open.backlog_end
-        )?;
+        write_open_loop(out, open.offered, open.backlog_end)?;
     }
     outcome.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
 }

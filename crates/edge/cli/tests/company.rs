@@ -1,7 +1,10 @@
 //! Whoever else uses the host is said, in `load` and in what it leaves.
+//!
+//! A program of its own: tests of others that measure at the same time would be the ones that are named.
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "command/support/mod.rs"]
 mod support;
 
 use std::process::{Child, Command};

@@ -1,0 +1,312 @@
+//! `virtbench appliance`: roots of the distribution's own packages. It needs root, mmdebstrap and, once for each target folder,
+//! the servers of the distribution; `make test` sets up the rest.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::support::{Finished, finish, folder, is_alive, run, signal, virtbench, wait_for};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const RECIPE: &str = r#"
+name = "tiny"
+description = "a test's own"
+packages = ["busybox-static"]
+memory = "128MiB"
+
+[build]
+exclude = ["/usr/share/common-licenses/*", "/usr/lib/*/gconv/*"]
+run = ["/bin/busybox cat /etc/tiny/greeting > /etc/tiny/copied", "id -un > /etc/tiny/who; ls /sys/class/net > /etc/tiny/nets"]
+
+[[files]]
+path = "/etc/tiny/greeting"
+text = "good morning\n"
+mode = "0640"
+owner = "tiny"
+
+[[files]]
+path = "/etc/tiny/early"
+text = "before\n"
+before_packages = true
+
+[[users]]
+name = "tiny"
+home = "/var/lib/tiny"
+
+[[services]]
+name = "tiny"
+command = ["/bin/busybox", "nc", "-lk", "-p", "7"]
+user = "tiny"
+ready = { tcp = 7 }
+
+[data]
+folder = "/var/lib/tiny/data"
+user = "tiny"
+prepare = []
+size = "64MiB"
+"#;
+
+fn shared() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("appliance-packages")
+}
+
+/// A cache of its own, whose packages all tests share, so that they are fetched once.
+struct Cache(TempDir);
+
+impl Cache {
+    fn new() -> Self {
+        let own = Self(folder());
+        let shared = shared();
+        fs::create_dir_all(&shared).unwrap();
+        fs::create_dir(own.path("appliances")).unwrap();
+        symlink(shared, own.path("appliances/packages")).unwrap();
+        fs::write(own.path("tiny.toml"), RECIPE).unwrap();
+        own
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn recipe(&self) -> String {
+        self.path("tiny.toml").display().to_string()
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = virtbench();
+        command.arg("appliance").args(words);
+        self.here(command)
+    }
+
+    fn here(&self, mut command: Command) -> Command {
+        command.env("VIRTBENCH_CACHE", self.0.path()).env("XDG_CONFIG_HOME", self.path("config"));
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Finished {
+        finish(self.command(words).spawn().unwrap())
+    }
+
+    /// The same by a command that makes the world in which it runs.
+    fn run_by(&self, world: &[&str], words: &[&str]) -> Finished {
+        let mut command = Command::new(world[0]);
+        command.args(&world[1..]).arg(env!("CARGO_BIN_EXE_virtbench")).arg("appliance").args(words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(self.here(command).spawn().unwrap())
+    }
+
+    /// A build that has come so far that it is unpacking, in namespaces of its own.
+    fn begin(&self) -> std::process::Child {
+        let log = self.path("appliances/tiny.log");
+        let _ = fs::remove_file(&log);
+        let mut child = self.command(&["build", &self.recipe()]).spawn().unwrap();
+        wait_for("packages to be unpacked", || {
+            assert!(child.try_wait().unwrap().is_none(), "it ended before that");
+            fs::read_to_string(&log).is_ok_and(|said| said.contains("I: extracting archives")).then_some(())
+        });
+        child
+    }
+
+    fn built(&self) -> Vec<Value> {
+        let listed = self.run(&["list", "--json"]).json();
+        listed["others"].as_array().unwrap().clone()
+    }
+
+    /// What is mounted from here, by anybody who still lives.
+    fn mounts(&self) -> Vec<String> {
+        let place = self.0.path().display().to_string();
+        let of =
+            |process: fs::DirEntry| fs::read_to_string(process.path().join("mounts")).unwrap_or_default();
+        let all = fs::read_dir("/proc").unwrap().flatten().map(of);
+        all.flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+            .filter(|line| line.contains(&place))
+            .collect()
+    }
+
+    /// Processes that run something from here.
+    fn processes(&self) -> Vec<u32> {
+        let place = self.0.path().display().to_string();
+        let is_here = |id: &u32| {
+            fs::read(format!("/proc/{id}/cmdline"))
+                .is_ok_and(|line| String::from_utf8_lossy(&line).contains(&place) && is_alive(*id))
+        };
+        let all = fs::read_dir("/proc").unwrap().flatten();
+        all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_here).collect()
+    }
+
+    fn is_left_alone(&self) {
+        wait_for("processes and mounts to be gone", || {
+            (self.processes().is_empty() && self.mounts().is_empty()).then_some(())
+        });
+    }
+}
+
+/// A cache in which the recipe is built, with what the build printed.
+fn built() -> &'static (Cache, Value) {
+    static BUILT: OnceLock<(Cache, Value)> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let cache = Cache::new();
+        let done = cache.run(&["build", &cache.recipe(), "--json"]);
+        assert_eq!(done.code(), 0, "{done:?}");
+        for phase in ["resolving", "configuring", "finishing", "image"] {
+            assert!(done.stderr.contains(&format!("tiny: {phase}")), "{phase}: {}", done.stderr);
+        }
+        let answer = done.json();
+        (cache, answer)
+    })
+}
+
+#[test]
+fn a_recipe_becomes_a_root_of_its_packages_files_users_and_scripts() {
+    let (cache, answer) = built();
+    assert_eq!(answer["new"], true);
+    let packages = answer["manifest"]["packages"].as_object().unwrap();
+    assert!(packages.contains_key("busybox-static") && packages.contains_key("libc6"), "{answer}");
+    assert_eq!(cache.built()[0]["built"], answer["manifest"]);
+    let again = cache.run(&["build", &cache.recipe(), "--json"]);
+    assert_eq!((again.json()["new"].as_bool(), again.code()), (Some(false), 0), "{again:?}");
+
+    let script = "cat /etc/tiny/copied /etc/tiny/early /etc/tiny/who /etc/tiny/nets /etc/hostname; \
+        stat -c '%U %a' /etc/tiny/greeting /var/lib/tiny/data /var/lib/tiny; ls -A /usr/share/doc /var/cache/apt /dev/shm; \
+        touch /written; exit 7";
+    let said = cache.run(&["shell", "tiny", "--", "sh", "-c", script]);
+    assert_eq!(said.code(), 7, "{said:?}");
+    let lines: Vec<&str> = said.stdout.lines().filter(|line| !line.is_empty()).collect();
+    let wanted = ["good morning", "before", "root", "lo", "tiny", "tiny 640", "tiny 755", "tiny 755"];
+    assert_eq!(
+        lines,
+        [&wanted[..], &["/dev/shm:", "/usr/share/doc:", "/var/cache/apt:"]].concat(),
+        "{said:?}"
+    );
+    let gone = cache.run(&["shell", "tiny", "--", "test", "!", "-e", "/written"]);
+    assert_eq!(gone.code(), 0, "a copy is thrown away: {gone:?}");
+    cache.is_left_alone();
+    let image = answer["image"].as_str().unwrap();
+    let loops = Command::new("losetup").args(["-j", image]).output().unwrap();
+    assert!(loops.stdout.is_empty(), "{loops:?}");
+}
+
+#[test]
+fn the_same_packages_make_the_same_bytes_without_a_network() {
+    let (_, first) = built();
+    let other = Cache::new();
+    let second = other.run_by(&["unshare", "--net"], &["build", &other.recipe(), "--json"]);
+    assert_eq!(second.code(), 0, "{second:?}");
+    let second = second.json();
+    for field in ["digest", "recipe_digest", "image_digest", "packages"] {
+        assert_eq!(first["manifest"][field], second["manifest"][field], "{field}");
+    }
+    let [a, b] = [&first["image"], &second["image"]].map(|image| image.as_str().unwrap().to_owned());
+    assert!(Command::new("cmp").args([&a, &b]).status().unwrap().success());
+    let checked = Command::new("/sbin/e2fsck").args(["-f", "-n", &b]).output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
+    let removed = other.run(&["remove", "tiny"]);
+    assert!(removed.stdout.contains("1 roots"), "{removed:?}");
+    assert!(!Path::new(&b).exists());
+    let none = other.run(&["remove", "tiny"]);
+    assert!(none.code() == 2 && none.stderr.contains("was not built"), "{none:?}");
+}
+
+#[test]
+fn a_killed_build_leaves_a_folder_that_the_next_one_removes_and_a_stopped_one_nothing() {
+    // So that the packages are here.
+    built();
+    let cache = Cache::new();
+    let left = cache.path("appliances/building/tiny");
+    let mut child = cache.begin();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    cache.is_left_alone();
+    assert!(left.exists());
+    assert_eq!(cache.built(), Vec::<Value>::new());
+    let child = cache.begin();
+    signal(&child, "INT");
+    let stopped = finish(child);
+    assert_eq!(stopped.code(), 130, "{stopped:?}");
+    cache.is_left_alone();
+    assert!(!left.exists(), "what was left by both is gone");
+    assert_eq!(cache.built(), Vec::<Value>::new());
+}
+
+#[test]
+fn a_script_that_fails_is_named_and_leaves_nothing() {
+    built();
+    let cache = Cache::new();
+    fs::write(cache.recipe(), RECIPE.replace("id -un", "echo no luck; false; id -un")).unwrap();
+    let failed = cache.run(&["build", &cache.recipe()]);
+    assert_eq!(failed.code(), 1, "{failed:?}");
+    for words in ["build.run, script 002, of tiny failed", "no luck", "tiny.log"] {
+        assert!(failed.stderr.contains(words), "{words}: {failed:?}");
+    }
+    assert!(fs::read_to_string(cache.path("appliances/tiny.log")).unwrap().contains("Setting up libc6"));
+    assert!(!cache.path("appliances/building/tiny").exists());
+}
+
+#[test]
+fn what_keeps_a_root_from_being_built_is_said_with_the_next_step() {
+    built();
+    let cache = Cache::new();
+    let refused = |finished: Finished, code: i32, words: &[&str]| {
+        assert_eq!(finished.code(), code, "{finished:?}");
+        words.iter().for_each(|words| assert!(finished.stderr.contains(words), "{words}: {finished:?}"));
+    };
+    let other = |from: &str, to: &str| {
+        fs::write(cache.path("other.toml"), RECIPE.replace(from, to)).unwrap();
+        cache.run(&["build", cache.path("other.toml").to_str().unwrap()])
+    };
+    refused(
+        other("busybox-static", "busybox-statc"),
+        2,
+        &["no package busybox-statc", "did you mean busybox-static"],
+    );
+    refused(
+        other("[\"busybox-static\"]", "[\"sysvinit-core\", \"systemd-sysv\"]"),
+        2,
+        &["together", "Conflicts"],
+    );
+    refused(other("\npackages =", "\npackage ="), 2, &["other.toml", "line 4"]);
+    refused(cache.run(&["build", "mariadv"]), 2, &["there is no recipe mariadv", "postgresql"]);
+    refused(cache.run(&["shell", "redis"]), 2, &["redis was not built yet: virtbench appliance build redis"]);
+
+    let recipe = cache.recipe();
+    let without = cache.run_by(&["unshare", "--user"], &["build", &recipe]);
+    refused(without, 4, &["run this as root", "subuids"]);
+    let [place, archive] = [cache.path("appliances"), shared()].map(|path| path.display().to_string());
+    let small =
+        format!("mount -t tmpfs -o size=64m tmpfs {place}; ln -s {archive} {place}/packages; exec \"$@\"");
+    let room = cache.run_by(&["unshare", "-m", "sh", "-c", &small, "sh"], &["build", &recipe]);
+    refused(room, 3, &["the root of tiny needs", "are free", "VIRTBENCH_CACHE"]);
+    fs::remove_file(cache.path("appliances/packages")).unwrap();
+    let offline = cache.run_by(&["unshare", "--net"], &["build", &recipe]);
+    refused(offline, 4, &["cannot be reached", "Look at the network"]);
+
+    let tools = cache.path("tools");
+    fs::create_dir(&tools).unwrap();
+    for tool in ["apt-get", "apt-cache"] {
+        symlink(Path::new("/usr/bin").join(tool), tools.join(tool)).unwrap();
+    }
+    let path = format!("PATH={}", tools.display());
+    let missing = cache.run_by(&["/usr/bin/env", &path], &["build", &recipe]);
+    refused(missing, 4, &["mmdebstrap is missing", "scripts/setup.sh appliances"]);
+}
+
+#[test]
+fn a_user_s_own_recipes_are_found_by_name_and_the_supplied_ones_listed() {
+    let cache = Cache::new();
+    let own = cache.path("config/virtbench/appliances");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("tiny.toml"), RECIPE).unwrap();
+    fs::write(own.join("broken.toml"), "name = 1").unwrap();
+    let listed = cache.run(&["list"]);
+    assert_eq!(listed.code(), 0, "{listed:?}");
+    for name in ["tiny", "postgresql", "mariadb", "redis", "nginx", "a test's own"] {
+        assert!(listed.stdout.contains(name), "{name}: {listed:?}");
+    }
+    assert!(listed.stderr.contains("broken.toml"), "{listed:?}");
+    let not_built = cache.run(&["shell", "tiny"]);
+    assert!(not_built.stderr.contains("tiny was not built yet"), "{not_built:?}");
+    assert!(run(&["help"]).stdout.contains("appliance"));
+}

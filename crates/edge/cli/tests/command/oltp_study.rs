@@ -1,0 +1,124 @@
+//! `virtbench study oltp` for real: PostgreSQL's appliance natively and in a guest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::support::{
+    build_appliances, children, finish, finish_within, folder, is_alive, virtbench, wait_for, whole_lines,
+};
+
+/// How long a run of four measurements may take, two boots, four copies of the data and their population included.
+const RUN_LIMIT: Duration = Duration::from_secs(600);
+
+const SHORT: [&str; 12] = [
+    "study",
+    "oltp",
+    "--users",
+    "1",
+    "--repetitions",
+    "1",
+    "--time",
+    "3s",
+    "--search-time",
+    "3s",
+    "--ramp-up",
+    "200ms",
+];
+
+/// Where a run keeps the copy of the data that a side works on.
+fn copy_of(out: &Path) -> PathBuf {
+    let name = out.file_name().unwrap().to_string_lossy();
+    out.join(format!("virtbench-{name}.files/database.ext4"))
+}
+
+#[test]
+fn a_database_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
+    build_appliances(&["postgresql"]);
+    let temp = folder();
+    let out = temp.path().join("run");
+    let run = |more: &[&str]| {
+        let mut command = virtbench();
+        command.args(SHORT).arg("--out").arg(&out).args(more);
+        finish_within(command.spawn().unwrap(), RUN_LIMIT)
+    };
+    let finished = run(&["--accelerator", "tcg", "--json"]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let rate = &summary["saturated_ratios"][0]["ratios"]["transactions_per_second"]["value"];
+    assert!(rate.as_f64().is_some_and(|ratio| ratio > 0.0 && ratio < 1.0), "emulated: {summary}");
+    assert!(
+        summary["sides"].as_array().unwrap().iter().all(|side| side["failures"] == serde_json::json!([]))
+    );
+    assert!(summary["cautions"].to_string().contains("TCG emulates"), "{summary}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("median round trip") && !page.contains("No guest has booted."));
+    assert!(!copy_of(&out).exists(), "the copy of the data goes with its run");
+    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    assert_eq!(results.lines().count(), 4, "each side once in the search and once at saturation");
+    let again = run(&["--resume"]);
+    assert_eq!(again.code(), 0, "{again:?}");
+    assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), results, "nothing was missing");
+}
+
+#[test]
+fn what_a_database_study_cannot_do_is_refused_before_anything_is_measured() {
+    let temp = folder();
+    let out = temp.path().join("run");
+    for (words, code, said) in [
+        (&["--users", "few"][..], 2, "write auto, or such as 1,4,16"),
+        (&["--users", "0"], 2, "no number of users"),
+        (&["--vcpus", "1000"], 2, "a side of 1000 processors"),
+        (&["--vcpus", "1", "--kernel", "/nowhere"], 4, "/nowhere"),
+    ] {
+        let mut command = virtbench();
+        command.args(["study", "oltp", "--accelerator", "tcg", "--out"]).arg(&out).args(words);
+        let finished = finish(command.spawn().unwrap());
+        assert_eq!(finished.code(), code, "{words:?}: {finished:?}");
+        assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");
+        assert!(!out.exists(), "{words:?}");
+    }
+}
+
+/// Killed before the first measurement, in the guest's search and at saturation; each time gone on with.
+#[test]
+fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() {
+    build_appliances(&["postgresql"]);
+    let temp = folder();
+    let out = temp.path().join("run");
+    let begin = |resume: bool| {
+        let mut command = virtbench();
+        command.args(SHORT).args(["--accelerator", "tcg", "--out"]).arg(&out);
+        command.args(resume.then_some("--resume")).spawn().unwrap()
+    };
+    let lines = || whole_lines(&out.join("results.jsonl")).len();
+    for measured in 0..3 {
+        let mut child = begin(measured > 0);
+        let started = wait_for("a side that runs and what was measured", || {
+            let ids: Vec<u32> = children(child.id()).into_iter().map(|(id, _)| id).collect();
+            (lines() == measured && !ids.is_empty() && copy_of(&out).exists()).then_some(ids)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        wait_for("everything to be gone", || {
+            let attached =
+                Command::new("losetup").args(["--list", "--output", "BACK-FILE"]).output().unwrap();
+            let attached = String::from_utf8_lossy(&attached.stdout).contains(&*out.to_string_lossy());
+            (!attached && !started.iter().any(|id| is_alive(*id))).then_some(())
+        });
+        assert_eq!(lines(), measured, "a kill loses nothing and leaves nothing half-done");
+        // One more measurement, but for the last round, which ends the study.
+        let mut child = begin(true);
+        if measured == 2 {
+            let finished = finish_within(child, RUN_LIMIT);
+            assert_eq!(finished.code(), 0, "{finished:?}");
+        } else {
+            wait_for("one more measurement", || (lines() == measured + 1).then_some(()));
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+    assert_eq!(lines(), 4);
+    assert!(!copy_of(&out).exists(), "what a kill left goes with the run that follows");
+}

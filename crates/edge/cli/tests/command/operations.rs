@@ -1,0 +1,278 @@
+//! `virtbench study operations` for real: libvirtd with guests that answer, and a thousand domains of libvirt's test driver.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Child;
+
+use crate::support::libvirtd::Libvirtd;
+use crate::support::{Finished, finish, folder, run, signal, signal_pid, virtbench, wait_for, whole_lines};
+use serde_json::Value;
+
+const TEST_DRIVER: &str = "libvirt+test:///default?pool=default-pool";
+
+/// Arguments of a small study on a libvirtd.
+fn arguments(libvirtd: &Libvirtd, out: &Path) -> Vec<String> {
+    let platform = format!("libvirt+{}", libvirtd.connection());
+    let words = ["study", "operations", "--platform", &platform, "--accelerator", "tcg", "--disk", "2MiB"];
+    let out = out.display().to_string();
+    words.into_iter().chain(["--out", &out]).map(str::to_owned).collect()
+}
+
+fn study(libvirtd: &Libvirtd, out: &Path, more: &[&str]) -> Finished {
+    finish(start(libvirtd, out, more))
+}
+
+fn start(libvirtd: &Libvirtd, out: &Path, more: &[&str]) -> Child {
+    virtbench().args(arguments(libvirtd, out)).args(more).spawn().unwrap()
+}
+
+/// A domain and a volume that are somebody's own, with names like those of a run.
+fn strangers(libvirtd: &Libvirtd) -> impl Fn() + '_ {
+    let name = format!("virtbench-{}-{}-1-1-0-7", "0".repeat(10), "0".repeat(10));
+    let xml = libvirtd.path("strange.xml");
+    let description = format!(
+        "<domain type='qemu'><name>{name}</name><memory unit='MiB'>16</memory><os><type arch='x86_64'>hvm</type></os></domain>"
+    );
+    fs::write(&xml, description).unwrap();
+    assert!(libvirtd.virsh(&["define", &xml.display().to_string()]).status.success());
+    fs::write(libvirtd.path("pool/virtbench-precious.qcow2"), "precious").unwrap();
+    move || {
+        assert_eq!(libvirtd.domains(), [name.as_str()], "another's domain is left alone");
+        assert_eq!(libvirtd.volumes(), ["virtbench-precious.qcow2"], "another's volume is left alone");
+    }
+}
+
+#[test]
+fn operations_of_a_real_hypervisor_are_measured_until_their_guests_answer() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let only_strangers_are_left = strangers(&libvirtd);
+    let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
+    let all = "power_on = 2\npower_off = 2\nclone = 1\nremove = 1\ncreate_snapshot = 1\ndelete_snapshot = 1\n\
+               reconfigure = 1\nsuspend = 1\nresume = 1\nattach_disk = 1\ndetach_disk = 1\nconsole = 1\nlist = 1\n";
+    fs::write(&mix, all).unwrap();
+    let mix = mix.display().to_string();
+    let short =
+        ["--vms", "4", "--time", "14s", "--piece", "7s", "--ramp-up", "0s", "--clients", "3", "--json"];
+    let finished = study(&libvirtd, &out, &[&short[..], &["--mix", &mix]].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    only_strangers_are_left();
+    let summary = finished.json();
+    let operations = summary["steps"][0]["operations"].as_object().unwrap();
+    let failed = |one: &Value| one["failed"].as_object().unwrap().len();
+    assert!(operations.values().all(|one| failed(one) == 0), "{summary}");
+    let kinds: BTreeSet<&str> = operations.keys().map(String::as_str).collect();
+    for kind in ["power_on", "power_off", "clone", "remove", "create_snapshot", "reconfigure", "list"] {
+        assert!(kinds.contains(kind), "{kind} was done: {kinds:?}");
+    }
+    // A guest takes longer to answer than libvirt to say that it is started.
+    let on = &operations["power_on"]["phases_ns"];
+    assert!(on["seen"].as_f64().unwrap() > 1e8 && on["running"].as_f64().unwrap() > 1e7, "{on}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Where the time of each operation goes") && page.contains("executed by tcg"));
+    let logged = fs::read_dir(out.join("operations")).unwrap().flatten();
+    let lines: usize = logged.map(|file| fs::read_to_string(file.path()).unwrap().lines().count()).sum();
+    let done: u64 = operations.values().map(|one| one["done"].as_u64().unwrap()).sum();
+    assert_eq!(lines as u64, done, "a line for each operation");
+}
+
+#[test]
+fn what_a_killed_run_has_left_on_a_hypervisor_is_swept_by_the_next() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let only_strangers_are_left = strangers(&libvirtd);
+    let long = ["--vms", "3", "--time", "10m", "--leave-out", "--rate", "60/min"];
+    let mut killed = start(&libvirtd, &temp.path().join("killed"), &long);
+    let log = temp.path().join("killed/operations");
+    wait_for("operations", || log.exists().then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(libvirtd.domains().len() > 1, "a kill leaves its VMs: {:?}", libvirtd.domains());
+    let out = temp.path().join("next");
+    let short = ["--vms", "2", "--time", "3s", "--ramp-up", "0s", "--leave-out", "--rate", "120/min"];
+    let next = study(&libvirtd, &out, &short);
+    assert_eq!(next.code(), 0, "{next:?}");
+    let notes = fs::read_to_string(out.join("run.json")).unwrap();
+    assert!(notes.contains("domains and volumes that killed runs had left there"), "{notes}");
+    only_strangers_are_left();
+}
+
+#[test]
+fn an_interrupted_run_of_operations_keeps_its_pieces_removes_its_vms_and_goes_on() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let out = temp.path().join("run");
+    let words = [
+        "--vms",
+        "2",
+        "--time",
+        "6s",
+        "--piece",
+        "2s",
+        "--ramp-up",
+        "0s",
+        "--leave-out",
+        "--rate",
+        "120/min",
+    ];
+    let child = start(&libvirtd, &out, &words);
+    let lines = || whole_lines(&out.join("results.jsonl")).len();
+    wait_for("a piece", || (lines() >= 1).then_some(()));
+    signal(&child, "INT");
+    let stopped = finish(child);
+    assert_eq!(stopped.code(), 130, "{stopped:?}");
+    assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
+    let before = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let resumed = run(&[
+        "study",
+        "operations",
+        "--resume",
+        "--out",
+        &out.display().to_string(),
+        "--platform",
+        &format!("libvirt+{}", libvirtd.connection()),
+    ]);
+    assert_eq!(resumed.code(), 0, "{resumed:?}");
+    let after = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    assert!(after.starts_with(&before) && lines() == 3, "{after}");
+    assert!(libvirtd.is_clean());
+}
+
+#[test]
+fn a_thousand_domains_are_managed() {
+    let temp = folder();
+    let out = temp.path().join("run").display().to_string();
+    let words =
+        ["study", "operations", "--platform", TEST_DRIVER, "--leave-out", "--vms", "1000", "--time", "3s"];
+    let more = ["--ramp-up", "0s", "--rate", "6000/min", "--disk", "1MiB", "--out", &out, "--json"];
+    let finished = run(&[&words[..], &more].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let step = &finished.json()["steps"][0];
+    let (intended, missed) = (step["intended"].as_u64().unwrap(), step["not_issued"].as_u64().unwrap());
+    assert!((200..400).contains(&intended) && missed == 0, "{step}");
+    let operations = step["operations"].as_object().unwrap();
+    assert!(operations.values().all(|one| one["failed"].as_object().unwrap().is_empty()), "{step}");
+    // virtbench's own share of each operation.
+    for (kind, one) in operations {
+        let own = one["phases_ns"]["client"].as_f64().unwrap_or(0.0);
+        assert!(own < 50e6, "{kind}: {one}");
+    }
+}
+
+#[test]
+fn what_a_study_of_operations_cannot_do_is_refused_before_anything_is_made() {
+    let temp = folder();
+    let out = temp.path().join("run");
+    let mix = |text: &str| {
+        let path = temp.path().join("mix.toml");
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let unknown = mix("power_up = 1\n");
+    let refused = |words: &[&str], code: i32, said: &str| {
+        let mut command = virtbench();
+        command.args(["study", "operations", "--out"]).arg(&out).args(words);
+        let finished = finish(command.spawn().unwrap());
+        assert_eq!(finished.code(), code, "{words:?}: {finished:?}");
+        assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");
+        assert!(!out.exists(), "{words:?}");
+    };
+    let on = ["--platform", TEST_DRIVER];
+    refused(&["--platform", "qemu:///system"], 2, "give libvirt+URI");
+    refused(&["--platform", "libvirt+test:///default?pools=x"], 2, "no setting pools");
+    refused(&[&on[..], &["--mix", &unknown]].concat(), 2, "power_up is no operation");
+    refused(&[&on[..], &["--mix", "/nowhere.toml"]].concat(), 2, "/nowhere.toml");
+    refused(&[&on[..], &["--rate", "100"]].concat(), 2, "is no rate");
+    refused(&on, 2, "migrate: there is nowhere to migrate to");
+    refused(
+        &[&on[..], &["--destination", TEST_DRIVER]].concat(),
+        2,
+        "it is the hypervisor that VMs are to leave",
+    );
+    let nobody = format!("libvirt+qemu:///system?socket={}", temp.path().join("nobody").display());
+    refused(&["--platform", &nobody], 6, "cannot be reached");
+    let half = mix("power_on = 2\npower_off = 1\n");
+    refused(&[&on[..], &["--mix", &half]].concat(), 2, "same share");
+}
+
+#[test]
+fn guests_move_between_two_hypervisors_that_share_storage() {
+    // Hosts are told apart by what their firmware says, which is the same here.
+    let uuid = "echo 'host_uuid = \"8f07fe28-753f-2729-d76d-bdbd892f949a\"' >>etc/libvirtd.conf";
+    let (one, two, temp) = (Libvirtd::start(), Libvirtd::with(uuid), folder());
+    let shared = one.path("pool").display().to_string();
+    let made = two.virsh(&["pool-create-as", "shared", "dir", "--target", &shared]);
+    assert!(made.status.success(), "{made:?}");
+    let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
+    fs::write(&mix, "power_on = 1\npower_off = 1\nmigrate = 3\n").unwrap();
+    let to = format!("libvirt+{}&pool=shared", two.connection());
+    let words =
+        ["--vms", "3", "--time", "10s", "--ramp-up", "0s", "--clients", "2", "--json", "--destination", &to];
+    let finished = study(&one, &out, &[&words[..], &["--mix", &mix.display().to_string()]].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let migrate = &finished.json()["steps"][0]["operations"]["migrate"];
+    assert!(migrate["done"].as_u64().unwrap() >= 2, "{migrate}");
+    assert_eq!(migrate["failed"].as_object().unwrap().len(), 0, "{finished:?}");
+    assert!(one.is_clean() && two.domains().is_empty(), "{:?} {:?}", one.domains(), two.domains());
+}
+
+#[test]
+fn tenants_are_measured_with_and_without_operations() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let out = temp.path().join("run");
+    let tenant = format!("a={}", libvirtd.environment(""));
+    let words = [
+        "--vms",
+        "2",
+        "--time",
+        "8s",
+        "--piece",
+        "2s",
+        "--ramp-up",
+        "0s",
+        "--leave-out",
+        "--rate",
+        "120/min",
+    ];
+    let more = ["--json", "--tenant-size", "8MiB", "--tenant", &tenant];
+    let finished = study(&libvirtd, &out, &[&words[..], &more].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
+    let summary = finished.json();
+    let iops = summary["tenants"][0]["iops"]["value"].as_f64().unwrap();
+    assert!(iops > 0.0 && summary["tenants"][0]["per_minute"] == 120.0, "{summary}");
+    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    let records: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let rates: Vec<f64> = records.iter().map(|one| one["per_minute"].as_f64().unwrap()).collect();
+    assert_eq!(rates, [0.0, 120.0, 0.0, 120.0]);
+    assert!(records.iter().all(|one| one["tenants"][0]["iops"].as_f64().unwrap() > 0.0), "{results}");
+    assert!(
+        records.iter().step_by(2).all(|one| one["intended"] == 0),
+        "no operation while tenants are alone"
+    );
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("What it costs the tenants"));
+}
+
+#[test]
+fn operations_that_do_not_end_are_given_up_in_time_and_the_run_goes_on() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let out = temp.path().join("run");
+    let words =
+        ["--vms", "4", "--time", "8s", "--ramp-up", "0s", "--leave-out", "--rate", "240/min", "--json"];
+    let mut child = start(&libvirtd, &out, &[&words[..], &["--limit", "8s"]].concat());
+    let log = out.join("operations");
+    wait_for("operations", || {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the first operation");
+        log.exists().then_some(())
+    });
+    let server = libvirtd.server();
+    signal_pid(server, "STOP");
+    std::thread::sleep(std::time::Duration::from_secs(10));
+    signal_pid(server, "CONT");
+    let finished = finish(child);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let operations = summary["steps"][0]["operations"].as_object().unwrap();
+    let late: u64 = operations.values().filter_map(|one| one["failed"]["timed_out"].as_u64()).sum();
+    let done: u64 = operations.values().map(|one| one["done"].as_u64().unwrap()).sum();
+    assert!(late > 0 && done > 0, "{summary}");
+    assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
+}

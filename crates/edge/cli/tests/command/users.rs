@@ -1,0 +1,92 @@
+//! `virtbench users` as a user runs it, on servers of the test's own.
+
+use crate::support::{Finished, finish, run, signal, virtbench, wait_for};
+use virtbench_record::{UsersOutcome, UsersService};
+use virtbench_users::{LocalKind, LocalService, free_port};
+
+const SHORT: [&str; 4] = ["--ramp-up", "100ms", "--time", "1s"];
+
+fn users(service: &str, server: &LocalService, words: &[&str]) -> Finished {
+    run(&[&["users", service, &server.address()], &SHORT[..], words].concat())
+}
+
+#[test]
+fn pages_values_and_failures_are_told_by_command() {
+    let (nginx, redis) =
+        (LocalService::start(LocalKind::Nginx).unwrap(), LocalService::start(LocalKind::Redis).unwrap());
+    let table = users("web", &nginx, &["--path", "/=3", "--path", "/16k", "--users", "3"]);
+    assert_eq!(table.code(), 0, "{table:?}");
+    for words in ["nginx", "operations/s", "us of CPU an operation", "/16k", "p95 ms", "/=3 /16k=1", "all"] {
+        assert!(table.stdout.contains(words), "{words}: {}", table.stdout);
+    }
+    let told =
+        users("key-value", &redis, &["--json", "--rate", "200/s", "--keys", "50", "--value-size", "1KiB"]);
+    assert_eq!(told.code(), 0, "{told:?}");
+    let outcome: UsersOutcome = serde_json::from_str(&told.stdout).unwrap();
+    assert_eq!(
+        (outcome.plan.service, outcome.plan.users, outcome.series.len()),
+        (UsersService::KeyValue, 8, 1)
+    );
+    assert_eq!(outcome.details["value_bytes"], "1024");
+    assert_eq!(outcome.target, format!("redis://{}", redis.address()));
+    assert!((195..=200).contains(&outcome.all.completed), "{}", outcome.all.completed);
+    assert!(crate::support::long_figures(&told.stdout).is_empty());
+    let failed = users("web", &nginx, &["--path", "/broken", "--json", "--rate", "50/s"]);
+    assert_eq!(failed.code(), 5, "{failed:?}");
+    assert_eq!((failed.json()["all"]["completed"].as_u64(), failed.stdout.lines().count()), (Some(0), 1));
+    assert!(failed.stderr.contains("x HTTP 500"), "{}", failed.stderr);
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_in_words() {
+    let nginx = LocalService::start(LocalKind::Nginx).unwrap();
+    let (there, nobody) = (nginx.address(), format!("127.0.0.1:{}", free_port().unwrap()));
+    let smtp = nobody.rsplit(':').next().unwrap();
+    for (words, code, said) in [
+        (&["web", &nobody][..], 3, "cannot connect to 127.0.0.1"),
+        (&["key-value", &nobody], 3, "check that the server runs"),
+        (&["mail", "127.0.0.1", "--smtp-port", smtp], 3, "cannot connect"),
+        (&["key-value", &there], 3, "Redis's protocol"),
+        (&["web", "https://127.0.0.1"], 2, "not encrypted"),
+        (&["web", "127.0.0.1:x"], 2, "HOST:PORT"),
+        (&["web", &there, "--path", "index.html"], 2, "is no path"),
+        (&["web", &there, "--rate", "5/s", "--think", "1s"], 2, "cannot be used with"),
+        (&["web", &there, "--users", "1", "--threads", "2"], 2, "no more threads than users"),
+        (&["key-value", &there, "--mix", "0,0"], 2, "not all of them zero"),
+        (&["mail", "127.0.0.1", "--user", "a", "--mailboxes", "2"], 2, "user{}"),
+        (&["mail", "127.0.0.1", "--password-file", "/nowhere"], 2, "cannot read /nowhere"),
+    ] {
+        let refused = run(&[&["users"][..], words].concat());
+        assert_eq!(refused.code(), code, "{words:?}: {refused:?}");
+        assert!(refused.stderr.contains(said) && refused.stdout.is_empty(), "{words:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn an_interrupted_load_tells_what_was_measured() {
+    let nginx = LocalService::start(LocalKind::Nginx).unwrap();
+    let mut command = virtbench();
+    command.args([
+        "users",
+        "web",
+        &nginx.address(),
+        "--ramp-up",
+        "0s",
+        "--time",
+        "60s",
+        "--rate",
+        "100/s",
+        "--json",
+    ]);
+    let child = command.spawn().unwrap();
+    let claim = format!("virtbench-measures/{}/users", child.id());
+    wait_for("the load", || {
+        std::fs::read_to_string("/proc/net/unix").unwrap().contains(&claim).then_some(())
+    });
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    signal(&child, "INT");
+    let ended = finish(child);
+    assert_eq!(ended.code(), 130, "{ended:?}");
+    let outcome: UsersOutcome = serde_json::from_str(&ended.stdout).unwrap();
+    assert!(outcome.interrupted && outcome.all.completed > 0 && outcome.all.failed == 0, "{ended:?}");
+}

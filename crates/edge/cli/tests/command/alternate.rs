@@ -6,14 +6,15 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{children, finish, folder, is_alive, run, signal, virtbench, wait_for, whole_lines};
 
-/// A file of a small study of two folders of this host, with so many I/Os outstanding.
-fn study(folder: &Path, name: &str, outstanding: u32, names: [&str; 2]) -> String {
-    let (path, grid, other) = (folder.join(name), folder.join("grid.toml"), folder.join("other"));
+/// A file of a small study of two folders of this host, `place` and one in it.
+fn study(folder: &Path, name: &str, place: &Path, names: [&str; 2]) -> String {
+    let (path, grid, other) = (folder.join(name), folder.join("grid.toml"), place.join("other"));
     fs::write(&grid, "blocks = ['4k']\nreads = [100]\nrandoms = [100]\n").unwrap();
     let text = format!(
-        "study = 'compare'\nenvironment = ['{}=native:', '{}=native:{}']\ngrid = '{}'\nsize = '8MiB'\nramp = '20ms'\n\
-         time = '100ms'\nrepetitions = 7\noutstanding = {outstanding}\n",
+        "study = 'compare'\nenvironment = ['{}=native:{}', '{}=native:{}']\ngrid = '{}'\nsize = '8MiB'\nramp = '20ms'\n\
+         time = '100ms'\nrepetitions = 7\noutstanding = 4\n",
         names[0],
+        place.display(),
         names[1],
         other.display(),
         grid.display()
@@ -37,11 +38,13 @@ fn begun(out: &Path, turn: u32) -> [u64; 2] {
 #[test]
 fn a_change_for_the_worse_is_found_by_sides_measured_in_turn() {
     let folder = folder();
-    let [deep, flat] =
-        [("deep.toml", 16), ("flat.toml", 1)].map(|(n, d)| study(folder.path(), n, d, ["a", "b"]));
+    // Memory is several times as fast as any disk, whatever else the host does.
+    let memory = tempfile::tempdir_in("/dev/shm").unwrap();
+    let [fast, slow] = [("fast.toml", memory.path()), ("slow.toml", folder.path())]
+        .map(|(name, place)| study(folder.path(), name, place, ["a", "b"]));
     let out = folder.path().join("out");
     let out_ = out.display().to_string();
-    let words = ["compare", "--alternate", &deep, &flat, "--repetitions", "4", "--out", &out_];
+    let words = ["compare", "--alternate", &fast, &slow, "--repetitions", "4", "--out", &out_];
     let failed = run(&[&words[..], &["--fail-on", "regression", "--json"]].concat());
     assert_eq!(failed.code(), 9, "{failed:?}");
     let json = failed.json();
@@ -62,7 +65,7 @@ fn a_change_for_the_worse_is_found_by_sides_measured_in_turn() {
 #[test]
 fn equal_sides_are_not_called_worse() {
     let folder = folder();
-    let file = study(folder.path(), "study.toml", 4, ["a", "b"]);
+    let file = study(folder.path(), "study.toml", folder.path(), ["a", "b"]);
     let out = folder.path().join("out").display().to_string();
     // What a busy host does to a tenth of a second is within this margin.
     let words = ["compare", "--alternate", &file, "--repetitions", "4", "--margin", "60%", "--out", &out];
@@ -89,7 +92,7 @@ fn other_command(folder: &Path) -> PathBuf {
 #[test]
 fn a_kill_leaves_no_process_and_the_missing_turns_are_measured_afterwards() {
     let folder = folder();
-    let file = study(folder.path(), "study.toml", 4, ["a", "b"]);
+    let file = study(folder.path(), "study.toml", folder.path(), ["a", "b"]);
     let (out, other) = (folder.path().join("out"), other_command(folder.path()));
     let [out_, other_] = [&out, &other].map(|path| path.display().to_string());
     let words =
@@ -127,8 +130,8 @@ fn a_kill_leaves_no_process_and_the_missing_turns_are_measured_afterwards() {
 #[test]
 fn sides_that_cannot_be_compared_are_refused() {
     let folder = folder();
-    let file = study(folder.path(), "study.toml", 1, ["a", "b"]);
-    let strange = study(folder.path(), "strange.toml", 1, ["c", "d"]);
+    let file = study(folder.path(), "study.toml", folder.path(), ["a", "b"]);
+    let strange = study(folder.path(), "strange.toml", folder.path(), ["c", "d"]);
     let sets = folder.path().join("sets.toml");
     fs::write(&sets, "study = 'neighbours'\n").unwrap();
     let out = folder.path().join("out").display().to_string();

@@ -106,7 +106,7 @@ operations = [{ name = "open", group = "B", act = "start", until = "window" }]
 
 [[applications]]
 name = "archiver"
-program = ["/bin/tar", "-czf", "/home/desktop/fonts.tar.gz", "/usr/share/fonts"]
+program = ["/bin/tar", "-czf", "/home/desktop/fonts.tar.gz", "/etc/fonts"]
 window = "None"
 operations = [{ name = "compress", group = "B", act = "start", until = "exit" }]
 "#;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
 
-use crate::support::{Finished, finish, folder, is_alive, virtbench, wait_for};
+use crate::support::{Finished, build_appliances, finish, folder, is_alive, virtbench, wait_for};
 use serde_json::Value;
 
 const SAMPLE: &str = include_str!("../../../../../docs/applications/redis.toml");
@@ -19,6 +19,7 @@ fn scripted(script: &str, more: &str) -> String {
 }
 
 fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Child) {
+    build_appliances(&["redis"]);
     let (file, out) = (folder.join(format!("{name}.toml")), folder.join(name));
     fs::write(&file, text).unwrap();
     let mut command = virtbench();

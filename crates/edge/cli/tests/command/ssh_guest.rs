@@ -40,7 +40,9 @@ fn is_loaded_and_rebooted_in_the_middle(kind: &Kind) {
     guest.reset();
     let ended = finish(child);
     assert_eq!(ended.code(), 6, "{ended:?}");
-    assert!(ended.stderr.contains("far: ssh ended"), "{}", ended.stderr);
+    // Either its kernel refuses the old connection, or it takes so long to come back that it counts as silent.
+    let is_told = ["far: ssh ended", "far: ssh://root@guest/srv/work cannot be reached"];
+    assert!(is_told.iter().any(|words| ended.stderr.contains(words)), "{}", ended.stderr);
     let kept = of_guest(&out).len();
     assert!(kept >= 2 && out.join("report.html").exists());
 

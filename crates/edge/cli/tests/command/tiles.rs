@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::support::{Finished, finish, folder, is_alive, run, virtbench, wait_for};
+use crate::support::{Finished, build_appliances, finish, folder, is_alive, run, virtbench, wait_for};
 use serde_json::Value;
 
 /// A tile of a store under a shell's script, which prints a number after `rate`, and of one that stands by. The script is
@@ -22,6 +22,7 @@ fn tile(script: &str, levels: &str) -> String {
 const WELL: &str = "redis-cli -h {host} -p {port} set a b && sleep {seconds} && echo rate 50 took 2";
 
 fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Child) {
+    build_appliances(&["nginx", "postgresql", "redis"]);
     let (file, out) = (folder.join(format!("{name}.toml")), folder.join(name));
     fs::write(&file, text).unwrap();
     let mut command = virtbench();

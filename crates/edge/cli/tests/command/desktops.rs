@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{build_appliances, finish, folder, virtbench};
+use crate::support::{finish, folder, small_desktops, virtbench};
 
 /// Counts the pictures that the browser could decode, each of a whole screen.
 const COUNT_PICTURES: &str = "<script>addEventListener('load', () => document.documentElement.setAttribute('data-pictures', \
@@ -42,7 +42,7 @@ fn in_browser(folder: &Path, page: &str) -> String {
 
 #[test]
 fn users_of_real_desktops_are_timed_by_what_they_see() {
-    build_appliances(&["desktop-small"]);
+    let _alone = small_desktops();
     let temp = folder();
     let out = temp.path().join("run");
     let run = |more: &[&str]| {
@@ -85,7 +85,7 @@ fn users_of_real_desktops_are_timed_by_what_they_see() {
 
 #[test]
 fn an_application_that_fails_is_an_error_of_its_user_with_a_picture() {
-    build_appliances(&["desktop-small"]);
+    let _alone = small_desktops();
     let temp = folder();
     let (out, file) = (temp.path().join("run"), temp.path().join("day.toml"));
     let day = r#"

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{Finished, LIMIT, build_appliances, finish, folder, virtbench};
+use crate::support::{Finished, LIMIT, finish, folder, small_desktops, virtbench};
 use serde_json::Value;
 
 fn study(out: &Path, words: &[&str], password: Option<&str>) -> Finished {
@@ -31,7 +31,7 @@ fn timed(record: &Value) -> Vec<&Value> {
 
 #[test]
 fn a_desktop_in_a_vm_is_used_as_one_on_this_host() {
-    build_appliances(&["desktop-small"]);
+    let _alone = small_desktops();
     let temp = folder();
     let out = temp.path().join("run");
     let words =

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use crate::support::{build_appliances, children, finish, folder, is_alive, signal_pid, virtbench, wait_for};
+use crate::support::{children, finish, folder, is_alive, signal_pid, small_desktops, virtbench, wait_for};
 use serde_json::Value;
 
 /// Comes to a fault soon: an operation is given up after two seconds.
@@ -18,7 +18,6 @@ fn impatient(folder: &Path) -> PathBuf {
 }
 
 fn start(folder: &Path, desktops: &str, time: &str) -> (PathBuf, Child) {
-    build_appliances(&["desktop-small"]);
     let out = folder.join("run");
     let mut command = virtbench();
     command.args(["study", "desktops", "--json", "--desktops", desktops, "--time", time, "--day"]);
@@ -46,6 +45,7 @@ fn servers(study: &Child, count: usize) -> Vec<u32> {
 #[test]
 fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     let temp = folder();
+    let _alone = small_desktops();
     let (out, study) = start(temp.path(), "2", "24s");
     let frozen = servers(&study, 2)[0];
     signal_pid(frozen, "STOP");
@@ -79,6 +79,8 @@ fn loops() -> Vec<String> {
 #[test]
 fn a_killed_study_of_desktops_leaves_nothing_behind() {
     let temp = folder();
+    let _alone = small_desktops();
+    let before = loops();
     let (_, mut study) = start(temp.path(), "2", "60s");
     let server = servers(&study, 2)[0];
     let all = descendants(study.id());
@@ -87,10 +89,7 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         "two desktops, each with a server, a window manager, a session, an editor: {all:?}"
     );
     let network = fs::read_link(format!("/proc/{server}/ns/net")).unwrap();
-    // Other tests have such desktops at the same time: only what this one's server sees is its own.
-    let mounts = fs::read_to_string(format!("/proc/{server}/mountinfo")).unwrap();
-    let own = |device: &String| mounts.split_whitespace().any(|word| word == device);
-    let devices: Vec<String> = loops().into_iter().filter(own).collect();
+    let devices: Vec<String> = loops().into_iter().filter(|device| !before.contains(device)).collect();
     assert!(!devices.is_empty(), "the root is on a loop device");
     study.kill().unwrap();
     study.wait().unwrap();

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -135,6 +135,14 @@ pub fn build_appliances(recipes: &[&'static str]) {
         assert_eq!(built.code(), 0, "{recipe}: {built:?}");
         all.insert(recipe);
     }
+}
+
+/// Builds the small desktop's appliance; until the answer is dropped no other test has desktops of it, whose loop devices could
+/// not be told from the caller's.
+pub fn small_desktops() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    build_appliances(&["desktop-small"]);
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The whole lines of a file that may be written at this moment, or be missing.

@@ -106,10 +106,9 @@ fn rows(file: &str, system: &str) -> Rows {
 fn the_documents_deviations_are_those_of_the_data() {
     let text = std::fs::read_to_string(root().join("docs/deviation.md")).unwrap();
     for (file, system) in [
-        ("deviation-virtualfence.csv", "VirtualFence"),
+        ("deviation.csv", "none"),
+        ("deviation.csv", "VirtualFence"),
         ("deviation-slots.csv", "VirtualFence:30ms"),
-        ("deviation-all.csv", "none"),
-        ("deviation-all.csv", "VirtualFence"),
     ] {
         let rows = rows(file, system);
         for vm in ["vm1", "vm2", "vm3", "vm4"] {

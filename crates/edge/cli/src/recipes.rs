@@ -7,7 +7,7 @@ use virtbench_recipe::{Recipe, supplied};
 
 use crate::exit::{Failure, Kind};
 use crate::say::tell;
-use crate::xdg;
+use crate::{small_file, xdg};
 
 /// A recipe, and where it stands.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ fn folder() -> Option<PathBuf> {
 
 fn read(path: &Path) -> Result<Found, Failure> {
     let wrong = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let text = small_file::read(path).map_err(wrong)?;
     let recipe = Recipe::parse(&text).map_err(|error| wrong(error.to_string()))?;
     Ok(Found { recipe, file: Some(path.to_owned()) })
 }

@@ -1,6 +1,6 @@
 //! `virtbench study deviation`
 
-use std::fs;
+use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use virtbench_study::{NamedJob, System};
@@ -8,6 +8,7 @@ use virtbench_units::parse_bytes;
 
 use super::job::read_job;
 use super::sets::SetsArgs;
+use crate::small_file;
 
 /// `virtbench study deviation`
 #[derive(Debug, Args)]
@@ -121,7 +122,8 @@ fn read_pattern(text: &str) -> Result<Pattern, String> {
     let read = if is_list {
         text.to_owned()
     } else {
-        fs::read_to_string(text).map_err(|error| format!("cannot read the shares in {text}: {error}"))?
+        small_file::read(Path::new(text))
+            .map_err(|error| format!("cannot read the shares in {text}: {error}"))?
     };
     if read.len() > MAX_TEXT {
         return Err(format!("{text} is too long for a list of shares"));
@@ -143,6 +145,8 @@ fn read_pattern(text: &str) -> Result<Pattern, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

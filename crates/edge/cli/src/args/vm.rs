@@ -10,6 +10,7 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 use super::GuestArgs;
 use super::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
+use crate::small_file;
 
 /// What the VM is made of.
 #[derive(Debug, Clone, Args)]
@@ -57,7 +58,7 @@ impl VmArgs {
     /// The file of reference applications cannot be read.
     pub fn options(&self, vcpus: u32, folder: PathBuf) -> Result<VmOptions, Failure> {
         let read = |path: &PathBuf| {
-            std::fs::read_to_string(path)
+            small_file::read(path)
                 .map_err(|error| Failure::message(Kind::Usage, format!("{}: {error}", path.display())))
         };
         Ok(VmOptions {

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Finished, children, finish, folder, is_alive, virtbench, wait_for, whole_lines};
+use crate::support::run_folder::{loops_in, records};
+use crate::support::{Finished, children, finish, folder, is_alive, virtbench, wait_for};
 use serde_json::Value;
 
 /// Arguments of a small study of configurations into `out`: two points.
@@ -23,19 +24,6 @@ fn images(out: &Path) -> Vec<PathBuf> {
     entries
         .filter(|path| path.extension().is_some_and(|ending| ending == "img" || ending == "qcow2"))
         .collect()
-}
-
-/// Loop devices over files below `folder`.
-fn loops(folder: &Path) -> usize {
-    let mounted = |entry: &fs::DirEntry| {
-        let text = fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
-        text.starts_with(folder.to_str().unwrap())
-    };
-    fs::read_dir("/sys/block").unwrap().flatten().filter(mounted).count()
-}
-
-fn records(out: &Path) -> Vec<Value> {
-    whole_lines(&out.join("results.jsonl")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -65,7 +53,7 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
     assert_eq!(done.json()["points_measured"], 8, "{done:?}");
     // More queues than the guest has processors are not had, and that is said.
     assert!(done.stderr.contains("nvme,queues=7@qcow2,cluster=4k: queues was to be 7"), "{}", done.stderr);
-    assert!(images(&out).is_empty() && loops(folder.path()) == 0);
+    assert!(images(&out).is_empty() && loops_in(folder.path()).is_empty());
 
     let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
     assert_eq!(run["plan"]["study"], "adapters");
@@ -112,11 +100,11 @@ fn kill_9_leaves_no_process_and_no_loop_device_and_resume_goes_on() {
     wait_for("the first points", || (records(&out).len() >= 2).then_some(()));
     let processes = children(child.id());
     assert!(processes.iter().any(|(_, name)| name.starts_with("qemu-storage")), "{processes:?}");
-    assert_eq!(loops(folder.path()), 1);
+    assert_eq!(loops_in(folder.path()).len(), 1);
     child.kill().unwrap();
     child.wait().unwrap();
     wait_for("all of it to go", || processes.iter().all(|(pid, _)| !is_alive(*pid)).then_some(()));
-    wait_for("the loop device to go", || (loops(folder.path()) == 0).then_some(()));
+    wait_for("the loop device to go", || (loops_in(folder.path()).is_empty()).then_some(()));
     words.push("--resume".to_owned());
     let done = finish(virtbench().args(&words).spawn().unwrap());
     assert_eq!(done.code(), 0, "{done:?}");

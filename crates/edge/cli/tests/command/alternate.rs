@@ -4,7 +4,8 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::support::{children, finish, folder, is_alive, run, signal, virtbench, wait_for, whole_lines};
+use crate::support::run_folder::records;
+use crate::support::{children, finish, folder, is_alive, run, signal, virtbench, wait_for};
 
 /// A file of a small study of two folders of this host, `place` and one in it.
 fn study(folder: &Path, name: &str, place: &Path, names: [&str; 2]) -> String {
@@ -21,10 +22,6 @@ fn study(folder: &Path, name: &str, place: &Path, names: [&str; 2]) -> String {
     );
     fs::write(&path, text).unwrap();
     path.display().to_string()
-}
-
-fn records(turn: &Path) -> Vec<serde_json::Value> {
-    whole_lines(&turn.join("results.jsonl")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// When each turn began, in the order of turns, side by side.

@@ -1,6 +1,5 @@
 //! `virtbench analyse` on [ESX Adapters 2006]'s own tables: what the paper says in words, held against its figures.
 
-#[allow(unused, reason = "each test file uses its own part")]
 use std::fs;
 use std::path::{Path, PathBuf};
 

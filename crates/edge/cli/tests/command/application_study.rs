@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 
+use crate::support::run_folder::{loops_in, scratch};
 use crate::support::{Finished, build_appliances, finish, folder, is_alive, virtbench, wait_for};
 use serde_json::Value;
 
@@ -30,16 +31,6 @@ fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Chil
 fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Finished) {
     let (out, child) = begin(folder, name, text, more);
     (out, finish(child))
-}
-
-/// Loop devices over files that lie in here.
-fn loops(folder: &Path) -> usize {
-    let list =
-        Command::new("losetup").args(["--list", "--noheadings", "--output", "BACK-FILE"]).output().unwrap();
-    String::from_utf8_lossy(&list.stdout)
-        .lines()
-        .filter(|line| line.contains(&*folder.to_string_lossy()))
-        .count()
 }
 
 #[test]
@@ -74,14 +65,7 @@ fn redis_is_measured_natively_and_in_a_guest_alone_and_beside_a_neighbour() {
     let again = finish(again.args(["study", "application", "--resume", "--out"]).arg(&out).spawn().unwrap());
     assert_eq!(again.code(), 0, "{again:?}");
     assert_eq!(fs::read_to_string(out.join("results.jsonl")).unwrap(), results, "nothing was missing");
-    assert_eq!((loops(temp.path()), left(&out)), (0, Vec::<String>::new()));
-}
-
-/// Copies of the data in a run folder.
-fn left(out: &Path) -> Vec<String> {
-    let names =
-        fs::read_dir(out).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with("virtbench-")).filter(|name| name != "virtbench.log").collect()
+    assert_eq!((loops_in(temp.path()), scratch(&out)), (Vec::<String>::new(), Vec::new()));
 }
 
 #[test]
@@ -115,11 +99,11 @@ fn clients_and_services_that_fail_are_named_with_what_was_printed() {
                 );
                 let page = fs::read_to_string(out.join("report.html")).unwrap();
                 assert!(page.contains(printed), "{name}");
-                assert_eq!(left(&out), Vec::<String>::new());
+                assert_eq!(scratch(&out), Vec::<String>::new());
             });
         }
     });
-    assert_eq!(loops(temp.path()), 0);
+    assert_eq!(loops_in(temp.path()), Vec::<String>::new());
 }
 
 #[test]
@@ -154,7 +138,7 @@ fn a_killed_study_of_an_application_leaves_no_process_and_is_resumed() {
     child.kill().unwrap();
     child.wait().unwrap();
     wait_for("the client and the appliance to be gone", || {
-        (!is_alive(pid) && loops(temp.path()) == 0).then_some(())
+        (!is_alive(pid) && loops_in(temp.path()).is_empty()).then_some(())
     });
     let mut again = virtbench();
     let again =
@@ -166,7 +150,7 @@ fn a_killed_study_of_an_application_leaves_no_process_and_is_resumed() {
     let again = finish(again);
     assert_eq!(again.code(), 0, "{again:?}");
     assert_eq!(again.json()["sides"][0]["metrics"]["rate"]["alone"]["value"], 7.0, "{again:?}");
-    assert_eq!(left(&out), Vec::<String>::new(), "what the kill left went with the run that followed");
+    assert_eq!(scratch(&out), Vec::<String>::new(), "what the kill left went with the run that followed");
 }
 
 #[test]
@@ -179,5 +163,5 @@ fn data_can_lie_on_a_disk_of_the_fence_on_both_sides() {
     assert_eq!(finished.code(), 0, "{finished:?}");
     let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
     assert_eq!(results.matches("\"status\":\"measured\"").count(), 2, "{results}");
-    assert_eq!((loops(temp.path()), left(&out)), (0, Vec::<String>::new()));
+    assert_eq!((loops_in(temp.path()), scratch(&out)), (Vec::<String>::new(), Vec::new()));
 }

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::run_folder::records;
 use crate::support::{Finished, LIMIT, finish, folder, small_desktops, virtbench};
 use serde_json::Value;
 
@@ -17,11 +18,6 @@ fn study(out: &Path, words: &[&str], password: Option<&str>) -> Finished {
     command.env_remove("VIRTBENCH_VNC_PASSWORD");
     command.envs(password.map(|password| ("VIRTBENCH_VNC_PASSWORD", password)));
     finish(command.spawn().unwrap())
-}
-
-fn records(out: &Path) -> Vec<Value> {
-    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    results.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn timed(record: &Value) -> Vec<&Value> {

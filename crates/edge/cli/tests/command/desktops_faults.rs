@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 
+use crate::support::run_folder::loops;
 use crate::support::{children, finish, folder, is_alive, signal_pid, small_desktops, virtbench, wait_for};
 use serde_json::Value;
 
@@ -68,19 +69,15 @@ fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
 }
 
 /// Loop devices over the root of the small desktop.
-fn loops() -> Vec<String> {
-    let list =
-        Command::new("losetup").args(["--list", "--noheadings", "--output", "NAME,BACK-FILE"]).output();
-    let text = String::from_utf8_lossy(&list.unwrap().stdout).into_owned();
-    let own = text.lines().filter(|line| line.contains("/desktop-small-"));
-    own.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
+fn own_loops() -> Vec<String> {
+    loops("/desktop-small-")
 }
 
 #[test]
 fn a_killed_study_of_desktops_leaves_nothing_behind() {
     let temp = folder();
     let _alone = small_desktops();
-    let before = loops();
+    let before = own_loops();
     let (_, mut study) = start(temp.path(), "2", "60s");
     let server = servers(&study, 2)[0];
     let all = descendants(study.id());
@@ -89,7 +86,7 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         "two desktops, each with a server, a window manager, a session, an editor: {all:?}"
     );
     let network = fs::read_link(format!("/proc/{server}/ns/net")).unwrap();
-    let devices: Vec<String> = loops().into_iter().filter(|device| !before.contains(device)).collect();
+    let devices: Vec<String> = own_loops().into_iter().filter(|device| !before.contains(device)).collect();
     assert!(!devices.is_empty(), "the root is on a loop device");
     study.kill().unwrap();
     study.wait().unwrap();
@@ -99,7 +96,7 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         (!others.any(|path| fs::read_link(path).is_ok_and(|other| other == network))).then_some(())
     });
     wait_for("the loop devices to be gone", || {
-        let left = loops();
+        let left = own_loops();
         (!devices.iter().any(|device| left.contains(device))).then_some(())
     });
 }

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::process::Command;
 
 use crate::support::fence::{CACHED, Fence, PLAIN, refused};
-use crate::support::{LIMIT, is_alive, virtbench, wait_for};
+use crate::support::{LIMIT, is_alive, signal, virtbench, wait_for};
 
 /// Disk a over vhost-user-blk, b over NBD, figures; over one device that is the whole fence.
 const TWO: &str = r#"
@@ -104,7 +104,7 @@ fn a_full_device_fails_writes_and_other_disks_go_on() {
     assert_eq!(fence.load("B", &["--read", "100", "--time", "200ms"]).code(), 0, "it can still be read");
     assert_eq!(fence.load("A", &write).code(), 0);
     assert!(is_alive(child.id()));
-    crate::support::signal(&child, "TERM");
+    signal(&child, "TERM");
     assert!(child.wait().unwrap().success());
 }
 
@@ -158,6 +158,6 @@ fn a_daemon_is_confined_once_it_serves_and_needs_no_privileges() {
         UnixStream::connect(fence.path("A")).ok().map(drop)
     });
     assert_eq!(fence_load(&fence), 0);
-    crate::support::signal(&child, "TERM");
+    signal(&child, "TERM");
     assert!(child.wait().unwrap().success());
 }

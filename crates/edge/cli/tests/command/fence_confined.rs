@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use crate::certificates::{Certificates, free_port};
 use crate::support::fence::{Fence, PLAIN};
-use crate::support::wait_for;
+use crate::support::{folder, wait_for};
 
 /// Runs a program of somebody else's, which must be there.
 fn output(program: &str, package: &str, arguments: &[&str]) -> Output {
@@ -52,7 +52,7 @@ const MOST_EXPOSURE: &str = "20";
 #[test]
 fn the_systemd_unit_is_valid_and_hardened() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../contrib/virtbench-fence@.service");
-    let folder = crate::support::folder();
+    let folder = folder();
     let here = folder.path().join("virtbench-fence@.service");
     // Where the program is on this machine, so that it is found; its manual need not be installed.
     let text = fs::read_to_string(&unit).unwrap();

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::fence::{CACHED, Fence, refused};
+use crate::support::fence::{CACHED, Daemon, Fence, refused};
+use crate::support::finish;
 use virtbench_lab::{
     Accelerator, Environment, GuestConfig, GuestDisk, GuestImage, Qemu, TimeLimits, Vm, find_adapter,
     find_kernel, measure,
@@ -81,7 +82,7 @@ fn a_guest_sees_its_disk_grow_and_writes_at_the_new_end() {
 }
 
 /// Asks as `fence resize` does, and kills the daemon after so many lines of the answer.
-fn cut_off(fence: &Fence, daemon: crate::support::fence::Daemon, lines: usize) {
+fn cut_off(fence: &Fence, daemon: Daemon, lines: usize) {
     let mut client = UnixStream::connect(fence.path("A.control")).unwrap();
     client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let question = r#"{"resize":{"disk":"b","size_bytes":25165824,"cache_bytes":null,"give_up_end":false}}"#;
@@ -130,7 +131,7 @@ fn a_confined_daemon_grows_disks_and_gives_slots_anew_under_load() {
         let done = fence.command("resize", &["b", "--size", size]);
         assert_eq!(done.code(), 0, "{done:?}");
     }
-    let loaded = crate::support::finish(load);
+    let loaded = finish(load);
     assert_eq!(loaded.code(), 0, "{loaded:?}");
     assert!(text().contains("size = \"24 MiB\"") && text().contains("slot_ms = 8"), "{}", text());
     assert_eq!(fence.load("B", &["--verify", "--size", "24MiB", "--time", "300ms"]).code(), 0);

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::support::fence::{CACHED, Fence, PLAIN, refused};
-use crate::support::{finish, wait_for};
+use crate::support::{LIMIT, finish, wait_for};
 
 #[test]
 fn a_load_over_vhost_user_arrives_verified_and_at_its_place() {
@@ -146,7 +146,7 @@ fn a_second_client_is_sent_away_and_a_silent_one_harms_nobody() {
     let begun = fence.begin_load("A", &["--time", "3s"]);
     std::thread::sleep(Duration::from_secs(1));
     let second = UnixStream::connect(fence.path("A")).unwrap();
-    second.set_read_timeout(Some(crate::support::LIMIT)).unwrap();
+    second.set_read_timeout(Some(LIMIT)).unwrap();
     assert_eq!(
         std::io::Read::read(&mut &second, &mut [0]).unwrap(),
         0,

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
+use crate::support::run_folder::{records, run_json, scratch};
 use crate::support::sshd::Sshd;
 use crate::support::{
-    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for, whole_lines,
+    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for,
 };
 
 const LOAD: &str = "load:size=4k,read=50,random=100,outstanding=1";
@@ -24,24 +25,13 @@ fn study(out: &Path, words: &[&str], environments: &[String]) -> Finished {
     finish(start(out, words, environments))
 }
 
-fn records(out: &Path) -> Vec<serde_json::Value> {
-    whole_lines(&out.join("results.jsonl")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn run_json(out: &Path) -> serde_json::Value {
-    serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap()
-}
-
 fn members(record: &serde_json::Value) -> &[serde_json::Value] {
     record["members"].as_array().unwrap()
 }
 
 /// Nothing but the run's own files is left in it.
 fn assert_clean(out: &Path) {
-    let left =
-        fs::read_dir(out).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let left: Vec<String> = left.filter(|name| name.starts_with("virtbench-")).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(scratch(out), Vec::<String>::new());
 }
 
 /// Waits until something is so, in a run that goes on meanwhile.

@@ -6,10 +6,9 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use crate::support::libvirtd::Libvirtd;
+use crate::support::run_folder::{records, run_json};
 use crate::support::sshd::Sshd;
-use crate::support::{
-    Finished, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for, whole_lines,
-};
+use crate::support::{Finished, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for};
 
 /// Arguments of a small study of these environments into `out`.
 fn arguments(out: &Path, environments: &[String], time: &str, repetitions: &str) -> Vec<String> {
@@ -31,19 +30,11 @@ fn study(out: &Path, environments: &[String], more: &[&str]) -> Finished {
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn lines(out: &Path) -> usize {
-    whole_lines(&out.join("results.jsonl")).len()
-}
-
-fn run_json(out: &Path) -> serde_json::Value {
-    serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap()
-}
-
 /// A study that goes on for long, in the middle of its points.
 fn running(libvirtd: &Libvirtd, out: &Path) -> Child {
     let environments = [format!("hv={}", libvirtd.environment("")), "native:".to_owned()];
     let child = virtbench().args(arguments(out, &environments, "200ms", "300")).spawn().unwrap();
-    wait_for("the first points", || (lines(out) >= 3).then_some(()));
+    wait_for("the first points", || (records(out).len() >= 3).then_some(()));
     child
 }
 
@@ -213,10 +204,10 @@ fn a_killed_controller_leaves_no_guest_and_the_next_run_removes_the_rest() {
     child.wait().unwrap();
     wait_for("the guest to end", || libvirtd.domains().is_empty().then_some(()));
     assert_eq!(libvirtd.volumes().len(), 3, "nobody could remove them");
-    let before = lines(&out);
+    let before = records(&out).len();
     let shown = out.display().to_string();
     let again = virtbench().args(["study", "compare", "--resume", "--out", &shown]).spawn().unwrap();
-    wait_for("points of the resumed run", || (lines(&out) >= before + 3).then_some(()));
+    wait_for("points of the resumed run", || (records(&out).len() >= before + 3).then_some(()));
     assert_eq!(libvirtd.volumes().len(), 3, "those of the killed run are gone");
     signal(&again, "INT");
     let done = finish(again);
@@ -248,7 +239,7 @@ fn a_guest_that_somebody_ends_is_an_error_and_what_was_measured_stays() {
     let done = finish(child);
     assert_eq!(done.code(), 6, "{done:?}");
     assert!(done.stderr.contains("hv: the domain ended"), "{}", done.stderr);
-    assert!(lines(&out) >= 3 && out.join("report.html").exists());
+    assert!(records(&out).len() >= 3 && out.join("report.html").exists());
     assert!(libvirtd.is_clean());
 }
 
@@ -262,7 +253,7 @@ fn a_server_that_is_killed_is_an_error_and_nothing_is_left_once_it_is_back() {
     let done = finish(child);
     assert_eq!(done.code(), 6, "{done:?}");
     assert!(done.stderr.contains("the connection to libvirt was lost"), "{}", done.stderr);
-    assert!(lines(&out) >= 3 && out.join("report.html").exists());
+    assert!(records(&out).len() >= 3 && out.join("report.html").exists());
     wait_for("libvirtd to come back", || libvirtd.virsh(&["list"]).status.success().then_some(()));
     wait_for("the guest to end", || libvirtd.domains().is_empty().then_some(()));
     assert!(!is_alive(server));
@@ -286,7 +277,7 @@ fn two_controllers_work_on_one_hypervisor() {
     });
     for (child, out) in children.into_iter().zip(&paths) {
         let done = finish(child);
-        assert_eq!((done.code(), lines(out)), (0, 12), "{done:?}");
+        assert_eq!((done.code(), records(out).len()), (0, 12), "{done:?}");
     }
     assert!(libvirtd.is_clean());
 }

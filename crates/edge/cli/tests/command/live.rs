@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use crate::support::{finish, run, signal, virtbench, wait_for};
+use crate::support::{finish, folder, run, signal, virtbench, wait_for};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
@@ -153,7 +153,7 @@ fn without_a_terminal_there_is_a_line_a_second() {
 #[test]
 fn a_load_is_the_same_whether_it_is_watched_or_not() {
     let verified = ["--live", "--size", "4MiB", "--time", "500ms", "--json", "--seed", "3"];
-    let folder = crate::support::folder();
+    let folder = folder();
     let target = folder.path().join("t.img");
     let words = ["load", "--verify", "--read", "50", "--ramp", "0s", "--target", target.to_str().unwrap()];
     let done = run(&[&words[..], &verified].concat());

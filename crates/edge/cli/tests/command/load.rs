@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
-use crate::support::{finish, folder, run, signal, virtbench};
+use crate::support::{Finished, finish, folder, run, signal, virtbench, wait_for};
 
 const SHORT: [&str; 6] = ["--ramp", "20ms", "--time", "200ms", "--size", "8MiB"];
 
-fn load(target: &str, more: &[&str]) -> crate::support::Finished {
+fn load(target: &str, more: &[&str]) -> Finished {
     let mut arguments = vec!["load", "--target", target];
     arguments.extend(SHORT);
     arguments.extend(more);
@@ -256,7 +256,7 @@ fn a_signal_during_preparation_leaves_no_file() {
     let folder = folder();
     let target = folder.path().join("t.img");
     let child = virtbench().args(["load", "--size", "4GiB", "--target"]).arg(&target).spawn().unwrap();
-    crate::support::wait_for("writing to begin", || fs::read_dir(folder.path()).unwrap().next().map(drop));
+    wait_for("writing to begin", || fs::read_dir(folder.path()).unwrap().next().map(drop));
     signal(&child, "INT");
     let done = finish(child);
     assert_eq!(done.code(), 130, "{done:?}");
@@ -290,7 +290,7 @@ fn the_ledger_of_a_load_that_is_killed_tells_what_must_be_there() {
     let words = ["--target", target, "--size", "256KiB", "--read", "0", "--seed", "7", "--flush-every", "4"];
     let mut child = virtbench().arg("load").args(words).args(["--verify", "--time", "60s"]).spawn().unwrap();
     // The numbers of flushes stand at the end of the first page.
-    crate::support::wait_for("flushes", || {
+    wait_for("flushes", || {
         let bytes = fs::read(&ledger).ok()?;
         (u32::from_le_bytes(bytes.get(4092..4096)?.try_into().ok()?) > 100).then_some(())
     });
@@ -334,7 +334,7 @@ fn a_vhost_user_server_that_completes_nothing_ends_the_load_at_its_timeout() {
         .args(["--blockdev", disk, "--export", &export])
         .spawn()
         .unwrap_or_else(|error| panic!("qemu-storage-daemon ({error}): run `make setup-test`"));
-    crate::support::wait_for("the server", || {
+    wait_for("the server", || {
         assert!(server.try_wait().unwrap().is_none(), "qemu-storage-daemon ended at once");
         socket.exists().then_some(())
     });

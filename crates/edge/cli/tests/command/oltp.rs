@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use crate::support::{Finished, finish, folder, run, signal, virtbench, wait_for};
+use crate::support::{Finished, finish, folder, long_figures, run, signal, virtbench, wait_for};
 use virtbench_oltp::LocalServer;
 use virtbench_record::{DatabaseKind, OltpOutcome};
 
@@ -49,7 +49,7 @@ fn a_database_is_populated_loaded_and_checked_by_command() {
     assert_eq!(told.code(), 0, "{told:?}");
     let outcome: OltpOutcome = serde_json::from_str(&told.stdout).unwrap();
     assert_eq!((outcome.conditions_held.len(), outcome.plan.users, outcome.series.len()), (11, 3, 1));
-    assert!(crate::support::long_figures(&told.stdout).is_empty());
+    assert!(long_figures(&told.stdout).is_empty());
     let checked = oltp(&server, &["check", "--json"]);
     assert_eq!((checked.code(), checked.json()["held"].as_array().unwrap().len()), (0, 11));
     refusals(&server);

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
+use crate::support::run_folder::{loops_in, records};
 use crate::support::{
-    build_appliances, children, finish, finish_within, folder, is_alive, virtbench, wait_for, whole_lines,
+    build_appliances, children, finish, finish_within, folder, is_alive, virtbench, wait_for,
 };
 
 /// How long a run of four measurements may take, two boots, four copies of the data and their population included.
@@ -92,33 +92,30 @@ fn a_database_study_killed_in_any_phase_leaves_nothing_running_and_is_resumed() 
         command.args(SHORT).args(["--accelerator", "tcg", "--out"]).arg(&out);
         command.args(resume.then_some("--resume")).spawn().unwrap()
     };
-    let lines = || whole_lines(&out.join("results.jsonl")).len();
     for measured in 0..3 {
         let mut child = begin(measured > 0);
         let started = wait_for("a side that runs and what was measured", || {
             let ids: Vec<u32> = children(child.id()).into_iter().map(|(id, _)| id).collect();
-            (lines() == measured && !ids.is_empty() && copy_of(&out).exists()).then_some(ids)
+            (records(&out).len() == measured && !ids.is_empty() && copy_of(&out).exists()).then_some(ids)
         });
         child.kill().unwrap();
         child.wait().unwrap();
         wait_for("everything to be gone", || {
-            let attached =
-                Command::new("losetup").args(["--list", "--output", "BACK-FILE"]).output().unwrap();
-            let attached = String::from_utf8_lossy(&attached.stdout).contains(&*out.to_string_lossy());
+            let attached = !loops_in(&out).is_empty();
             (!attached && !started.iter().any(|id| is_alive(*id))).then_some(())
         });
-        assert_eq!(lines(), measured, "a kill loses nothing and leaves nothing half-done");
+        assert_eq!(records(&out).len(), measured, "a kill loses nothing and leaves nothing half-done");
         // One more measurement, but for the last round, which ends the study.
         let mut child = begin(true);
         if measured == 2 {
             let finished = finish_within(child, RUN_LIMIT);
             assert_eq!(finished.code(), 0, "{finished:?}");
         } else {
-            wait_for("one more measurement", || (lines() == measured + 1).then_some(()));
+            wait_for("one more measurement", || (records(&out).len() == measured + 1).then_some(()));
             child.kill().unwrap();
             child.wait().unwrap();
         }
     }
-    assert_eq!(lines(), 4);
+    assert_eq!(records(&out).len(), 4);
     assert!(!copy_of(&out).exists(), "what a kill left goes with the run that follows");
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Child;
 
 use crate::support::libvirtd::Libvirtd;
-use crate::support::{Finished, finish, folder, run, signal, signal_pid, virtbench, wait_for, whole_lines};
+use crate::support::run_folder::records;
+use crate::support::{Finished, finish, folder, run, signal, signal_pid, virtbench, wait_for};
 use serde_json::Value;
 
 const TEST_DRIVER: &str = "libvirt+test:///default?pool=default-pool";
@@ -26,6 +27,10 @@ fn study(libvirtd: &Libvirtd, out: &Path, more: &[&str]) -> Finished {
 fn start(libvirtd: &Libvirtd, out: &Path, more: &[&str]) -> Child {
     virtbench().args(arguments(libvirtd, out)).args(more).spawn().unwrap()
 }
+
+/// Two VMs and an operation every half second, in pieces of two.
+const SHORT_PIECES: [&str; 9] =
+    ["--vms", "2", "--piece", "2s", "--ramp-up", "0s", "--leave-out", "--rate", "120/min"];
 
 /// A domain and a volume that are somebody's own, with names like those of a run.
 fn strangers(libvirtd: &Libvirtd) -> impl Fn() + '_ {
@@ -100,22 +105,8 @@ fn what_a_killed_run_has_left_on_a_hypervisor_is_swept_by_the_next() {
 fn an_interrupted_run_of_operations_keeps_its_pieces_removes_its_vms_and_goes_on() {
     let (libvirtd, temp) = (Libvirtd::start(), folder());
     let out = temp.path().join("run");
-    let words = [
-        "--vms",
-        "2",
-        "--time",
-        "6s",
-        "--piece",
-        "2s",
-        "--ramp-up",
-        "0s",
-        "--leave-out",
-        "--rate",
-        "120/min",
-    ];
-    let child = start(&libvirtd, &out, &words);
-    let lines = || whole_lines(&out.join("results.jsonl")).len();
-    wait_for("a piece", || (lines() >= 1).then_some(()));
+    let child = start(&libvirtd, &out, &[&SHORT_PIECES[..], &["--time", "6s"]].concat());
+    wait_for("a piece", || (!records(&out).is_empty()).then_some(()));
     signal(&child, "INT");
     let stopped = finish(child);
     assert_eq!(stopped.code(), 130, "{stopped:?}");
@@ -132,7 +123,7 @@ fn an_interrupted_run_of_operations_keeps_its_pieces_removes_its_vms_and_goes_on
     ]);
     assert_eq!(resumed.code(), 0, "{resumed:?}");
     let after = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    assert!(after.starts_with(&before) && lines() == 3, "{after}");
+    assert!(after.starts_with(&before) && records(&out).len() == 3, "{after}");
     assert!(libvirtd.is_clean());
 }
 
@@ -219,21 +210,8 @@ fn tenants_are_measured_with_and_without_operations() {
     let (libvirtd, temp) = (Libvirtd::start(), folder());
     let out = temp.path().join("run");
     let tenant = format!("a={}", libvirtd.environment(""));
-    let words = [
-        "--vms",
-        "2",
-        "--time",
-        "8s",
-        "--piece",
-        "2s",
-        "--ramp-up",
-        "0s",
-        "--leave-out",
-        "--rate",
-        "120/min",
-    ];
-    let more = ["--json", "--tenant-size", "8MiB", "--tenant", &tenant];
-    let finished = study(&libvirtd, &out, &[&words[..], &more].concat());
+    let more = ["--time", "8s", "--json", "--tenant-size", "8MiB", "--tenant", &tenant];
+    let finished = study(&libvirtd, &out, &[&SHORT_PIECES[..], &more].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
     let summary = finished.json();

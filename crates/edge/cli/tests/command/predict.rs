@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::{Finished, folder, long_figures, run, small_study, whole_lines};
+use crate::support::run_folder;
+use crate::support::{Finished, folder, long_figures, run, small_study};
 use serde_json::Value;
 
 fn data(name: &str) -> String {
@@ -38,8 +39,9 @@ fn the_paper_s_mail_server_is_predicted_as_published() {
 }
 
 /// A profile that the surface below is like, as if made on this host.
-fn profile_of(run: &Path, folder: &Path) -> PathBuf {
-    let provenance: Value = serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
+fn profile_of(surface: &Path, folder: &Path) -> PathBuf {
+    let provenance: Value =
+        serde_json::from_str(&fs::read_to_string(surface.join("run.json")).unwrap()).unwrap();
     let toml = folder.join("app.toml");
     fs::write(
         &toml,
@@ -48,8 +50,7 @@ fn profile_of(run: &Path, folder: &Path) -> PathBuf {
          cpu_user_percent = 10\ncpu_system_percent = 5\nprocessors = 2\n",
     )
     .unwrap();
-    let mut profile =
-        crate::support::run(&["profile", "--from", &toml.display().to_string(), "--json"]).json();
+    let mut profile = run(&["profile", "--from", &toml.display().to_string(), "--json"]).json();
     profile["host"] = provenance["host"].clone();
     let path = folder.join("app.json");
     fs::write(&path, profile.to_string()).unwrap();
@@ -58,10 +59,9 @@ fn profile_of(run: &Path, folder: &Path) -> PathBuf {
 
 /// The geometric mean over repetitions of the guest's reads a second as a multiple of the host's.
 fn ratio_of_pairs(surface: &Path) -> f64 {
-    let records: Vec<serde_json::Value> = whole_lines(&surface.join("results.jsonl"))
-        .iter()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .filter(|record: &serde_json::Value| record["point"]["read_percent"] == 100)
+    let records: Vec<serde_json::Value> = run_folder::records(surface)
+        .into_iter()
+        .filter(|record| record["point"]["read_percent"] == 100)
         .collect();
     let iops = |environment: &str, repetition: u64| {
         let found = records

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::support::{Finished, finish, folder, is_alive, run, virtbench, wait_for};
+use crate::support::{Finished, children, finish, folder, is_alive, run, signal, virtbench, wait_for};
 use serde_json::Value;
 
 const VIRTBENCH: &str = env!("CARGO_BIN_EXE_virtbench");
@@ -148,7 +148,7 @@ fn a_running_process_is_profiled_and_left_running() {
     });
     assert!(profile["name"].as_str().unwrap().contains("load"));
     assert!(is_alive(load.id()));
-    crate::support::signal(&load, "INT");
+    signal(&load, "INT");
     finish(load);
 }
 
@@ -162,9 +162,7 @@ fn a_command_is_ended_with_its_time_and_with_virtbench() {
     let mut profiling = virtbench();
     profiling.args(["profile", "--", VIRTBENCH, "load", "--target", &target]).args(load);
     let mut profiling = profiling.spawn().unwrap();
-    let children = wait_for("the load", || {
-        Some(crate::support::children(profiling.id())).filter(|found| !found.is_empty())
-    });
+    let children = wait_for("the load", || Some(children(profiling.id())).filter(|found| !found.is_empty()));
     profiling.kill().unwrap();
     profiling.wait().unwrap();
     wait_for("the load to end", || (!is_alive(children[0].0)).then_some(()));

@@ -5,8 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
+use crate::support::run_folder::records;
 use crate::support::{
-    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for, whole_lines,
+    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for,
 };
 
 /// A workload that takes a second, in guests of one processor.
@@ -20,10 +21,6 @@ fn start(out: &Path, words: &[&str]) -> Child {
 
 fn study(out: &Path, words: &[&str]) -> Finished {
     finish(start(out, words))
-}
-
-fn records(out: &Path) -> Vec<serde_json::Value> {
-    whole_lines(&out.join("results.jsonl")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn statuses(record: &serde_json::Value) -> Vec<&str> {

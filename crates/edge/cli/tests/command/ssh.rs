@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
+use crate::support::run_folder::records;
 use crate::support::sshd::Sshd;
 use crate::support::{
-    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for, whole_lines,
+    Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for,
 };
 
 /// Arguments of a small study of these environments into `out`.
@@ -46,15 +47,11 @@ fn study(folder: &Path, out: &Path, environments: &[String], more: &[&str]) -> F
     run(&words.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-fn lines(out: &Path) -> usize {
-    whole_lines(&out.join("results.jsonl")).len()
-}
-
 /// A study that goes on for long, in the middle of its points.
 fn running(sshd: &Sshd, folder: &Path, out: &Path) -> Child {
     let environments = [format!("metal={}", sshd.address("far")), "native:".to_owned()];
     let child = virtbench().args(arguments(folder, out, &environments, "200ms", "300")).spawn().unwrap();
-    wait_for("the first points", || (lines(out) >= 3).then_some(()));
+    wait_for("the first points", || (records(out).len() >= 3).then_some(()));
     child
 }
 
@@ -126,7 +123,7 @@ fn what_a_login_prints_is_passed_over_and_names_come_from_a_file() {
     let out = folder.path().join("run");
     let words = arguments(folder.path(), &out, &["metal".to_owned(), "here".to_owned()], "50ms", "1");
     let done = finish(virtbench().args(words).current_dir(folder.path()).spawn().unwrap());
-    assert_eq!((done.code(), lines(&out)), (0, 4), "{done:?}");
+    assert_eq!((done.code(), records(&out).len()), (0, 4), "{done:?}");
     assert!(sshd.is_clean("far"));
 }
 
@@ -195,10 +192,10 @@ fn a_controller_that_is_killed_leaves_nothing_on_the_machine_and_its_run_goes_on
     child.wait().unwrap();
     wait_for("the far side to be clean", || sshd.is_clean("far").then_some(()));
     wait_for("ssh to end", || (!is_alive(ssh)).then_some(()));
-    let before = lines(&out);
+    let before = records(&out).len();
     let out_ = out.display().to_string();
     let again = virtbench().args(["study", "compare", "--resume", "--out", &out_]).spawn().unwrap();
-    wait_for("points of the resumed run", || (lines(&out) >= before + 3).then_some(()));
+    wait_for("points of the resumed run", || (records(&out).len() >= before + 3).then_some(()));
     signal(&again, "INT");
     let done = finish(again);
     assert_eq!(done.code(), 130, "{done:?}");
@@ -214,7 +211,7 @@ fn a_connection_that_is_lost_is_an_error_of_its_machine_and_what_was_measured_st
     let done = finish(child);
     assert_eq!(done.code(), 6, "{done:?}");
     assert!(done.stderr.contains("metal: ssh was killed by signal 9"), "{}", done.stderr);
-    assert!(lines(&out) >= 3 && out.join("report.html").exists());
+    assert!(records(&out).len() >= 3 && out.join("report.html").exists());
     wait_for("the far side to be clean", || sshd.is_clean("far").then_some(()));
 }
 

@@ -3,16 +3,13 @@
 use std::fs;
 use std::path::Path;
 
+use crate::support::run_folder::{records, run_json};
 use crate::support::ssh_guest::{AMD64, ARM64, Kind, SshGuest};
-use crate::support::{finish, folder, run, signal, virtbench, wait_for, whole_lines};
-
-fn lines(out: &Path) -> Vec<serde_json::Value> {
-    whole_lines(&out.join("results.jsonl")).iter().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use crate::support::{finish, folder, run, signal, virtbench, wait_for};
 
 /// Records of the guest's.
 fn of_guest(out: &Path) -> Vec<serde_json::Value> {
-    lines(out).into_iter().filter(|record| record["environment"] == "far").collect()
+    records(out).into_iter().filter(|record| record["environment"] == "far").collect()
 }
 
 fn is_loaded_and_rebooted_in_the_middle(kind: &Kind) {
@@ -46,8 +43,7 @@ fn is_loaded_and_rebooted_in_the_middle(kind: &Kind) {
     let kept = of_guest(&out).len();
     assert!(kept >= 2 && out.join("report.html").exists());
 
-    let facts: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let facts = run_json(&out);
     let facts = &facts["machines"][0]["facts"];
     guest.wait_for_ssh();
     assert_eq!(guest.says("uname -m"), kind.machine);

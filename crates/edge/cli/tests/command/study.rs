@@ -5,17 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
+use crate::support::run_folder::records;
 use crate::support::{
     Finished, children, finish, folder, is_alive, run, signal, signal_pid, small_study, virtbench, wait_for,
-    whole_lines,
 };
 
 fn study(arguments: &[String]) -> Child {
     virtbench().args(arguments).spawn().unwrap()
-}
-
-fn lines(out: &Path) -> usize {
-    whole_lines(&out.join("results.jsonl")).len()
 }
 
 /// Starts a long study and waits until it has measured something in both environments.
@@ -23,7 +19,7 @@ fn running_study(folder: &Path, out: &Path) -> Child {
     let mut arguments = small_study(folder, out, "200ms", 300);
     arguments.push("--json".to_owned());
     let child = study(&arguments);
-    wait_for("the first points", || (lines(out) >= 3).then_some(()));
+    wait_for("the first points", || (records(out).len() >= 3).then_some(()));
     child
 }
 
@@ -115,7 +111,7 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     assert_eq!(fs::read(&html).unwrap(), fs::read(out.join("report.html")).unwrap());
     arguments.push("--resume".to_owned());
     assert_eq!(finish(study(&arguments)).code(), 0);
-    assert_eq!(lines(&out), 8);
+    assert_eq!(records(&out).len(), 8);
 }
 
 #[test]
@@ -129,7 +125,7 @@ fn kill_9_leaves_no_guest_and_resume_measures_only_what_is_missing() {
     child.wait().unwrap();
     wait_for("QEMU and the agent to be gone", || agents.iter().all(|pid| !is_alive(*pid)).then_some(()));
     assert!(!is_alive(qemu));
-    let kept = lines(&out);
+    let kept = records(&out).len();
     // Readable as it is.
     let report = run(&["report", out.to_str().unwrap()]);
     assert_eq!(report.code(), 0, "{report:?}");
@@ -142,7 +138,7 @@ fn kill_9_leaves_no_guest_and_resume_measures_only_what_is_missing() {
     // The folder alone goes on; stopped again, it has added to what was there and repeated nothing.
     let same = ["study", "native-vs-vm", "--resume", "--out", out.to_str().unwrap()].map(str::to_owned);
     let child = study(&same);
-    wait_for("more points", || (lines(&out) >= kept + 3).then_some(()));
+    wait_for("more points", || (records(&out).len() >= kept + 3).then_some(()));
     signal(&child, "INT");
     let stopped = finish(child);
     assert_eq!(stopped.code(), 130, "{stopped:?}");
@@ -181,8 +177,8 @@ fn a_guest_that_hangs_is_started_anew_and_noted() {
     let child = running_study(folder.path(), &out);
     let hung = qemu_of(&child);
     signal_pid(hung, "STOP");
-    let kept = wait_for("the study to notice", || (!is_alive(hung)).then(|| lines(&out)));
-    wait_for("more points", || (lines(&out) >= kept + 4).then_some(()));
+    let kept = wait_for("the study to notice", || (!is_alive(hung)).then(|| records(&out).len()));
+    wait_for("more points", || (records(&out).len() >= kept + 4).then_some(()));
     signal(&child, "INT");
     let done = finish(child);
     assert_eq!(done.code(), 130, "{done:?}");

@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::support::run_folder::{loops_in, records, scratch};
 use crate::support::{Finished, build_appliances, finish, folder, is_alive, run, virtbench, wait_for};
-use serde_json::Value;
 
 /// A tile of a store under a shell's script, which prints a number after `rate`, and of one that stands by. The script is
 /// started with the address of the store.
@@ -38,19 +38,7 @@ fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Fini
 
 /// What is left of a run: loop devices over files in here, and copies of the data.
 fn left(folder: &Path, out: &Path) -> Vec<String> {
-    let list =
-        Command::new("losetup").args(["--list", "--noheadings", "--output", "BACK-FILE"]).output().unwrap();
-    let list = String::from_utf8_lossy(&list.stdout).into_owned();
-    let loops = list.lines().filter(|line| line.contains(&*folder.to_string_lossy())).map(str::to_owned);
-    let names =
-        fs::read_dir(out).unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    let copies = names.filter(|name| name.starts_with("virtbench-"));
-    loops.chain(copies).collect()
-}
-
-fn records(out: &Path) -> Vec<Value> {
-    let text = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    [loops_in(folder), scratch(out)].concat()
 }
 
 #[test]

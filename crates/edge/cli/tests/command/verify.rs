@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Finished, folder, run};
+use crate::support::{Finished, finish, folder, run, virtbench};
 use serde_json::{Value, json};
 
 /// Reads, writes and flushes, and says so.
@@ -16,8 +16,8 @@ fn profile(folder: &Path, name: &str, more: &[&str], command: &[&str]) -> (Strin
     words.extend(more);
     words.push("--");
     words.extend(command);
-    let child = crate::support::virtbench().args(&words).current_dir(folder).spawn().unwrap();
-    (path.clone(), crate::support::finish(child))
+    let child = virtbench().args(&words).current_dir(folder).spawn().unwrap();
+    (path.clone(), finish(child))
 }
 
 /// Costs of a VM that takes three times as long for everything, on the profile's host.

@@ -1,6 +1,6 @@
 //! `virtbench workload` as a user runs it.
 
-use crate::support::run;
+use crate::support::{folder, run};
 
 #[test]
 fn memory_throughput_is_one_object_with_a_sample_a_run() {
@@ -51,7 +51,7 @@ fn a_limit_that_is_too_short_is_exit_code_5_with_what_there_is() {
 
 #[test]
 fn loads_on_files_run_in_a_folder_of_their_own_and_leave_nothing() {
-    let place = crate::support::folder();
+    let place = folder();
     let dir = place.path().to_str().unwrap();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../pure/formats/tests/examples");
     for (text, lead, unit) in [
@@ -73,7 +73,7 @@ fn loads_on_files_run_in_a_folder_of_their_own_and_leave_nothing() {
 
 #[test]
 fn a_folder_that_is_not_ours_or_none_at_all_is_exit_code_3() {
-    let place = crate::support::folder();
+    let place = folder();
     let foreign = place.path().join("virtbench-files");
     std::fs::create_dir(&foreign).unwrap();
     std::fs::write(foreign.join("precious"), "x").unwrap();
@@ -86,7 +86,7 @@ fn a_folder_that_is_not_ours_or_none_at_all_is_exit_code_3() {
 
 #[test]
 fn a_model_that_is_not_understood_is_exit_code_2_with_its_line() {
-    let place = crate::support::folder();
+    let place = folder();
     let model = place.path().join("wrong.f");
     std::fs::write(&model, "set $dir=/tmp\ndefine fileset name=a,entries=5,leafdirs=3\n").unwrap();
     let done = run(&["workload", model.to_str().unwrap()]);

@@ -1,12 +1,11 @@
 //! What the options and the configuration file say about the world.
 
-use std::fs;
-
 use virtbench_fence_evaluation::Settings;
 use virtbench_fence_sim::disk::{SeekCurve, SsdModel};
 
 use crate::args::fence::{Seek, WorldArgs};
 use crate::exit::{Failure, Kind};
+use crate::small_file;
 
 /// The settings: the file's, then the options'.
 pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
@@ -16,7 +15,7 @@ pub fn settings(args: &WorldArgs) -> Result<Settings, Failure> {
             let wrong = |error: String| {
                 Failure::message(Kind::Usage, format!("--config {}: {error}", path.display()))
             };
-            let text = fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+            let text = small_file::read(path).map_err(wrong)?;
             toml::from_str(&text).map_err(|error| wrong(error.to_string()))?
         }
     };

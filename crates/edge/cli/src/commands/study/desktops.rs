@@ -1,6 +1,5 @@
 //! `virtbench study desktops`: users of more and more desktops at once.
 
-use std::fs;
 use std::path::Path;
 
 use virtbench_desktops::{Day, Group, VncAddress, supplied};
@@ -14,7 +13,7 @@ use virtbench_study::{
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
-use crate::password_file;
+use crate::{password_file, small_file};
 
 /// The share of operations that are to be within their limit ([Platform 2014], section III.D).
 const SHARE: f64 = 0.95;
@@ -125,7 +124,7 @@ fn day(name: &str) -> Result<(String, Day), Failure> {
     let usage = |why: String| Failure::message(Kind::Usage, format!("--day {name}: {why}"));
     let text = match supplied::find(name) {
         Some(found) => found.text.to_owned(),
-        None => fs::read_to_string(name).map_err(|error| {
+        None => small_file::read(Path::new(name)).map_err(|error| {
             let names = supplied::ALL.map(|supplied| supplied.name).join(", ");
             usage(format!("{error}; a day is a file, or one of {names}"))
         })?,

@@ -1,6 +1,5 @@
 //! `virtbench study operations`: how fast a platform's control plane is.
 
-use std::fs;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use virtbench_study::{
 use super::common;
 use crate::args::operations::{OperationsArgs, RateArg};
 use crate::exit::{Failure, Kind, Outcome};
+use crate::small_file;
 
 /// The least memory of a tenant that is booted, in bytes.
 const TENANT_MEMORY: u64 = 128 << 20;
@@ -26,9 +26,6 @@ const TENANT_MEMORY: u64 = 128 << 20;
 const VSPHERE: &str = "vsphere+";
 /// Until vSphere has answered, and has removed what killed runs have left.
 const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
-
-/// The largest file of a mix, in bytes.
-const MAX_MIX_BYTES: u64 = 64 << 10;
 
 /// Pieces and how long they take about.
 pub fn estimate(args: &OperationsArgs) -> Result<Estimate, Failure> {
@@ -90,11 +87,7 @@ fn mix(args: &OperationsArgs) -> Result<Mix, Failure> {
     }
     let refused =
         |why: &dyn std::fmt::Display| Failure::message(Kind::Usage, format!("--mix {}: {why}", args.mix));
-    let size = fs::metadata(&args.mix).map_err(|error| refused(&error))?.len();
-    if size > MAX_MIX_BYTES {
-        return Err(refused(&"it is too large for a mix"));
-    }
-    let text = fs::read_to_string(Path::new(&args.mix)).map_err(|error| refused(&error))?;
+    let text = small_file::read(Path::new(&args.mix)).map_err(|error| refused(&error))?;
     Mix::parse(&text).map_err(|error| refused(&error))
 }
 

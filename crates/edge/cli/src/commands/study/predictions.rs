@@ -1,6 +1,5 @@
 //! `virtbench study predictions`: applications profiled natively, predicted, and then run in a VM.
 
-use std::fs;
 use std::path::Path;
 
 use virtbench_record::{Provenance, Records, Trial};
@@ -12,6 +11,7 @@ use crate::applications::applications_failure;
 use crate::args::predictions::PredictionsArgs;
 use crate::commands::costs;
 use crate::exit::{Failure, Kind, Outcome};
+use crate::small_file;
 
 /// Tries what is missing, then writes the report, also of what an interrupted or failed run has tried.
 pub fn execute(args: &PredictionsArgs) -> Outcome {
@@ -48,7 +48,7 @@ fn cases(args: &PredictionsArgs, out: &Path) -> Result<Cases, Failure> {
     }
     let path = args.cases.clone().unwrap_or_default();
     let wrong = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
+    let text = small_file::read(&path).map_err(wrong)?;
     let cases = Cases::parse(&text).map_err(|error| wrong(error.to_string()))?;
     cases.only(&args.only).map_err(|error| Failure::message(Kind::Usage, format!("--only: {error}")))
 }

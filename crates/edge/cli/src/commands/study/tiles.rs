@@ -117,9 +117,11 @@ impl Wanted {
 }
 
 fn read(path: &Path) -> Result<String, String> {
-    let names = || SUPPLIED_TILES.map(|tile| tile.name).join(", ");
-    small_file::read(path).map_err(|why| match path.is_file() {
-        true => why,
-        false => format!("{why}; a tile is a file, or one of {}", names()),
+    small_file::read(path).map_err(|why| {
+        if path.is_file() {
+            return why;
+        }
+        let names = SUPPLIED_TILES.map(|tile| tile.name).join(", ");
+        format!("{why}; a tile is a file, or one of {names}")
     })
 }

@@ -4,6 +4,7 @@
 
 pub mod fence;
 pub mod libvirtd;
+pub mod run_folder;
 pub mod ssh_guest;
 pub mod sshd;
 
@@ -143,13 +144,6 @@ pub fn small_desktops() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     build_appliances(&["desktop-small"]);
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The whole lines of a file that may be written at this moment, or be missing.
-pub fn whole_lines(path: &Path) -> Vec<String> {
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    whole.lines().map(str::to_owned).collect()
 }
 
 /// Processes whose parent is `pid`, as (pid, command name).

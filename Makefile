@@ -45,11 +45,12 @@ soak: setup-test
 	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test crash -- --nocapture
 	VIRTBENCH_MODEL_OPERATIONS=$(SOAK_OPERATIONS) $(CARGO) test --release --locked -p virtbench-fence-daemon --test nbd_model -- --nocapture
 	VIRTBENCH_FLIPS=$(SOAK_FLIPS) $(CARGO) test --release --locked -p virtbench-fence --test flips -- --nocapture
-	VIRTBENCH_FLIPS=$(SOAK_DAEMON_FLIPS) $(CARGO) test --locked -p virtbench --test command fence_newest::damaged -- --nocapture
-	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test command fence_serve::kills -- --nocapture
+	VIRTBENCH_FLIPS=$(SOAK_DAEMON_FLIPS) $(CARGO) test --locked -p virtbench --test command fence_newest::a_damaged_device_is_refused_or_served_as_it_was_written -- --exact --nocapture
+	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test command fence_serve::a_cached_disk_survives_kills_under_a_verified_load -- --exact --nocapture
 	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power -- --nocapture
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test inventory -- --nocapture
 	$(CARGO) test --locked -p virtbench --test command desktops_office -- --ignored
+	$(CARGO) test --locked -p virtbench --test command oltp_study -- --ignored
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
 bench: setup-bench

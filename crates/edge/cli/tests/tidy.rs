@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -292,6 +292,51 @@ fn every_promise_names_what_holds_it() {
         promises.iter().flat_map(|line| faults_of_a_promise(line, &tests, &targets)).collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
     assert!(promises.len() > 200 && not_kept.contains("| "), "the tables are not found");
+}
+
+/// Tests that a line of the Makefile names and that do not exist: cargo takes a filter that matches nothing for success.
+fn unknown_tests(line: &str, programs: &BTreeSet<String>, tests: &BTreeMap<String, usize>) -> Vec<String> {
+    let Some((_, named)) = line.split_once("--test ") else { return Vec::new() };
+    let mut words = named.split_whitespace().take_while(|word| *word != "--");
+    let program = words.next().unwrap_or_default();
+    let filter = words.find(|word| !word.starts_with('-'));
+    let mut unknown: Vec<String> =
+        (!programs.contains(program)).then(|| program.to_owned()).into_iter().collect();
+    if let Some(filter) = filter {
+        let (module, test) =
+            filter.split_once("::").map_or((filter, None), |(module, test)| (module, Some(test)));
+        let is_module = programs.contains(&format!("{program}/{module}"));
+        let is_test = test.is_none_or(|test| tests.get(test) == Some(&1));
+        unknown.extend((!is_module || !is_test).then(|| filter.to_owned()));
+    }
+    unknown
+}
+
+/// Programs of tests, and the modules of those that have some as `program/module`.
+fn programs_of_tests() -> BTreeSet<String> {
+    let mut sources = Vec::new();
+    files(&root().join("crates"), ".rs", &mut sources);
+    let inside = |path: &PathBuf| {
+        let path = path.with_extension("").display().to_string();
+        path.split_once("/tests/").map(|(_, inside)| inside.trim_end_matches("/main").to_owned())
+    };
+    sources.iter().filter_map(inside).collect()
+}
+
+#[test]
+fn long_tests_are_started_by_names_that_exist() {
+    let makefile = fs::read_to_string(root().join("Makefile")).unwrap();
+    let (programs, tests) = (programs_of_tests(), tests());
+    let unknown: Vec<String> =
+        makefile.lines().flat_map(|line| unknown_tests(line, &programs, &tests)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    for line in [
+        "cargo test --test nothing",
+        "cargo test --test command nothing -- --exact",
+        "--test command load::nothing",
+    ] {
+        assert_eq!(unknown_tests(line, &programs, &tests).len(), 1, "{line}");
+    }
 }
 
 #[test]

@@ -24,15 +24,15 @@ pub struct Drawing {
     pub marker: bool,
     /// How long the cursor is seen and not seen in turn; it does not blink if there is none.
     pub blink: Option<Duration>,
-    /// Whether the cursor also changes so long after the last key, as where nobody is inside.
-    pub echo: bool,
+    /// How long after the last key the cursor changes as well; keys change nothing if there is none.
+    pub echo: Option<Duration>,
 }
 
 impl Drawing {
-    /// A desktop with a marker on which nothing else changes.
+    /// A desktop with a marker that answers each key at once.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
-        Self { delay, marker: true, blink: None, echo: false }
+        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO) }
     }
 }
 
@@ -214,7 +214,7 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
             if next <= now {
                 (blinks, is_seen, next) = (true, !is_seen, now + blink);
             }
-            let echo = (drawing.echo && state.owes_echo).then(|| state.last_key + drawing.delay);
+            let echo = drawing.echo.filter(|_| state.owes_echo).map(|after| state.last_key + after);
             if echo.is_some_and(|at| at <= now) {
                 (blinks, is_seen, state.owes_echo) = (true, !is_seen, false);
                 continue;

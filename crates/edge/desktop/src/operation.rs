@@ -20,6 +20,30 @@ pub(crate) const STILL: Duration = Duration::from_millis(400);
 /// How long an answer takes at most once the picture has told.
 const ANSWER: Duration = Duration::from_secs(10);
 
+/// How long users wait for the first character of a text before they type on. One that is not seen counts as long.
+const ECHO: Duration = Duration::from_secs(2);
+
+/// What is typed in an operation.
+pub(crate) struct Keys {
+    chords: Vec<Chord>,
+    /// Whether each of them shows.
+    are_text: bool,
+}
+
+impl Keys {
+    fn of(act: &Act) -> Result<Self, Fault> {
+        let are_text = matches!(act, Act::Text(_));
+        let chords = match act {
+            Act::Keys(keys) => {
+                keys.iter().map(|key| parse_chord(key).map_err(Fault::Key)).collect::<Result<_, _>>()?
+            }
+            Act::Text(text) => type_text(text),
+            Act::Start | Act::Activate => Vec::new(),
+        };
+        Ok(Self { chords, are_text })
+    }
+}
+
 /// A user before a desktop.
 pub(crate) struct Seat {
     pub(crate) screen: Screen,
@@ -33,8 +57,8 @@ pub(crate) struct Seat {
 /// What an operation came to.
 pub(crate) struct Timed {
     pub(crate) times: Times,
-    /// From keys to the change of the picture that followed each, in nanoseconds.
-    pub(crate) echoes: Vec<u64>,
+    /// From a text's first key to the change of the picture that followed, in nanoseconds.
+    pub(crate) echo: Option<u64>,
     /// The operation's beginning by its times.
     pub(crate) from: Instant,
     pub(crate) changes: Changes,
@@ -67,18 +91,18 @@ impl Seat {
         operation: &Operation,
         number: u8,
     ) -> Result<Timed, Fault> {
-        let chords = chords(&operation.act)?;
+        let keys = Keys::of(&operation.act)?;
         self.sequence = self.sequence.wrapping_add(1);
         let give_up = Duration::from_nanos(day.limits.give_up);
         self.last = Instant::now();
         let Some(control) = &mut self.control else {
-            return self.perform_unaided(day, &chords).await;
+            return self.perform_unaided(day, &keys).await;
         };
-        let order = order(application, operation, number, self.sequence, &chords, give_up);
+        let order = order(application, operation, number, self.sequence, &keys.chords, give_up);
         control.ask(&Request::Watch(order)).await?;
         let until = Instant::now() + give_up + LAG;
         let begun = self.see(Phase::Begun, until, &mut Changes::default()).await?;
-        let (from, echoes) = self.type_keys(day, &chords, begun).await?;
+        let (from, echo) = self.type_keys(day, &keys, begun).await?;
         let mut changes = Changes::default();
         let ended = self.see(Phase::Ended, until, &mut changes).await?;
         let answer = self.answer(ANSWER).await?;
@@ -92,36 +116,47 @@ impl Seat {
             last_change_ns: None,
             inside_ns: Some(answer.inside_ns),
         };
-        Ok(Timed { times, echoes, from, changes })
+        Ok(Timed { times, echo, from, changes })
     }
 
-    /// Types; returns when the last key was sent, and what the picture answered to each. Without keys that is when the operation
-    /// was seen to begin.
+    /// Types; returns when the last key was sent, and how long the first of a text took to be seen. Without keys that is when the
+    /// operation was seen to begin.
     pub(crate) async fn type_keys(
         &mut self,
         day: &Day,
-        chords: &[Chord],
+        keys: &Keys,
         begun: Instant,
-    ) -> Result<(Instant, Vec<u64>), Fault> {
-        let (mut from, mut echoes) = (begun, Vec::new());
-        for (at, chord) in chords.iter().enumerate() {
+    ) -> Result<(Instant, Option<u64>), Fault> {
+        let (mut from, mut echo) = (begun, None);
+        for (at, chord) in keys.chords.iter().enumerate() {
             self.screen.press(chord);
             from = Instant::now();
             self.screen.send().await?;
-            if at + 1 == chords.len() {
+            if at + 1 == keys.chords.len() {
                 break;
             }
             let next = from + Duration::from_nanos(day.key_pause);
-            let mut is_first = true;
+            if at == 0 && keys.are_text {
+                echo = Some(self.echo(from).await?);
+            }
             while let Some(seen) = self.screen.next(next).await? {
                 self.last = seen.at;
-                if seen.changed && is_first {
-                    is_first = false;
-                    echoes.push(between(from, seen.at));
-                }
             }
         }
-        Ok((from, echoes))
+        Ok((from, echo))
+    }
+
+    /// How long a key takes to be seen, in nanoseconds. Those that follow it cannot be told apart where the link or the desktop takes
+    /// longer than the pause between two keys.
+    async fn echo(&mut self, key: Instant) -> Result<u64, Fault> {
+        let until = key + ECHO;
+        while let Some(seen) = self.screen.next(until).await? {
+            self.last = seen.at;
+            if seen.changed {
+                return Ok(between(key, seen.at));
+            }
+        }
+        Ok(between(key, until))
     }
 
     /// Waits until the picture shows this phase of the operation; notes what changes meanwhile. The beginning of what is over within a
@@ -242,14 +277,6 @@ fn order(
         keys: u32::try_from(keys).unwrap_or(u32::MAX),
         until: operation.until.clone(),
         give_up_ns: u64::try_from(give_up.as_nanos()).unwrap_or(u64::MAX),
-    }
-}
-
-fn chords(act: &Act) -> Result<Vec<Chord>, Fault> {
-    match act {
-        Act::Keys(keys) => keys.iter().map(|key| parse_chord(key).map_err(Fault::Key)).collect(),
-        Act::Text(text) => Ok(type_text(text)),
-        Act::Start | Act::Activate => Ok(Vec::new()),
     }
 }
 

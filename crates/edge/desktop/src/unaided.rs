@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::Day;
-use virtbench_rfb::{Chord, Frame};
+use virtbench_rfb::Frame;
 
 use crate::fault::Fault;
-use crate::operation::{Changes, STILL, Seat, Timed, between};
+use crate::operation::{Changes, Keys, STILL, Seat, Timed, between};
 use crate::outcome::Times;
 
 /// Pictures since the last key, in the order in which each was first seen.
@@ -53,9 +53,9 @@ fn digest(frame: &Frame) -> u64 {
 
 impl Seat {
     /// Types, and looks on until no picture is new any more.
-    pub(crate) async fn perform_unaided(&mut self, day: &Day, chords: &[Chord]) -> Result<Timed, Fault> {
+    pub(crate) async fn perform_unaided(&mut self, day: &Day, keys: &Keys) -> Result<Timed, Fault> {
         let begun = Instant::now();
-        let (from, echoes) = self.type_keys(day, chords, begun).await?;
+        let (from, echo) = self.type_keys(day, keys, begun).await?;
         let give_up = Duration::from_nanos(day.limits.give_up);
         let until = from + give_up;
         let mut pictures = Pictures::found(digest(self.screen.frame()), from);
@@ -85,7 +85,7 @@ impl Seat {
         let latency_ns = between(from, end);
         let times = Times { latency_ns, first_change_ns: None, last_change_ns: None, inside_ns: None };
         changes.last = Some(end);
-        Ok(Timed { times, echoes, from, changes })
+        Ok(Timed { times, echo, from, changes })
     }
 }
 

@@ -82,10 +82,10 @@ fn what_users_see_of_a_known_delay_is_right_to_a_frame() {
 
 #[test]
 fn where_nobody_is_inside_an_operation_ends_with_the_last_change_of_the_picture() {
-    let drawing = Drawing { echo: true, marker: false, ..Drawing::after(DELAY) };
+    let drawing = Drawing { echo: Some(DELAY), marker: false, ..Drawing::after(DELAY) };
     let desktops = [
         DrawnDesktop::start(drawing).unwrap(),
-        DrawnDesktop::start(Drawing { echo: false, ..drawing }).unwrap(),
+        DrawnDesktop::start(Drawing { echo: None, ..drawing }).unwrap(),
     ];
     let alone = |desktop: &DrawnDesktop| Desk { control: None, ..desktop.desk().unwrap() };
     let mut day = supplied::find("typing").unwrap().day().unwrap();
@@ -115,11 +115,31 @@ fn where_nobody_is_inside_an_operation_ends_with_the_last_change_of_the_picture(
 }
 
 #[test]
+fn an_echo_longer_than_the_pause_between_keys_is_measured_whole() {
+    let echo = Duration::from_millis(120);
+    let desktop = DrawnDesktop::start(Drawing { echo: Some(echo), ..Drawing::after(DELAY) }).unwrap();
+    let day = Day { key_pause: 80_000_000, ..day() };
+    let (mut echoes, mut gone) = (Vec::new(), 0);
+    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4) };
+    drive(vec![desktop.desk().unwrap()], plan, &AtomicBool::new(false), &mut |event| match event {
+        Event::Done(..) => {}
+        Event::Gone { .. } => gone += 1,
+        Event::Echo(ns) => echoes.push(ns),
+    })
+    .unwrap();
+    echoes.sort_unstable();
+    assert!(gone == 0 && !echoes.is_empty(), "{echoes:?}");
+    assert!(echoes[0] >= 120_000_000 && echoes[echoes.len() / 2] < 120_000_000 + FRAME_NS, "{echoes:?}");
+}
+
+#[test]
 fn a_slow_link_makes_users_wait_for_its_delay_both_ways() {
-    let desktops: Vec<_> = (0..2).map(|_| DrawnDesktop::start(Drawing::after(DELAY)).unwrap()).collect();
+    // An echo is a picture of its own, and the next one is asked for only when it has come.
+    let drawing = Drawing { echo: None, ..Drawing::after(DELAY) };
+    let desktops: Vec<_> = (0..2).map(|_| DrawnDesktop::start(drawing).unwrap()).collect();
     let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
     let (desks, links) = slow_down(desks, "delay=100ms,rate=10mbit".parse().unwrap()).unwrap();
-    let (done, gone) = run(desks, Duration::from_secs(4));
+    let (done, gone) = run(desks, Duration::from_secs(8));
     drop(links);
     assert!(gone.is_empty(), "{gone:?}");
     let day = day();

@@ -62,7 +62,7 @@ pub struct DesktopPicture {
     pub png: String,
 }
 
-/// How long a key took to the change of the picture that followed it.
+/// How long the first key of each text took to the change of the picture that followed it; two seconds if none did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DesktopEcho {
@@ -84,7 +84,7 @@ pub struct DesktopsMeasured {
     pub operations: Vec<DesktopDone>,
     /// Users whose desktops failed.
     pub gone: Vec<DesktopGone>,
-    /// Keys and their echoes, if any were typed.
+    /// First keys of texts and their echoes, if any were typed.
     pub echo: Option<DesktopEcho>,
     /// Pictures: of the operation that took longest beside its limit, and of failures.
     pub pictures: Vec<DesktopPicture>,

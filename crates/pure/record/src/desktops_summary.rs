@@ -71,7 +71,7 @@ pub struct DesktopsNumbers {
     pub gone: u64,
     /// The median of each user's operations differs between users by this standard deviation, in percent of the mean.
     pub between_users_percent: Option<f64>,
-    /// Half of the keys were echoed within so many nanoseconds.
+    /// Half of the first keys of texts were echoed within so many nanoseconds.
     pub echo_median_ns: Option<u64>,
     /// What the host's processors were busy with, in percent of all of them.
     pub host_busy_percent: Option<f64>,

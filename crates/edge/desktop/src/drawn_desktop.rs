@@ -200,12 +200,19 @@ fn read_messages(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
+/// Greys of echoes; the highest bit of what is drawn is the blinking.
+const ECHO_GREYS: u8 = 128;
+/// Between the greys of two echoes. It is odd, so that all come before one comes again.
+const ECHO_STEP: u8 = 37;
+
 /// A year is as good as for ever.
 const NEVER: Duration = Duration::from_secs(31_536_000);
 
 fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
     let blink = drawing.blink.unwrap_or(NEVER);
     let (mut is_seen, mut next) = (false, Instant::now() + blink);
+    // Every echo is another grey, as every character is another picture: two of them in one update do not cancel out.
+    let mut grey = 0_u8;
     loop {
         let mut blinks = false;
         let mut state = lock(shared);
@@ -216,7 +223,7 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
             }
             let echo = drawing.echo.filter(|_| state.owes_echo).map(|after| state.last_key + after);
             if echo.is_some_and(|at| at <= now) {
-                (blinks, is_seen, state.owes_echo) = (true, !is_seen, false);
+                (blinks, grey, state.owes_echo) = (true, (grey + ECHO_STEP) % ECHO_GREYS, false);
                 continue;
             }
             if state.closed || state.asked && (state.dirty || blinks) {
@@ -238,7 +245,8 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
             rectangle(&mut bytes, place, |x, y| marker.map_or(0, |marker| level(marker, x, y)));
         }
         if blinks {
-            rectangle(&mut bytes, CURSOR, |_, _| if is_seen { u8::MAX } else { 0 });
+            let shade = u8::from(is_seen) << 7 | grey;
+            rectangle(&mut bytes, CURSOR, |_, _| shade);
         }
         stream.write_all(&bytes)?;
     }

@@ -118,7 +118,9 @@ async fn operation(
     let timed = seat.perform(shared.day, application, operation, step.number).await;
     let settled = match timed {
         Ok(timed) => {
-            timed.echo.into_iter().for_each(|echo| shared.tell(Event::Echo(echo)));
+            if let Some(echo) = timed.echo {
+                shared.tell(Event::Echo(echo));
+            }
             let share = timed.times.latency_ns.saturating_mul(1000) / shared.day.limits.of(operation.group);
             let screenshot = (share > shared.worst.get()).then(|| Screenshot::of(seat.screen.frame()));
             shared.worst.set(share.max(shared.worst.get()));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::run_folder::{loops_in, records};
+use crate::support::run_folder::{loops_in, records, run_json};
 use crate::support::{Finished, children, finish, folder, is_alive, virtbench, wait_for};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ fn configurations_are_measured_in_turn_and_say_what_they_are() {
     assert!(done.stderr.contains("nvme,queues=7@qcow2,cluster=4k: queues was to be 7"), "{}", done.stderr);
     assert!(images(&out).is_empty() && loops_in(folder.path()).is_empty());
 
-    let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let run = run_json(&out);
     assert_eq!(run["plan"]["study"], "adapters");
     let drivers: Vec<&Value> =
         run["setups"].as_array().unwrap().iter().map(|setup| &setup["found"]["driver"]).collect();

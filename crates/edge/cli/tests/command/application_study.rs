@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::thread;
 
-use crate::support::run_folder::{loops_in, scratch};
+use crate::support::run_folder::{loops_in, records, run_json, scratch};
 use crate::support::{Finished, build_appliances, finish, folder, is_alive, virtbench, wait_for};
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ fn redis_is_measured_natively_and_in_a_guest_alone_and_beside_a_neighbour() {
         assert!(number(&format!("/sides/{side}/metrics/GET/deviation_percent/value")) >= 0.0);
         assert!(number(&format!("/sides/{side}/path/round_trip_median_ns")) > 0.0);
     }
-    let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let run = run_json(&out);
     assert!(run["appliances"][0]["packages"]["redis-server"].is_string(), "{run}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
@@ -91,8 +91,9 @@ fn clients_and_services_that_fail_are_named_with_what_was_printed() {
                 assert_eq!(finished.code(), 5, "{name}: {finished:?}");
                 let said = if name == "dies" { "redis" } else { said };
                 assert!(finished.stderr.contains(said), "{name}: {finished:?}");
-                let line: Value =
-                    serde_json::from_str(&fs::read_to_string(out.join("results.jsonl")).unwrap()).unwrap();
+                let all = records(&out);
+                assert_eq!(all.len(), 1, "{name}: {all:?}");
+                let line = &all[0];
                 assert!(
                     line["output"].as_str().is_some_and(|output| output.contains(printed)),
                     "{name}: {line}"

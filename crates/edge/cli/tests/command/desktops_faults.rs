@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use crate::support::run_folder::loops;
+use crate::support::run_folder::{loops, records};
 use crate::support::{children, finish, folder, is_alive, signal_pid, small_desktops, virtbench, wait_for};
 use serde_json::Value;
 
@@ -52,8 +52,7 @@ fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     signal_pid(frozen, "STOP");
     let finished = finish(study);
     assert_eq!(finished.code(), 0, "{finished:?}");
-    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let record: Value = serde_json::from_str(results.lines().next().unwrap()).unwrap();
+    let record = &records(&out)[0];
     let gone = record["gone"].as_array().unwrap();
     assert_eq!(gone.len(), 1, "{gone:?}");
     assert!(gone[0]["why"].as_str().unwrap().contains("frozen"), "{gone:?}");

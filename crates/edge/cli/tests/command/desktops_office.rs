@@ -5,6 +5,7 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::run_folder::records;
 use crate::support::{folder, virtbench};
 use serde_json::Value;
 
@@ -32,8 +33,7 @@ fn every_operation_of_the_day_office_is_seen_to_end() {
         thread::sleep(Duration::from_millis(200));
     };
     assert!(status.success(), "{}", fs::read_to_string(temp.path().join("err")).unwrap());
-    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let record: Value = serde_json::from_str(results.lines().next().unwrap()).unwrap();
+    let record = &records(&out)[0];
     let operations = record["operations"].as_array().unwrap();
     let failed: Vec<&Value> = operations.iter().filter(|done| !done["failed"].is_null()).collect();
     assert!(failed.is_empty() && record["gone"] == Value::Array(Vec::new()), "{failed:?}");

@@ -70,8 +70,7 @@ fn guests_of_two_hypervisors_are_compared_and_nothing_is_left() {
         assert!(guest["qemu"].as_str().unwrap().contains("by libvirt"), "{guest}");
         assert!(guest["command_line"][0].as_str().unwrap().contains("<domain type='qemu'"), "{guest}");
     }
-    let points = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let first: serde_json::Value = serde_json::from_str(points.lines().next().unwrap()).unwrap();
+    let first = &records(&out)[0];
     assert!(first.to_string().contains("\"processors\":"), "{first}");
     assert!(one.is_clean() && two.is_clean(), "something is left");
 }

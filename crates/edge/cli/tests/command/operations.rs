@@ -217,11 +217,10 @@ fn tenants_are_measured_with_and_without_operations() {
     let summary = finished.json();
     let iops = summary["tenants"][0]["iops"]["value"].as_f64().unwrap();
     assert!(iops > 0.0 && summary["tenants"][0]["per_minute"] == 120.0, "{summary}");
-    let results = fs::read_to_string(out.join("results.jsonl")).unwrap();
-    let records: Vec<Value> = results.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let records = records(&out);
     let rates: Vec<f64> = records.iter().map(|one| one["per_minute"].as_f64().unwrap()).collect();
     assert_eq!(rates, [0.0, 120.0, 0.0, 120.0]);
-    assert!(records.iter().all(|one| one["tenants"][0]["iops"].as_f64().unwrap() > 0.0), "{results}");
+    assert!(records.iter().all(|one| one["tenants"][0]["iops"].as_f64().unwrap() > 0.0), "{records:?}");
     assert!(
         records.iter().step_by(2).all(|one| one["intended"] == 0),
         "no operation while tenants are alone"

@@ -3,9 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::support::run_folder;
+use crate::support::run_folder::{records, run_json};
 use crate::support::{Finished, folder, long_figures, run, small_study};
-use serde_json::Value;
 
 fn data(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/data").join(name).display().to_string()
@@ -40,8 +39,7 @@ fn the_paper_s_mail_server_is_predicted_as_published() {
 
 /// A profile that the surface below is like, as if made on this host.
 fn profile_of(surface: &Path, folder: &Path) -> PathBuf {
-    let provenance: Value =
-        serde_json::from_str(&fs::read_to_string(surface.join("run.json")).unwrap()).unwrap();
+    let provenance = run_json(surface);
     let toml = folder.join("app.toml");
     fs::write(
         &toml,
@@ -59,10 +57,8 @@ fn profile_of(surface: &Path, folder: &Path) -> PathBuf {
 
 /// The geometric mean over repetitions of the guest's reads a second as a multiple of the host's.
 fn ratio_of_pairs(surface: &Path) -> f64 {
-    let records: Vec<serde_json::Value> = run_folder::records(surface)
-        .into_iter()
-        .filter(|record| record["point"]["read_percent"] == 100)
-        .collect();
+    let records: Vec<serde_json::Value> =
+        records(surface).into_iter().filter(|record| record["point"]["read_percent"] == 100).collect();
     let iops = |environment: &str, repetition: u64| {
         let found = records
             .iter()
@@ -124,8 +120,7 @@ fn refused(with: &impl Fn(&[&str]) -> Finished, surface: &Path, folder: &Path) {
     assert_eq!(right.code(), 0, "{right:?}");
 
     // Another host.
-    let text = fs::read_to_string(surface.join("run.json")).unwrap();
-    let mut provenance: Value = serde_json::from_str(&text).unwrap();
+    let mut provenance = run_json(surface);
     provenance["host"]["cpu"] = "another processor".into();
     fs::write(surface.join("run.json"), provenance.to_string()).unwrap();
     expect(with(&[]), 7, "another host");

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::run_folder::run_json;
 use crate::support::{finish, folder, long_figures, run, signal, virtbench, wait_for};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// Costs of this host without references, so that none has to be run.
 fn costs(folder: &Path, wait_ns: [f64; 2]) -> PathBuf {
@@ -70,7 +71,7 @@ const LEFT: [&str; 11] = [
 fn assert_left(out: &Path) {
     assert_eq!(names(out), LEFT, "no disk of a VM, nothing half-made");
     assert_eq!(names(&out.join("prepared")), ["dd", "webserver"]);
-    let provenance: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let provenance = run_json(out);
     assert_eq!(provenance["guest"]["accelerator"]["name"], "tcg");
 
     // Written and printed again.

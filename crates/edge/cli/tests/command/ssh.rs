@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
-use crate::support::run_folder::records;
+use crate::support::run_folder::{records, run_json};
 use crate::support::sshd::Sshd;
 use crate::support::{
     Finished, children, finish, folder, is_alive, run, signal, signal_pid, virtbench, wait_for,
@@ -76,8 +76,7 @@ fn machines_that_exist_are_compared_with_this_one_and_keep_nothing() {
             assert!(side["iops"]["value"].as_f64().unwrap() > 0.0, "{side}");
         }
     }
-    let run: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let run = run_json(&out);
     let machines = run["machines"].as_array().unwrap();
     assert_eq!((&machines[0]["environment"], &machines[1]["environment"]), (&"metal".into(), &"vm".into()));
     assert!(

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Child;
 
-use crate::support::run_folder::records;
+use crate::support::run_folder::{records, run_json};
 use crate::support::{
     Finished, children, finish, folder, is_alive, run, signal, signal_pid, small_study, virtbench, wait_for,
 };
@@ -96,8 +96,7 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     assert!(progress >= 5, "off a terminal there is no progress: {}", done.stderr);
     report_is_readable(&out);
     assert_clean(&out);
-    let provenance: serde_json::Value =
-        serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let provenance = run_json(&out);
     assert!(provenance["guest"]["boot_ns"].as_u64().unwrap() > 0);
     for line in fs::read_to_string(out.join("results.jsonl")).unwrap().lines() {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();

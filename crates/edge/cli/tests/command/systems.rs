@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
+use crate::support::run_folder::records;
 use crate::support::{children, finish, folder, is_alive, run, signal, virtbench, wait_for};
 use virtbench_record::SystemsSummary;
 
@@ -147,8 +148,7 @@ fn guests_on_blkio_are_held_to_their_limits_and_nothing_is_left() {
     }
     let done = finish(child);
     assert_eq!(done.code(), 0, "{done:?}");
-    let records = fs::read_to_string(out.join("blkio/results.jsonl")).unwrap();
-    let saturation: serde_json::Value = serde_json::from_str(records.lines().next().unwrap()).unwrap();
+    let saturation = &records(&out.join("blkio"))[0];
     assert_eq!(saturation["set"], "saturation");
     for member in saturation["members"].as_array().unwrap() {
         for direction in ["read", "write"] {

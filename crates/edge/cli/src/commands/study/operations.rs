@@ -27,6 +27,9 @@ const VSPHERE: &str = "vsphere+";
 /// Until vSphere has answered, and has removed what killed runs have left.
 const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
 
+/// The largest mix, in bytes.
+const MAX_MIX_BYTES: usize = 64 << 10;
+
 /// Pieces and how long they take about.
 pub fn estimate(args: &OperationsArgs) -> Result<Estimate, Failure> {
     check(args)?;
@@ -88,6 +91,9 @@ fn mix(args: &OperationsArgs) -> Result<Mix, Failure> {
     let refused =
         |why: &dyn std::fmt::Display| Failure::message(Kind::Usage, format!("--mix {}: {why}", args.mix));
     let text = small_file::read(Path::new(&args.mix)).map_err(|error| refused(&error))?;
+    if text.len() > MAX_MIX_BYTES {
+        return Err(refused(&"it is too large for a mix"));
+    }
     Mix::parse(&text).map_err(|error| refused(&error))
 }
 

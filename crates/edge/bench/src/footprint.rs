@@ -1,11 +1,12 @@
 //! Sizes and times of what virtbench carries and starts.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use virtbench_lab::{
     DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
     choose_accelerator, find_kernel, measure, own_agent,
@@ -42,6 +43,7 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
     let together = median((0..BOOTS).map(|_| boot_together(&vm)).collect::<Result<Vec<f64>>>()?);
     let boot = format!("boot to first I/O, {}, median of {BOOTS} (s)", choice.facts().name);
     Ok(vec![
+        line("the command as installed (MB)", installed_bytes(folder)? / 1e6, 40.0),
         line("agent (MiB)", own_agent().len() as f64 / MIB, 4.0),
         line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
         line(&boot, median(boots), 6.0),
@@ -61,6 +63,14 @@ pub fn line(figure: &str, value: f64, most: f64) -> Verdict {
         if kept { "kept" } else { "BROKEN" }
     );
     if kept { Verdict::Kept } else { Verdict::Broken }
+}
+
+/// Size of the command as `make install` leaves it.
+fn installed_bytes(folder: &Path) -> Result<f64> {
+    let installed = folder.join("installed");
+    let done = Command::new("install").arg("--strip").arg(virtbench()).arg(&installed).status()?;
+    ensure!(done.success(), "install --strip {}: {done}", virtbench().display());
+    Ok(fs::metadata(installed)?.len() as f64)
 }
 
 /// How often a guest on a busy host may complete nothing within its 10 ms.

@@ -18,6 +18,7 @@ mod binding;
 mod connection;
 mod domain;
 mod error;
+mod events;
 mod hypervisor;
 mod loaded;
 mod persistent;
@@ -28,6 +29,7 @@ mod within;
 pub use binding::NodeInfo;
 pub use domain::{Domain, StartFlags};
 pub use error::{ErrorKind, LibvirtError};
+pub use events::{DomainChange, DomainEvents, WatchedDomain};
 pub use hypervisor::Hypervisor;
 pub use storage::{OnUpload, Pool, PoolInfo, Volume};
 

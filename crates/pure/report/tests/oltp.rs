@@ -43,6 +43,25 @@ fn a_database_is_compared_in_sentences() {
 }
 
 #[test]
+fn a_side_that_completes_nothing_is_named_and_not_left_out() {
+    let stalled_in = |runs: usize| {
+        let mut records = records();
+        let of_vm = records.iter_mut().filter(|one| one.side == "vm" && one.step == OltpStep::Saturation);
+        for record in of_vm.take(runs) {
+            let repetition = record.repetition;
+            let nothing = database::measured(4, [0; 10], 1.0);
+            *record = database::record("vm", OltpStep::Saturation, 4, repetition, nothing);
+        }
+        takeaway(&facts(), &Records::Oltp(records))
+    };
+    assert_eq!(stalled_in(3).headline, "vm completed no transaction in 3 repetitions.");
+    let once = stalled_in(1);
+    assert!(once.headline.starts_with("vm does 0.1"), "{once:?}");
+    let said = "vm completed no transaction in 1 of 3 repetitions: ratios leave these out";
+    assert!(once.cautions.iter().any(|caution| caution.starts_with(said)), "{once:?}");
+}
+
+#[test]
 fn the_page_of_a_database_names_sides_paths_and_what_is_not_known() {
     let mut records = records();
     let html = documents(&facts(), &Records::Oltp(records.clone()), &BTreeMap::new()).unwrap().html;

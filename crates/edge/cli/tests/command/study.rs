@@ -84,7 +84,8 @@ fn a_start_that_fails_leaves_nothing_behind() {
 fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let folder = folder();
     let out = folder.path().join("run");
-    let mut arguments = small_study(folder.path(), &out, "150ms", 2);
+    // Disks that others write to stand still for 200 ms: something is to complete in each measurement.
+    let mut arguments = small_study(folder.path(), &out, "600ms", 2);
     arguments.push("--json".to_owned());
     let done = finish(study(&arguments));
     assert_eq!(done.code(), 0, "{done:?}");

@@ -7,6 +7,8 @@ pub(super) type Pointer = *mut c_void;
 pub(super) type Text = *const c_char;
 pub(super) type Release = unsafe extern "C" fn(Pointer) -> c_int;
 pub(super) type OnEvent = unsafe extern "C" fn(Pointer, c_int, *mut c_void);
+/// `virConnectDomainEventCallback`
+pub(super) type OnDomainEvent = unsafe extern "C" fn(Pointer, Pointer, c_int, c_int, *mut c_void) -> c_int;
 pub(super) type Free = unsafe extern "C" fn(*mut c_void);
 pub(super) type OnError = unsafe extern "C" fn(*mut c_void, *mut VirError);
 
@@ -86,6 +88,8 @@ functions! {
     virConnectGetLibVersion(Pointer, *mut c_ulong) -> c_int;
     virNodeGetInfo(Pointer, *mut VirNodeInfo) -> c_int;
     virNodeGetCPUStats(Pointer, c_int, *mut VirCpuTime, *mut c_int, c_uint) -> c_int;
+    virConnectDomainEventRegisterAny(Pointer, Pointer, c_int, OnDomainEvent, *mut c_void, Free) -> c_int;
+    virConnectDomainEventDeregisterAny(Pointer, c_int) -> c_int;
     virConnectListAllDomains(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virConnectListAllStoragePools(Pointer, *mut *mut Pointer, c_uint) -> c_int;
     virDomainCreateXML(Pointer, Text, c_uint) -> Pointer;

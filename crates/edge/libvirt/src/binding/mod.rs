@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub(crate) use functions::VirPoolInfo;
 use functions::{Functions, Pointer, Release, Text, VirCpuTime, VirError, VirNodeInfo};
+pub(crate) use lifecycle::Lifecycle;
 pub(crate) use signal::Signal;
 use signal::{forget, on_event};
 
@@ -38,6 +39,7 @@ macro_rules! call {
     };
 }
 
+mod lifecycle;
 mod persistent;
 
 /// The loaded library.

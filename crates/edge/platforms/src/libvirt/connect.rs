@@ -9,7 +9,7 @@ use virtbench_lab::{
     Accelerator, GuestImage, GuestKernel, Label, LibvirtAddress, Noise, STAY, boot_files_for,
     connect_with_pool,
 };
-use virtbench_libvirt::{Hypervisor, Pool};
+use virtbench_libvirt::{DomainEvents, Hypervisor, Pool};
 use virtbench_record::{FailureKind, PlatformFacts};
 
 use super::platform::{LibvirtPlatform, Other};
@@ -83,8 +83,10 @@ impl LibvirtPlatform {
             memory_bytes: options.memory_bytes,
             boot: None,
         };
+        let events = listen(&hypervisor, &mut facts);
         let mut platform = Self {
             hypervisor,
+            events,
             pool,
             other,
             label,
@@ -147,6 +149,15 @@ impl LibvirtPlatform {
     }
 }
 
+/// Its events, or a note that there are none.
+fn listen(hypervisor: &Hypervisor, facts: &mut PlatformFacts) -> Option<DomainEvents> {
+    let events = hypervisor.events();
+    let note = |error| {
+        facts.notes.push(format!("it has no events, so that phases are told from calls alone: {error}"))
+    };
+    events.map_err(note).ok()
+}
+
 /// Removes what killed runs have left; a note of it.
 fn sweep(hypervisor: &Hypervisor, pool: &Pool) -> Result<Vec<String>, Failure> {
     let swept = remove(hypervisor, pool, &is_left_over, Instant::now() + SWEEP_LIMIT).map_err(failure)?;
@@ -169,5 +180,7 @@ fn other(address: &LibvirtAddress, to: &LibvirtAddress) -> Result<Other, Failure
     }
     let (hypervisor, pool) = connect(to)?;
     let over = to.host().is_none().then_some("tcp://127.0.0.1");
-    Ok(Other { hypervisor, pool, over, back: address.host().is_none().then_some("tcp://127.0.0.1") })
+    let events = hypervisor.events().ok();
+    let back = address.host().is_none().then_some("tcp://127.0.0.1");
+    Ok(Other { hypervisor, events, pool, over, back })
 }

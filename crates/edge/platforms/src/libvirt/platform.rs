@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use virtbench_lab::Label;
-use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, Pool};
+use virtbench_libvirt::{Domain, DomainChange, DomainEvents, ErrorKind, Hypervisor, Pool};
 use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, OperationKind, Phase, PlatformFacts};
 
@@ -26,6 +26,7 @@ const LAST_LIMIT: Duration = Duration::from_secs(120);
 #[derive(Debug)]
 pub(super) struct Other {
     pub(super) hypervisor: Hypervisor,
+    pub(super) events: Option<DomainEvents>,
     pub(super) pool: Pool,
     /// How that hypervisor's emulator is reached, where it does not say so itself, and the way back.
     pub(super) over: Option<&'static str>,
@@ -43,6 +44,8 @@ pub(super) struct Place {
 #[derive(Debug)]
 pub struct LibvirtPlatform {
     pub(super) hypervisor: Hypervisor,
+    /// What it says of its domains, where it does.
+    pub(super) events: Option<DomainEvents>,
     pub(super) pool: Pool,
     pub(super) other: Option<Other>,
     pub(super) label: Label,
@@ -83,10 +86,18 @@ impl LibvirtPlatform {
         Ok(place)
     }
 
+    fn events_of(&self, is_away: bool) -> Option<&DomainEvents> {
+        match &self.other {
+            Some(other) if is_away => other.events.as_ref(),
+            _ => self.events.as_ref(),
+        }
+    }
+
     fn bench(&self, is_away: bool, deadline: Instant) -> Bench<'_> {
         let there = self.other.as_ref().filter(|_| is_away);
         Bench {
             hypervisor: there.map_or(&self.hypervisor, |other| &other.hypervisor),
+            events: self.events_of(is_away),
             pool: &self.pool,
             model: &self.model,
             base: self.base.as_deref(),
@@ -135,8 +146,21 @@ impl LibvirtPlatform {
             if from.is_away { (&self.hypervisor, other.back) } else { (&other.hypervisor, other.over) };
         let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
         watch.lap(Phase::Client);
+        let watched = self.events_of(!from.is_away).map(|events| events.watch(vm));
         let moved = from.domain.migrate(to, over, left);
-        watch.lap(Phase::Running);
+        if let Some(watched) = watched {
+            // It is accepted when the destination has a process that waits for it, and done when it runs on in that.
+            let phases = [(Phase::Accepted, DomainChange::Started), (Phase::Running, DomainChange::Resumed)];
+            for (phase, change) in phases {
+                if let Some(at) = watched.first(change) {
+                    watch.lap_until(phase, at);
+                }
+            }
+            let is_told = watched.first(DomainChange::Resumed).is_some();
+            watch.lap(if is_told { Phase::Done } else { Phase::Running });
+        } else {
+            watch.lap(Phase::Running);
+        }
         // Wherever it is now, it is looked for there.
         self.places().remove(vm);
         let domain = moved.map_err(failure)?;

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use virtbench_libvirt::{Domain, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags};
+use virtbench_libvirt::{
+    Domain, DomainChange, DomainEvents, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags,
+};
 use virtbench_operations::VmState;
 use virtbench_record::{CloneKind, FailureKind, Phase};
 
@@ -23,6 +25,7 @@ const ATTACHED_BYTES: u64 = 1 << 20;
 /// What an operation works on.
 pub(super) struct Bench<'a> {
     pub(super) hypervisor: &'a Hypervisor,
+    pub(super) events: Option<&'a DomainEvents>,
     pub(super) pool: &'a Pool,
     pub(super) model: &'a Model,
     pub(super) base: Option<&'a str>,
@@ -51,10 +54,10 @@ impl Bench<'_> {
         let there =
             || domain.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{name} is not there")));
         match action {
-            Action::PowerOn => self.power_on(there()?, watch),
-            Action::PowerOff => self.stop(there()?, watch),
-            Action::Suspend => self.suspend(there()?, watch),
-            Action::Resume => self.resume(there()?, watch),
+            Action::PowerOn => self.power_on(there()?, name, watch),
+            Action::PowerOff => self.stop(there()?, name, watch),
+            Action::Suspend => self.suspend(there()?, name, watch),
+            Action::Resume => self.resume(there()?, name, watch),
             Action::Clone { into, kind } => self.copy(name, into, *kind, watch),
             Action::Remove => self.remove(there()?, name, watch),
             Action::CreateSnapshot { name } => self.create_snapshot(there()?, name, watch),
@@ -69,11 +72,9 @@ impl Bench<'_> {
         }
     }
 
-    fn power_on(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
-        watch.lap(Phase::Client);
-        let done = domain.start(StartFlags::default(), self.left());
-        watch.lap(Phase::Running);
-        done.map_err(failure)?;
+    fn power_on(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        let start = || domain.start(StartFlags::default(), self.left());
+        self.changes(name, DomainChange::Started, start, watch)?;
         let seen = if self.lives() {
             wait_for_answer(domain, self.deadline)
         } else {
@@ -83,17 +84,25 @@ impl Bench<'_> {
         seen
     }
 
-    fn stop(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
-        self.does(watch, || domain.destroy(), "it is off", || Ok(state(domain)? == VmState::Off))
+    fn stop(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.changes(name, DomainChange::Stopped, || domain.destroy(), watch)?;
+        let seen = self.until("it is off", || Ok(state(domain)? == VmState::Off));
+        watch.lap(Phase::Seen);
+        seen
     }
 
-    fn suspend(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
-        self.does(watch, || domain.suspend(), "it stands still", || Ok(state(domain)? == VmState::Suspended))
+    fn suspend(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.changes(name, DomainChange::Suspended, || domain.suspend(), watch)?;
+        let seen = self.until("it stands still", || Ok(state(domain)? == VmState::Suspended));
+        watch.lap(Phase::Seen);
+        seen
     }
 
-    fn resume(&self, domain: &Domain, watch: &mut Stopwatch) -> Result<(), Failure> {
-        self.does(watch, || domain.resume(), "it runs", || Ok(state(domain)? == VmState::On))?;
-        let seen = if self.lives() { wait_for_answer(domain, self.deadline) } else { Ok(()) };
+    fn resume(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
+        self.changes(name, DomainChange::Resumed, || domain.resume(), watch)?;
+        let runs = self.until("it runs", || Ok(state(domain)? == VmState::On));
+        let seen =
+            if self.lives() { runs.and_then(|()| wait_for_answer(domain, self.deadline)) } else { runs };
         watch.lap(Phase::Seen);
         seen
     }
@@ -216,6 +225,27 @@ impl Bench<'_> {
         let seen = opened.and_then(|console| answers(console, self.deadline));
         watch.lap(Phase::Seen);
         seen
+    }
+
+    /// Makes a call upon which libvirt says itself that this has happened; what follows until the answer is `done`.
+    fn changes(
+        &self,
+        name: &str,
+        change: DomainChange,
+        call: impl FnOnce() -> Result<(), LibvirtError>,
+        watch: &mut Stopwatch,
+    ) -> Result<(), Failure> {
+        watch.lap(Phase::Client);
+        let watched = self.events.map(|events| events.watch(name));
+        let done = call();
+        if let Some(at) = watched.and_then(|watched| watched.first(change)) {
+            watch.lap_until(Phase::Running, at);
+            watch.lap(Phase::Done);
+        } else {
+            // An event that comes after the answer says nothing about what was before it.
+            watch.lap(Phase::Running);
+        }
+        done.map_err(failure)
     }
 
     /// Makes a call and waits for its effect.

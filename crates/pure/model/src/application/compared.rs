@@ -18,6 +18,10 @@ pub struct ApplicationSide {
     pub known: BTreeMap<Quantity, Estimate>,
     /// Its cycles, where they are not CPI times path length.
     pub mismatch: Option<CycleMismatch>,
+    /// In how many repetitions its transactions were counted.
+    pub counted: usize,
+    /// In how many of these it completed none, so that no ratio to them exists.
+    pub stalled: usize,
 }
 
 impl ApplicationSide {
@@ -85,7 +89,15 @@ impl Samples {
             FigureKind::Positive.estimate(&values.values().copied().collect::<Vec<_>>(), seed)
         };
         let known = self.0.iter().filter_map(|(quantity, values)| Some((*quantity, estimate(values)?)));
-        let mut side = ApplicationSide { name: name.to_owned(), known: known.collect(), mismatch: None };
+        let rates = self.0.get(&Quantity::TransactionsPerSecond);
+        let rates = || rates.into_iter().flat_map(BTreeMap::values);
+        let mut side = ApplicationSide {
+            name: name.to_owned(),
+            known: known.collect(),
+            mismatch: None,
+            counted: rates().count(),
+            stalled: rates().filter(|rate| **rate <= 0.0).count(),
+        };
         if let (Some(cycles), Some(cpi), Some(instructions)) = (
             side.mean(Quantity::CyclesPerTransaction),
             side.mean(Quantity::CyclesPerInstruction),

@@ -6,18 +6,19 @@ use virtbench_model::{Ratio, Span};
 use virtbench_record::Quantity;
 
 use super::Takeaway;
-use crate::format::{ratio, ratio_span, rounded, significant, trimmed};
+use crate::format::{count, ratio, ratio_span, rounded, significant, trimmed};
 
 /// What the first side compared comes to; the others are details.
 pub(crate) fn of_application(analysis: &ApplicationAnalysis) -> Takeaway {
     let Some(reference) = analysis.sides.first() else { return Takeaway::default() };
-    let mut sentences: Vec<String> = Vec::new();
+    let mut sentences: Vec<String> = analysis.sides.iter().filter_map(stall).collect();
     for against in &analysis.ratios {
         let side = &analysis.sides[against.side];
         sentences.extend(throughput(reference, side, against));
         sentences.extend(cycles(reference, side, against));
     }
     let mut cautions: Vec<String> = analysis.sides.iter().filter_map(mismatch).collect();
+    cautions.extend(analysis.sides.iter().filter_map(partial_stall));
     let ratios = || analysis.ratios.iter().flat_map(|against| against.ratios.values());
     if ratios().next().is_some() && ratios().all(|ratio| ratio.interval.is_none()) {
         cautions.push("Each side has a single value, so nothing is known of the spread.".into());
@@ -25,6 +26,28 @@ pub(crate) fn of_application(analysis: &ApplicationAnalysis) -> Takeaway {
     let nothing = || "There is nothing that two sides have in common.".to_owned();
     let mut sentences = sentences.into_iter();
     Takeaway { headline: sentences.next().unwrap_or_else(nothing), details: sentences.collect(), cautions }
+}
+
+/// A side that did nothing at all comes before any ratio: it has none.
+fn stall(side: &ApplicationSide) -> Option<String> {
+    let has_stalled = side.counted > 0 && side.stalled == side.counted;
+    has_stalled.then(|| format!("{} completed no transaction in {}.", side.name, repetitions(side.counted)))
+}
+
+fn partial_stall(side: &ApplicationSide) -> Option<String> {
+    let is_partial = side.stalled > 0 && side.stalled < side.counted;
+    is_partial.then(|| {
+        format!(
+            "{} completed no transaction in {} of {}: ratios leave these out and are too kind to it.",
+            side.name,
+            side.stalled,
+            repetitions(side.counted)
+        )
+    })
+}
+
+fn repetitions(number: usize) -> String {
+    count(number, "repetition")
 }
 
 fn throughput(reference: &ApplicationSide, side: &ApplicationSide, against: &SideRatio) -> Option<String> {

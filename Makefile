@@ -31,7 +31,7 @@ study: setup-study build
 	$(VIRTBENCH) study native-vs-vm --grid quick --out "$(OUT)-$$(date +%Y%m%d-%H%M%S)"
 
 test: setup-test
-	$(CARGO) test --workspace --locked --no-fail-fast
+	scripts/test.sh $(CARGO) test --workspace --locked --no-fail-fast
 
 SOAK_OPERATIONS ?= 5000000
 SOAK_SEEDS ?= 1000000

@@ -17,6 +17,7 @@ awk '
   function end() { if (name != "") printf "  %s: %s\n", name, (why == "" ? "no message" : short(why)); name = ""; why = ""; lines = 0 }
   /^---- .* (stdout )?----$/ { end(); name = $2; next }
   /^failures:$/ || /^test result:/ { end(); next }
+  /^stack backtrace:/ { lines = 0; next }
   name != "" && / panicked at / { why = why (why == "" ? "" : " | ") $0; lines = 1; next }
   name != "" && lines > 0 && lines < 40 && $0 != "" && !/^note: / { why = why " " $0; lines++; next }
   /^error(\[E[0-9]+\])?: / { end(); other[++errors] = $0 }

@@ -4,6 +4,9 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
+# Many tests wait for a guest or for their turn: one more than there are processors keeps these busy.
+export RUST_TEST_THREADS=${RUST_TEST_THREADS:-$(($(nproc) + 1))}
+
 log=target/test.log
 mkdir -p target
 "$@" 2>&1 | tee "$log"

@@ -32,11 +32,11 @@ impl Drop for SlowLinks {
     }
 }
 
-/// Puts a link between each user and the VNC server; the way to the program inside stays as it is.
+/// Puts a link between each user and the VNC server; the way to the program inside stays as it is. The seed says what the links lose.
 ///
 /// # Errors
 /// There is no port of the loopback, or no thread.
-pub fn slow_down(desks: Vec<Desk>, link: Link) -> io::Result<(Vec<Desk>, SlowLinks)> {
+pub fn slow_down(desks: Vec<Desk>, link: Link, seed: u64) -> io::Result<(Vec<Desk>, SlowLinks)> {
     let (mut slow, mut pairs) = (Vec::new(), Vec::new());
     for desk in desks {
         let screen = match desk.screen {
@@ -55,7 +55,11 @@ pub fn slow_down(desks: Vec<Desk>, link: Link) -> io::Result<(Vec<Desk>, SlowLin
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let thread = thread::Builder::new().name("links".into()).spawn(move || {
-        runtime.block_on(join_all(pairs.into_iter().map(|(near, server)| carry(near, server, link))));
+        let links = (0..).zip(pairs).map(|(pair, (near, server))| {
+            let ways = [0, 1].map(|way| OneWay::new(link, seed.wrapping_add(2 * pair + way)));
+            carry(near, server, ways)
+        });
+        runtime.block_on(join_all(links.collect::<Vec<_>>()));
     })?;
     Ok((slow, SlowLinks { thread: Some(thread) }))
 }
@@ -70,19 +74,19 @@ fn loopback() -> io::Result<(TcpStream, TcpStream)> {
 }
 
 /// Until one side has gone; the other one is closed then, and sees it.
-async fn carry(near: TcpStream, server: TcpStream, link: Link) {
+async fn carry(near: TcpStream, server: TcpStream, [there, back]: [OneWay; 2]) {
     let streams = tokio::net::TcpStream::from_std(near)
         .and_then(|near| Ok((near, tokio::net::TcpStream::from_std(server)?)));
     let Ok((near, server)) = streams else { return };
-    select(pin!(carry_one_way(&near, &server, link)), pin!(carry_one_way(&server, &near, link))).await;
+    select(pin!(carry_one_way(&near, &server, there)), pin!(carry_one_way(&server, &near, back))).await;
 }
 
 async fn carry_one_way(
     from: &tokio::net::TcpStream,
     to: &tokio::net::TcpStream,
-    link: Link,
+    mut way: OneWay,
 ) -> io::Result<()> {
-    let (begun, mut way) = (Instant::now(), OneWay::new(link));
+    let begun = Instant::now();
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut has_ended = false;
     loop {

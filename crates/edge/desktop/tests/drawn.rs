@@ -138,7 +138,7 @@ fn a_slow_link_makes_users_wait_for_its_delay_both_ways() {
     let drawing = Drawing { echo: None, ..Drawing::after(DELAY) };
     let desktops: Vec<_> = (0..2).map(|_| DrawnDesktop::start(drawing).unwrap()).collect();
     let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
-    let (desks, links) = slow_down(desks, "delay=100ms,rate=10mbit".parse().unwrap()).unwrap();
+    let (desks, links) = slow_down(desks, "delay=100ms,rate=10mbit".parse().unwrap(), 1).unwrap();
     let (done, gone) = run(desks, Duration::from_secs(8));
     drop(links);
     assert!(gone.is_empty(), "{gone:?}");

@@ -60,6 +60,9 @@ pub struct DesktopLink {
     pub delay_ns: u64,
     /// Bits a second at most.
     pub rate: Option<u64>,
+    /// How many of a million segments are lost, and come later because they are sent again.
+    #[serde(default)]
+    pub loss_ppm: u32,
 }
 
 /// What a study of desktops set out to measure.

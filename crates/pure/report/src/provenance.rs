@@ -203,7 +203,9 @@ fn appliance(root: &ApplianceRoot) -> Markup {
 pub(crate) fn link(link: DesktopLink) -> String {
     let delay = (link.delay_ns > 0).then(|| format!("{} later each way", format_duration_ns(link.delay_ns)));
     let rate = link.rate.map(|rate| format!("{} Mbit/s at most", trimmed(rate as f64 / 1e6, 3)));
-    delay.into_iter().chain(rate).collect::<Vec<_>>().join(", ")
+    let loss = (link.loss_ppm > 0)
+        .then(|| format!("{} % lost and sent again", trimmed(f64::from(link.loss_ppm) / 1e4, 4)));
+    delay.into_iter().chain(rate).chain(loss).collect::<Vec<_>>().join(", ")
 }
 
 fn desktops(plan: &DesktopsPlan) -> Markup {

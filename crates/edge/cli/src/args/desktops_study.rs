@@ -50,8 +50,8 @@ pub struct DesktopsStudyArgs {
     /// The file, of one line, with the password of existing desktops
     #[arg(long, value_name = "FILE")]
     pub password_file: Option<PathBuf>,
-    /// A slower link between users and desktops, such as delay=50ms,rate=10mbit: what it adds to each way
-    #[arg(long, value_name = "delay=TIME,rate=RATE")]
+    /// A slower link between users and desktops, such as delay=50ms,rate=10mbit,loss=0.5%: what it adds to each way
+    #[arg(long, value_name = "delay=TIME,rate=RATE,loss=SHARE")]
     pub link: Option<Link>,
     /// How long users work with each number of desktops
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]

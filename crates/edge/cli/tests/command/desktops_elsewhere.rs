@@ -99,7 +99,7 @@ fn users_of_existing_desktops_type_what_the_picture_answers() {
     drop(silent);
     let environment = format!("{},vnc://127.0.0.1::{closed}", monitor.address);
     let words = ["--day", "typing", "--desktops", "2", "--environment", &environment, "--time", "10s"];
-    let words = [&words[..], &["--link", "delay=30ms,rate=20mbit"]].concat();
+    let words = [&words[..], &["--link", "delay=30ms,rate=20mbit,loss=1%"]].concat();
     let finished = study(&out, &words, Some("secret"));
     assert_eq!(finished.code(), 0, "{finished:?}");
     let records = records(&out);
@@ -116,7 +116,9 @@ fn users_of_existing_desktops_type_what_the_picture_answers() {
     assert!(gone[0]["why"].as_str().unwrap().contains("cannot be reached"), "{gone:?}");
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(
-        page.contains("Desktops were there already") && page.contains("30ms later each way"),
+        page.contains("Desktops were there already")
+            && page.contains("30ms later each way")
+            && page.contains("1 % lost and sent again"),
         "{finished:?}"
     );
     assert!(!fs::read_to_string(out.join("run.json")).unwrap().contains("secret"));
@@ -155,7 +157,7 @@ fn what_existing_desktops_and_links_cannot_do_is_refused_before_anything_is_meas
             "cannot read /none",
         ),
         (&["--password-file", "/none"], "is for existing desktops"),
-        (&["--link", "delay=1ms,loss=1%"], "nothing can be lost"),
+        (&["--link", "delay=1ms,loss=60%"], "loss 50% at most"),
         (&["--link", "slow"], "write such as delay=50ms"),
     ] {
         let finished = study(&out, words, None);

@@ -108,8 +108,9 @@ impl DesktopsStudy {
 
     /// With the plan's link before them, if there is one.
     fn linked(&self, desks: Vec<Desk>) -> io::Result<(Vec<Desk>, Option<SlowLinks>)> {
-        let Some(DesktopLink { delay_ns, rate }) = self.plan.link else { return Ok((desks, None)) };
-        slow_down(desks, Link { delay_ns, rate }).map(|(desks, links)| (desks, Some(links)))
+        let Some(DesktopLink { delay_ns, rate, loss_ppm }) = self.plan.link else { return Ok((desks, None)) };
+        slow_down(desks, Link { delay_ns, rate, loss_ppm }, self.plan.seed)
+            .map(|(desks, links)| (desks, Some(links)))
     }
 
     fn once(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use virtbench_desktops::{Day, Group, VncAddress, supplied};
+use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
 use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus,
 };
@@ -158,7 +158,7 @@ fn plan(
         recipe: desktop.map_or_else(String::new, |desktop| desktop.name().to_owned()),
         root: desktop.map_or_else(String::new, |desktop| desktop.root_digest().to_owned()),
         addresses,
-        link: args.link.map(|link| DesktopLink { delay_ns: link.delay_ns, rate: link.rate }),
+        link: args.link.map(|Link { delay_ns, rate, loss_ppm }| DesktopLink { delay_ns, rate, loss_ppm }),
         day: day.name.clone(),
         operations: operations.collect(),
         day_file,

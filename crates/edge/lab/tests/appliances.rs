@@ -292,9 +292,6 @@ fn what_cannot_be_meant_is_refused_before_anything_starts() {
     let good = images.native(WEB);
     let less = ApplianceSpec { memory_bytes: 64 * MIB, ..good.clone() };
     assert!(refused(&images, &less).contains("needs at least 96"));
-    let mut full = good.clone();
-    full.recipe.init = virtbench_recipe::Init::Full;
-    assert!(refused(&images, &full).contains("init = \"agent\""));
     fs::write(images.path("text"), "no file system").unwrap();
     let none = ApplianceSpec { root: images.path("text"), ..good.clone() };
     assert!(

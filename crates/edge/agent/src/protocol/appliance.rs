@@ -1,7 +1,7 @@
 //! What host and agent say of an appliance.
 
 use serde::{Deserialize, Serialize};
-use virtbench_recipe::Service;
+use virtbench_recipe::{Init, Service};
 use virtbench_record::CommandEnd;
 
 /// Where a disk is.
@@ -46,6 +46,8 @@ pub struct InterfaceOrder {
 pub struct MountOrder {
     /// What the machine is called.
     pub host_name: String,
+    /// Who starts the services.
+    pub init: Init,
     /// The read-only root, ext4. What is written to it goes to memory.
     pub root: DiskPlace,
     /// The data, ext4.

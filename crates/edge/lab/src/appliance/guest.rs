@@ -96,6 +96,7 @@ fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> Mo
     let (address, bits) = network.address();
     MountOrder {
         host_name: spec.recipe.name.clone(),
+        init: spec.recipe.init,
         root: disk(root, 0),
         data: spec.recipe.data.as_ref().map(|data| DataOrder {
             disk: disk(prefix, usize::from(prefix == root)),

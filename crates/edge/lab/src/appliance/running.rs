@@ -9,6 +9,7 @@ use virtbench_agent::protocol::FailureKind;
 use virtbench_agent::protocol::appliance::{
     ApplianceReply, ApplianceRequest, ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure,
 };
+use virtbench_recipe::Init;
 use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
 
 use super::error::ApplianceError;
@@ -28,6 +29,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const MOUNT_LIMIT: Duration = Duration::from_secs(120);
 /// Beyond the time that services and commands have.
 const GRACE: Duration = Duration::from_secs(30);
+/// What the root's own init may take beside that, to start and to end.
+const INIT_LIMIT: Duration = Duration::from_secs(150);
 /// The port on which the path is measured, or one of the next.
 const PATH_PORT: u16 = 47_000;
 /// Lines and characters of a log that are believed.
@@ -158,7 +161,7 @@ impl RunningAppliance {
     pub fn start_services(&mut self) -> Result<(), ApplianceError> {
         let services = self.spec.recipe.services.clone();
         let limit: u64 = services.iter().map(|service| service.ready_within).fold(0, u64::saturating_add);
-        let until = Instant::now() + Duration::from_nanos(limit) + GRACE;
+        let until = Instant::now() + self.init_limit() + Duration::from_nanos(limit) + GRACE;
         self.ask(ApplianceRequest::Start(services))?;
         loop {
             let expected = "start its services";
@@ -326,7 +329,8 @@ impl RunningAppliance {
         let services = &self.spec.recipe.services;
         let limit: u64 = services.iter().map(|service| service.stop_within).fold(0, u64::saturating_add);
         self.ask(ApplianceRequest::Stop)?;
-        let ended = match self.hear("stop its services", Duration::from_nanos(limit) + GRACE)? {
+        let limit = self.init_limit() + Duration::from_nanos(limit) + GRACE;
+        let ended = match self.hear("stop its services", limit)? {
             ApplianceReply::Stopped { services, notes } => (services, notes),
             other => return Err(self.failed(unexpected("stop its services", &other))),
         };
@@ -355,6 +359,10 @@ impl RunningAppliance {
             _ => ports.map(|port| (port, (here, port).into())).collect(),
         };
         Ok(())
+    }
+
+    fn init_limit(&self) -> Duration {
+        if self.spec.recipe.init == Init::Full { INIT_LIMIT } else { Duration::ZERO }
     }
 
     fn ask(&mut self, request: ApplianceRequest) -> Result<(), ApplianceError> {

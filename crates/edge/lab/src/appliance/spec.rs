@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use virtbench_recipe::{Init, Recipe};
+use virtbench_recipe::Recipe;
 use virtbench_units::format_bytes;
 
 use super::error::ApplianceError;
@@ -76,12 +76,6 @@ impl ApplianceSpec {
     pub fn check(&self) -> Result<(), ApplianceError> {
         let no = |why: String| Err(ApplianceError::Spec { name: self.name.clone(), why });
         let recipe = &self.recipe;
-        if recipe.init == Init::Full {
-            return no(format!(
-                "the recipe {} asks for the root's own init, which cannot be had yet: use init = \"agent\"",
-                recipe.name
-            ));
-        }
         if self.vcpus == 0 {
             return no("it needs at least one processor".into());
         }

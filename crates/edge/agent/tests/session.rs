@@ -67,6 +67,8 @@ fn an_appliance_is_refused_where_the_agent_is_not_the_first_process() {
         root: DiskPlace::Node("/nonexistent".into()),
         data: None,
         interface: None,
+        links: Vec::new(),
+        hosts: Vec::new(),
     };
     let mount = Request::Appliance(ApplianceRequest::Mount(Box::new(order)));
     for (request, expected) in [

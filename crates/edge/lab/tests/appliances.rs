@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use virtbench_lab::{
     Accelerator, Adapter, ApplianceError, ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, Filesystem,
-    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, find_adapter,
-    find_kernel, make_filesystem, make_filesystem_with,
+    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks,
+    find_adapter, find_kernel, make_filesystem, make_filesystem_with,
 };
 use virtbench_recipe::Recipe;
 
@@ -78,6 +78,7 @@ impl Images {
             data: Some(self.path("data")),
             vcpus: 1,
             network,
+            tiers: TierLinks::default(),
             processors: Vec::new(),
             place,
         }

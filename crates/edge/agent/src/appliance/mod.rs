@@ -72,7 +72,7 @@ impl Appliance {
         sethostname(order.host_name.as_bytes())
             .map_err(|error| format!("the host name cannot be set: {error}"))?;
         interface::set_up("lo").map_err(|error| format!("the loopback cannot be used: {error}"))?;
-        if let Some(one) = &order.interface {
+        for one in order.interface.iter().chain(&order.links) {
             interface::set_address(&one.name, one.address.into(), one.prefix)
                 .and_then(|()| interface::set_up(&one.name))
                 .map_err(|error| format!("the network interface {} cannot be used: {error}", one.name))?;

@@ -8,7 +8,8 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -23,7 +24,7 @@ use super::inside::inside;
 use super::program::own_folder;
 use super::users::find_user;
 use crate::block_device::{node, wait_for_disk_number};
-use crate::protocol::appliance::{DataOrder, DiskPlace, MountOrder};
+use crate::protocol::appliance::{DataOrder, DiskPlace, HostName, MountOrder};
 
 /// Where everything is put together. Nothing of the agent is there, and in namespaces of its own nobody else sees it.
 const PLACE: &str = "/tmp";
@@ -65,6 +66,7 @@ impl Root {
         let layers = format!("lowerdir={PLACE}/base,upperdir={PLACE}/upper,workdir={PLACE}/work");
         root.put("overlay", "overlay", &place.join("root"), MountFlags::empty(), &layers)?;
         root.furnish()?;
+        root.name_hosts(&order.hosts)?;
         if order.init == Init::Full {
             root.add_control_groups()?;
         }
@@ -105,6 +107,18 @@ impl Root {
             if fs::exists("/etc/hosts")? { Ok(()) } else { fs::write("/etc/hosts", "127.0.0.1 localhost\n") }
         });
         hosts.and_then(|done| done).map_err(|error| format!("/etc/hosts cannot be written: {error}"))
+    }
+
+    /// Has programs find others by name.
+    fn name_hosts(&self, hosts: &[HostName]) -> Result<(), String> {
+        let line = |host: &HostName| format!("{} {}\n", Ipv4Addr::from(host.address), host.name);
+        let lines: String = hosts.iter().map(line).collect();
+        let add = || fs::OpenOptions::new().append(true).open("/etc/hosts")?.write_all(lines.as_bytes());
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let added = inside(&self.path, add).and_then(|done| done);
+        added.map_err(|error| format!("/etc/hosts cannot be written: {error}"))
     }
 
     /// What the root's own systemd finds mounted, because it has no right to mount.

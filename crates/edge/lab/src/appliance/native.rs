@@ -10,6 +10,7 @@ use virtbench_agent::protocol::appliance::{DataOrder, DiskPlace, MountOrder};
 use virtbench_recipe::Init;
 
 use super::error::ApplianceError;
+use super::host_names::host_names;
 use super::limits::Limits;
 use super::network::{Network, NetworkNamespace};
 use super::spec::ApplianceSpec;
@@ -54,6 +55,8 @@ impl NativeAppliance {
                 user: data.user.clone(),
             }),
             interface: None,
+            links: Vec::new(),
+            hosts: host_names(&spec.tiers),
         };
         let data_path = data_path.map(Path::to_owned);
         let disks = [root].into_iter().chain(data).collect();

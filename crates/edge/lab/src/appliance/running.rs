@@ -31,6 +31,8 @@ const MOUNT_LIMIT: Duration = Duration::from_secs(120);
 const GRACE: Duration = Duration::from_secs(30);
 /// What the root's own init may take beside that, to start and to end.
 const INIT_LIMIT: Duration = Duration::from_secs(150);
+/// How long it may take to measure a path.
+const PATH_LIMIT: Duration = Duration::from_secs(60);
 /// The port on which the path is measured, or one of the next.
 const PATH_PORT: u16 = 47_000;
 /// Lines and characters of a log that are believed.
@@ -246,6 +248,31 @@ impl RunningAppliance {
         let cost = measure_path(&self.reach, address).map_err(failed)?;
         self.facts.path = Some(cost.clone());
         Ok(cost)
+    }
+
+    /// Measures what the path from it to another tier, which it knows as `name`, costs now.
+    ///
+    /// # Errors
+    /// It has no such tier, or does not reach it.
+    pub fn measure_path_to(&mut self, name: &str, other: &Self) -> Result<PathCost, ApplianceError> {
+        let Some(address) = self.spec.tiers.address_of(name) else {
+            let why = format!("it has no tier {name}: a defect");
+            return Err(ApplianceError::Refused { name: self.name.clone(), why });
+        };
+        self.ask(ApplianceRequest::MeasurePath { address: address.octets(), port: other.path_port })?;
+        match self.hear("measure a path", PATH_LIMIT)? {
+            ApplianceReply::PathMeasured(cost) => Ok(cost),
+            other => Err(self.failed(unexpected("measure a path", &other))),
+        }
+    }
+
+    /// The address by which others of its network reach it, where it shares one with them.
+    #[must_use]
+    pub fn shared_address(&self) -> Option<Ipv4Addr> {
+        match (&self.spec.network, self.addresses.get(&self.path_port)?.ip()) {
+            (Network::Namespace(_), IpAddr::V4(address)) => Some(address),
+            _ => None,
+        }
     }
 
     /// Runs a command in it to its end, as a user of its root. What it says is cut to its last 64 KiB.

@@ -10,6 +10,7 @@ use virtbench_units::format_bytes;
 
 use super::error::ApplianceError;
 use super::network::Network;
+use super::tiers::TierLinks;
 use crate::adapters::{Adapter, DiskSettings};
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
@@ -62,6 +63,8 @@ pub struct ApplianceSpec {
     pub memory_bytes: u64,
     /// How clients reach it.
     pub network: Network,
+    /// Other tiers of the same application.
+    pub tiers: TierLinks,
     /// Processors of the host that it is held to; natively the first ones if there are none here, for a guest every one.
     pub processors: Vec<usize>,
     /// Where it runs.

@@ -124,13 +124,14 @@ fn a_root_with_its_own_systemd_runs_natively_and_in_a_guest_and_is_stopped_in_or
 #[test]
 fn a_unit_that_does_not_start_says_why() {
     let temp = folder();
-    let recipe = UNDER_SYSTEMD
-        .replace("redis-systemd", "redis-systemd-fails")
-        .replace("dir /var/lib/redis\\n", "dir /var/lib/nowhere\\n");
+    let started = "\"/bin/sh\", \"-c\", \"echo \\\"as $(id -un) of 100%\\\"; exec sleep 1000\"";
+    let recipe = UNDER_SYSTEMD.replace(started, "\"/bin/none\"");
+    assert_ne!(recipe, UNDER_SYSTEMD);
     let head = "appliance = './recipe.toml'\nsides = ['native']";
     let (out, finished) = study(temp.path(), "run", &recipe, &metric("echo rate 1", head), &[]);
     assert_ne!(finished.code(), 0, "{finished:?}");
-    assert!(finished.stderr.contains("/var/lib/nowhere"), "{finished:?}");
+    let is_said = finished.stderr.contains("beside: it ended with exit code 203 before it was ready");
+    assert!(is_said && finished.stderr.contains("/bin/none"), "{finished:?}");
     assert_eq!((loops_in(temp.path()), scratch(&out), groups_left()), Default::default());
 }
 

@@ -13,6 +13,7 @@ mod guest;
 mod heard;
 pub mod interface;
 mod job;
+mod path_cost;
 pub mod protocol;
 mod remote;
 mod session;
@@ -22,6 +23,7 @@ pub use alone::run_alone;
 pub use console::Console;
 pub use greeting::greeting;
 pub use guest::{HERE, MODULE_LIST, STAY, WATCH, run_as_init};
+pub use path_cost::measure_path_cost;
 pub use remote::run_remotely;
 pub use session::{Accounts, serve};
 /// The agent's clock, which is also the engine's.

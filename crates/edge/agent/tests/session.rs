@@ -11,6 +11,7 @@ use virtbench_agent::protocol::{
     FailureKind, Job, ProtocolError, Reply, Request, TargetRef, VERSION, receive, send,
 };
 use virtbench_agent::{Accounts, serve};
+use virtbench_recipe::Init;
 use virtbench_record::JobOutcome;
 use virtbench_workload::{AccessLine, AccessSpec, JobSpec, LoadSpec, parse_workload};
 
@@ -62,9 +63,12 @@ fn an_appliance_is_refused_where_the_agent_is_not_the_first_process() {
     let (mut host, _agent) = agent();
     let order = MountOrder {
         host_name: "x".into(),
+        init: Init::Agent,
         root: DiskPlace::Node("/nonexistent".into()),
         data: None,
         interface: None,
+        links: Vec::new(),
+        hosts: Vec::new(),
     };
     let mount = Request::Appliance(ApplianceRequest::Mount(Box::new(order)));
     for (request, expected) in [

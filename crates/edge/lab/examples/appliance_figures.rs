@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use virtbench_lab::{
     ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, GuestImage, GuestPlace, KVM_LIMIT, Network,
-    NetworkNamespace, Place, Qemu, RunningAppliance, choose_accelerator, find_kernel,
+    NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks, choose_accelerator, find_kernel,
 };
 use virtbench_recipe::{Recipe, supplied};
 
@@ -65,6 +65,7 @@ fn main() -> Result<(), Failure> {
         root: root.into(),
         vcpus: number(1)?,
         network: if network == "tap" { Network::Namespace(NetworkNamespace::new()?) } else { Network::User },
+        tiers: TierLinks::default(),
         processors: Vec::new(),
         place: if place == "guest" { guest()? } else { Place::Native },
     };

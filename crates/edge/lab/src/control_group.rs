@@ -56,6 +56,12 @@ impl Hierarchy {
         of_v1.or_else(|| of_v2().map(|mount| Self::V2(mount.mount_point.clone())))
     }
 
+    /// The one of version 2 that is mounted, whatever controllers it has.
+    pub(crate) fn find_unified() -> Option<Self> {
+        let mounts = Process::myself().and_then(|process| process.mountinfo()).ok()?.0;
+        mounts.into_iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| Self::V2(mount.mount_point))
+    }
+
     pub(crate) fn root(&self) -> &Path {
         match self {
             Self::V1(root) | Self::V2(root) => root,
@@ -76,10 +82,18 @@ impl Hierarchy {
         for entry in fs::read_dir(self.root()).into_iter().flatten().flatten() {
             let name = entry.file_name();
             if name.to_str().and_then(owner).is_some_and(|owner| started(owner.0) != Some(owner.1)) {
-                let _ = fs::remove_dir(entry.path());
+                let _ = remove(&entry.path());
             }
         }
     }
+}
+
+/// Removes a group and those that its processes have made in it.
+fn remove(path: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(path)?.flatten().filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir())) {
+        remove(&entry.path())?;
+    }
+    fs::remove_dir(path)
 }
 
 /// Number and start of the process that a group's name says made it.
@@ -106,9 +120,14 @@ pub(crate) struct ControlGroup {
 impl ControlGroup {
     /// Makes one without processes; `controller` is version 2's name of the one that it is for.
     pub(crate) fn make(hierarchy: &Hierarchy, controller: &str) -> Result<Self, GroupError> {
+        hierarchy.enable(controller)?;
+        Self::make_plain(hierarchy)
+    }
+
+    /// Makes one that limits nothing.
+    pub(crate) fn make_plain(hierarchy: &Hierarchy) -> Result<Self, GroupError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         hierarchy.sweep();
-        hierarchy.enable(controller)?;
         let own = rustix::process::getpid().as_raw_nonzero().get();
         let (started, number) = (started(own).unwrap_or(0), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = hierarchy.root().join(format!("{PREFIX}{own}-{started}-{number}"));
@@ -130,7 +149,7 @@ impl Drop for ControlGroup {
     fn drop(&mut self) {
         let (tries, pause) = REMOVAL;
         for _ in 0..tries {
-            match fs::remove_dir(&self.path) {
+            match remove(&self.path) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => thread::sleep(pause),
                 _ => return,
             }
@@ -165,7 +184,7 @@ mod tests {
         let left = [format!("virtbench-{own}-{}-0", start + 1), "virtbench-2147483646-5-0".to_owned()];
         let kept = [format!("virtbench-{own}-{start}-77"), "virtbench-mine".to_owned(), "machine".to_owned()];
         for name in left.iter().chain(&kept) {
-            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::create_dir_all(folder.path().join(name).join("init/system.slice")).unwrap();
         }
         drop(ControlGroup::make(&hierarchy, "io").unwrap());
         let mut found: Vec<String> = fs::read_dir(folder.path())

@@ -12,6 +12,7 @@ use virtbench_agent::Console;
 use virtbench_agent::protocol::{Greeting, PORT_NAME, ProtocolError};
 
 use crate::adapters::Transport;
+use crate::cable::CableEnd;
 use crate::connection::{Connection, ConnectionError};
 use crate::disk_operations::of_guest;
 use crate::guest_disk::GuestDisk;
@@ -100,6 +101,8 @@ pub struct GuestConfig {
     pub processors: Vec<usize>,
     /// How its network interface is connected, if it has one.
     pub network: Option<GuestNetwork>,
+    /// Cables to other guests, an interface for each.
+    pub cables: Vec<CableEnd>,
 }
 
 impl GuestConfig {
@@ -114,6 +117,7 @@ impl GuestConfig {
             boot_limit: BOOT_LIMIT,
             processors: Vec::new(),
             network: None,
+            cables: Vec::new(),
         }
     }
 }
@@ -169,6 +173,11 @@ impl Guest {
             let (words, descriptor) = network.arguments().map_err(failed)?;
             arguments.extend(words);
             inherited.extend(descriptor);
+        }
+        for cable in &config.cables {
+            let (words, descriptor) = cable.arguments().map_err(failed)?;
+            arguments.extend(words);
+            inherited.push(descriptor);
         }
         let mut command = Command::new(&qemu.path);
         command.args(&arguments);

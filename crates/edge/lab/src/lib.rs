@@ -9,6 +9,7 @@ mod accelerator;
 mod adapters;
 mod agents;
 mod appliance;
+mod cable;
 mod cache;
 mod carried_files;
 mod child;
@@ -61,8 +62,9 @@ pub use adapters::{
 pub use agents::own_agent;
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
-    measure_path, usable_processors,
+    TierLinks, measure_path, usable_processors,
 };
+pub use cable::CableEnd;
 pub use cache::cache_directory;
 pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use virtbench_lab::{
     Accelerator, Adapter, ApplianceError, ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, Filesystem,
-    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, find_adapter,
-    find_kernel, make_filesystem, make_filesystem_with,
+    GuestImage, GuestPlace, Network, NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks,
+    find_adapter, find_kernel, make_filesystem, make_filesystem_with,
 };
 use virtbench_recipe::Recipe;
 
@@ -78,6 +78,7 @@ impl Images {
             data: Some(self.path("data")),
             vcpus: 1,
             network,
+            tiers: TierLinks::default(),
             processors: Vec::new(),
             place,
         }
@@ -292,9 +293,6 @@ fn what_cannot_be_meant_is_refused_before_anything_starts() {
     let good = images.native(WEB);
     let less = ApplianceSpec { memory_bytes: 64 * MIB, ..good.clone() };
     assert!(refused(&images, &less).contains("needs at least 96"));
-    let mut full = good.clone();
-    full.recipe.init = virtbench_recipe::Init::Full;
-    assert!(refused(&images, &full).contains("init = \"agent\""));
     fs::write(images.path("text"), "no file system").unwrap();
     let none = ApplianceSpec { root: images.path("text"), ..good.clone() };
     assert!(

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use virtbench_appliance::{Appliance, BuildOptions, DataSet, DataSets, Store, build};
-use virtbench_lab::{ApplianceSpec, Network, Place, RunningAppliance};
+use virtbench_lab::{ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
 use virtbench_recipe::Recipe;
 use virtbench_record::ApplianceRoot;
 
@@ -94,6 +94,7 @@ impl BuiltAppliance {
             recipe: recipe.clone(),
             root: self.appliance.image(),
             data: Some(image.to_owned()),
+            tiers: TierLinks::default(),
             vcpus: processors,
             memory_bytes: recipe.memory,
             network: Network::User,

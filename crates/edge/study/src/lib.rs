@@ -100,7 +100,7 @@ mod tiles;
 
 pub use application_study::{
     ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
-    ApplicationStudy, LoadedAppliances, SideKind, run_application,
+    ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
 };
 pub use applications::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,

@@ -69,7 +69,7 @@ fn services(recipe: &Recipe) -> Result<(), RecipeError> {
     let mut names = BTreeSet::new();
     let mut ports = BTreeSet::new();
     for one in &recipe.services {
-        service(one)?;
+        service(one, recipe.init)?;
         ensure(names.insert(&one.name), &format!("services.{}", one.name), || "it is there twice".into())?;
         for port in &one.ports {
             ensure(*port != 0 && ports.insert(*port), &format!("services.{}.ports", one.name), || {
@@ -80,11 +80,17 @@ fn services(recipe: &Recipe) -> Result<(), RecipeError> {
     Ok(())
 }
 
-fn service(service: &Service) -> Result<(), RecipeError> {
+fn service(service: &Service, init: Init) -> Result<(), RecipeError> {
     let field = |part: &str| format!("services.{}.{part}", service.name);
     name(&format!("services.{:?}.name", service.name), &service.name)?;
-    let program = service.command.first().map_or("", String::as_str);
-    absolute(&field("command"), program)?;
+    if let Some(unit) = &service.unit {
+        ensure(init == Init::Full, &field("unit"), || "only init = \"full\" has units".into())?;
+        ensure(service.command.is_empty(), &field("command"), || "a unit has its own: leave it out".into())?;
+        ensure(is_unit(unit), &field("unit"), || format!("{unit:?} is no service of systemd's"))?;
+    } else {
+        let program = service.command.first().map_or("", String::as_str);
+        absolute(&field("command"), program)?;
+    }
     owner(&field("user"), &service.user)?;
     for folder in &service.folders {
         absolute(&field("folders"), folder)?;
@@ -121,6 +127,14 @@ fn owner(field: &str, name: &str) -> Result<(), RecipeError> {
 fn is_package(package: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || "+-.:=~_".contains(c);
     package.starts_with(|c: char| c.is_ascii_alphanumeric()) && package.chars().all(allowed)
+}
+
+/// systemd.unit(5), of services alone.
+fn is_unit(unit: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
+    unit.strip_suffix(".service").is_some_and(|name| {
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(allowed)
+    })
 }
 
 fn absolute(field: &str, path: &str) -> Result<(), RecipeError> {

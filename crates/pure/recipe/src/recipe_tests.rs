@@ -82,6 +82,25 @@ fn faults_of_a_recipe_name_their_line_or_field() {
         let error = refused(&LEAST.replace("memory =", &format!("{added}\nmemory =")));
         assert!(error.starts_with(names), "{added}: {error}");
     }
+    let full = |from: &str, to: &str| {
+        let text = LEAST.replace("packages = [", "packages = [\"systemd-sysv\", ");
+        text.replace("memory =", "init = \"full\"\nmemory =").replace(from, to)
+    };
+    assert!(Recipe::parse(&full("", "")).is_ok());
+    for (text, names) in [
+        (LEAST.replace("ready = {", "unit = \"redis.service\"\nready = {"), "services.redis.unit: only init"),
+        (
+            full("ready = {", "unit = \"redis.service\"\nready = {"),
+            "services.redis.command: a unit has its own",
+        ),
+        (
+            full("command = [", "unit = \"redis.socket\" #"),
+            "services.redis.unit: \"redis.socket\" is no service",
+        ),
+    ] {
+        let error = refused(&text);
+        assert!(error.starts_with(names), "{text}: {error}");
+    }
     let twice = format!("{LEAST}{}", &LEAST[LEAST.find("[[services").unwrap_or(0)..]);
     assert!(refused(&twice).starts_with("services.redis: "));
 }

@@ -39,9 +39,14 @@ pub enum StopSignal {
 pub struct Service {
     /// Its name, unique in the recipe.
     pub name: String,
-    /// Program, absolute within the root, and arguments.
+    /// Program, absolute within the root, and arguments; none where it is a unit.
+    #[serde(default)]
     pub command: Vec<String>,
-    /// Who runs it, by name in the root.
+    /// A unit of the root's own systemd, such as `redis-server.service`, where that is the init. It keeps its own command, user and
+    /// way of stopping.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Who runs it and its probe, by name in the root; of a unit the probe alone.
     #[serde(default = "root")]
     pub user: String,
     /// Its environment beside `PATH`, `HOME`, `USER` and `LANG`.

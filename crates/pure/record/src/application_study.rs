@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::appliance::ApplianceFacts;
+use crate::appliance::{ApplianceFacts, PathCost};
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
 use crate::plan::Plan;
@@ -16,6 +16,18 @@ use crate::point::Record;
 pub struct NeighbourMeasured {
     /// How often its client came to its end meanwhile.
     pub runs: u32,
+    /// The appliance as it ran.
+    pub appliance: ApplianceFacts,
+}
+
+/// Another tier of the application as it ran.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TierMeasured {
+    /// The name by which it is reached.
+    pub name: String,
+    /// What the path from the appliance that the client loads to this one costs.
+    pub path: PathCost,
     /// The appliance as it ran.
     pub appliance: ApplianceFacts,
 }
@@ -34,6 +46,9 @@ pub struct ApplicationMeasured {
     pub appliance: ApplianceFacts,
     /// The whole host while the client ran.
     pub host: HostUse,
+    /// Further tiers of the application.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierMeasured>,
     /// Those that ran beside it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beside: Vec<NeighbourMeasured>,

@@ -33,12 +33,29 @@ pub struct ApplicationLoad {
     pub client: Vec<String>,
 }
 
+/// Another appliance of the same application, which those before it reach by a name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ApplicationTier {
+    /// The name by which it is reached.
+    pub name: String,
+    /// The recipe's name.
+    pub appliance: String,
+    /// Digest of the appliance's root, in hexadecimal digits.
+    pub root: String,
+    /// Commands of this host that filled the data once, each a program and its arguments.
+    pub prepare: Vec<Vec<String>>,
+}
+
 /// What a study of an application set out to measure.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ApplicationPlan {
     /// What is measured.
     pub load: ApplicationLoad,
+    /// Further tiers of the application: what is measured reaches each, and each those that follow.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<ApplicationTier>,
     /// What is read from what its client prints.
     pub metrics: Vec<ApplicationMetric>,
     /// How long a client may take, in nanoseconds.
@@ -77,6 +94,7 @@ impl ApplicationPlan {
             ("the appliance's root", self.load.root == other.load.root),
             ("what fills the data", self.load.prepare == other.load.prepare),
             ("the client", self.load.client == other.load.client),
+            ("the tiers", self.tiers == other.tiers),
             ("the metrics", self.metrics == other.metrics),
             ("the time that a client may take", self.limit_ns == other.limit_ns),
             ("the sides", self.sides == other.sides),

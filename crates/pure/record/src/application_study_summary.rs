@@ -36,6 +36,9 @@ pub struct ApplicationStudySide {
     pub metrics: BTreeMap<String, ApplicationMetricNumbers>,
     /// What the path to it costs, as it was measured last.
     pub path: Option<PathCost>,
+    /// What the path from it to each further tier costs, by the tier's name, as it was measured last.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub tier_paths: BTreeMap<String, PathCost>,
     /// Use of the host's processors alone, in percent of one.
     pub host_cpu_percent: Option<Estimated>,
     /// Measurements that failed, and why.

@@ -59,8 +59,10 @@ mod workload;
 pub use appliance::{ApplianceFacts, ApplianceRoot, PathCost, ServiceReady};
 pub use appliance_side::ApplianceSide;
 pub use application::{ApplicationRow, ApplicationTable, Quantity};
-pub use application_study::{ApplicationMeasured, ApplicationRecord, ApplicationStatus, NeighbourMeasured};
-pub use application_study_plan::{ApplicationLoad, ApplicationMetric, ApplicationPlan};
+pub use application_study::{
+    ApplicationMeasured, ApplicationRecord, ApplicationStatus, NeighbourMeasured, TierMeasured,
+};
+pub use application_study_plan::{ApplicationLoad, ApplicationMetric, ApplicationPlan, ApplicationTier};
 pub use application_study_summary::{
     ApplicationMetricNumbers, ApplicationStudySide, ApplicationStudySummary,
 };

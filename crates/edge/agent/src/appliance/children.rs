@@ -23,6 +23,9 @@ pub(crate) struct End {
 }
 
 impl End {
+    /// One of which nothing is known.
+    pub(crate) const NONE: Self = Self { exit_code: None, signal: None };
+
     /// In words.
     pub(crate) fn describe(self) -> String {
         match (self.exit_code, self.signal) {

@@ -2,16 +2,19 @@
 
 mod carried;
 mod children;
+mod full_init;
+mod group;
 mod inside;
 mod path;
 mod program;
 mod root;
 mod services;
+mod unit;
 mod users;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::fs::statvfs;
@@ -23,9 +26,12 @@ use virtbench_record::CommandEnd;
 use crate::interface;
 use crate::protocol::appliance::{ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure};
 use children::Children;
+use full_init::FullInit;
+use inside::Interior;
 use program::Program;
 use root::Root;
 use services::{Running, oom_kills};
+use unit::write_units;
 
 pub(crate) use path::serve_path;
 
@@ -47,6 +53,8 @@ pub(crate) struct Appliance {
 
 struct State {
     root: Option<Root>,
+    /// The root's own init, once it runs.
+    init: Option<Arc<FullInit>>,
     services: Vec<Running>,
     /// Names of those whose end was told.
     told: Vec<String>,
@@ -64,12 +72,13 @@ impl Appliance {
         sethostname(order.host_name.as_bytes())
             .map_err(|error| format!("the host name cannot be set: {error}"))?;
         interface::set_up("lo").map_err(|error| format!("the loopback cannot be used: {error}"))?;
-        if let Some(one) = &order.interface {
+        for one in order.interface.iter().chain(&order.links) {
             interface::set_address(&one.name, one.address.into(), one.prefix)
                 .and_then(|()| interface::set_up(&one.name))
                 .map_err(|error| format!("the network interface {} cannot be used: {error}", one.name))?;
         }
-        let state = State { root: Some(Root::mount(order)?), services: Vec::new(), told: Vec::new() };
+        let root = Some(Root::mount(order)?);
+        let state = State { root, init: None, services: Vec::new(), told: Vec::new() };
         Ok(Self {
             children: Children::new().map_err(|error| format!("no thread can be started: {error}"))?,
             state: Mutex::new(state),
@@ -87,9 +96,9 @@ impl Appliance {
         order: &CommandOrder,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<CommandEnd, String> {
-        let root = self.root_path()?;
+        let place = self.place()?;
         let program =
-            Program::start(&self.children, &root, &order.words, &order.user, &BTreeMap::new(), &[])?;
+            Program::start(&self.children, &place, &order.words, &order.user, &BTreeMap::new(), &[])?;
         let (begun, limit) = (Instant::now(), Duration::from_nanos(order.limit_ns));
         let end = loop {
             let left = limit.saturating_sub(begun.elapsed());
@@ -121,13 +130,15 @@ impl Appliance {
         is_stopped: &dyn Fn() -> bool,
         mut on_ready: impl FnMut(&str, Duration),
     ) -> Result<(), ServiceFailure> {
+        let init = self.init(services, is_stopped)?;
         for service in services {
             let failed = |why| ServiceFailure { service: service.name.clone(), why, log: Vec::new() };
             let root = self.root_path().map_err(failed)?;
             carried::carry(&root, &service.command).map_err(failed)?;
-            let running = Running::start(&self.children, &root, service)?;
+            let running = Running::start(&self.children, &root, init.as_deref(), service)?;
+            let place = self.place().map_err(failed)?;
             let is_stopped = || is_stopped() || self.is_stopping();
-            match running.wait_until_ready(&self.children, &root, &is_stopped) {
+            match running.wait_until_ready(&self.children, &place, &is_stopped) {
                 Ok(took) => {
                     self.lock().services.push(running);
                     on_ready(&service.name, took);
@@ -135,7 +146,7 @@ impl Appliance {
                 Err(mut failure) => {
                     failure.why += &self.fullness();
                     // Its log stays to be asked for.
-                    self.children.finish(running.program.pid);
+                    running.finish(&self.children);
                     let mut state = self.lock();
                     state.told.push(service.name.clone());
                     state.services.push(running);
@@ -151,8 +162,11 @@ impl Appliance {
         while !is_over() && !self.is_stopping() {
             let services: Vec<Running> = self.lock().services.clone();
             for running in services {
-                let Some(end) = self.children.end(running.program.pid) else { continue };
                 let name = &running.service.name;
+                if self.lock().told.contains(name) {
+                    continue;
+                }
+                let Some(end) = running.end(&self.children) else { continue };
                 let is_new = {
                     let mut state = self.lock();
                     let is_new = !self.is_stopping() && !state.told.contains(name);
@@ -162,7 +176,7 @@ impl Appliance {
                     is_new
                 };
                 if is_new {
-                    let mut failure = running.crash(end);
+                    let mut failure = running.crash(&end);
                     failure.why += &self.fullness();
                     on_crash(failure);
                 }
@@ -174,7 +188,7 @@ impl Appliance {
     /// How it is.
     pub(crate) fn state(&self) -> ApplianceState {
         let state = self.lock();
-        let is_running = |running: &&Running| self.children.end(running.program.pid).is_none();
+        let is_running = |running: &&Running| running.end(&self.children).is_none();
         let space = state.root.as_ref().and_then(|root| statvfs(root.data.as_ref()?).ok());
         ApplianceState {
             running: state
@@ -197,9 +211,7 @@ impl Appliance {
     pub(crate) fn log(&self, service: &str) -> Result<String, String> {
         let state = self.lock();
         let found = state.services.iter().rev().find(|running| running.service.name == service);
-        found
-            .map(|running| running.program.output.text())
-            .ok_or_else(|| format!("there is no service {service:?} that was started"))
+        found.map(Running::log).ok_or_else(|| format!("there is no service {service:?} that was started"))
     }
 
     /// Stops the services in reverse order, then does as [`end`](Self::end) does.
@@ -211,7 +223,10 @@ impl Appliance {
         };
         let running = services.iter().rev().filter(|running| !told.contains(&running.service.name));
         let ends = running.map(|running| running.stop(&self.children)).collect();
-        (ends, self.end())
+        let init = self.lock().init.clone();
+        let mut notes: Vec<String> = init.and_then(|init| init.stop(&self.children)).into_iter().collect();
+        notes.extend(self.end());
+        (ends, notes)
     }
 
     /// Kills what runs and unmounts everything; returns what could not be done in good order.
@@ -221,13 +236,50 @@ impl Appliance {
         if !self.children.kill_all(KILL_LIMIT) {
             notes.push("a process did not end although it was killed".to_owned());
         }
-        let root = self.lock().root.take();
+        let (root, init, services) = {
+            let mut state = self.lock();
+            (state.root.take(), state.init.take(), state.services.clone())
+        };
+        services.iter().for_each(Running::release);
+        if let Some(init) = init {
+            init.forget(&self.children);
+        }
         notes.extend(root.map(Root::unmount).unwrap_or_default());
         notes
     }
 
     fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
+    }
+
+    /// The root's own init where it has to run, with the units of these services.
+    fn init(
+        &self,
+        services: &[Service],
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Arc<FullInit>>, ServiceFailure> {
+        let failed = |why| ServiceFailure { service: "init".into(), why, log: Vec::new() };
+        let root = self.root_path().map_err(failed)?;
+        let groups = self.lock().root.as_ref().and_then(|root| root.control_groups.clone());
+        let Some(groups) = groups else { return Ok(None) };
+        write_units(&root, services).map_err(failed)?;
+        if let Some(init) = self.lock().init.clone() {
+            FullInit::control(&self.children, &init.interior, &["daemon-reload"], Duration::from_secs(60))
+                .map_err(failed)?;
+            return Ok(Some(init));
+        }
+        let is_stopped = || is_stopped() || self.is_stopping();
+        let init = FullInit::start(&self.children, &root, &groups, &is_stopped);
+        let init = Arc::new(init.map_err(|(why, log)| ServiceFailure { log, ..failed(why) })?);
+        self.lock().init = Some(Arc::clone(&init));
+        Ok(Some(init))
+    }
+
+    /// Where programs are started.
+    fn place(&self) -> Result<Interior, String> {
+        let root = self.root_path()?;
+        let init = self.lock().init.clone();
+        Ok(init.map_or_else(|| Interior::of_root(root), |init| init.interior.clone()))
     }
 
     fn root_path(&self) -> Result<std::path::PathBuf, String> {

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, setsid};
 use rustix::thread::{
-    CapabilitySet, Gid, Uid, remove_capability_from_bounding_set, set_thread_gid, set_thread_groups,
-    set_thread_uid,
+    CapabilitySet, Gid, Uid, UnshareFlags, remove_capability_from_bounding_set, set_thread_gid,
+    set_thread_groups, set_thread_uid, unshare_unsafe,
 };
 
-use super::children::Children;
-use super::inside::inside;
+use super::children::{Children, End};
+use super::inside::{Interior, on_own_thread};
 use super::users::{User, find_user};
 use crate::console::Console;
 
@@ -34,6 +34,12 @@ const FORBIDDEN: [CapabilitySet; 7] = [
     CapabilitySet::MKNOD,
 ];
 
+/// What a process does before it becomes a program: system calls only.
+pub(crate) type Before = Box<dyn FnMut() -> io::Result<()> + Send + Sync>;
+
+/// How long the last words of a program that has ended may take to come.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
 /// A process and what it has written.
 #[derive(Clone)]
 pub(crate) struct Program {
@@ -42,27 +48,67 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Starts it inside `root` in a session of its own; `folders` are there before and belong to its user.
+    /// Starts it in a session of its own; `folders` are there before and belong to its user.
     ///
     /// # Errors
     /// In words, with the next step.
     pub(crate) fn start(
         children: &Children,
-        root: &Path,
+        place: &Interior,
         words: &[String],
         user: &str,
         environment: &BTreeMap<String, String>,
         folders: &[String],
     ) -> Result<Self, String> {
-        let started = inside(root, || {
+        let started = place.inside(|| {
             let user = find_user(user)?;
             for folder in folders {
                 own_folder(folder, &user)
                     .map_err(|error| format!("the folder {folder} cannot be made: {error}"))?;
             }
-            spawn(children, words, &user, environment).map_err(|error| refusal(words, &error))
+            spawn(children, words, &user, environment, None).map_err(|error| refusal(words, &error))
         });
-        let (pid, reader) = started.map_err(|error| format!("the root cannot be entered: {error}"))??;
+        let started = started.map_err(|error| format!("the root cannot be entered: {error}"))??;
+        Self::heard(started)
+    }
+
+    /// Starts the first process of namespaces of its own, which `before` enters.
+    ///
+    /// # Errors
+    /// In words.
+    pub(crate) fn start_first(
+        children: &Children,
+        words: &[String],
+        user: &User,
+        environment: &BTreeMap<String, String>,
+        before: Before,
+    ) -> Result<Self, String> {
+        // SAFETY: what this thread starts is in other namespaces; it closes no descriptor and shares no memory anew.
+        let enter = || Ok(unsafe { unshare_unsafe(UnshareFlags::NEWPID) }?);
+        let started = on_own_thread(enter, || spawn(children, words, user, environment, Some(before)));
+        let started = started.and_then(|done| done).map_err(|error| refusal(words, &error))?;
+        Self::heard(started)
+    }
+
+    /// Runs it as root to its end; returns that with what it has written.
+    ///
+    /// # Errors
+    /// It cannot be started, or is not done in time; in words.
+    pub(crate) fn run(
+        children: &Children,
+        place: &Interior,
+        words: &[String],
+        limit: Duration,
+    ) -> Result<(End, String), String> {
+        let program = Self::start(children, place, words, "root", &BTreeMap::new(), &[])?;
+        let end = children.wait_within(program.pid, limit);
+        children.finish(program.pid);
+        program.output.settle(LAST_WORDS);
+        let late = || format!("{} was not done after {} s", words.join(" "), limit.as_secs_f64());
+        Ok((end.ok_or_else(late)?, program.output.text()))
+    }
+
+    fn heard((pid, reader): (Pid, io::PipeReader)) -> Result<Self, String> {
         // Outside: a thread that is started inside would keep the root in use.
         let output =
             Console::collect(reader).map_err(|error| format!("no thread can be started: {error}"))?;
@@ -92,6 +138,7 @@ fn spawn(
     words: &[String],
     user: &User,
     environment: &BTreeMap<String, String>,
+    before: Option<Before>,
 ) -> io::Result<(Pid, io::PipeReader)> {
     let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let (reader, writer) = io::pipe()?;
@@ -117,6 +164,10 @@ fn spawn(
         set_thread_uid(uid)?;
         Ok(())
     };
+    if let Some(before) = before {
+        // SAFETY: it makes system calls only, between fork and exec, and before what follows takes the rights for them away.
+        unsafe { command.pre_exec(before) };
+    }
     // SAFETY: between fork and exec the closure makes system calls only, and neither allocates nor takes a lock. The child has
     // one thread, so that what is set of the thread is set of the process.
     unsafe { command.pre_exec(become_user) };

@@ -8,7 +8,8 @@
 
 use std::ffi::CString;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -17,12 +18,13 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat, sync};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use virtbench_recipe::Init;
 
 use super::inside::inside;
 use super::program::own_folder;
 use super::users::find_user;
 use crate::block_device::{node, wait_for_disk_number};
-use crate::protocol::appliance::{DataOrder, DiskPlace, MountOrder};
+use crate::protocol::appliance::{DataOrder, DiskPlace, HostName, MountOrder};
 
 /// Where everything is put together. Nothing of the agent is there, and in namespaces of its own nobody else sees it.
 const PLACE: &str = "/tmp";
@@ -39,6 +41,8 @@ pub(crate) struct Root {
     pub(crate) path: PathBuf,
     /// Where the data are mounted, from outside.
     pub(crate) data: Option<PathBuf>,
+    /// The hierarchy of control groups, where the root has an init that needs one.
+    pub(crate) control_groups: Option<PathBuf>,
     /// In the order of mounting.
     mounts: Vec<PathBuf>,
 }
@@ -50,7 +54,8 @@ impl Root {
     /// In words, with the next step.
     pub(crate) fn mount(order: &MountOrder) -> Result<Self, String> {
         let place = Path::new(PLACE);
-        let mut root = Self { path: place.join("root"), data: None, mounts: Vec::new() };
+        let mut root =
+            Self { path: place.join("root"), data: None, control_groups: None, mounts: Vec::new() };
         fs::create_dir_all(place).map_err(|error| format!("{PLACE} cannot be made: {error}"))?;
         root.put("tmpfs", "tmpfs", place, MountFlags::empty(), "mode=0755")?;
         for name in ["base", "upper", "work", "root"] {
@@ -61,6 +66,10 @@ impl Root {
         let layers = format!("lowerdir={PLACE}/base,upperdir={PLACE}/upper,workdir={PLACE}/work");
         root.put("overlay", "overlay", &place.join("root"), MountFlags::empty(), &layers)?;
         root.furnish()?;
+        root.name_hosts(&order.hosts)?;
+        if order.init == Init::Full {
+            root.add_control_groups()?;
+        }
         if let Some(data) = &order.data {
             root.add_data(data)?;
         }
@@ -98,6 +107,31 @@ impl Root {
             if fs::exists("/etc/hosts")? { Ok(()) } else { fs::write("/etc/hosts", "127.0.0.1 localhost\n") }
         });
         hosts.and_then(|done| done).map_err(|error| format!("/etc/hosts cannot be written: {error}"))
+    }
+
+    /// Has programs find others by name.
+    fn name_hosts(&self, hosts: &[HostName]) -> Result<(), String> {
+        let line = |host: &HostName| format!("{} {}\n", Ipv4Addr::from(host.address), host.name);
+        let lines: String = hosts.iter().map(line).collect();
+        let add = || fs::OpenOptions::new().append(true).open("/etc/hosts")?.write_all(lines.as_bytes());
+        if lines.is_empty() {
+            return Ok(());
+        }
+        let added = inside(&self.path, add).and_then(|done| done);
+        added.map_err(|error| format!("/etc/hosts cannot be written: {error}"))
+    }
+
+    /// What the root's own systemd finds mounted, because it has no right to mount.
+    fn add_control_groups(&mut self) -> Result<(), String> {
+        let (place, lock) = (Path::new(PLACE).join("groups"), self.path.join("run/lock"));
+        make(&place)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        self.put("cgroup2", "cgroup2", &place, flags, "").map_err(|error| {
+            format!("{error}; the root's own init needs control groups of version 2: use init = \"agent\"")
+        })?;
+        self.control_groups = Some(place);
+        make(&lock)?;
+        self.put("tmpfs", "tmpfs", &lock, flags, "mode=1777,size=5m")
     }
 
     fn add_data(&mut self, data: &DataOrder) -> Result<(), String> {

@@ -3,13 +3,19 @@
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use virtbench_recipe::{Probe, Service, StopSignal};
 
 use super::children::{Children, End};
-use super::program::Program;
+use super::full_init::FullInit;
+use super::inside::{Interior, inside};
+use super::program::{Program, own_folder};
+use super::unit::Unit;
+use super::users::find_user;
+use crate::console::Console;
 use crate::protocol::appliance::{ServiceEnd, ServiceFailure};
 
 /// Between two looks at a port or an output, and from which on a command is tried.
@@ -26,18 +32,33 @@ const KILLED: i32 = 9;
 #[derive(Clone)]
 pub(crate) struct Running {
     pub(crate) service: Service,
-    pub(crate) program: Program,
+    runner: Runner,
+    begun: Instant,
     /// Processes killed for want of memory before it started.
     oom_kills: u64,
 }
 
+/// Who runs a service.
+#[derive(Clone)]
+enum Runner {
+    /// The agent.
+    Program(Program),
+    /// The root's own init.
+    Unit(Unit),
+}
+
 impl Running {
-    /// Starts it.
+    /// Starts it, by `init` where there is one.
     ///
     /// # Errors
     /// It cannot be started.
-    pub(crate) fn start(children: &Children, root: &Path, service: &Service) -> Result<Self, ServiceFailure> {
-        let oom_kills = oom_kills();
+    pub(crate) fn start(
+        children: &Children,
+        root: &Path,
+        init: Option<&FullInit>,
+        service: &Service,
+    ) -> Result<Self, ServiceFailure> {
+        let (oom_kills, begun) = (oom_kills(), Instant::now());
         let failed = |why| ServiceFailure { service: service.name.clone(), why, log: Vec::new() };
         let probed = if let Probe::Tcp(port) = service.ready { Some(port) } else { None };
         // Else another service would pass for this one.
@@ -48,8 +69,63 @@ impl Running {
             )));
         }
         let Service { command, user, environment, folders, .. } = service;
-        let program = Program::start(children, root, command, user, environment, folders).map_err(failed)?;
-        Ok(Self { service: service.clone(), program, oom_kills })
+        let runner = match init {
+            None => {
+                let place = Interior::of_root(root.to_owned());
+                let program = Program::start(children, &place, command, user, environment, folders);
+                Runner::Program(program.map_err(failed)?)
+            }
+            Some(init) => {
+                own_folders(root, folders, user).map_err(failed)?;
+                let limit = Duration::from_nanos(service.ready_within);
+                let unit = Unit::start(children, root, init, service, limit);
+                Runner::Unit(unit.map_err(|(why, log)| ServiceFailure { log, ..failed(why) })?)
+            }
+        };
+        Ok(Self { service: service.clone(), runner, begun, oom_kills })
+    }
+
+    fn output(&self) -> &Console {
+        match &self.runner {
+            Runner::Program(program) => &program.output,
+            Runner::Unit(unit) => &unit.output,
+        }
+    }
+
+    /// What it has written last.
+    pub(crate) fn log(&self) -> String {
+        self.output().text()
+    }
+
+    /// How it ended, in words, if it has.
+    pub(crate) fn end(&self, children: &Children) -> Option<String> {
+        match &self.runner {
+            Runner::Program(program) => children.end(program.pid).map(|end| self.describe(end)),
+            Runner::Unit(unit) => unit.end(children).map(|(end, word)| self.describe(end) + &word),
+        }
+    }
+
+    /// Waits as long as `limit` for its end, or for the time to look again.
+    fn pause(&self, children: &Children, limit: Duration) {
+        match &self.runner {
+            Runner::Program(program) => drop(children.wait_within(program.pid, limit)),
+            Runner::Unit(_) => thread::sleep(limit),
+        }
+    }
+
+    /// Ends it at once.
+    pub(crate) fn finish(&self, children: &Children) {
+        match &self.runner {
+            Runner::Program(program) => children.finish(program.pid),
+            Runner::Unit(unit) => drop(unit.stop(children, Duration::ZERO)),
+        }
+    }
+
+    /// Lets go of what would keep the root in use.
+    pub(crate) fn release(&self) {
+        if let Runner::Unit(unit) = &self.runner {
+            unit.release();
+        }
     }
 
     /// Waits until it is ready; returns how long it took.
@@ -59,19 +135,17 @@ impl Running {
     pub(crate) fn wait_until_ready(
         &self,
         children: &Children,
-        root: &Path,
+        place: &Interior,
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Duration, ServiceFailure> {
-        let (begun, limit) = (Instant::now(), Duration::from_nanos(self.service.ready_within));
+        let (begun, limit) = (self.begun, Duration::from_nanos(self.service.ready_within));
         let pause = if matches!(self.service.ready, Probe::Command(_)) { PAUSES[1] } else { PAUSES[0] };
         loop {
             let left = limit.saturating_sub(begun.elapsed());
-            if let Some(end) = children.end(self.program.pid) {
-                return Err(
-                    self.failure(&format!("it {} before it was ready", self.describe(end)), LAST_WORDS)
-                );
+            if let Some(end) = self.end(children) {
+                return Err(self.failure(&format!("it {end} before it was ready"), LAST_WORDS));
             }
-            if self.is_ready(children, root, left.min(TRY_LIMIT)) {
+            if self.is_ready(children, place, left.min(TRY_LIMIT)) {
                 return Ok(begun.elapsed());
             }
             if is_stopped() {
@@ -85,19 +159,17 @@ impl Running {
                 );
                 return Err(self.failure(&why, Duration::ZERO));
             }
-            if children.wait_within(self.program.pid, pause.min(left)).is_some() {
-                continue;
-            }
+            self.pause(children, pause.min(left));
         }
     }
 
-    fn is_ready(&self, children: &Children, root: &Path, limit: Duration) -> bool {
+    fn is_ready(&self, children: &Children, place: &Interior, limit: Duration) -> bool {
         match &self.service.ready {
             Probe::Tcp(port) => accepts(*port, limit),
-            Probe::Output(text) => self.program.output.contains(text),
+            Probe::Output(text) => self.output().contains(text),
             Probe::Command(words) => {
                 let Service { user, environment, .. } = &self.service;
-                let Ok(probe) = Program::start(children, root, words, user, environment, &[]) else {
+                let Ok(probe) = Program::start(children, place, words, user, environment, &[]) else {
                     return false;
                 };
                 let end = children.wait_within(probe.pid, limit);
@@ -108,8 +180,8 @@ impl Running {
     }
 
     /// What is to be said of its end, which nobody asked for.
-    pub(crate) fn crash(&self, end: End) -> ServiceFailure {
-        self.failure(&format!("it {}", self.describe(end)), LAST_WORDS)
+    pub(crate) fn crash(&self, end: &str) -> ServiceFailure {
+        self.failure(&format!("it {end}"), LAST_WORDS)
     }
 
     fn describe(&self, end: End) -> String {
@@ -120,18 +192,28 @@ impl Running {
 
     /// Its last words are waited for as long as `limit`.
     fn failure(&self, why: &str, limit: Duration) -> ServiceFailure {
-        self.program.output.settle(limit);
-        ServiceFailure {
-            service: self.service.name.clone(),
-            why: why.to_owned(),
-            log: self.program.output.tail(),
-        }
+        self.output().settle(limit);
+        ServiceFailure { service: self.service.name.clone(), why: why.to_owned(), log: self.output().tail() }
     }
 
     /// Has it end in good order within its time, or kills it.
     pub(crate) fn stop(&self, children: &Children) -> ServiceEnd {
-        let begun = Instant::now();
-        let pid = self.program.pid;
+        let (begun, limit) = (Instant::now(), Duration::from_nanos(self.service.stop_within));
+        let (end, killed) = match &self.runner {
+            Runner::Program(program) => self.stop_program(children, program, limit),
+            Runner::Unit(unit) => unit.stop(children, limit),
+        };
+        ServiceEnd {
+            service: self.service.name.clone(),
+            exit_code: end.exit_code,
+            signal: end.signal,
+            killed,
+            took_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        }
+    }
+
+    fn stop_program(&self, children: &Children, program: &Program, limit: Duration) -> (End, bool) {
+        let pid = program.pid;
         children.signal(
             pid,
             match self.service.stop {
@@ -140,21 +222,26 @@ impl Running {
                 StopSignal::Quit => Signal::QUIT,
             },
         );
-        let mut end = children.wait_within(pid, Duration::from_nanos(self.service.stop_within));
+        let mut end = children.wait_within(pid, limit);
         let killed = end.is_none();
         if killed {
             children.signal(pid, Signal::KILL);
             end = children.wait_within(pid, KILL_LIMIT);
         }
         children.finish(pid);
-        ServiceEnd {
-            service: self.service.name.clone(),
-            exit_code: end.and_then(|end| end.exit_code),
-            signal: end.and_then(|end| end.signal),
-            killed,
-            took_ns: u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX),
-        }
+        (end.unwrap_or(End::NONE), killed)
     }
+}
+
+fn own_folders(root: &Path, folders: &[String], user: &str) -> Result<(), String> {
+    let make = || {
+        let user = find_user(user)?;
+        let own = |folder: &String| {
+            own_folder(folder, &user).map_err(|error| format!("the folder {folder} cannot be made: {error}"))
+        };
+        folders.iter().try_for_each(own)
+    };
+    inside(root, make).map_err(|error| format!("the root cannot be entered: {error}"))?
 }
 
 /// Whether connections to a port of the loopback are accepted.

@@ -1,8 +1,8 @@
 //! What host and agent say of an appliance.
 
 use serde::{Deserialize, Serialize};
-use virtbench_recipe::Service;
-use virtbench_record::CommandEnd;
+use virtbench_recipe::{Init, Service};
+use virtbench_record::{CommandEnd, PathCost};
 
 /// Where a disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,17 +41,32 @@ pub struct InterfaceOrder {
     pub prefix: u8,
 }
 
+/// A name by which an appliance reaches another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostName {
+    /// The name.
+    pub name: String,
+    /// The IPv4 address behind it.
+    pub address: [u8; 4],
+}
+
 /// What an appliance stands on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MountOrder {
     /// What the machine is called.
     pub host_name: String,
+    /// Who starts the services.
+    pub init: Init,
     /// The read-only root, ext4. What is written to it goes to memory.
     pub root: DiskPlace,
     /// The data, ext4.
     pub data: Option<DataOrder>,
     /// The interface by which clients come, beside the loopback.
     pub interface: Option<InterfaceOrder>,
+    /// Interfaces that lead to other tiers of the same application.
+    pub links: Vec<InterfaceOrder>,
+    /// Other tiers, which its programs find by name.
+    pub hosts: Vec<HostName>,
 }
 
 /// A command that is run to its end.
@@ -85,6 +100,13 @@ pub enum ApplianceRequest {
     /// Answers whoever measures the path to here, on this TCP port.
     ServePath {
         /// The port.
+        port: u16,
+    },
+    /// Measures what the path from here to another agent costs.
+    MeasurePath {
+        /// The other's IPv4 address.
+        address: [u8; 4],
+        /// The port on which it answers.
         port: u16,
     },
     /// Stops the services in reverse order and unmounts everything.
@@ -158,6 +180,8 @@ pub enum ApplianceReply {
     },
     /// The path can be measured.
     PathServed,
+    /// What the path costs.
+    PathMeasured(PathCost),
     /// Everything has ended.
     Stopped {
         /// The services, in the order in which they were stopped.

@@ -33,6 +33,13 @@ the same, or another load, beside it. Natively it needs root.
   unit = \"1/s\"
   better = \"higher\"                  # or lower
 
+  [[tier]]                           # another appliance, which the first reaches as the host `db`
+  name = \"db\"
+  appliance = \"postgresql\"
+
+Tiers boot before what the client loads, and each reaches those that follow it by name: natively in one network, in VMs by the tap \
+devices of one bridge, else by cables between the VMs, which need no rights. What the path to each costs is measured beside every result.
+
 {host} and {port} are the address of the appliance's first port, {port:N} that of port N, {processors} how many it has.
 
 Examples:

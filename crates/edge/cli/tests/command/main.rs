@@ -7,6 +7,7 @@ mod adapters;
 mod alternate;
 mod analyse;
 mod appliance;
+mod application_parts;
 mod application_study;
 #[path = "../../../fence-daemon/tests/common/certificates.rs"]
 mod certificates;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use virtbench_agent::protocol::appliance::{DataOrder, DiskPlace, InterfaceOrder, MountOrder};
 
 use super::error::ApplianceError;
+use super::host_names::host_names;
 use super::network::Network;
 use super::spec::{ApplianceSpec, GuestPlace};
 use crate::adapters::DEFAULT_ADAPTER;
+use crate::cable::CableEnd;
 use crate::connection::ConnectionError;
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_disk::GuestDisk;
@@ -15,7 +17,7 @@ use crate::guest_network::GuestNetwork;
 use crate::io_uring_fallback::io_without_uring;
 use crate::process::MachineError;
 
-/// What the guest's kernel calls its only network interface.
+/// What the guest's kernel calls its first network interface.
 const INTERFACE: &str = "eth0";
 
 /// Boots a guest; returns it with what it is to mount, and with what is to be noted. `port` is one more to be reached. A boot that
@@ -86,8 +88,15 @@ fn config(
         boot_limit: place.boot_limit,
         processors: spec.processors.clone(),
         network: Some(network.clone()),
+        cables: spec.tiers.cables.clone(),
         ..GuestConfig::new(place.accelerator)
     }
+}
+
+/// The interface at the end of a cable; the kernel numbers them in the order of QEMU's devices.
+fn link((number, cable): (usize, &CableEnd)) -> InterfaceOrder {
+    let (address, prefix) = (cable.address().octets(), cable.prefix());
+    InterfaceOrder { name: format!("eth{number}"), address, prefix }
 }
 
 fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> MountOrder {
@@ -96,12 +105,15 @@ fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> Mo
     let (address, bits) = network.address();
     MountOrder {
         host_name: spec.recipe.name.clone(),
+        init: spec.recipe.init,
         root: disk(root, 0),
         data: spec.recipe.data.as_ref().map(|data| DataOrder {
             disk: disk(prefix, usize::from(prefix == root)),
             folder: data.folder.clone(),
             user: data.user.clone(),
         }),
+        links: (1..).zip(&spec.tiers.cables).map(link).collect(),
+        hosts: host_names(&spec.tiers),
         interface: Some(InterfaceOrder { name: INTERFACE.into(), address: address.octets(), prefix: bits }),
     }
 }

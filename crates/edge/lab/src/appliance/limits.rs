@@ -48,6 +48,20 @@ impl Limits {
         Ok(limits)
     }
 
+    /// Has the processes be in a group of version 2, in which an init of theirs can make its own.
+    ///
+    /// # Errors
+    /// There is no such hierarchy, or no group can be made; in words.
+    pub(crate) fn add_init(&mut self) -> Result<(), String> {
+        let hierarchy = Hierarchy::find_unified().ok_or("no control groups of version 2 are mounted here")?;
+        let is_in = |group: &ControlGroup| group.path().parent() == Some(hierarchy.root());
+        if !self.groups.iter().any(is_in) {
+            let group = ControlGroup::make_plain(&hierarchy).map_err(|error| error.to_string())?;
+            self.groups.push(group);
+        }
+        Ok(())
+    }
+
     /// Sets one limit, or notes why not.
     fn add(
         &mut self,

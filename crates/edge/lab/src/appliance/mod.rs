@@ -5,12 +5,14 @@
 
 mod error;
 mod guest;
+mod host_names;
 mod limits;
 mod native;
 mod network;
 mod path_cost;
 mod running;
 mod spec;
+mod tiers;
 
 pub use error::ApplianceError;
 pub use limits::usable_processors;
@@ -18,3 +20,4 @@ pub use network::{Network, NetworkNamespace, Reach};
 pub use path_cost::measure_path;
 pub use running::RunningAppliance;
 pub use spec::{ApplianceSpec, GuestPlace, Place};
+pub use tiers::TierLinks;

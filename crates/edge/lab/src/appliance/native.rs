@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::appliance::{DataOrder, DiskPlace, MountOrder};
+use virtbench_recipe::Init;
 
 use super::error::ApplianceError;
+use super::host_names::host_names;
 use super::limits::Limits;
 use super::network::{Network, NetworkNamespace};
 use super::spec::ApplianceSpec;
@@ -45,6 +47,7 @@ impl NativeAppliance {
         let data_path = data.as_ref().map(LoopDevice::path).or(own);
         let order = MountOrder {
             host_name: spec.recipe.name.clone(),
+            init: spec.recipe.init,
             root: place(root.path()),
             data: data_path.zip(spec.recipe.data.as_ref()).map(|(path, data)| DataOrder {
                 disk: place(path),
@@ -52,6 +55,8 @@ impl NativeAppliance {
                 user: data.user.clone(),
             }),
             interface: None,
+            links: Vec::new(),
+            hosts: host_names(&spec.tiers),
         };
         let data_path = data_path.map(Path::to_owned);
         let disks = [root].into_iter().chain(data).collect();
@@ -69,7 +74,10 @@ impl NativeAppliance {
     ) -> Result<Self, MachineError> {
         let begun = Instant::now();
         let failed = |source: io::Error| MachineError::Start { program: "virtbench-agent".into(), source };
-        let limits = Limits::make(spec.memory_bytes, spec.vcpus, &spec.processors).map_err(failed)?;
+        let mut limits = Limits::make(spec.memory_bytes, spec.vcpus, &spec.processors).map_err(failed)?;
+        if spec.recipe.init == Init::Full {
+            limits.add_init().map_err(|why| failed(io::Error::other(no_init(&why))))?;
+        }
         let network_fd = network.descriptor().map_err(failed)?;
         let agent = NativeAgent::start("--alone", vec![network_fd], |command| limits.apply(command))?;
         tracing::info!(
@@ -85,6 +93,10 @@ impl NativeAppliance {
     pub(crate) fn shut_down(self) {
         self.agent.shut_down();
     }
+}
+
+fn no_init(why: &str) -> String {
+    format!("the root's own init is unavailable natively: {why}; use a VM, or init = \"agent\"")
 }
 
 fn is_block_device(path: &Path) -> bool {

@@ -9,6 +9,7 @@ use virtbench_agent::protocol::FailureKind;
 use virtbench_agent::protocol::appliance::{
     ApplianceReply, ApplianceRequest, ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure,
 };
+use virtbench_recipe::Init;
 use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
 
 use super::error::ApplianceError;
@@ -28,6 +29,10 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 const MOUNT_LIMIT: Duration = Duration::from_secs(120);
 /// Beyond the time that services and commands have.
 const GRACE: Duration = Duration::from_secs(30);
+/// What the root's own init may take beside that, to start and to end.
+const INIT_LIMIT: Duration = Duration::from_secs(150);
+/// How long it may take to measure a path.
+const PATH_LIMIT: Duration = Duration::from_secs(60);
 /// The port on which the path is measured, or one of the next.
 const PATH_PORT: u16 = 47_000;
 /// Lines and characters of a log that are believed.
@@ -158,7 +163,7 @@ impl RunningAppliance {
     pub fn start_services(&mut self) -> Result<(), ApplianceError> {
         let services = self.spec.recipe.services.clone();
         let limit: u64 = services.iter().map(|service| service.ready_within).fold(0, u64::saturating_add);
-        let until = Instant::now() + Duration::from_nanos(limit) + GRACE;
+        let until = Instant::now() + self.init_limit() + Duration::from_nanos(limit) + GRACE;
         self.ask(ApplianceRequest::Start(services))?;
         loop {
             let expected = "start its services";
@@ -245,6 +250,31 @@ impl RunningAppliance {
         Ok(cost)
     }
 
+    /// Measures what the path from it to another tier, which it knows as `name`, costs now.
+    ///
+    /// # Errors
+    /// It has no such tier, or does not reach it.
+    pub fn measure_path_to(&mut self, name: &str, other: &Self) -> Result<PathCost, ApplianceError> {
+        let Some(address) = self.spec.tiers.address_of(name) else {
+            let why = format!("it has no tier {name}: a defect");
+            return Err(ApplianceError::Refused { name: self.name.clone(), why });
+        };
+        self.ask(ApplianceRequest::MeasurePath { address: address.octets(), port: other.path_port })?;
+        match self.hear("measure a path", PATH_LIMIT)? {
+            ApplianceReply::PathMeasured(cost) => Ok(cost),
+            other => Err(self.failed(unexpected("measure a path", &other))),
+        }
+    }
+
+    /// The address by which others of its network reach it, where it shares one with them.
+    #[must_use]
+    pub fn shared_address(&self) -> Option<Ipv4Addr> {
+        match (&self.spec.network, self.addresses.get(&self.path_port)?.ip()) {
+            (Network::Namespace(_), IpAddr::V4(address)) => Some(address),
+            _ => None,
+        }
+    }
+
     /// Runs a command in it to its end, as a user of its root. What it says is cut to its last 64 KiB.
     ///
     /// # Errors
@@ -326,7 +356,8 @@ impl RunningAppliance {
         let services = &self.spec.recipe.services;
         let limit: u64 = services.iter().map(|service| service.stop_within).fold(0, u64::saturating_add);
         self.ask(ApplianceRequest::Stop)?;
-        let ended = match self.hear("stop its services", Duration::from_nanos(limit) + GRACE)? {
+        let limit = self.init_limit() + Duration::from_nanos(limit) + GRACE;
+        let ended = match self.hear("stop its services", limit)? {
             ApplianceReply::Stopped { services, notes } => (services, notes),
             other => return Err(self.failed(unexpected("stop its services", &other))),
         };
@@ -355,6 +386,10 @@ impl RunningAppliance {
             _ => ports.map(|port| (port, (here, port).into())).collect(),
         };
         Ok(())
+    }
+
+    fn init_limit(&self) -> Duration {
+        if self.spec.recipe.init == Init::Full { INIT_LIMIT } else { Duration::ZERO }
     }
 
     fn ask(&mut self, request: ApplianceRequest) -> Result<(), ApplianceError> {

@@ -5,11 +5,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use virtbench_recipe::{Init, Recipe};
+use virtbench_recipe::Recipe;
 use virtbench_units::format_bytes;
 
 use super::error::ApplianceError;
 use super::network::Network;
+use super::tiers::TierLinks;
 use crate::adapters::{Adapter, DiskSettings};
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
@@ -62,6 +63,8 @@ pub struct ApplianceSpec {
     pub memory_bytes: u64,
     /// How clients reach it.
     pub network: Network,
+    /// Other tiers of the same application.
+    pub tiers: TierLinks,
     /// Processors of the host that it is held to; natively the first ones if there are none here, for a guest every one.
     pub processors: Vec<usize>,
     /// Where it runs.
@@ -76,12 +79,6 @@ impl ApplianceSpec {
     pub fn check(&self) -> Result<(), ApplianceError> {
         let no = |why: String| Err(ApplianceError::Spec { name: self.name.clone(), why });
         let recipe = &self.recipe;
-        if recipe.init == Init::Full {
-            return no(format!(
-                "the recipe {} asks for the root's own init, which cannot be had yet: use init = \"agent\"",
-                recipe.name
-            ));
-        }
         if self.vcpus == 0 {
             return no("it needs at least one processor".into());
         }

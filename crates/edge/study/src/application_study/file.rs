@@ -10,6 +10,8 @@ use super::metrics::Metrics;
 
 /// How long a client may take where nothing is said, in nanoseconds.
 const LIMIT_NS: u64 = 600_000_000_000;
+/// The most further tiers: each pair has a cable.
+const MOST_TIERS: usize = 4;
 /// The most neighbours.
 const MOST_NEIGHBOURS: u32 = 64;
 
@@ -45,6 +47,19 @@ pub struct NeighbourFile {
     pub client: Vec<String>,
 }
 
+/// Another tier of the application.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TierFile {
+    /// The name by which those before it reach it.
+    pub name: String,
+    /// The recipe, by name or file.
+    pub appliance: String,
+    /// Commands of this host that fill its data.
+    #[serde(default)]
+    pub prepare: Vec<Vec<String>>,
+}
+
 /// A study of an application.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApplicationFile {
@@ -52,6 +67,8 @@ pub struct ApplicationFile {
     pub appliance: String,
     /// Commands of this host that fill the data.
     pub prepare: Vec<Vec<String>>,
+    /// Further tiers, each reached by those before it.
+    pub tiers: Vec<TierFile>,
     /// The command that loads it.
     pub client: Vec<String>,
     /// What is read from what it prints.
@@ -83,6 +100,8 @@ struct Table {
     client: Vec<String>,
     #[serde(default)]
     prepare: Vec<Vec<String>>,
+    #[serde(default)]
+    tier: Vec<TierFile>,
     metric: Vec<MetricTable>,
     limit: Option<String>,
     takes: Option<String>,
@@ -132,6 +151,7 @@ impl ApplicationFile {
         let file = Self {
             appliance: table.appliance,
             prepare: table.prepare,
+            tiers: table.tier,
             client: table.client,
             metrics: table.metric.into_iter().map(metric).collect(),
             limit_ns: duration("limit", table.limit)?.unwrap_or(LIMIT_NS),
@@ -158,7 +178,8 @@ impl ApplicationFile {
     /// The first value that cannot; in words.
     pub fn check(&self) -> Result<(), String> {
         let ensure = |holds: bool, why: &str| if holds { Ok(()) } else { Err(why.to_owned()) };
-        let commands = self.prepare.iter().chain([&self.client]);
+        let of_tiers = self.tiers.iter().flat_map(|tier| &tier.prepare);
+        let commands = self.prepare.iter().chain(of_tiers).chain([&self.client]);
         let commands =
             commands.chain(self.neighbour.iter().flat_map(|one| one.prepare.iter().chain([&one.client])));
         for words in commands {
@@ -167,6 +188,7 @@ impl ApplicationFile {
                 "client and prepare: a command needs a program",
             )?;
         }
+        self.check_tiers()?;
         ensure(!self.metrics.is_empty(), "metric: there is none, so nothing would be measured")?;
         for (index, metric) in self.metrics.iter().enumerate() {
             ensure(!metric.name.is_empty(), "metric: one has no name")?;
@@ -184,6 +206,28 @@ impl ApplicationFile {
         ensure(self.neighbour.is_none() || self.neighbours > 0, "neighbour: say how many by neighbours = N")?;
         DataPlace::parse(&self.disk)?;
         Metrics::parse(&self.metrics).map(drop)
+    }
+
+    fn check_tiers(&self) -> Result<(), String> {
+        if self.tiers.len() > MOST_TIERS {
+            return Err(format!("tier: {MOST_TIERS} at most beside what the client loads"));
+        }
+        if self.neighbours > 0 && !self.tiers.is_empty() {
+            return Err(
+                "tier: an application of several tiers is measured alone: leave neighbours out".into()
+            );
+        }
+        for (index, tier) in self.tiers.iter().enumerate() {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            let begins = tier.name.starts_with(|c: char| c.is_ascii_lowercase());
+            if !begins || !tier.name.chars().all(plain) || tier.name.len() > 63 || tier.name == "localhost" {
+                return Err(format!("tier {:?}: a host's name of a-z, 0-9 and -", tier.name));
+            }
+            if self.tiers[..index].iter().any(|other| other.name == tier.name) {
+                return Err(format!("tier {}: it is there twice", tier.name));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -203,6 +247,8 @@ mod tests {
 
     const FILE: &str = "appliance = 'redis'\nclient = ['redis-benchmark', '-p', '{port}']\n\
                         [[metric]]\nname = 'SET'\npattern = 'SET ([0-9.]+)'\nunit = '1/s'\nbetter = 'higher'\n";
+
+    const TIER: &str = "[[tier]]\nname = 'db'\nappliance = 'redis'\n";
 
     #[test]
     fn what_is_not_said_has_its_default() {
@@ -234,6 +280,9 @@ mod tests {
                 format!("{FILE}[[metric]]\nname = 'SET'\npattern = '(1)'\nbetter = 'lower'\n"),
                 "SET: it is there twice",
             ),
+            (format!("{FILE}[[tier]]\nname = 'd b'\nappliance = 'redis'\n"), "tier \"d b\": a host's name"),
+            (format!("{FILE}{TIER}{TIER}"), "tier db: it is there twice"),
+            (with("neighbours = 1") + TIER, "measured alone: leave neighbours out"),
             (format!("{FILE}[neighbour]\nclient = ['x']\n"), "say how many"),
         ] {
             let error = ApplicationFile::parse(&text).unwrap_err().to_string();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use virtbench_appliance::DataSet;
-use virtbench_record::ApplicationLoad;
+use virtbench_record::{ApplicationLoad, ApplicationTier};
 
 use super::client::{Client, explained};
 use super::client_words::client_words;
@@ -25,6 +25,19 @@ impl ApplianceLoad {
     pub fn new(built: BuiltAppliance, prepare: Vec<Vec<String>>, client: Vec<String>) -> Self {
         let (appliance, root) = (built.appliance.recipe.name.clone(), built.root_digest().to_owned());
         Self { load: ApplicationLoad { appliance, root, prepare, client }, built, data: None }
+    }
+
+    /// The appliance of a further tier, which no client loads.
+    #[must_use]
+    pub fn of_tier(built: BuiltAppliance, prepare: Vec<Vec<String>>) -> Self {
+        Self::new(built, prepare, Vec::new())
+    }
+
+    /// As the plan has a tier of this name.
+    #[must_use]
+    pub fn tier_plan(&self, name: &str) -> ApplicationTier {
+        let ApplicationLoad { appliance, root, prepare, .. } = self.load.clone();
+        ApplicationTier { name: name.to_owned(), appliance, root, prepare }
     }
 
     /// As the plan has it.

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use virtbench_lab::{ApplianceSpec, RunningAppliance};
-use virtbench_record::{ApplianceSide, ApplicationMeasured, ApplicationPlan, GuestFacts, NeighbourMeasured};
+use virtbench_lab::{ApplianceSpec, Network, NetworkNamespace, RunningAppliance, TierLinks};
+use virtbench_record::{
+    ApplianceSide, ApplicationMeasured, ApplicationPlan, GuestFacts, NeighbourMeasured, TierMeasured,
+};
 
 use super::client::{Client, explained};
 use super::client_words::client_words;
@@ -12,6 +14,7 @@ use super::data_disks::{DataDisks, DataPlace};
 use super::load::ApplianceLoad;
 use super::metrics::Metrics;
 use super::sides::{ApplicationFailure, ApplicationSides};
+use super::tiers;
 use super::together::{Together, run_together};
 use crate::appliance_place::{network, place};
 use crate::appliance_processors::processors_of;
@@ -29,6 +32,8 @@ pub struct LoadedAppliances<'a> {
     metrics: Metrics,
     measured: ApplianceLoad,
     neighbour: Option<ApplianceLoad>,
+    /// Further tiers, in the plan's order.
+    tiers: Vec<ApplianceLoad>,
     guests: Option<ApplianceGuests>,
     disk: DataPlace,
     /// Where copies of the data go: a folder in this one, held while there is a measurement.
@@ -45,7 +50,7 @@ impl<'a> LoadedAppliances<'a> {
     pub fn new(
         plan: &'a ApplicationPlan,
         measured: ApplianceLoad,
-        neighbour: Option<ApplianceLoad>,
+        (neighbour, tiers): (Option<ApplianceLoad>, Vec<ApplianceLoad>),
         guests: Option<ApplianceGuests>,
         parent: &Path,
         name: &str,
@@ -57,7 +62,7 @@ impl<'a> LoadedAppliances<'a> {
             check_host_devices().map_err(|error| StudyError::Environment(error.into()))?;
         }
         let (parent, name) = (parent.to_owned(), name.to_owned());
-        Ok(Self { plan, metrics, measured, neighbour, guests, disk, parent, name })
+        Ok(Self { plan, metrics, measured, neighbour, tiers, guests, disk, parent, name })
     }
 
     fn limit(&self) -> Duration {
@@ -71,12 +76,18 @@ impl<'a> LoadedAppliances<'a> {
         if let Some(other) = self.neighbour.as_mut().filter(|_| neighbours > 0) {
             other.data(most, limit, progress)?;
         }
+        for tier in &mut self.tiers {
+            tier.data(most, limit, progress)?;
+        }
         let first = self.measured.data(most, limit, progress)?;
         let other = match &mut self.neighbour {
             Some(other) if neighbours > 0 => other.data(most, limit, progress)?,
             _ => first,
         };
-        let sets: Vec<_> = std::iter::once(first).chain(std::iter::repeat_n(other, neighbours)).collect();
+        let mut sets: Vec<_> = std::iter::once(first).chain(std::iter::repeat_n(other, neighbours)).collect();
+        for tier in &mut self.tiers {
+            sets.push(tier.data(most, limit, progress)?);
+        }
         DataDisks::make(&self.disk, folder, &sets, progress)
     }
 
@@ -85,13 +96,17 @@ impl<'a> LoadedAppliances<'a> {
         number: usize,
         side: &ApplianceSide,
         disks: &DataDisks,
+        (network, tiers): (Network, TierLinks),
         progress: &mut Progress<'_>,
     ) -> Result<RunningAppliance, ApplicationFailure> {
         progress.check().map_err(StudyError::from)?;
         let load = self.load(number);
         let recipe = load.built.appliance.recipe.clone();
-        let name =
-            if number == 0 { side.name.clone() } else { format!("neighbour {number} of {}", side.name) };
+        let name = match (number, self.plan.tiers.get(number.wrapping_sub(1))) {
+            (0, _) => side.name.clone(),
+            (_, Some(tier)) => format!("tier {} of {}", tier.name, side.name),
+            (_, None) => format!("neighbour {number} of {}", side.name),
+        };
         progress.observer.event(Event::Starting(&name));
         let failed =
             |error: virtbench_lab::ApplianceError| ApplicationFailure::measurement(error.to_string());
@@ -101,7 +116,8 @@ impl<'a> LoadedAppliances<'a> {
             vcpus: side.vcpus,
             memory_bytes: side.memory_bytes.max(recipe.memory),
             recipe,
-            network: network(&self.plan.network).map_err(failed)?,
+            network,
+            tiers,
             processors: processors_of(number, side.vcpus)?,
             place: place(self.guests.as_ref(), side)?,
             name,
@@ -114,7 +130,53 @@ impl<'a> LoadedAppliances<'a> {
     }
 
     fn load(&self, number: usize) -> &ApplianceLoad {
-        self.neighbour.as_ref().filter(|_| number > 0).unwrap_or(&self.measured)
+        let tier = self.tiers.get(number.wrapping_sub(1));
+        tier.or_else(|| self.neighbour.as_ref().filter(|_| number > 0)).unwrap_or(&self.measured)
+    }
+
+    /// The appliance and its neighbours, each in a network of its own; the first with its further tiers instead, which boot before
+    /// it, because its services may look for them.
+    fn boot_all(
+        &self,
+        neighbours: u32,
+        side: &ApplianceSide,
+        disks: &DataDisks,
+        progress: &mut Progress<'_>,
+    ) -> Result<Vec<RunningAppliance>, ApplicationFailure> {
+        let network = || {
+            let made = network(&self.plan.network);
+            made.map_err(|error| ApplicationFailure::measurement(error.to_string()))
+        };
+        if self.tiers.is_empty() {
+            let one = |number| self.boot(number, side, disks, (network()?, TierLinks::default()), progress);
+            return (0..=neighbours as usize).map(one).collect();
+        }
+        let names = self.tier_names();
+        let failed = |error: &dyn std::fmt::Display| ApplicationFailure::measurement(error.to_string());
+        // Natively they share a network in any case.
+        let shared = match network()? {
+            Network::User if side.vm => None,
+            Network::User => Some(Network::Namespace(NetworkNamespace::new().map_err(|e| failed(&e))?)),
+            shared @ Network::Namespace(_) => Some(shared),
+        };
+        let mut links = tiers::cables(&names).map_err(|error| failed(&error))?;
+        let mut booted: Vec<RunningAppliance> = Vec::new();
+        for number in (0..=names.len()).rev() {
+            let own = links.pop().unwrap_or_default();
+            let (network, own) = match &shared {
+                None => (Network::User, own),
+                Some(shared) => {
+                    let following = names[number..].iter().cloned().zip(&booted).collect::<Vec<_>>();
+                    (shared.clone(), tiers::names(&following))
+                }
+            };
+            booted.insert(0, self.boot(number, side, disks, (network, own), progress)?);
+        }
+        Ok(booted)
+    }
+
+    fn tier_names(&self) -> Vec<String> {
+        self.plan.tiers.iter().map(|tier| tier.name.clone()).collect()
     }
 
     fn client(&self, number: usize, appliance: &RunningAppliance) -> Result<Client, StudyError> {
@@ -126,6 +188,7 @@ impl<'a> LoadedAppliances<'a> {
     fn judged(
         &self,
         together: Together,
+        tiers: Vec<TierMeasured>,
         appliances: &[RunningAppliance],
     ) -> Result<ApplicationMeasured, ApplicationFailure> {
         let Together { end, host, runs } = together;
@@ -146,6 +209,7 @@ impl<'a> LoadedAppliances<'a> {
             output: end.output.clone(),
             appliance,
             host,
+            tiers,
             beside: neighbours.collect(),
         })
     }
@@ -161,17 +225,16 @@ impl ApplicationSides for LoadedAppliances<'_> {
         let folder = StudyFolder::make(&self.parent, &self.name).map_err(StudyError::from)?;
         // Appliances end before their data go.
         let disks = self.disks(folder.path(), progress)?;
-        let mut appliances = Vec::new();
-        for number in 0..=neighbours as usize {
-            appliances.push(self.boot(number, side, &disks, progress)?);
-        }
+        let mut appliances = self.boot_all(neighbours, side, &disks, progress)?;
+        let tiers = tiers::measured(&self.tier_names(), &mut appliances)?;
         let clients: Vec<Client> = appliances
             .iter()
             .enumerate()
+            .take(1 + neighbours as usize)
             .map(|(number, appliance)| self.client(number, appliance))
             .collect::<Result<_, _>>()?;
         let together = run_together(&clients, &mut appliances, progress.stop)?;
-        let measured = self.judged(together, &appliances)?;
+        let measured = self.judged(together, tiers, &appliances)?;
         let guests = self.guests.as_ref().filter(|_| side.vm);
         let guest = guests.map(|guests| guests.facts(&measured.appliance));
         drop(appliances);

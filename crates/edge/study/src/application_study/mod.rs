@@ -13,12 +13,13 @@ mod run;
 mod run_tests;
 mod schedule;
 mod sides;
+mod tiers;
 mod together;
 
 pub(crate) use client::{Client, explained};
 pub(crate) use client_words::client_words;
 pub(crate) use data_disks::{DataDisks, DataPlace};
-pub use file::{ApplicationFile, ApplicationFileError, SideKind};
+pub use file::{ApplicationFile, ApplicationFileError, SideKind, TierFile};
 pub use load::ApplianceLoad;
 pub use members::LoadedAppliances;
 pub use run::{ApplicationStudy, run_application};

@@ -4,7 +4,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use virtbench_desktop::Desk;
-use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, usable_processors};
+use virtbench_lab::{
+    ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks, usable_processors,
+};
 use virtbench_record::{DesktopsPlan, GuestFacts};
 
 use super::appliance::{DesktopAppliance, SESSION_PORT, VNC_PORT};
@@ -121,6 +123,7 @@ fn spec(
         vcpus: plan.vcpus,
         memory_bytes: plan.memory_bytes,
         network: Network::User,
+        tiers: TierLinks::default(),
         processors: own.copied().collect(),
         place,
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance};
+use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
 use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run as apply};
 use virtbench_record::{
     ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpMeasured, OltpOutcome, OltpPlan,
@@ -100,6 +100,7 @@ impl OltpSides for ApplianceSides<'_> {
             vcpus: side.vcpus,
             memory_bytes: side.memory_bytes,
             network: self.network()?,
+            tiers: TierLinks::default(),
             processors: processors.clone(),
             place: self.place(side)?,
         };

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceSpec, Network, RunningAppliance};
+use virtbench_lab::{ApplianceSpec, Network, RunningAppliance, TierLinks};
 use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
 use super::sides::TilesFailure;
@@ -121,6 +121,7 @@ fn spec(
         vcpus,
         memory_bytes,
         network: Network::User,
+        tiers: TierLinks::default(),
         processors,
         place: place(at.guests.as_ref(), &side)?,
     })

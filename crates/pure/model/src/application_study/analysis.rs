@@ -33,6 +33,8 @@ pub struct ApplicationSideFound {
     pub metrics: Vec<MetricFound>,
     /// What the path to it costs, as it was measured last.
     pub path: Option<PathCost>,
+    /// What the path from it to each further tier costs, by the tier's name, as it was measured last.
+    pub tier_paths: BTreeMap<String, PathCost>,
     /// Use of the host's processors alone, in percent of one.
     pub host_cpu_percent: Option<Estimate>,
     /// Measurements that failed, and why.
@@ -64,6 +66,11 @@ pub fn analyse_application_study(
             side: side.clone(),
             metrics: plan.metrics.iter().map(|metric| found(plan, records, side, &metric.name)).collect(),
             path: last.and_then(|measured| measured.appliance.path.clone()),
+            tier_paths: last
+                .iter()
+                .flat_map(|measured| &measured.tiers)
+                .map(|tier| (tier.name.clone(), tier.path.clone()))
+                .collect(),
             host_cpu_percent: FigureKind::Positive.estimate(&uses, plan.seed),
             failures: of_side().filter_map(|record| record.failure().map(str::to_owned)).collect(),
         }

@@ -28,6 +28,7 @@ fn side(plan: &ApplicationPlan, one: &ApplicationSideFound) -> ApplicationStudyS
         side: one.side.clone(),
         metrics: named.collect(),
         path: one.path.clone(),
+        tier_paths: one.tier_paths.clone(),
         host_cpu_percent: one.host_cpu_percent.map(Into::into),
         failures: one.failures.clone(),
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{
     ApplianceFacts, ApplianceSide, ApplicationLoad, ApplicationMeasured, ApplicationMetric, ApplicationPlan,
-    ApplicationRecord, ApplicationStatus, Better, FORMAT, HostUse, NeighbourMeasured, PathCost,
+    ApplicationRecord, ApplicationStatus, ApplicationTier, Better, FORMAT, HostUse, NeighbourMeasured,
+    PathCost, TierMeasured,
 };
 
 /// Redis natively and in a VM, alone and beside two others; requests a second and a response time.
@@ -23,6 +24,12 @@ pub fn plan() -> ApplicationPlan {
             prepare: Vec::new(),
             client: ["redis-benchmark", "-h", "{host}", "-p", "{port}"].map(str::to_owned).to_vec(),
         },
+        tiers: vec![ApplicationTier {
+            name: "cache".into(),
+            appliance: "redis".into(),
+            root: "00".into(),
+            prepare: Vec::new(),
+        }],
         metrics: vec![metric("SET", "1/s", Better::Higher), metric("latency", "ms", Better::Lower)],
         limit_ns: 60_000_000_000,
         takes_ns: Some(5_000_000_000),
@@ -73,6 +80,11 @@ pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> Applic
         elapsed_ns: 5_000_000_000,
         output: format!("SET {rate}"),
         host,
+        tiers: vec![TierMeasured {
+            name: "cache".into(),
+            path: appliance.path.clone().expect("its path is measured"),
+            appliance: appliance.clone(),
+        }],
         beside: vec![NeighbourMeasured { runs: 2, appliance: appliance.clone() }; neighbours as usize],
         appliance,
     };

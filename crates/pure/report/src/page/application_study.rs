@@ -115,6 +115,12 @@ fn paths(analysis: &ApplicationStudyAnalysis) -> Markup {
                     &format!("Path to {}", side.side.name),
                     &side.path.as_ref().map_or_else(|| "not measured".to_owned(), path_cost)
                 ))
+                @for (name, cost) in &side.tier_paths {
+                    (crate::provenance::fact(
+                        &format!("Path from {} to its tier {name}", side.side.name),
+                        &path_cost(cost)
+                    ))
+                }
                 @if let Some(used) = side.host_cpu_percent {
                     (crate::provenance::fact(
                         &format!("Host's processors, {} alone", side.side.name),

@@ -6,7 +6,7 @@ use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
 use virtbench_study::{
     ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
-    StudyError, is_program,
+    StudyError, TierFile, is_program,
 };
 
 use super::common;
@@ -33,9 +33,13 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
             }
             _ => None,
         };
-        let plan =
+        let tiers = wanted.tiers(progress)?;
+        let mut plan =
             wanted.plan(args, load.plan().clone(), neighbour.as_ref().map(|other| other.plan().clone()));
-        let roots = [Some(&load), neighbour.as_ref()].into_iter().flatten().map(|one| one.built().root());
+        let named = wanted.file.tiers.iter().zip(&tiers);
+        plan.tiers = named.map(|(file, tier)| tier.tier_plan(&file.name)).collect();
+        let all = [Some(&load), neighbour.as_ref()].into_iter().flatten().chain(&tiers);
+        let roots = all.map(|one| one.built().root());
         let mut roots: Vec<_> = roots.collect();
         roots.dedup();
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
@@ -45,7 +49,7 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
         let folder: &Path = args.place.folder(run.out);
         let name = run.name();
         let mut sides =
-            virtbench_study::LoadedAppliances::new(&plan, load, neighbour, guests, folder, &name)?;
+            virtbench_study::LoadedAppliances::new(&plan, load, (neighbour, tiers), guests, folder, &name)?;
         ApplicationStudy { plan: plan.clone(), roots }.run(&mut sides, run)
     })?;
     let run = common::show(&out, args.folder.json)?;
@@ -92,6 +96,7 @@ struct Wanted {
     file: ApplicationFile,
     recipe: Recipe,
     neighbour: Option<Recipe>,
+    tiers: Vec<Recipe>,
 }
 
 impl Wanted {
@@ -118,13 +123,24 @@ impl Wanted {
         let recipe = find(&file.appliance)?;
         let neighbour =
             file.neighbour.as_ref().map(|other| find(other.appliance.as_ref().unwrap_or(&file.appliance)));
-        Ok(Self { recipe, neighbour: neighbour.transpose()?, file })
+        let tiers = file.tiers.iter().map(|tier| find(&tier.appliance)).collect::<Result<_, _>>()?;
+        Ok(Self { recipe, neighbour: neighbour.transpose()?, tiers, file })
+    }
+
+    /// The appliances of further tiers, built where they have not been.
+    fn tiers(&self, progress: &mut Progress<'_>) -> Result<Vec<ApplianceLoad>, StudyError> {
+        let files = self.file.tiers.iter().zip(&self.tiers);
+        let one = |(file, recipe): (&TierFile, &Recipe)| {
+            Ok(ApplianceLoad::of_tier(BuiltAppliance::find(recipe, progress)?, file.prepare.clone()))
+        };
+        files.map(one).collect()
     }
 
     /// Fails where a program of the file's commands is not here.
     fn find_programs(&self) -> Outcome {
+        let of_tiers = self.file.tiers.iter().flat_map(|tier| &tier.prepare);
         let others = self.file.neighbour.iter().flat_map(|other| other.prepare.iter().chain([&other.client]));
-        let commands = self.file.prepare.iter().chain([&self.file.client]).chain(others);
+        let commands = self.file.prepare.iter().chain(of_tiers).chain([&self.file.client]).chain(others);
         let missing = commands.filter_map(|words| words.first()).find(|name| !is_program(name));
         missing.map_or(Ok(()), |name| {
             let message = format!("{name} is not here: install it, or name it with its folder");
@@ -143,6 +159,7 @@ impl Wanted {
         let vms: Vec<bool> = file.sides.iter().map(|kind| *kind == SideKind::Vm).collect();
         ApplicationPlan {
             load,
+            tiers: Vec::new(),
             metrics: file.metrics.clone(),
             limit_ns: file.limit_ns,
             takes_ns: file.takes_ns,

@@ -1,0 +1,112 @@
+//! What the path to an appliance costs by itself, measured between whoever calls and the agent there.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use virtbench_record::PathCost;
+
+use crate::protocol::path::{BLOCK_BYTES, ECHO, SINK, SOURCE};
+
+/// What is echoed, in bytes: as much as a short statement.
+const MESSAGE_BYTES: usize = 64;
+/// Round trips at most, those first that do not count, and the time for all of them.
+const MOST_TRIPS: usize = 2000;
+const WARM_TRIPS: usize = 20;
+const TRIPS_LIMIT: Duration = Duration::from_millis(500);
+/// How long bytes flow in each direction, and how long of it does not count.
+const FLOW: Duration = Duration::from_millis(500);
+const WARM_FLOW: Duration = Duration::from_millis(100);
+/// How long one call may wait.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+
+/// Measures the path to `address`, where an agent answers, in some two seconds.
+///
+/// # Errors
+/// It cannot be reached, or does not answer.
+pub fn measure_path_cost(address: SocketAddr) -> io::Result<PathCost> {
+    let mut trips = round_trips(address)?;
+    trips.sort_unstable();
+    let at = |part: f64| {
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "an index of a short list"
+        )]
+        let index = (part * trips.len() as f64) as usize;
+        trips.get(index.min(trips.len().saturating_sub(1))).copied().unwrap_or(0)
+    };
+    Ok(PathCost {
+        round_trips: trips.len() as u64,
+        round_trip_min_ns: at(0.0),
+        round_trip_median_ns: at(0.5),
+        round_trip_p99_ns: at(0.99),
+        to_bytes_per_s: to(address)?,
+        from_bytes_per_s: from(address)?,
+    })
+}
+
+fn connect(address: SocketAddr, kind: u8) -> io::Result<TcpStream> {
+    let mut stream = TcpStream::connect_timeout(&address, CALL_LIMIT)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(CALL_LIMIT))?;
+    stream.set_write_timeout(Some(CALL_LIMIT))?;
+    stream.write_all(&[kind])?;
+    Ok(stream)
+}
+
+/// Nanoseconds of each.
+fn round_trips(address: SocketAddr) -> io::Result<Vec<u64>> {
+    let mut stream = connect(address, ECHO)?;
+    let mut message = [0x5a; MESSAGE_BYTES];
+    let (begun, mut trips) = (Instant::now(), Vec::with_capacity(MOST_TRIPS));
+    for trip in 0..MOST_TRIPS + WARM_TRIPS {
+        let sent = Instant::now();
+        stream.write_all(&message)?;
+        stream.read_exact(&mut message)?;
+        if trip >= WARM_TRIPS {
+            trips.push(u64::try_from(sent.elapsed().as_nanos()).unwrap_or(u64::MAX));
+            if begun.elapsed() >= TRIPS_LIMIT {
+                break;
+            }
+        }
+    }
+    Ok(trips)
+}
+
+/// Bytes a second that arrive there. What is under way at the end is waited for, so that no buffer on the way counts as the path.
+fn to(address: SocketAddr) -> io::Result<f64> {
+    let mut stream = connect(address, SINK)?;
+    let block = vec![0x5a; BLOCK_BYTES];
+    let begun = Instant::now();
+    while begun.elapsed() < FLOW {
+        stream.write_all(&block)?;
+    }
+    stream.shutdown(Shutdown::Write)?;
+    let mut total = [0; 8];
+    stream.read_exact(&mut total)?;
+    Ok(u64::from_le_bytes(total) as f64 / begun.elapsed().as_secs_f64())
+}
+
+/// Bytes a second that arrive here.
+fn from(address: SocketAddr) -> io::Result<f64> {
+    let mut stream = connect(address, SOURCE)?;
+    let mut block = vec![0; BLOCK_BYTES];
+    let warm = Instant::now();
+    while warm.elapsed() < WARM_FLOW {
+        take(&mut stream, &mut block)?;
+    }
+    let (begun, mut total) = (Instant::now(), 0);
+    while begun.elapsed() < FLOW {
+        total += take(&mut stream, &mut block)?;
+    }
+    Ok(total as f64 / begun.elapsed().as_secs_f64())
+}
+
+/// How many bytes came at once; that none will is an error.
+fn take(stream: &mut TcpStream, block: &mut [u8]) -> io::Result<usize> {
+    match stream.read(block)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        count => Ok(count),
+    }
+}

@@ -1,5 +1,6 @@
 //! Domains that stay when they have ended: defined, started, changed, moved, and undefined.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,6 +153,30 @@ impl Domain {
             let snapshot = binding.find_snapshot(domain, &name)?;
             binding.delete_snapshot(&snapshot)
         })
+    }
+
+    /// What libvirt tells of the last job that it is done with, under its own names such as `downtime`, in its own units; nothing
+    /// where there was none, or where somebody has asked before.
+    ///
+    /// # Errors
+    /// The hypervisor tells nothing of jobs, or the connection failed.
+    pub fn completed_job(&self) -> Result<BTreeMap<String, u64>, LibvirtError> {
+        self.job(true)
+    }
+
+    /// The same of the job that it is in at the moment.
+    ///
+    /// # Errors
+    /// As for [`completed_job`](Self::completed_job).
+    pub fn current_job(&self) -> Result<BTreeMap<String, u64>, LibvirtError> {
+        self.job(false)
+    }
+
+    fn job(&self, is_completed: bool) -> Result<BTreeMap<String, u64>, LibvirtError> {
+        let told = self
+            .handle
+            .call(ANSWER_LIMIT, "tell of its job", move |binding, domain| binding.job(domain, is_completed));
+        Ok(told?.into_iter().collect())
     }
 
     /// Moves it, definition and all, to another hypervisor that has the same storage, while it runs. `over` is where that one

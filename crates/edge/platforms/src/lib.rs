@@ -12,7 +12,7 @@ mod vsphere;
 
 pub use failure::Failure;
 pub use libvirt::{LibvirtOptions, LibvirtPlatform, OnUpload};
-pub use platform::{Action, Performed, Platform};
+pub use platform::{Action, JobTold, Performed, Platform};
 pub use stopwatch::Stopwatch;
 pub use virtbench_operations::VmState;
 pub use vsphere::OnVsphere;

@@ -1,10 +1,11 @@
 //! What every platform can be asked.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Instant;
 
 use virtbench_operations::VmState;
-use virtbench_record::{CloneKind, OperationKind, Phases, PlatformFacts};
+use virtbench_record::{CloneKind, JobFigure, OperationKind, Phases, PlatformFacts};
 
 use crate::failure::Failure;
 
@@ -92,9 +93,14 @@ pub struct Performed {
     pub phases: Phases,
     /// How often the platform was asked again, such as after a session that had expired.
     pub retries: u32,
+    /// What the platform told of it once it was done; nothing where it is no job of the platform's, why not where it did not tell.
+    pub job: Option<JobTold>,
     /// Whether it came to something.
     pub result: Result<(), Failure>,
 }
+
+/// The figures of a job, or why there are none.
+pub type JobTold = Result<BTreeMap<JobFigure, u64>, String>;
 
 /// A platform, as seen by one run. Connecting is each implementation's own; it has a label from then on, which every name
 /// of its begins with. Every call returns at its deadline at the latest, if need be with
@@ -108,6 +114,11 @@ pub trait Platform: Debug + Send + Sync {
 
     /// Whether a VM with snapshots can be migrated.
     fn migrates_snapshots(&self) -> bool;
+
+    /// Whether a VM whose disk is an overlay of another can be cloned in every way that the run has.
+    fn clones_overlays(&self) -> bool {
+        true
+    }
 
     /// The label, such that `{label}-{number}` names a VM of the run.
     fn label(&self) -> String;

@@ -126,8 +126,8 @@ impl OnVsphere {
             return done.refused(Failure::new(FailureKind::Refused, why));
         }
         let linked = match from {
-            Some((_, CloneKind::Reflink)) => {
-                let why = "vSphere has no clones by reflink: take full or linked ones";
+            Some((_, CloneKind::Reflink | CloneKind::Array)) => {
+                let why = "vSphere makes full and linked clones; it hands full ones to an array by itself where it can";
                 return done.refused(Failure::new(FailureKind::Unsupported, why));
             }
             Some((machine, CloneKind::Linked)) => match self.shared_snapshot(machine, deadline, &mut done) {
@@ -337,7 +337,7 @@ impl Platform for OnVsphere {
             (_, Ok(ours)) => self.act(vm, action, &ours, deadline),
             (_, Err(why)) => Done::default().refused(why),
         };
-        Performed { phases: done.phases, retries: done.retries, result: done.result }
+        Performed { phases: done.phases, retries: done.retries, job: None, result: done.result }
     }
 
     fn state(&self, vm: &str, deadline: Instant) -> Result<Option<VmState>, Failure> {

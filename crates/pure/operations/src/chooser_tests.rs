@@ -1,5 +1,7 @@
 use proptest::prelude::*;
 
+use virtbench_record::CloneKind;
+
 use super::*;
 use crate::vms::{Rules, Settled, VmState};
 
@@ -152,4 +154,35 @@ fn where_an_operation_always_fails_the_rest_stops_rather_than_leave_the_mix() {
         vms.settle(&choice, if fails { Settled::Lost } else { Settled::Done });
     }
     assert_eq!(chooser.owed().values().sum::<u32>(), 34);
+}
+
+#[test]
+fn ways_to_clone_take_turns_and_overlays_are_not_cloned_where_they_cannot_be() {
+    let ways = [CloneKind::Full, CloneKind::Linked, CloneKind::Reflink];
+    let rules = Rules { clones: ways.into(), clones_overlays: false, ..Rules::new(2, false) };
+    let mut vms = Vms::new(0..2, rules);
+    let mix = Mix::parse("clone = 1\nremove = 1\n").unwrap();
+    let mut chooser = Chooser::new(mix, 7);
+    let mut flying: Vec<Choice> = Vec::new();
+    let (mut taken, mut overlays) = (Vec::new(), Vec::new());
+    for step in 0..6000 {
+        // Two at once: the last VM that can be cloned is never removed.
+        if step % 3 < 2
+            && let Some(choice) = chooser.next(&mut vms)
+        {
+            if let Some(way) = choice.clone {
+                assert!(!overlays.contains(&choice.vm), "{choice:?} is of an overlay");
+                taken.push(way);
+                if !way.is_whole() {
+                    overlays.push(choice.item);
+                }
+            }
+            flying.push(choice);
+        } else if !flying.is_empty() {
+            vms.settle(&flying.remove(0), Settled::Done);
+        }
+        assert!(vms.counts().0 >= 1);
+    }
+    assert!(taken.len() > 500, "{}", taken.len());
+    assert!(taken.iter().zip(ways.iter().cycle()).all(|(way, turn)| way == turn), "{taken:?}");
 }

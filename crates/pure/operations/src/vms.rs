@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use virtbench_record::OperationKind;
+use virtbench_record::{CloneKind, OperationKind};
 use virtbench_units::Random;
 
 /// A VM has at most so many snapshots of the run.
@@ -22,7 +22,7 @@ pub enum VmState {
 }
 
 /// What differs between platforms and runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Whether a VM with snapshots can be migrated.
     pub migrates_snapshots: bool,
@@ -30,6 +30,10 @@ pub struct Rules {
     pub fewest: usize,
     /// No VM is cloned where there are as many.
     pub most: usize,
+    /// How clones' disks are made, in turn.
+    pub clones: Vec<CloneKind>,
+    /// Whether a VM whose disk is an overlay of another can be cloned in every way.
+    pub clones_overlays: bool,
 }
 
 impl Rules {
@@ -37,7 +41,13 @@ impl Rules {
     #[must_use]
     pub fn new(vms: u32, migrates_snapshots: bool) -> Self {
         let vms = vms as usize;
-        Self { migrates_snapshots, fewest: (vms / 2).max(1), most: (2 * vms).max(2) }
+        Self {
+            migrates_snapshots,
+            fewest: (vms / 2).max(1),
+            most: (2 * vms).max(2),
+            clones: vec![CloneKind::Full],
+            clones_overlays: true,
+        }
     }
 }
 
@@ -50,6 +60,8 @@ pub struct Choice {
     pub vm: Option<u32>,
     /// The number of the VM, snapshot or disk that it makes, or of the snapshot or disk that it takes away.
     pub item: Option<u32>,
+    /// How a clone's disk is made.
+    pub clone: Option<CloneKind>,
 }
 
 /// What is known of a VM after an operation.
@@ -69,6 +81,24 @@ struct Vm {
     snapshots: Vec<u32>,
     disks: Vec<u32>,
     busy: bool,
+    /// It is being removed.
+    is_leaving: bool,
+    /// Its disk stands for itself.
+    is_whole: bool,
+}
+
+impl Vm {
+    /// One that is off.
+    fn new(is_whole: bool) -> Self {
+        Self {
+            state: VmState::Off,
+            snapshots: Vec::new(),
+            disks: Vec::new(),
+            busy: false,
+            is_leaving: false,
+            is_whole,
+        }
+    }
 }
 
 /// All VMs of a run, by number.
@@ -78,16 +108,17 @@ pub struct Vms {
     rules: Rules,
     /// Numbers of VMs, snapshots and disks are never used again.
     next: u32,
+    /// Clones that were chosen.
+    cloned: usize,
 }
 
 impl Vms {
     /// These numbers of VMs, all of them off.
     #[must_use]
     pub fn new(numbers: impl IntoIterator<Item = u32>, rules: Rules) -> Self {
-        let off = || Vm { state: VmState::Off, snapshots: Vec::new(), disks: Vec::new(), busy: false };
-        let vms: BTreeMap<u32, Vm> = numbers.into_iter().map(|number| (number, off())).collect();
+        let vms: BTreeMap<u32, Vm> = numbers.into_iter().map(|number| (number, Vm::new(true))).collect();
         let next = vms.last_key_value().map_or(0, |(last, _)| last + 1);
-        Self { vms, rules, next }
+        Self { vms, rules, next, cloned: 0 }
     }
 
     /// How many there are, and how many of them run.
@@ -113,8 +144,12 @@ impl Vms {
                 OperationKind::PowerOn => off,
                 OperationKind::PowerOff | OperationKind::Suspend | OperationKind::Console => on,
                 OperationKind::Resume => vm.state == VmState::Suspended,
-                OperationKind::Clone => off && self.vms.len() < self.rules.most,
-                OperationKind::Remove => off && self.vms.len() > self.rules.fewest,
+                OperationKind::Clone => {
+                    off && self.vms.len() < self.rules.most && (vm.is_whole || self.rules.clones_overlays)
+                }
+                OperationKind::Remove => {
+                    off && self.staying() > self.rules.fewest && !self.is_last_source(number)
+                }
                 OperationKind::Migrate => on && (snapshots == 0 || self.rules.migrates_snapshots),
                 OperationKind::CreateSnapshot => (off || on) && snapshots < MOST_SNAPSHOTS,
                 OperationKind::DeleteSnapshot => (off || on) && snapshots > 0,
@@ -126,10 +161,21 @@ impl Vms {
             }
     }
 
+    /// VMs that are not being removed.
+    fn staying(&self) -> usize {
+        self.vms.values().filter(|vm| !vm.is_leaving).count()
+    }
+
+    /// Whether no other VM could be cloned once this one is gone.
+    fn is_last_source(&self, number: u32) -> bool {
+        let others = self.vms.iter().filter(|(other, vm)| **other != number && !vm.is_leaving);
+        !self.rules.clones_overlays && !others.into_iter().any(|(_, vm)| vm.is_whole)
+    }
+
     /// One of the VMs with which it may be done, each as likely as the others, which is busy from now on.
     pub fn choose(&mut self, kind: OperationKind, random: &mut Random) -> Option<Choice> {
         if kind == OperationKind::List {
-            return Some(Choice { kind, vm: None, item: None });
+            return Some(Choice { kind, vm: None, item: None, clone: None });
         }
         let legal: Vec<u32> =
             self.vms.keys().copied().filter(|number| self.is_legal(kind, *number)).collect();
@@ -137,6 +183,7 @@ impl Vms {
         let number = legal[usize::try_from(index).ok()?];
         let vm = self.vms.get_mut(&number)?;
         vm.busy = true;
+        vm.is_leaving = kind == OperationKind::Remove;
         let item = match kind {
             OperationKind::Clone | OperationKind::CreateSnapshot | OperationKind::AttachDisk => {
                 self.next += 1;
@@ -146,14 +193,20 @@ impl Vms {
             OperationKind::DetachDisk => vm.disks.last().copied(),
             _ => None,
         };
-        Some(Choice { kind, vm: Some(number), item })
+        let clone = (kind == OperationKind::Clone).then(|| {
+            let ways = &self.rules.clones;
+            let way = ways.get(self.cloned % ways.len().max(1)).copied().unwrap_or_default();
+            self.cloned += 1;
+            way
+        });
+        Some(Choice { kind, vm: Some(number), item, clone })
     }
 
     /// An operation that was chosen is over.
     pub fn settle(&mut self, choice: &Choice, settled: Settled) {
         let Some(number) = choice.vm else { return };
         let Some(vm) = self.vms.get_mut(&number) else { return };
-        vm.busy = false;
+        (vm.busy, vm.is_leaving) = (false, false);
         match settled {
             Settled::NotDone(state) => vm.state = state,
             Settled::Lost => drop(self.vms.remove(&number)),
@@ -170,9 +223,8 @@ impl Vms {
             (OperationKind::Remove, _) => drop(self.vms.remove(&number)),
             (OperationKind::Clone, Some(into)) => {
                 // The platform copies disks and description, and no snapshots.
-                let disks = Vec::new();
-                let new = Vm { state: VmState::Off, snapshots: Vec::new(), disks, busy: false };
-                self.vms.insert(into, new);
+                let is_whole = choice.clone.is_none_or(CloneKind::is_whole);
+                self.vms.insert(into, Vm::new(is_whole));
             }
             (OperationKind::CreateSnapshot, Some(item)) => vm.snapshots.push(item),
             (OperationKind::DeleteSnapshot, Some(item)) => vm.snapshots.retain(|one| *one != item),

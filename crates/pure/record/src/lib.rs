@@ -96,13 +96,14 @@ pub use oltp_study::{OltpMeasured, OltpRecord, OltpStatus, OltpStep};
 pub use oltp_study_plan::{OltpStudyPlan, OltpUsers};
 pub use oltp_summary::{OltpCauseNumbers, OltpCurveNumbers, OltpSideNumbers, OltpSummary};
 pub use oltp_timeline::{OltpCause, OltpEvent, OltpHostSecond, OltpTimeline};
-pub use operations::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
+pub use operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases, PlatformFacts};
 pub use operations_plan::{OperationsLoad, OperationsPlan};
 pub use operations_study::{
-    OperationLine, OperationNumbers, OperationsMeasured, OperationsRecord, OperationsStatus, TenantMeasured,
+    JobSummary, OperationLine, OperationNumbers, OperationsMeasured, OperationsRecord, OperationsStatus,
+    TenantMeasured,
 };
 pub use operations_summary::{
-    DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
+    CloneNumbers, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
 };
 pub use outcome::{
     DirectionStats, InFlightAtEnd, Interval, LoadOutcome, OpenLoop, Replayed, TargetFacts, TargetKind,

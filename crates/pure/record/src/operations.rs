@@ -212,6 +212,8 @@ pub enum CloneKind {
     Linked,
     /// The file system shares the blocks of both.
     Reflink,
+    /// Whatever stores the disks does it by itself, told by a command of the user's: no byte passes through a host.
+    Array,
 }
 
 impl CloneKind {
@@ -222,6 +224,51 @@ impl CloneKind {
             Self::Full => "full",
             Self::Linked => "linked",
             Self::Reflink => "reflink",
+            Self::Array => "array",
+        }
+    }
+
+    /// Whether the new disk stands for itself, so that it can be copied in this way again; an overlay does not.
+    #[must_use]
+    pub fn is_whole(self) -> bool {
+        self != Self::Linked
+    }
+}
+
+/// What a platform tells of a job once it is done, such as libvirt's job statistics of a migration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum JobFigure {
+    /// How long it took by the platform's own clock, in nanoseconds.
+    ElapsedNs,
+    /// Of which until the first byte was moved, in nanoseconds.
+    SetupNs,
+    /// For how long the guest stood still, in nanoseconds.
+    DowntimeNs,
+    /// What was moved, in bytes.
+    MovedBytes,
+    /// What there was to move, in bytes.
+    TotalBytes,
+    /// How often the memory was gone through.
+    Passes,
+}
+
+impl JobFigure {
+    /// All, in the order of tables.
+    pub const ALL: [Self; 6] =
+        [Self::ElapsedNs, Self::SetupNs, Self::DowntimeNs, Self::MovedBytes, Self::TotalBytes, Self::Passes];
+
+    /// As records and tables name it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ElapsedNs => "elapsed_ns",
+            Self::SetupNs => "setup_ns",
+            Self::DowntimeNs => "downtime_ns",
+            Self::MovedBytes => "moved_bytes",
+            Self::TotalBytes => "total_bytes",
+            Self::Passes => "passes",
         }
     }
 }

@@ -45,8 +45,8 @@ pub struct OperationsPlan {
     pub piece_ns: u64,
     /// Before the first piece at each number of VMs, in nanoseconds.
     pub warm_ns: u64,
-    /// How disks are copied.
-    pub clone: CloneKind,
+    /// How disks are copied, one clone after the other where there are several ways.
+    pub clones: Vec<CloneKind>,
     /// The longest that an operation may take, in nanoseconds.
     pub limit_ns: u64,
     /// Operations under way at once, at most.
@@ -96,7 +96,7 @@ impl OperationsPlan {
             ("the numbers of VMs", self.vms == other.vms),
             ("the rate", self.load == other.load && self.most_at_once == other.most_at_once),
             ("the times", times(self) == times(other)),
-            ("how disks are copied", self.clone == other.clone),
+            ("how disks are copied", self.clones == other.clones),
             ("what VMs are made of", made_of(self) == made_of(other)),
             ("the tenants", self.tenants == other.tenants),
             ("the seed", self.seed == other.seed),

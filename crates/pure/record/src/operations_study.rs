@@ -7,7 +7,7 @@ use virtbench_units::LatencySummary;
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
-use crate::operations::{FailureKind, OperationKind, Phase, Phases};
+use crate::operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase, Phases};
 use crate::plan::Plan;
 use crate::point::Record;
 
@@ -28,9 +28,27 @@ pub struct OperationNumbers {
     /// Of which in each phase, in nanoseconds; phases that the platform does not tell apart are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub phases_ns: BTreeMap<Phase, LatencySummary>,
+    /// What the platform told of them as jobs of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub job: BTreeMap<JobFigure, JobSummary>,
+    /// Why it did not tell of some that it does as jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_unavailable: Option<String>,
     /// All latencies: HdrHistogram's compressed V2 in base64, in `histograms.hlog` of the run folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
+}
+
+/// A figure of several jobs.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct JobSummary {
+    /// Jobs that it is known of.
+    pub jobs: u64,
+    /// Its mean.
+    pub mean: f64,
+    /// The largest.
+    pub most: u64,
 }
 
 /// What a tenant did in a piece.
@@ -57,6 +75,9 @@ pub struct OperationsMeasured {
     pub not_issued: u64,
     /// What came of each kind.
     pub operations: BTreeMap<OperationKind, OperationNumbers>,
+    /// Of the clones, what came of each way to make their disks, where there were several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub clones: BTreeMap<CloneKind, OperationNumbers>,
     /// From the intended start until the effect was seen, in nanoseconds, of all that were done.
     pub latency_ns: Option<LatencySummary>,
     /// VMs at its end.
@@ -146,9 +167,11 @@ impl Record for OperationsRecord {
         let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
         let OperationsStatus::Measured(measured) = &mut self.status else { return Vec::new() };
         let length_ns = measured.elapsed_ns;
-        let taken = measured.operations.iter_mut().filter_map(|(kind, numbers)| {
+        let operations = measured.operations.iter_mut().map(|(kind, one)| (kind.name().to_owned(), one));
+        let clones = measured.clones.iter_mut().map(|(way, one)| (format!("clone-{}", way.name()), one));
+        let taken = operations.chain(clones).filter_map(|(name, numbers)| {
             let histogram = numbers.histogram.take()?;
-            let tag = format!("{tag}/{}", kind.name());
+            let tag = format!("{tag}/{name}");
             Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
         });
         taken.collect()
@@ -164,6 +187,9 @@ pub struct OperationLine {
     /// The number of its VM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vm: Option<u32>,
+    /// How a clone's disk was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clone: Option<CloneKind>,
     /// When it was to start, in nanoseconds from the beginning of the piece.
     pub intended_ns: u64,
     /// How long each phase took, in nanoseconds, in the order of [`Phase::ALL`].
@@ -174,6 +200,9 @@ pub struct OperationLine {
     /// How it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailureKind>,
+    /// What the platform told of it as a job of its own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub job: BTreeMap<JobFigure, u64>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::operations::{FailureKind, OperationKind, Phase};
+use crate::operations::{CloneKind, FailureKind, JobFigure, OperationKind, Phase};
 use crate::summary::{Conclusion, Estimated};
 
 /// How long operations of one kind took, over the pieces of a step.
@@ -23,6 +23,28 @@ pub struct LatencyNumbers {
     pub p99_ns: Option<Estimated>,
     /// Mean time in each phase, in nanoseconds.
     pub phases_ns: BTreeMap<Phase, f64>,
+    /// What the platform told of them as jobs of its own: means.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub job: BTreeMap<JobFigure, f64>,
+    /// Why it did not tell of some that it does as jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_unavailable: Option<String>,
+}
+
+/// A way to make a clone's disk, at a number of VMs and a rate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CloneNumbers {
+    /// VMs to begin with.
+    pub vms: u32,
+    /// Operations a minute that were to start; nothing in a closed loop.
+    pub per_minute: Option<f64>,
+    /// The way.
+    pub way: CloneKind,
+    /// What came of it.
+    pub clone: LatencyNumbers,
+    /// Its median as a multiple of that of the first way, paired by piece; nothing for the first.
+    pub ratio: Option<Estimated>,
 }
 
 /// A number of VMs and a rate.
@@ -51,8 +73,8 @@ pub struct DensityNumbers {
     pub factor: f64,
     /// The exponent of the number of VMs: 1 where the latency doubles with it, 0 where it stays.
     pub exponent: f64,
-    /// From this number of VMs on it grows in another way; nothing where a single power fits as well, or under four
-    /// numbers of VMs.
+    /// From this number of VMs on it grows in another way; nothing where a single power fits as well as chance lets it, under three
+    /// numbers of VMs, or under five measurements.
     pub bend: Option<f64>,
 }
 
@@ -81,6 +103,9 @@ pub struct OperationsSummary {
     pub steps: Vec<OperationsStepNumbers>,
     /// Growth with the number of VMs, where there were several.
     pub density: BTreeMap<OperationKind, DensityNumbers>,
+    /// Ways to make clones' disks, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub clones: Vec<CloneNumbers>,
     /// What it costs the tenants, where there were any.
     pub tenants: Vec<TenantNumbers>,
     /// The highest rate that was sustained, in operations a minute, where that was searched.

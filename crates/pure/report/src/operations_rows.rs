@@ -1,12 +1,12 @@
 //! Pieces of a run of management operations as CSV: a row for each operation of each piece.
 
 use csv::Writer;
-use virtbench_record::{OperationsRecord, Phase};
+use virtbench_record::{JobFigure, OperationsRecord, Phase};
 use virtbench_units::rounded;
 
 use crate::rows::{CsvError, figure, text};
 
-/// One row for each operation of each piece, in their order; what was not measured has no row.
+/// One row for each operation of each piece, in their order, then one for each way to clone where there were several; what was not measured has no row.
 pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, CsvError> {
     let mut writer = Writer::from_writer(Vec::new());
     let columns = [
@@ -24,16 +24,19 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
         "mean_ns",
     ];
     let phases = Phase::ALL.map(|phase| format!("{}_mean_ns", phase.name()));
-    writer.write_record(columns.into_iter().map(str::to_owned).chain(phases))?;
+    let jobs = JobFigure::ALL.map(|figure| format!("job_{}_mean", figure.name()));
+    writer.write_record(columns.into_iter().map(str::to_owned).chain(phases).chain(jobs))?;
     for record in records {
         let Some(measured) = record.measured() else { continue };
-        for (kind, one) in &measured.operations {
+        let operations = measured.operations.iter().map(|(kind, one)| (kind.name().to_owned(), one));
+        let clones = measured.clones.iter().map(|(way, one)| (format!("clone ({})", way.name()), one));
+        for (name, one) in operations.chain(clones) {
             let own = [
                 record.vms.to_string(),
                 record.piece.to_string(),
                 record.per_minute.map_or_else(String::new, |rate| rounded(rate).to_string()),
                 record.started_unix_ns.to_string(),
-                kind.name().to_owned(),
+                name,
                 one.done.to_string(),
                 one.failed.values().sum::<u64>().to_string(),
                 one.retries.to_string(),
@@ -45,7 +48,9 @@ pub(crate) fn operations_csv(records: &[OperationsRecord]) -> Result<String, Csv
             let phases = Phase::ALL.map(|phase| {
                 one.phases_ns.get(&phase).map_or_else(String::new, |length| figure(length.mean))
             });
-            writer.write_record(own.into_iter().chain(latency).chain(phases))?;
+            let jobs = JobFigure::ALL
+                .map(|figure| one.job.get(&figure).map_or_else(String::new, |told| self::figure(told.mean)));
+            writer.write_record(own.into_iter().chain(latency).chain(phases).chain(jobs))?;
         }
     }
     text(writer)

@@ -134,6 +134,7 @@ fn operations(plan: &OperationsPlan) -> Markup {
     let mix: Vec<String> =
         plan.mix.iter().map(|(kind, share)| format!("{} {share}", kind.name().replace('_', " "))).collect();
     let vms: Vec<String> = plan.vms.iter().map(u32::to_string).collect();
+    let clones: Vec<&str> = plan.clones.iter().map(|way| way.name()).collect();
     html! {
         dl.facts {
             (fact("Platform", &plan.platform))
@@ -145,7 +146,7 @@ fn operations(plan: &OperationsPlan) -> Markup {
             (fact("Mix", &mix.join(", ")))
             (fact("Pieces", &format!("{} of {}", plan.pieces, format_duration_ns(plan.piece_ns))))
             @if !plan.tenants.is_empty() { (fact("Tenants", &plan.tenants.join(", "))) }
-            (fact("Disks are copied", plan.clone.name()))
+            (fact("Disks are cloned", &clones.join(", ")))
             (fact("Time limit of an operation", &format_duration_ns(plan.limit_ns)))
         }
     }

@@ -31,6 +31,7 @@ fn the_page_of_operations_has_phases_latencies_and_failures() {
     for words in [
         "Where the time of each operation goes",
         "Over the number of VMs",
+        "Growth with the number of VMs",
         "20 VMs, 500 a minute",
         "busy",
         "power_on: busy",
@@ -50,4 +51,29 @@ fn pieces_of_operations_are_rows() {
     assert_eq!(rows.len(), 16, "two operations in each of eight pieces");
     assert_eq!((rows[0]["operation"].as_str(), rows[0]["done"].as_str()), ("power_on", "50"));
     assert!(rows[0]["seen_mean_ns"].parse::<f64>().unwrap() > 4.9e7 && rows[0]["queued_mean_ns"].is_empty());
+}
+
+#[test]
+fn ways_to_clone_and_the_platform_s_jobs_are_told() {
+    let all = |(plan, records): (virtbench_record::OperationsPlan, Vec<_>)| {
+        let facts = synthetic::described(Plan::Operations(plan));
+        let records = Records::Operations(records);
+        let documents = documents(&facts, &records, &BTreeMap::new()).unwrap();
+        (takeaway(&facts, &records).details.join("\n"), documents.html, documents.csv)
+    };
+    let (said, html, csv) = all(operations::of_clones());
+    assert!(said.contains("a clone of the kind linked takes 0.40"), "{said}");
+    assert!(html.contains("Clones by the way their disks are made"));
+    assert_eq!(csv.lines().filter(|line| line.contains("clone (reflink)")).count(), 4, "{csv}");
+    assert!(!html.contains("What the platform says of its jobs"), "clones are no jobs");
+    let (said, html, _) = all(operations::of_jobs());
+    assert!(
+        said.contains(
+            "takes 1,000 ms by the platform's own statistics, of which its guest stands still for 100 ms"
+        ),
+        "{said}"
+    );
+    assert!(
+        html.contains("What the platform says of its jobs") && html.contains("unavailable: nothing is told")
+    );
 }

@@ -35,6 +35,7 @@ Examples:
   virtbench study operations --platform libvirt+qemu:///system --mix mine.toml --rate 100/min,500/min --time 12h --piece 10m
   virtbench study operations --platform libvirt+qemu:///system --leave-out --tenant 'a=libvirt+qemu:///system' --tenant b=qemu:
   virtbench study operations --platform libvirt+qemu:///system --leave-out --rate max --latency-limit 5s
+  virtbench study operations --platform 'libvirt+qemu:///system?pool=xfs' --leave-out --clone full,linked,reflink --disk 4GiB
   virtbench study operations --platform 'vsphere+https://user%40vsphere.local@vcenter/sdk?ca=vcenter.pem' --vms 100")]
 pub struct OperationsArgs {
     /// Whose operations: libvirt+URI or vsphere+https://USER@HOST/sdk
@@ -76,9 +77,13 @@ pub struct OperationsArgs {
     /// Operations under way at once, at most
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub at_once: u32,
-    /// How a clone's disk is made
-    #[arg(long, value_enum, default_value = "full")]
-    pub clone: CloneArg,
+    /// How a clone's disk is made; several take turns, clone by clone, and are compared with the first
+    #[arg(long, value_name = "WAY,...", value_enum, default_value = "full", value_delimiter = ',')]
+    pub clone: Vec<CloneArg>,
+    /// With --clone array: what has the storage clone a volume, for the shell on this machine. $SOURCE and $TARGET are the names of
+    /// the volumes, $SOURCE_PATH and $TARGET_PATH where they are; the run folder has it, so that it must hold no secret
+    #[arg(long, value_name = "COMMAND")]
+    pub array_command: Option<String>,
     /// A machine with a load of its own meanwhile, as study compare's --environment; may be repeated. Pieces without operations
     /// then alternate with those with them
     #[arg(long, value_name = "URI")]
@@ -110,6 +115,10 @@ pub enum CloneArg {
     Full,
     /// An overlay on the bytes that all disks begin with
     Linked,
+    /// The file system shares the blocks of both: XFS or Btrfs, raw disks
+    Reflink,
+    /// The storage does it by itself, told by --array-command: raw disks
+    Array,
 }
 
 impl CloneArg {
@@ -118,6 +127,8 @@ impl CloneArg {
         match self {
             Self::Full => CloneKind::Full,
             Self::Linked => CloneKind::Linked,
+            Self::Reflink => CloneKind::Reflink,
+            Self::Array => CloneKind::Array,
         }
     }
 }

@@ -73,6 +73,7 @@ fn operations_of_a_real_hypervisor_are_measured_until_their_guests_answer() {
     // A guest takes longer to answer than libvirt to say that it is started.
     let on = &operations["power_on"]["phases_ns"];
     assert!(on["seen"].as_f64().unwrap() > 1e8 && on["running"].as_f64().unwrap() > 1e7, "{on}");
+    eprintln!("SNAP {}", operations["create_snapshot"]);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Where the time of each operation goes") && page.contains("executed by tcg"));
     let logged = fs::read_dir(out.join("operations")).unwrap().flatten();
@@ -184,6 +185,90 @@ fn what_a_study_of_operations_cannot_do_is_refused_before_anything_is_made() {
     refused(&[&on[..], &["--mix", &half]].concat(), 2, "same share");
 }
 
+/// A mix of clones that are removed again.
+fn of_clones(folder: &Path) -> String {
+    let mix = folder.join("clones.toml");
+    fs::write(&mix, "clone = 1\nremove = 1\n").unwrap();
+    mix.display().to_string()
+}
+
+#[test]
+fn ways_to_clone_take_turns_on_one_pool_and_are_compared() {
+    // The file system, and the loop device beneath it, go with the server's namespace.
+    let xfs = "truncate -s 400M xfs.img\nmkfs.xfs -q -m reflink=1 xfs.img\nmount -o loop xfs.img pool";
+    let (libvirtd, temp) = (Libvirtd::with(xfs), folder());
+    let (out, mix) = (temp.path().join("run"), of_clones(temp.path()));
+    // What an array would be told is told to the file system here: no byte is copied.
+    let array = format!(
+        "nsenter --mount --target {} cp --reflink=always -- \"$SOURCE_PATH\" \"$TARGET_PATH\"",
+        libvirtd.server()
+    );
+    let words =
+        ["--vms", "3", "--time", "10s", "--piece", "5s", "--ramp-up", "0s", "--clients", "1", "--json"];
+    let ways = ["--clone", "full,linked,reflink,array", "--array-command", &array, "--mix", &mix];
+    let finished = study(&libvirtd, &out, &[&words[..], &ways].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let clones = summary["clones"].as_array().unwrap();
+    let names: Vec<&str> = clones.iter().map(|one| one["way"].as_str().unwrap()).collect();
+    assert_eq!(names, ["full", "linked", "reflink", "array"], "{summary}");
+    for one in clones {
+        assert!(one["clone"]["done"].as_u64().unwrap() > 0, "{one}");
+        assert_eq!(one["clone"]["failed"].as_object().unwrap().len(), 0, "{one}");
+        let is_first = one["way"] == "full";
+        assert_eq!(one["ratio"]["value"].as_f64().is_none_or(|ratio| ratio <= 0.0), is_first, "{one}");
+    }
+    // Only then is it the storage that clones, and the hypervisor that is told.
+    let array = &clones[3]["clone"]["phases_ns"];
+    assert!(array["running"].as_f64().unwrap() > 0.0 && array["done"].as_f64().unwrap() > 0.0, "{array}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("Clones by the way their disks are made")
+            && page.contains("full, linked, reflink, array")
+    );
+    let left = libvirtd.virsh(&["vol-list", "default"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("virtbench"), "{left:?}");
+    assert!(libvirtd.domains().is_empty(), "{:?}", libvirtd.domains());
+}
+
+#[test]
+fn what_cannot_be_cloned_in_a_way_is_said_before_the_run() {
+    let (libvirtd, temp) = (Libvirtd::with("mount -t tmpfs none pool"), folder());
+    let (out, mix) = (temp.path().join("run"), of_clones(temp.path()));
+    let refused = |words: &[&str], code: i32, said: &str| {
+        let finished = study(&libvirtd, &out, words);
+        assert_eq!(finished.code(), code, "{words:?}: {finished:?}");
+        assert!(finished.stderr.contains(said), "{words:?}: {finished:?}");
+        assert!(!out.exists(), "{words:?}");
+    };
+    refused(&["--mix", &mix, "--clone", "full,reflink"], 2, "cannot share blocks between two files");
+    refused(&["--clone", "array", "--array-command", "true"], 2, "create_snapshot: its disks are raw");
+    refused(&["--mix", &mix, "--clone", "array"], 2, "belong together");
+    refused(&["--mix", &mix, "--clone", "full,full"], 2, "each way once");
+    // A command that fails is each clone's failure, with its words; one that does nothing leaves no volume to be found.
+    let words = [
+        "--vms",
+        "2",
+        "--time",
+        "2s",
+        "--ramp-up",
+        "0s",
+        "--clients",
+        "1",
+        "--mix",
+        &mix,
+        "--clone",
+        "full,array",
+    ];
+    let failing = ["--array-command", "echo no such array >&2; exit 3"];
+    let finished = study(&libvirtd, &out, &[&words[..], &failing].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let words_of = fs::read_to_string(out.join("results.jsonl")).unwrap();
+    assert!(words_of.contains("ended with exit code 3: no such array"), "{words_of}");
+    let left = libvirtd.virsh(&["vol-list", "default"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("virtbench"), "{left:?}");
+}
+
 #[test]
 fn guests_move_between_two_hypervisors_that_share_storage() {
     // Hosts are told apart by what their firmware says, which is the same here.
@@ -203,6 +288,11 @@ fn guests_move_between_two_hypervisors_that_share_storage() {
     assert!(migrate["done"].as_u64().unwrap() >= 2, "{migrate}");
     assert_eq!(migrate["failed"].as_object().unwrap().len(), 0, "{finished:?}");
     // Both hypervisors tell of it before the answer comes: the destination has a process first, then the guest runs in that.
+    let job = |figure: &str| migrate["job"][figure].as_f64().unwrap_or_default();
+    assert!(job("elapsed_ns") > 0.0 && job("downtime_ns") > 0.0 && job("moved_bytes") > 1e6, "{migrate}");
+    assert!(job("downtime_ns") <= job("elapsed_ns"), "{migrate}");
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("What the platform says of its jobs"));
     let phases = &migrate["phases_ns"];
     assert!(
         ["accepted", "running", "done"].iter().all(|phase| phases[phase].as_f64().unwrap() > 1e5),

@@ -94,5 +94,5 @@ fn what_cannot_be_a_platform_of_vsphere_is_said_before_anything_is_done() {
     refused("vsphere+https://u:hunter2@h/sdk", &[], "VIRTBENCH_VSPHERE_PASSWORD");
     refused("vsphere+http://u@h/sdk", &[], "without TLS");
     refused(good, &["--destination", "libvirt+qemu:///system"], "--destination");
-    refused(good, &["--clone", "reflink"], "reflink");
+    refused(good, &["--clone", "full,reflink"], "full and linked clones");
 }

@@ -57,6 +57,15 @@ pub(crate) struct VirPoolInfo {
     pub(crate) available: c_ulonglong,
 }
 
+/// `struct _virTypedParameter`, whose value is a union of at most eight bytes
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(super) struct VirTypedParameter {
+    pub(super) field: [u8; 80],
+    pub(super) kind: c_int,
+    pub(super) value: c_ulonglong,
+}
+
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {
         #[allow(non_snake_case)]
@@ -101,6 +110,8 @@ functions! {
     virDomainAttachDeviceFlags(Pointer, Text, c_uint) -> c_int;
     virDomainDetachDeviceFlags(Pointer, Text, c_uint) -> c_int;
     virDomainMigrate(Pointer, Pointer, c_ulong, Text, Text, c_ulong) -> Pointer;
+    virDomainGetJobStats(Pointer, *mut c_int, *mut *mut VirTypedParameter, *mut c_int, c_uint) -> c_int;
+    virTypedParamsFree(*mut VirTypedParameter, c_int) -> ();
     virDomainSnapshotCreateXML(Pointer, Text, c_uint) -> Pointer;
     virDomainSnapshotLookupByName(Pointer, Text, c_uint) -> Pointer;
     virDomainSnapshotDelete(Pointer, c_uint) -> c_int;

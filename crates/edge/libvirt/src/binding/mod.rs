@@ -39,6 +39,7 @@ macro_rules! call {
     };
 }
 
+mod jobs;
 mod lifecycle;
 mod persistent;
 

@@ -10,12 +10,13 @@ use virtbench_lab::{
     connect_with_pool,
 };
 use virtbench_libvirt::{DomainEvents, Hypervisor, Pool};
-use virtbench_record::{FailureKind, PlatformFacts};
+use virtbench_record::{CloneKind, FailureKind, PlatformFacts};
 
+use super::disks::{Disks, cannot_share};
 use super::platform::{LibvirtPlatform, Other};
 use super::refusals::failure;
 use super::sweep::{is_left_over, remove};
-use super::xml::{Boot, Model, volume};
+use super::xml::{Boot, Format, Model, volume};
 use crate::failure::Failure;
 
 /// The hypervisor that has only the description of guests.
@@ -35,6 +36,11 @@ pub struct LibvirtOptions {
     pub memory_bytes: u64,
     /// Bytes of each disk, all of which are data.
     pub disk_bytes: u64,
+    /// Ways in which clones are made.
+    pub clones: Vec<CloneKind>,
+    /// What has the storage clone a volume, for the shell: `$SOURCE` and `$TARGET` are names of volumes, `$SOURCE_PATH` and
+    /// `$TARGET_PATH` where they are.
+    pub array_command: Option<String>,
     /// What executes them; whatever the hypervisor offers where nothing is named.
     pub accelerator: Option<Accelerator>,
     /// The guests' kernel and what they boot; nothing on a hypervisor whose guests are not real.
@@ -92,10 +98,15 @@ impl LibvirtPlatform {
             label,
             model,
             facts: PlatformFacts::default(),
-            base: None,
-            disk_bytes: options.disk_bytes,
+            disks: Disks {
+                bytes: options.disk_bytes,
+                base: None,
+                ways: options.clones.clone(),
+                command: options.array_command.clone(),
+            },
             domains: Mutex::new(BTreeMap::new()),
         };
+        platform.check_ways(address, &kind)?;
         let shared = if kind == TEST {
             facts.notes.push("libvirt's test driver: its guests are descriptions alone, nothing runs".into());
             Ok(())
@@ -104,6 +115,18 @@ impl LibvirtPlatform {
         };
         platform.facts = facts;
         shared.map(|()| platform)
+    }
+
+    /// Whether the pool has every way to clone.
+    fn check_ways(&self, address: &LibvirtAddress, kind: &str) -> Result<(), Failure> {
+        let unusable = |why: &str| Err(Failure::new(FailureKind::Unsupported, format!("{address}: {why}")));
+        if kind == TEST && self.disks.are_raw() {
+            return unusable("its volumes are descriptions alone: take --clone full or linked");
+        }
+        if !self.disks.shares() {
+            return Ok(());
+        }
+        cannot_share(&self.pool, &self.label.to_string()).map_or(Ok(()), |why| unusable(&why))
     }
 
     fn upload_shared(
@@ -123,7 +146,7 @@ impl LibvirtPlatform {
         let kernel = self.upload("shared-kernel", kernel, on_upload)?;
         let initramfs = self.upload("shared-initramfs", initramfs, on_upload)?;
         let noise: Box<dyn Read + Send> = Box::new(Noise::new(1));
-        self.base = Some(self.upload("shared-disk", (self.disk_bytes, noise), on_upload)?);
+        self.disks.base = Some(self.upload("shared-disk", (self.disks.bytes, noise), on_upload)?);
         self.model.kind = match boot.accelerator {
             Accelerator::Kvm => "kvm".into(),
             Accelerator::Tcg => "qemu".into(),
@@ -142,7 +165,7 @@ impl LibvirtPlatform {
         on_upload: &mut OnUpload<'_>,
     ) -> Result<String, Failure> {
         let name = format!("{}-{purpose}", self.label);
-        let made = self.pool.create(&volume(&name, length, "raw", None)).map_err(failure)?;
+        let made = self.pool.create(&volume(&name, length, Format::Raw, None)).map_err(failure)?;
         let what = purpose.trim_start_matches("shared-");
         made.upload(source, length, &mut |done, all| on_upload(what, done, all)).map_err(failure)?;
         made.path().map_err(failure)

@@ -1,7 +1,10 @@
 //! A hypervisor by libvirt as a platform: persistent domains, whose disks are volumes of a pool.
 
+mod clones;
 mod connect;
+mod disks;
 mod guest;
+mod jobs;
 mod labels;
 mod platform;
 mod refusals;

@@ -9,14 +9,16 @@ use virtbench_libvirt::{Domain, DomainChange, DomainEvents, ErrorKind, Hyperviso
 use virtbench_operations::VmState;
 use virtbench_record::{FailureKind, OperationKind, Phase, PlatformFacts};
 
+use super::disks::Disks;
 use super::guest::wait_for_answer;
+use super::jobs::{completed, under_way};
 use super::refusals::failure;
 use super::states::states;
 use super::sweep::{is_left_over, remove};
 use super::vm::{Bench, state};
 use super::xml::Model;
 use crate::failure::Failure;
-use crate::platform::{Action, Performed, Platform};
+use crate::platform::{Action, JobTold, Performed, Platform};
 use crate::stopwatch::Stopwatch;
 
 /// How long the end of a run may take to remove what it made.
@@ -51,9 +53,7 @@ pub struct LibvirtPlatform {
     pub(super) label: Label,
     pub(super) model: Model,
     pub(super) facts: PlatformFacts,
-    /// Where the bytes are that all disks begin with.
-    pub(super) base: Option<String>,
-    pub(super) disk_bytes: u64,
+    pub(super) disks: Disks,
     pub(super) domains: Mutex<BTreeMap<String, Place>>,
 }
 
@@ -100,8 +100,7 @@ impl LibvirtPlatform {
             events: self.events_of(is_away),
             pool: &self.pool,
             model: &self.model,
-            base: self.base.as_deref(),
-            disk_bytes: self.disk_bytes,
+            disks: &self.disks,
             deadline,
         }
     }
@@ -163,11 +162,29 @@ impl LibvirtPlatform {
         }
         // Wherever it is now, it is looked for there.
         self.places().remove(vm);
-        let domain = moved.map_err(failure)?;
+        let domain = moved.map_err(|error| {
+            let late = failure(error);
+            let how_far = if late.kind == FailureKind::TimedOut { under_way(&from.domain) } else { None };
+            let message =
+                how_far.map_or_else(|| late.message.clone(), |far| format!("{}; {far}", late.message));
+            Failure { message, ..late }
+        })?;
         self.places().insert(vm.to_owned(), Place { domain: domain.clone(), is_away: !from.is_away });
         let seen = wait_for_answer(&domain, deadline);
         watch.lap(Phase::Seen);
         seen
+    }
+
+    /// What libvirt tells of an operation that was done and that it does as a job: it moves memory.
+    fn job(&self, vm: &str, action: &Action) -> Option<JobTold> {
+        let place = self.place(vm).ok()??;
+        match action {
+            Action::Migrate => Some(completed(&place.domain)),
+            Action::CreateSnapshot { .. } if state(&place.domain) == Ok(VmState::On) => {
+                Some(completed(&place.domain))
+            }
+            _ => None,
+        }
     }
 
     fn both(&self) -> Vec<(&Hypervisor, &Pool)> {
@@ -196,6 +213,10 @@ impl Platform for LibvirtPlatform {
             OperationKind::Migrate if self.other.is_none() => {
                 Some("there is nowhere to migrate to: name another hypervisor with --destination".into())
             }
+            OperationKind::CreateSnapshot | OperationKind::DeleteSnapshot if self.disks.are_raw() => Some(
+                "its disks are raw so that --clone can have reflink or array, and have no room for snapshots in themselves"
+                    .into(),
+            ),
             OperationKind::Console | OperationKind::AttachDisk | OperationKind::DetachDisk if !lives => {
                 Some("libvirt's test driver does not have it".into())
             }
@@ -205,6 +226,10 @@ impl Platform for LibvirtPlatform {
 
     fn migrates_snapshots(&self) -> bool {
         false
+    }
+
+    fn clones_overlays(&self) -> bool {
+        !self.disks.are_raw()
     }
 
     fn label(&self) -> String {
@@ -226,7 +251,9 @@ impl Platform for LibvirtPlatform {
         } else {
             self.on_vm(vm, action, deadline, &mut watch)
         };
-        Performed { phases: watch.phases(), retries: 0, result }
+        // Asked once the time is taken.
+        let job = if result.is_ok() { self.job(vm, action) } else { None };
+        Performed { phases: watch.phases(), retries: 0, job, result }
     }
 
     fn state(&self, vm: &str, _deadline: Instant) -> Result<Option<VmState>, Failure> {

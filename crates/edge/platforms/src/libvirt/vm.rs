@@ -6,11 +6,12 @@ use virtbench_libvirt::{
     Domain, DomainChange, DomainEvents, ErrorKind, Hypervisor, LibvirtError, Pool, StartFlags,
 };
 use virtbench_operations::VmState;
-use virtbench_record::{CloneKind, FailureKind, Phase};
+use virtbench_record::{FailureKind, Phase};
 
+use super::disks::{Disks, disk_names};
 use super::guest::{answers, open_console, wait_for_answer};
 use super::refusals::failure;
-use super::xml::{Model, disk_xml, snapshot, volume};
+use super::xml::{Format, Model, disk_xml, snapshot, volume};
 use crate::failure::Failure;
 use crate::platform::Action;
 use crate::stopwatch::Stopwatch;
@@ -28,13 +29,12 @@ pub(super) struct Bench<'a> {
     pub(super) events: Option<&'a DomainEvents>,
     pub(super) pool: &'a Pool,
     pub(super) model: &'a Model,
-    pub(super) base: Option<&'a str>,
-    pub(super) disk_bytes: u64,
+    pub(super) disks: &'a Disks,
     pub(super) deadline: Instant,
 }
 
 impl Bench<'_> {
-    fn left(&self) -> Duration {
+    pub(super) fn left(&self) -> Duration {
         // A call that has no time at all would be said to be late before it began.
         self.deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))
     }
@@ -58,7 +58,7 @@ impl Bench<'_> {
             Action::PowerOff => self.stop(there()?, name, watch),
             Action::Suspend => self.suspend(there()?, name, watch),
             Action::Resume => self.resume(there()?, name, watch),
-            Action::Clone { into, kind } => self.copy(name, into, *kind, watch),
+            Action::Clone { into, kind } => self.clone_vm(name, into, *kind, watch),
             Action::Remove => self.remove(there()?, name, watch),
             Action::CreateSnapshot { name } => self.create_snapshot(there()?, name, watch),
             Action::DeleteSnapshot { name } => self.delete_snapshot(there()?, name, watch),
@@ -128,44 +128,6 @@ impl Bench<'_> {
         })
     }
 
-    fn copy(&self, name: &str, into: &str, kind: CloneKind, watch: &mut Stopwatch) -> Result<(), Failure> {
-        let copied = match kind {
-            CloneKind::Full => {
-                let xml = volume(&disk_name(into), self.disk_bytes, "qcow2", None);
-                let from = self.pool.volume(&disk_name(name)).map_err(failure)?;
-                watch.lap(Phase::Client);
-                self.pool.copy(&xml, &from, false, self.left())
-            }
-            CloneKind::Linked => {
-                let xml = volume(&disk_name(into), self.disk_bytes, "qcow2", self.base);
-                watch.lap(Phase::Client);
-                self.pool.create(&xml)
-            }
-            CloneKind::Reflink => {
-                return Err(Failure::new(
-                    FailureKind::Unsupported,
-                    "libvirt shares the blocks of raw files only",
-                ));
-            }
-        };
-        let defined = copied
-            .and_then(|disk| disk.path())
-            .and_then(|path| self.hypervisor.define(&self.model.domain(into, &path), self.left()).map(drop));
-        watch.lap(Phase::Running);
-        defined.map_err(failure)?;
-        let seen =
-            self.until("the copy is listed", || self.hypervisor.domain(into).map(|_| true).map_err(failure));
-        watch.lap(Phase::Seen);
-        seen
-    }
-
-    /// Makes a domain that is off, whose disk is an overlay of what all share.
-    pub(super) fn create(&self, name: &str) -> Result<Domain, Failure> {
-        let xml = volume(&disk_name(name), self.disk_bytes, "qcow2", self.base);
-        let path = self.pool.create(&xml).and_then(|disk| disk.path()).map_err(failure)?;
-        self.hypervisor.define(&self.model.domain(name, &path), self.left()).map_err(failure)
-    }
-
     fn remove(&self, domain: &Domain, name: &str, watch: &mut Stopwatch) -> Result<(), Failure> {
         let disks = disks_of(&domain.xml().map_err(failure)?, name);
         let remove = || {
@@ -190,8 +152,8 @@ impl Bench<'_> {
         let name = attached_name(vm, disk);
         let target = self.free_target(domain)?;
         let attach = || {
-            let path = self.pool.create(&volume(&name, ATTACHED_BYTES, "qcow2", None))?.path()?;
-            domain.attach(&disk_xml(&path, target), self.left())
+            let path = self.pool.create(&volume(&name, ATTACHED_BYTES, Format::Qcow2, None))?.path()?;
+            domain.attach(&disk_xml((&path, Format::Qcow2), target), self.left())
         };
         self.does(watch, attach, "the disk is there", || has(domain, &name))
     }
@@ -206,7 +168,7 @@ impl Bench<'_> {
         let target =
             target.ok_or_else(|| Failure::new(FailureKind::Vanished, format!("{name} is not attached")))?;
         let detach = || {
-            domain.detach(&disk_xml(&path, target), self.left())?;
+            domain.detach(&disk_xml((&path, Format::Qcow2), target), self.left())?;
             self.delete_volume(&name)
         };
         self.does(watch, detach, "the disk is gone", || Ok(!has(domain, &name)?))
@@ -313,11 +275,7 @@ fn disks_of(xml: &str, vm: &str) -> Vec<String> {
     let Ok(document) = roxmltree::Document::parse(xml) else { return Vec::new() };
     let files = document.descendants().filter(|node| node.has_tag_name("source"));
     let names = files.filter_map(|node| Some(node.attribute("file")?.rsplit('/').next()?.to_owned()));
-    names.filter(|name| *name == disk_name(vm) || name.starts_with(&format!("{vm}-"))).collect()
-}
-
-pub(super) fn disk_name(vm: &str) -> String {
-    format!("{vm}.qcow2")
+    names.filter(|name| disk_names(vm).contains(name) || name.starts_with(&format!("{vm}-"))).collect()
 }
 
 fn attached_name(vm: &str, disk: &str) -> String {
@@ -332,13 +290,14 @@ mod tests {
     fn only_a_domain_s_own_disks_are_removed_with_it() {
         let file = |name: &str| format!("<disk><source file='/pool/{name}'/><target dev='vda'/></disk>");
         let xml = format!(
-            "<domain>{}{}{}{}</domain>",
+            "<domain>{}{}{}{}{}</domain>",
             file("l-1.qcow2"),
             file("l-1-disk3.qcow2"),
+            file("l-1.raw"),
             file("l-10.qcow2"),
             file("precious.qcow2")
         );
-        assert_eq!(disks_of(&xml, "l-1"), ["l-1.qcow2", "l-1-disk3.qcow2"]);
+        assert_eq!(disks_of(&xml, "l-1"), ["l-1.qcow2", "l-1-disk3.qcow2", "l-1.raw"]);
         assert!(belongs(&xml, "/pool/l-1.qcow2", "vda") && !belongs(&xml, "/pool/l-1.qcow2", "vdb"));
     }
 }

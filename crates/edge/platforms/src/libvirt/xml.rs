@@ -25,9 +25,26 @@ pub(super) struct Boot {
     pub(super) arguments: String,
 }
 
+/// How the bytes of a disk are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Raw,
+    Qcow2,
+}
+
+impl Format {
+    /// As libvirt names it, and as files of it end.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+        }
+    }
+}
+
 impl Model {
     /// A domain of this name with its disk at this path.
-    pub(super) fn domain(&self, name: &str, disk: &str) -> String {
+    pub(super) fn domain(&self, name: &str, (disk, format): (&str, Format)) -> String {
         let (kind, memory) = (&self.kind, self.memory_bytes.next_multiple_of(1 << 20));
         let (label, name) = (escape(&self.label), escape(name));
         let os = self.boot.as_ref().map_or_else(
@@ -46,7 +63,7 @@ impl Model {
             "qemu" => "<cpu mode='custom' match='exact' check='none'><model>qemu64</model></cpu>",
             _ => "",
         };
-        let disk = disk_xml(disk, "vda");
+        let disk = disk_xml((disk, format), "vda");
         format!(
             "<domain type='{kind}'>
   <name>{name}</name>
@@ -75,22 +92,24 @@ impl Model {
 }
 
 /// A disk at this path.
-pub(super) fn disk_xml(path: &str, target: &str) -> String {
+pub(super) fn disk_xml((path, format): (&str, Format), target: &str) -> String {
     format!(
-        "<disk type='file' device='disk'><driver name='qemu' type='qcow2'/><source file='{}'/><target dev='{target}' bus='virtio'/></disk>",
+        "<disk type='file' device='disk'><driver name='qemu' type='{}'/><source file='{}'/><target dev='{target}' bus='virtio'/></disk>",
+        format.name(),
         escape(path)
     )
 }
 
 /// A volume; an overlay where it is backed by a path of bytes.
-pub(super) fn volume(name: &str, bytes: u64, format: &str, backing: Option<&str>) -> String {
+pub(super) fn volume(name: &str, bytes: u64, format: Format, backing: Option<&str>) -> String {
     let backing = backing.map_or_else(String::new, |path| {
         format!("<backingStore><path>{}</path><format type='raw'/></backingStore>", escape(path))
     });
     format!(
         "<volume><name>{}</name><capacity unit='bytes'>{bytes}</capacity><allocation unit='bytes'>0</allocation>\
-         <target><format type='{format}'/><permissions><mode>0600</mode></permissions></target>{backing}</volume>",
-        escape(name)
+         <target><format type='{}'/><permissions><mode>0600</mode></permissions></target>{backing}</volume>",
+        escape(name),
+        format.name()
     )
 }
 
@@ -114,7 +133,7 @@ mod tests {
         let boot = Boot { kernel: "/it's".into(), initramfs: "/a&b".into(), arguments: "a<b".into() };
         let mut model = Model { kind: "qemu".into(), label: "l".into(), memory_bytes: 1, boot: Some(boot) };
         for _ in 0..2 {
-            let xml = model.domain("n", "/pool/d & e");
+            let xml = model.domain("n", ("/pool/d & e", Format::Raw));
             let document = Document::parse(&xml).unwrap();
             let source = document.descendants().find(|node| node.has_tag_name("source")).unwrap();
             assert_eq!(source.attribute("file"), Some("/pool/d & e"));
@@ -123,7 +142,7 @@ mod tests {
             assert_eq!(made.attribute("label"), Some("l"));
             model = Model { kind: "test".into(), boot: None, ..model };
         }
-        assert!(Document::parse(&volume("a<", 7, "qcow2", Some("/b&"))).is_ok());
+        assert!(Document::parse(&volume("a<", 7, Format::Qcow2, Some("/b&"))).is_ok());
         assert!(Document::parse(&snapshot("a<")).is_ok());
     }
 }

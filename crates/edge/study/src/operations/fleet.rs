@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use virtbench_operations::{Choice, Chooser, Mix, Rules, Settled, Vms};
 use virtbench_platforms::{Action, Failure, Performed, Platform};
-use virtbench_record::{CloneKind, FailureKind, OperationKind, OperationsPlan};
+use virtbench_record::{FailureKind, OperationKind, OperationsPlan};
 
 use crate::study_error::StudyError;
 
@@ -28,7 +28,6 @@ pub(super) struct Fleet<'a> {
     platform: &'a dyn Platform,
     state: Mutex<State>,
     label: String,
-    clone: CloneKind,
     limit: Duration,
 }
 
@@ -44,7 +43,11 @@ impl<'a> Fleet<'a> {
         stop: &AtomicBool,
     ) -> Result<Self, StudyError> {
         let mix = Mix::new(plan.mix.clone()).map_err(StudyError::input)?;
-        let rules = Rules::new(count, platform.migrates_snapshots());
+        let rules = Rules {
+            clones: plan.clones.clone(),
+            clones_overlays: platform.clones_overlays(),
+            ..Rules::new(count, platform.migrates_snapshots())
+        };
         let fleet = Self {
             platform,
             state: Mutex::new(State {
@@ -52,7 +55,6 @@ impl<'a> Fleet<'a> {
                 chooser: Chooser::new(mix, plan.seed),
             }),
             label: platform.label(),
-            clone: plan.clone,
             limit: Duration::from_nanos(plan.limit_ns),
         };
         let next = AtomicU32::new(0);
@@ -82,7 +84,7 @@ impl<'a> Fleet<'a> {
         self.platform.create(&name, deadline)?;
         if number % 2 == 1 {
             self.platform.perform(&name, &Action::PowerOn, deadline).result?;
-            let on = Choice { kind: OperationKind::PowerOn, vm: Some(number), item: None };
+            let on = Choice { kind: OperationKind::PowerOn, vm: Some(number), item: None, clone: None };
             self.state().vms.settle(&on, Settled::Done);
         }
         Ok(())
@@ -142,7 +144,9 @@ impl<'a> Fleet<'a> {
         match choice.kind {
             OperationKind::PowerOn => Action::PowerOn,
             OperationKind::PowerOff => Action::PowerOff,
-            OperationKind::Clone => Action::Clone { into: self.name(item), kind: self.clone },
+            OperationKind::Clone => {
+                Action::Clone { into: self.name(item), kind: choice.clone.unwrap_or_default() }
+            }
             OperationKind::Migrate => Action::Migrate,
             OperationKind::Remove => Action::Remove,
             OperationKind::CreateSnapshot => Action::CreateSnapshot { name: name("snapshot") },

@@ -12,7 +12,7 @@ use virtbench_record::{OperationLine, OperationsMeasured, Phase};
 
 use super::fleet::Fleet;
 use super::log::Log;
-use super::tally::Tally;
+use super::tally::{Tallied, Tally};
 use crate::course::nanoseconds;
 use crate::study_error::StudyError;
 
@@ -55,16 +55,18 @@ impl Piece<'_> {
         let line = OperationLine {
             kind: job.choice.kind,
             vm: job.choice.vm,
+            clone: job.choice.clone,
             intended_ns: nanoseconds(job.intended),
             phases_ns: phases,
             retries: performed.retries,
             failed: performed.result.as_ref().err().map(|failure| failure.kind),
+            job: performed.job.as_ref().and_then(|told| told.as_ref().ok()).cloned().unwrap_or_default(),
         };
         if let Err(failure) = &performed.result {
             tracing::debug!(kind = job.choice.kind.name(), vm = job.choice.vm, %failure, "an operation failed");
         }
         let (tally, log) = &mut *self.sink.lock().unwrap_or_else(PoisonError::into_inner);
-        tally.add(job.choice.kind, &phases, &performed);
+        tally.add(&job.choice, &phases, &performed);
         if let Some(log) = log {
             log.add(&line);
         }
@@ -169,7 +171,7 @@ pub(super) fn measure_piece(
     if stop.load(Ordering::Relaxed) {
         return Err(StudyError::Stopped);
     }
-    let (operations, latency_ns, first_failures) = tally.numbers();
+    let Tallied { operations, clones, latency_ns, first_failures } = tally.numbers();
     let (vms, running) = fleet.counts();
     let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
     Ok(OperationsMeasured {
@@ -177,6 +179,7 @@ pub(super) fn measure_piece(
         intended,
         not_issued,
         operations,
+        clones,
         latency_ns,
         vms_at_end: count(vms),
         running_at_end: count(running),

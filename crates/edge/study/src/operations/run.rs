@@ -15,7 +15,7 @@ use virtbench_record::{
 use super::fleet::Fleet;
 use super::log::Log;
 use super::piece::{PieceLoad, measure_piece};
-use super::schedule::{estimate_operations, missing};
+use super::schedule::{estimate_operations, first_missing};
 use super::tenants::Tenants;
 use crate::applications::Progress;
 use crate::course::unix_ns;
@@ -118,7 +118,7 @@ impl Sitting<'_> {
                 Probe::Offered { per_second } => (pieces, Some(per_second * 60.0)),
             });
         }
-        let piece = missing(self.plan, vms, records).into_iter().find(|piece| *piece >= from)?;
+        let piece = first_missing(self.plan, vms, from, records)?;
         Some((piece, self.plan.rate(piece)))
     }
 

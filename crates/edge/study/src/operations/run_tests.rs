@@ -36,6 +36,8 @@ struct Fake {
     stop_at: Option<(u32, &'static AtomicBool)>,
     operations: AtomicU32,
     illegal: AtomicU32,
+    /// Operations take so long, in nanoseconds that nobody waits for, by the number of VMs.
+    takes_ns: Option<fn(usize) -> u64>,
 }
 
 impl Fake {
@@ -101,7 +103,11 @@ impl Platform for Fake {
         watch.lap(Phase::Client);
         let result = self.act(vm, action);
         watch.lap(Phase::Running);
-        Performed { phases: watch.phases(), retries: 0, result }
+        let mut phases = watch.phases();
+        if let Some(takes_ns) = self.takes_ns {
+            phases.add(Phase::Running, takes_ns(self.vms.lock().unwrap().len()));
+        }
+        Performed { phases, retries: 0, job: None, result }
     }
 
     fn state(&self, vm: &str, _: Instant) -> Result<Option<VmState>, Failure> {
@@ -247,4 +253,23 @@ fn the_highest_rate_is_searched_piece_by_piece() {
     let again = folder.records().len();
     run(&mut folder, &Fake::default(), &AtomicBool::new(false)).unwrap();
     assert_eq!(folder.records().len(), again, "the answer is known");
+}
+
+#[test]
+fn a_sweep_over_vms_finds_where_latency_bends() {
+    let temp = tempfile::tempdir().unwrap();
+    let mix = BTreeMap::from([(OperationKind::PowerOn, 1), (OperationKind::PowerOff, 1)]);
+    let vms = vec![5, 10, 20, 40, 80];
+    let plan = OperationsPlan { mix, vms, piece_ns: 20_000_000, ..plan(OperationsLoad::Closed(2)) };
+    let mut folder = folder(&temp, plan.clone());
+    // A minute up to 20 VMs, and with the square of their number beyond: what this machine adds does not show.
+    let takes_ns = |vms: usize| 60_000_000_000 * (vms.max(20) as u64).pow(2) / 400;
+    let fake = Fake { takes_ns: Some(takes_ns), ..Fake::default() };
+    run(&mut folder, &fake, &AtomicBool::new(false)).unwrap();
+    let growth = analyse_operations(&plan, folder.records()).growth;
+    for kind in [OperationKind::PowerOn, OperationKind::PowerOff] {
+        let found = growth[&kind];
+        assert!((found.factor - 16.0).abs() < 0.5, "{found:?}");
+        assert!(found.bend.is_some_and(|vms| (vms - 20.0).abs() < 1e-6), "{found:?}");
+    }
 }

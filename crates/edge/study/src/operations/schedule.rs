@@ -50,12 +50,17 @@ pub fn estimate_operations(plan: &OperationsPlan) -> Estimate {
     Estimate::of_total(pieces as usize * plan.vms.len(), total_ns)
 }
 
-/// Pieces at a number of VMs that are not measured yet.
-pub(super) fn missing(plan: &OperationsPlan, vms: u32, records: &[OperationsRecord]) -> Vec<u32> {
+/// The first piece at a number of VMs, from this one on, that is not measured yet.
+pub(super) fn first_missing(
+    plan: &OperationsPlan,
+    vms: u32,
+    from: u32,
+    records: &[OperationsRecord],
+) -> Option<u32> {
     let is_there = |piece: &u32| {
         records
             .iter()
             .any(|record| record.vms == vms && record.piece == *piece && record.measured().is_some())
     };
-    (0..plan.pieces).filter(|piece| !is_there(piece)).collect()
+    (from..plan.pieces).find(|piece| !is_there(piece))
 }

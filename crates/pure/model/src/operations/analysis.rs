@@ -3,42 +3,17 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    FailureKind, OperationKind, OperationNumbers, OperationsMeasured, OperationsPlan, OperationsRecord, Phase,
+    CloneKind, FailureKind, OperationKind, OperationNumbers, OperationsMeasured, OperationsPlan,
+    OperationsRecord,
 };
 
+use super::clones::{CloneAnalysis, analyse_clones};
 use super::growth::{Growth, growth};
+use super::kinds::{KindAnalysis, one_kind};
 use super::search::search_rate;
 use super::tenants::{TenantsAnalysis, analyse_tenants};
 use crate::interval::Estimate;
 use crate::kind::FigureKind;
-
-/// Operations of one kind, over the pieces of a step.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KindAnalysis {
-    /// Those that did what they are for.
-    pub done: u64,
-    /// Those that did not.
-    pub failed: BTreeMap<FailureKind, u64>,
-    /// The median, the 90th and the 99th percentile of the latency from the intended start, in nanoseconds: each piece is a
-    /// sample.
-    pub percentiles_ns: [Option<Estimate>; 3],
-    /// Mean time in each phase, in nanoseconds.
-    pub phases_ns: BTreeMap<Phase, f64>,
-}
-
-impl KindAnalysis {
-    /// The median, in nanoseconds.
-    #[must_use]
-    pub fn median_ns(&self) -> Option<f64> {
-        self.percentiles_ns[0].map(|estimate| estimate.mean)
-    }
-
-    /// Mean of the whole latency, in nanoseconds.
-    #[must_use]
-    pub fn mean_ns(&self) -> f64 {
-        self.phases_ns.values().sum()
-    }
-}
 
 /// A number of VMs at a rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +32,8 @@ pub struct StepAnalysis {
     pub not_issued: u64,
     /// By kind.
     pub kinds: BTreeMap<OperationKind, KindAnalysis>,
+    /// Ways to make clones' disks, where there were several.
+    pub clones: Vec<CloneAnalysis>,
 }
 
 impl StepAnalysis {
@@ -99,11 +76,11 @@ pub fn analyse_operations(plan: &OperationsPlan, records: &[OperationsRecord]) -
         one.0.cmp(&other.0).then(one.1.partial_cmp(&other.1).unwrap_or(std::cmp::Ordering::Equal))
     });
     keys.dedup();
-    let steps: Vec<StepAnalysis> = keys.iter().map(|key| step(*key, records, plan.seed)).collect();
+    let steps: Vec<StepAnalysis> = keys.iter().map(|key| step(*key, records, plan)).collect();
     let most = plan.vms.iter().max();
     let search = most.and_then(|vms| search_rate(plan, *vms, records));
     OperationsAnalysis {
-        growth: over_vms(&steps),
+        growth: over_vms(&steps, records),
         tenants: analyse_tenants(plan, records),
         sustained_per_minute: search
             .map(|(search, _)| search.result().rate * 60.0)
@@ -121,9 +98,12 @@ fn key(record: &OperationsRecord) -> (u32, Option<f64>) {
     (record.vms, record.per_minute)
 }
 
-fn step(of: (u32, Option<f64>), records: &[OperationsRecord], seed: u64) -> StepAnalysis {
-    let pieces: Vec<&OperationsMeasured> =
-        records.iter().filter(|record| key(record) == of).filter_map(OperationsRecord::measured).collect();
+fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsPlan) -> StepAnalysis {
+    let of_step = records.iter().filter(|record| key(record) == of);
+    let numbered: Vec<(u32, &OperationsMeasured)> =
+        of_step.filter_map(|record| Some((record.piece, record.measured()?))).collect();
+    let pieces: Vec<&OperationsMeasured> = numbered.iter().map(|(_, piece)| *piece).collect();
+    let (ways, seed): (&[CloneKind], u64) = (&plan.clones, plan.seed);
     let rates: Vec<f64> = pieces.iter().map(|piece| piece.per_minute()).collect();
     let mut kinds: BTreeMap<OperationKind, Vec<&OperationNumbers>> = BTreeMap::new();
     for (kind, numbers) in pieces.iter().flat_map(|piece| &piece.operations) {
@@ -137,40 +117,25 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], seed: u64) -> Step
         intended: pieces.iter().map(|piece| piece.intended).sum(),
         not_issued: pieces.iter().map(|piece| piece.not_issued).sum(),
         kinds: kinds.into_iter().map(|(kind, numbers)| (kind, one_kind(&numbers, seed))).collect(),
+        clones: analyse_clones(ways, &numbered, seed),
     }
 }
 
-fn one_kind(pieces: &[&OperationNumbers], seed: u64) -> KindAnalysis {
-    let mut failed: BTreeMap<FailureKind, u64> = BTreeMap::new();
-    for (failure, count) in pieces.iter().flat_map(|piece| &piece.failed) {
-        *failed.entry(*failure).or_default() += count;
-    }
-    let estimate = |percentile: fn(&virtbench_units::LatencySummary) -> u64| {
-        let samples: Vec<f64> =
-            pieces.iter().filter_map(|piece| Some(percentile(piece.latency_ns.as_ref()?) as f64)).collect();
-        FigureKind::Positive.estimate(&samples, seed)
-    };
-    let done: u64 = pieces.iter().map(|piece| piece.done).sum();
-    let mut phases_ns: BTreeMap<Phase, f64> = BTreeMap::new();
-    for piece in pieces {
-        for (phase, lengths) in &piece.phases_ns {
-            *phases_ns.entry(*phase).or_default() += lengths.mean * piece.done as f64 / done.max(1) as f64;
-        }
-    }
-    let percentiles_ns = [estimate(|one| one.p50), estimate(|one| one.p90), estimate(|one| one.p99)];
-    KindAnalysis { done, failed, percentiles_ns, phases_ns }
-}
-
-/// Of each operation, at the lowest rate that there was at every number of VMs.
-fn over_vms(steps: &[StepAnalysis]) -> BTreeMap<OperationKind, Growth> {
-    let mut lowest: BTreeMap<u32, &StepAnalysis> = BTreeMap::new();
+/// Of each operation, at the lowest rate that there was at every number of VMs; each piece is a point.
+fn over_vms(steps: &[StepAnalysis], records: &[OperationsRecord]) -> BTreeMap<OperationKind, Growth> {
+    let mut lowest: BTreeMap<u32, Option<f64>> = BTreeMap::new();
     for step in steps {
-        lowest.entry(step.vms).or_insert(step);
+        lowest.entry(step.vms).or_insert(step.per_minute);
     }
+    let is_lowest = |record: &&OperationsRecord| lowest.get(&record.vms) == Some(&record.per_minute);
     let of = |kind: OperationKind| {
-        let points: Vec<(f64, f64)> = lowest
-            .values()
-            .filter_map(|step| Some((f64::from(step.vms), step.kinds.get(&kind)?.median_ns()?)))
+        let points: Vec<(f64, f64)> = records
+            .iter()
+            .filter(is_lowest)
+            .filter_map(|record| {
+                let latency = record.measured()?.operations.get(&kind)?.latency_ns?;
+                Some((f64::from(record.vms), latency.p50 as f64))
+            })
             .collect();
         growth(&points)
     };

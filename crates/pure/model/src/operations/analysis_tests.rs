@@ -1,4 +1,4 @@
-use virtbench_record::OperationsLoad;
+use virtbench_record::{OperationsLoad, Phase};
 
 use super::*;
 use crate::operations::synthetic;

@@ -1,10 +1,12 @@
 //! A study of management operations as programs read it.
 
 use virtbench_record::{
-    Conclusion, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary, TenantNumbers,
+    CloneNumbers, Conclusion, DensityNumbers, LatencyNumbers, OperationsStepNumbers, OperationsSummary,
+    TenantNumbers,
 };
 
-use super::analysis::{KindAnalysis, OperationsAnalysis, StepAnalysis};
+use super::analysis::{OperationsAnalysis, StepAnalysis};
+use super::kinds::KindAnalysis;
 
 /// The numbers of a study that comes to this conclusion.
 #[must_use]
@@ -22,6 +24,7 @@ pub fn summarise_operations(conclusion: Conclusion, analysis: &OperationsAnalysi
         conclusion,
         steps: analysis.steps.iter().map(step).collect(),
         density: density.collect(),
+        clones: analysis.steps.iter().flat_map(clones).collect(),
         tenants: tenants.collect(),
         sustained_per_minute: analysis.sustained_per_minute,
     }
@@ -38,6 +41,16 @@ fn step(step: &StepAnalysis) -> OperationsStepNumbers {
     }
 }
 
+fn clones(step: &StepAnalysis) -> impl Iterator<Item = CloneNumbers> + '_ {
+    step.clones.iter().map(|one| CloneNumbers {
+        vms: step.vms,
+        per_minute: step.per_minute,
+        way: one.way,
+        clone: latency(&one.kind),
+        ratio: one.ratio.map(Into::into),
+    })
+}
+
 fn latency(one: &KindAnalysis) -> LatencyNumbers {
     let [p50_ns, p90_ns, p99_ns] = one.percentiles_ns.map(|estimate| estimate.map(Into::into));
     LatencyNumbers {
@@ -47,5 +60,7 @@ fn latency(one: &KindAnalysis) -> LatencyNumbers {
         p90_ns,
         p99_ns,
         phases_ns: one.phases_ns.clone(),
+        job: one.job.clone(),
+        job_unavailable: one.job_unavailable.clone(),
     }
 }

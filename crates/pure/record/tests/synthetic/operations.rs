@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    CloneKind, FORMAT, FailureKind, HostUse, OperationKind, OperationNumbers, OperationsLoad,
-    OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
+    CloneKind, FORMAT, FailureKind, HostUse, JobFigure, JobSummary, OperationKind, OperationNumbers,
+    OperationsLoad, OperationsMeasured, OperationsPlan, OperationsRecord, OperationsStatus, Phase,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -20,7 +20,7 @@ pub fn plan() -> OperationsPlan {
         pieces: 4,
         piece_ns: 60_000_000_000,
         warm_ns: 0,
-        clone: CloneKind::Full,
+        clones: vec![CloneKind::Full],
         limit_ns: 60_000_000_000,
         most_at_once: 64,
         memory_bytes: 96 << 20,
@@ -50,6 +50,8 @@ pub fn numbers(count: u64, latency_ns: u64, failed: u64) -> OperationNumbers {
         retries: 0,
         latency_ns: recorded(latency_ns).summary(),
         phases_ns: phases.collect(),
+        job: BTreeMap::new(),
+        job_unavailable: None,
         histogram: recorded(latency_ns).encode_histogram().ok(),
     }
 }
@@ -84,6 +86,7 @@ pub fn record(
             intended,
             not_issued: 1,
             operations,
+            clones: BTreeMap::new(),
             latency_ns,
             vms_at_end: vms,
             running_at_end: vms / 2,
@@ -109,4 +112,45 @@ pub fn records() -> Vec<OperationsRecord> {
         }
     }
     records
+}
+
+/// Three ways to clone take turns in each of four pieces: a linked clone takes two fifths of a full one's time and a reflink a
+/// tenth, while the pieces themselves differ sixfold.
+pub fn of_clones() -> (OperationsPlan, Vec<OperationsRecord>) {
+    let clones = vec![CloneKind::Full, CloneKind::Linked, CloneKind::Reflink];
+    let plan = OperationsPlan {
+        clones: clones.clone(),
+        vms: vec![10],
+        load: OperationsLoad::Closed(2),
+        mix: BTreeMap::from([(OperationKind::Clone, 1), (OperationKind::Remove, 1)]),
+        ..plan()
+    };
+    let records = (0..4).map(|piece| {
+        let full_ns = 1_000_000_000 * [1, 6, 2, 4][piece as usize];
+        let lengths = [full_ns, full_ns * 2 / 5, full_ns / 10];
+        let mut record =
+            record(10, piece, None, BTreeMap::from([(OperationKind::Clone, numbers(30, full_ns / 2, 0))]));
+        if let OperationsStatus::Measured(measured) = &mut record.status {
+            measured.clones =
+                clones.iter().zip(lengths).map(|(way, length)| (*way, numbers(10, length, 0))).collect();
+        }
+        record
+    });
+    (plan, records.collect())
+}
+
+/// A platform that tells of migrations as jobs: each takes a second, of which guests stand still for a tenth.
+pub fn of_jobs() -> (OperationsPlan, Vec<OperationsRecord>) {
+    let told = [
+        (JobFigure::ElapsedNs, 1_000_000_000),
+        (JobFigure::DowntimeNs, 100_000_000),
+        (JobFigure::MovedBytes, 96 << 20),
+    ];
+    let told = told.map(|(figure, value)| (figure, JobSummary { jobs: 10, mean: value as f64, most: value }));
+    let migrate = OperationNumbers { job: told.into(), ..numbers(10, 1_200_000_000, 0) };
+    let snapshot =
+        OperationNumbers { job_unavailable: Some("nothing is told".into()), ..numbers(5, 50_000_000, 0) };
+    let operations =
+        BTreeMap::from([(OperationKind::Migrate, migrate), (OperationKind::CreateSnapshot, snapshot)]);
+    (OperationsPlan { vms: vec![10], ..plan() }, vec![record(10, 0, Some(100.0), operations)])
 }

@@ -1,12 +1,12 @@
 //! The page of a study of management operations.
 
 use maud::{Markup, html};
-use virtbench_model::operations::{OperationsAnalysis, analyse_operations};
-use virtbench_record::{OperationsPlan, OperationsRecord, Provenance};
+use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, analyse_operations};
+use virtbench_record::{JobFigure, OperationsPlan, OperationsRecord, Provenance};
 
 use super::{document, opening, section};
 use crate::figures::{kind_name, operations, step_name};
-use crate::format::{MILLISECOND_NS, rounded, significant};
+use crate::format::{MILLISECOND_NS, ratio, ratio_span, rounded, significant};
 use crate::takeaway::of_operations;
 
 /// One self-contained page.
@@ -26,6 +26,9 @@ pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[Op
             h2 id="latencies" { "Latency by operation" }
             (latencies(&analysis))
         }
+        (density(&analysis))
+        (clones(&analysis))
+        (jobs(&analysis))
         section aria-labelledby="failures" {
             h2 id="failures" { "Failures" }
             (failures(&analysis, records))
@@ -101,6 +104,135 @@ fn latencies(analysis: &OperationsAnalysis) -> Markup {
             }
         }
     }
+}
+
+/// How latencies grow with the number of VMs; nothing where there was one number alone.
+fn density(analysis: &OperationsAnalysis) -> Markup {
+    html! {
+        @if !analysis.growth.is_empty() {
+            section aria-labelledby="density" {
+                h2 id="density" { "Growth with the number of VMs" }
+                p {
+                    "A power of the number of VMs, fitted to the median of each piece at the lowest rate: an exponent of 1 doubles with \
+                     the VMs, 0 stays. It bends where two powers fit so much better that chance would hardly do it."
+                }
+                table {
+                    thead { tr {
+                        th scope="col" { "operation" } th.number scope="col" { "most to fewest VMs" }
+                        th.number scope="col" { "exponent" } th.number scope="col" { "bends at, VMs" }
+                    } }
+                    tbody {
+                        @for (kind, found) in &analysis.growth {
+                            tr {
+                                th scope="row" { (kind_name(*kind)) }
+                                td.number { (ratio(found.factor)) }
+                                td.number { (significant(found.exponent)) }
+                                td.number { (found.bend.map_or_else(|| "–".into(), |vms| rounded(vms, 0))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Ways to make clones' disks; nothing where there was one alone.
+fn clones(analysis: &OperationsAnalysis) -> Markup {
+    let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), |ns| significant(ns / MILLISECOND_NS));
+    html! {
+        @if analysis.steps.iter().any(|step| !step.clones.is_empty()) {
+            section aria-labelledby="clones" {
+                h2 id="clones" { "Clones by the way their disks are made" }
+                p { "The ways take turns, clone by clone; a ratio is of medians within the same piece, to the first way." }
+                table {
+                    thead { tr {
+                        th scope="col" { "step" } th scope="col" { "way" } th.number scope="col" { "done" }
+                        th.number scope="col" { "failed" } th.number scope="col" { "median, ms" }
+                        th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "ratio to the first" }
+                        th.number scope="col" { "95 % interval" }
+                    } }
+                    tbody {
+                        @for step in &analysis.steps {
+                            @for one in &step.clones {
+                                tr {
+                                    th scope="row" { (step_name(step)) }
+                                    td { (one.way.name()) }
+                                    td.number { (one.kind.done) }
+                                    td.number { (one.kind.failed.values().sum::<u64>()) }
+                                    td.number { (shown(one.kind.median_ns())) }
+                                    td.number { (shown(one.kind.percentiles_ns[1].map(|estimate| estimate.mean))) }
+                                    td.number { (one.ratio.map_or_else(|| "–".into(), |found| ratio(found.value))) }
+                                    td.number {
+                                        (one.ratio.and_then(|found| found.interval).map_or_else(|| "–".into(), ratio_span))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the platform told of its jobs; nothing where no operation was one.
+fn jobs(analysis: &OperationsAnalysis) -> Markup {
+    let is_job = |one: &KindAnalysis| !one.job.is_empty() || one.job_unavailable.is_some();
+    html! {
+        @if analysis.steps.iter().flat_map(|step| step.kinds.values()).any(is_job) {
+            section aria-labelledby="jobs" {
+                h2 id="jobs" { "What the platform says of its jobs" }
+                p { "By the platform's own statistics, once an operation is done: means. Downtime is how long a guest stands still." }
+                table {
+                    thead { tr {
+                        th scope="col" { "step" } th scope="col" { "operation" }
+                        @for figure in JobFigure::ALL { th.number scope="col" { (job_column(figure)) } }
+                    } }
+                    tbody {
+                        @for step in &analysis.steps {
+                            @for (kind, one) in step.kinds.iter().filter(|(_, one)| is_job(one)) {
+                                tr {
+                                    th scope="row" { (step_name(step)) }
+                                    td { (kind_name(*kind)) }
+                                    @if one.job.is_empty() {
+                                        td colspan="6" {
+                                            "unavailable: " (one.job_unavailable.as_deref().unwrap_or("it does not say why"))
+                                        }
+                                    } @else {
+                                        @for figure in JobFigure::ALL {
+                                            td.number {
+                                                (one.job.get(&figure).map_or_else(|| "–".into(), |value| job_value(figure, *value)))
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn job_column(figure: JobFigure) -> &'static str {
+    match figure {
+        JobFigure::ElapsedNs => "in all, ms",
+        JobFigure::SetupNs => "setup, ms",
+        JobFigure::DowntimeNs => "downtime, ms",
+        JobFigure::MovedBytes => "moved, MiB",
+        JobFigure::TotalBytes => "to move, MiB",
+        JobFigure::Passes => "passes",
+    }
+}
+
+fn job_value(figure: JobFigure, value: f64) -> String {
+    significant(match figure {
+        JobFigure::ElapsedNs | JobFigure::SetupNs | JobFigure::DowntimeNs => value / MILLISECOND_NS,
+        JobFigure::MovedBytes | JobFigure::TotalBytes => value / f64::from(1 << 20),
+        JobFigure::Passes => value,
+    })
 }
 
 fn failures(analysis: &OperationsAnalysis, records: &[OperationsRecord]) -> Markup {

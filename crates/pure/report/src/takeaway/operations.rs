@@ -1,7 +1,7 @@
 //! What a reader takes away from a study of management operations.
 
-use virtbench_model::operations::{OperationsAnalysis, StepAnalysis, TenantsAnalysis};
-use virtbench_record::{OperationKind, OperationsPlan, Phase};
+use virtbench_model::operations::{CloneAnalysis, OperationsAnalysis, StepAnalysis, TenantsAnalysis};
+use virtbench_record::{CloneKind, JobFigure, OperationKind, OperationsPlan, Phase};
 
 use super::Takeaway;
 use crate::figures::kind_name;
@@ -26,6 +26,8 @@ pub(crate) fn of_operations(plan: &OperationsPlan, analysis: &OperationsAnalysis
     }
     details.extend(analysis.steps.first().and_then(seen));
     details.extend(analysis.tenants.iter().filter_map(tenants));
+    details.extend(analysis.steps.iter().filter_map(clones));
+    details.extend(analysis.steps.iter().filter_map(downtime));
     details.extend(growth(analysis));
     let mut cautions = Vec::new();
     if !plan.left_out.is_empty() {
@@ -93,6 +95,35 @@ fn tenants(one: &TenantsAnalysis) -> Option<String> {
         "While {during} at {}, tenants do {}{span} of the I/Os that they do without{p99}.",
         count(one.vms as usize, "VM"),
         ratio(iops.value)
+    ))
+}
+
+/// Ways to make clones' disks, beside the first.
+fn clones(step: &StepAnalysis) -> Option<String> {
+    let first = step.clones.first()?;
+    let others: Vec<String> = step.clones.iter().filter_map(|one| said_of(one, first.way)).collect();
+    (!others.is_empty()).then(|| format!("With {}, {}.", count(step.vms as usize, "VM"), others.join("; ")))
+}
+
+fn said_of(one: &CloneAnalysis, first: CloneKind) -> Option<String> {
+    let found = one.ratio?;
+    let span = found.interval.map_or_else(String::new, |span| format!(" ({})", ratio_span(span)));
+    let (way, first) = (one.way.name(), first.name());
+    Some(format!(
+        "a clone of the kind {way} takes {}{span} of the time of one of the kind {first}",
+        ratio(found.value)
+    ))
+}
+
+/// How long guests stand still while they move.
+fn downtime(step: &StepAnalysis) -> Option<String> {
+    let job = &step.kinds.get(&OperationKind::Migrate)?.job;
+    let (elapsed, downtime) = (job.get(&JobFigure::ElapsedNs)?, job.get(&JobFigure::DowntimeNs)?);
+    Some(format!(
+        "With {}, a migration takes {} ms by the platform's own statistics, of which its guest stands still for {} ms.",
+        count(step.vms as usize, "VM"),
+        significant(elapsed / MILLISECOND_NS),
+        significant(downtime / MILLISECOND_NS)
     ))
 }
 

@@ -56,6 +56,15 @@ pub fn execute(args: &OperationsArgs) -> Outcome {
 /// What is wrong with the addresses is said before anything is done.
 fn check(args: &OperationsArgs) -> Result<(), Failure> {
     let usage = |why: &str| Err(Failure::message(Kind::Usage, why.to_owned()));
+    let ways_given = ways(args);
+    if ways_given.iter().enumerate().any(|(index, way)| ways_given[..index].contains(way)) {
+        return usage("--clone: each way once");
+    }
+    if ways_given.contains(&CloneKind::Array) != args.array_command.is_some() {
+        return usage(
+            "--clone array and --array-command belong together: the command tells the storage to clone $SOURCE as $TARGET",
+        );
+    }
     if !args.platform.starts_with(VSPHERE) {
         address(&args.platform)?;
         return args.destination.as_deref().map_or(Ok(()), |to| address(to).map(drop));
@@ -64,10 +73,17 @@ fn check(args: &OperationsArgs) -> Result<(), Failure> {
     if args.destination.is_some() {
         return usage("vSphere migrates among the hosts of a cluster: leave --destination out");
     }
-    if args.clone.kind() == CloneKind::Reflink {
-        return usage("vSphere has no clones by reflink: take --clone full or linked");
+    if ways_given.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array)) {
+        return usage(
+            "vSphere makes full and linked clones, and hands full ones to an array by itself where it can: take --clone full,linked",
+        );
     }
     Ok(())
+}
+
+/// How clones are made, in turn.
+fn ways(args: &OperationsArgs) -> Vec<CloneKind> {
+    args.clone.iter().map(|way| way.kind()).collect()
 }
 
 fn address(text: &str) -> Result<LibvirtAddress, Failure> {
@@ -126,6 +142,8 @@ fn options(
         destination,
         memory_bytes: args.memory,
         disk_bytes: args.disk,
+        clones: ways(args),
+        array_command: args.array_command.clone(),
         accelerator: match args.qemu.accelerator.wanted() {
             WantedAccelerator::Auto => None,
             WantedAccelerator::Kvm => Some(Accelerator::Kvm),
@@ -200,7 +218,7 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
         pieces,
         piece_ns,
         warm_ns: args.ramp_up,
-        clone: args.clone.kind(),
+        clones: ways(args),
         limit_ns: args.limit,
         most_at_once: args.at_once,
         memory_bytes: args.memory,

@@ -62,7 +62,7 @@ pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> Applic
         boot_ns: 2_000_000_000,
         ready_ns: 4_000_000_000,
         services: Vec::new(),
-        path: Some(path),
+        path: Some(path.clone()),
         command_line: Vec::new(),
         notes: Vec::new(),
     };
@@ -80,11 +80,7 @@ pub fn record(side: &str, neighbours: u32, repetition: u32, rate: f64) -> Applic
         elapsed_ns: 5_000_000_000,
         output: format!("SET {rate}"),
         host,
-        tiers: vec![TierMeasured {
-            name: "cache".into(),
-            path: appliance.path.clone().expect("its path is measured"),
-            appliance: appliance.clone(),
-        }],
+        tiers: vec![TierMeasured { name: "cache".into(), path, appliance: appliance.clone() }],
         beside: vec![NeighbourMeasured { runs: 2, appliance: appliance.clone() }; neighbours as usize],
         appliance,
     };

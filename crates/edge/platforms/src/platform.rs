@@ -150,7 +150,8 @@ pub trait Platform: Debug + Send + Sync {
     /// The platform cannot be reached, or refuses to remove something.
     fn sweep(&self, deadline: Instant) -> Result<usize, Failure>;
 
-    /// Removes everything that carries this run's own label; how many things. It may be called again.
+    /// Removes the VMs of this run, with all that is theirs; how many things. It may be called again, and VMs made afterwards. What
+    /// they share goes with the platform itself.
     ///
     /// # Errors
     /// The platform cannot be reached, or refuses to remove something.

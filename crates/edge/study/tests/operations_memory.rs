@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use virtbench_platforms::{Action, Failure, Performed, Platform, VmState};
@@ -16,18 +16,21 @@ use virtbench_study::{OperationsStudy, Run};
 
 /// Operations of ten hours at 500 a minute.
 const ALL: u64 = 300_000;
-/// From here on nothing is to be added any more.
-const EARLY: u64 = ALL / 10;
-/// What may be added all the same: results of the pieces, and what an allocator does. The log alone has some 50 MB.
-const MOST_ADDED: u64 = 16 << 20;
+/// The least memory in each such part of them is compared: histograms of a piece come and go.
+const PARTS: u64 = 10;
+/// Operations between two looks at the memory.
+const LOOK: u64 = 500;
+/// What may be added after the second part all the same: results of the pieces, and what an allocator does. The log has more than
+/// twice as much.
+const MOST_ADDED: u64 = 12 << 20;
 
-/// A platform whose operations are done at once, which looks at this process's memory early and late.
+/// A platform whose operations are done at once, which looks at this process's memory meanwhile.
 #[derive(Debug, Default)]
 struct Instantly {
     vms: Mutex<BTreeMap<String, VmState>>,
     done: AtomicU64,
-    early_bytes: OnceLock<u64>,
-    late_bytes: OnceLock<u64>,
+    /// The least in each part.
+    resident_bytes: Mutex<BTreeMap<u64, u64>>,
     stop: AtomicBool,
 }
 
@@ -70,11 +73,13 @@ impl Platform for Instantly {
             _ => {}
         }
         let number = self.done.fetch_add(1, Ordering::Relaxed);
-        if number == EARLY {
-            let _ = self.early_bytes.set(resident_bytes());
+        if number < ALL && number.is_multiple_of(LOOK) {
+            let now = resident_bytes();
+            let mut parts = self.resident_bytes.lock().unwrap();
+            let least = parts.entry(number * PARTS / ALL).or_insert(now);
+            *least = now.min(*least);
         }
         if number == ALL {
-            let _ = self.late_bytes.set(resident_bytes());
             self.stop.store(true, Ordering::Relaxed);
         }
         let mut phases = Phases::default();
@@ -128,10 +133,12 @@ fn ten_hours_of_operations_are_logged_in_constant_memory() {
         Run { out: &out, resume: false, command: Vec::new(), stop: &platform.stop, observer: &mut () };
     let ended = OperationsStudy { plan }.run(&platform, None, &mut run).unwrap();
     assert!(ended.is_err_and(|error| error.is_stopped()), "it goes on until it is stopped");
-    let (early, late) = (*platform.early_bytes.get().unwrap(), *platform.late_bytes.get().unwrap());
+    let parts: Vec<u64> = platform.resident_bytes.lock().unwrap().values().copied().collect();
     let logs = fs::read_dir(out.join("operations")).unwrap().flatten();
     let logged: u64 = logs.map(|log| log.metadata().unwrap().len()).sum();
-    println!("{} MiB early, {} MiB late, {} MiB of log", early >> 20, late >> 20, logged >> 20);
-    assert!(logged > 2 * MOST_ADDED, "{logged} bytes would not be seen in {late}");
-    assert!(late < early + MOST_ADDED, "{early} bytes after {EARLY} operations, {late} after {ALL}");
+    let mib: Vec<u64> = parts.iter().map(|bytes| bytes >> 20).collect();
+    println!("{mib:?} MiB in each tenth, {} MiB of log", logged >> 20);
+    assert_eq!(parts.len() as u64, PARTS);
+    assert!(logged > 2 * MOST_ADDED, "{logged} bytes would not be seen in {parts:?}");
+    assert!(parts[9] < parts[1] + MOST_ADDED, "{parts:?} bytes");
 }

@@ -186,3 +186,20 @@ fn ways_to_clone_take_turns_and_overlays_are_not_cloned_where_they_cannot_be() {
     assert!(taken.len() > 500, "{}", taken.len());
     assert!(taken.iter().zip(ways.iter().cycle()).all(|(way, turn)| way == turn), "{taken:?}");
 }
+
+#[test]
+fn clones_and_removals_never_come_to_a_stand() {
+    for seed in 0..200 {
+        let mut vms = Vms::new(0..4, Rules::new(4, false));
+        // Half of them run, and nothing in the mix ends them.
+        for number in [1, 3] {
+            let on = Choice { kind: OperationKind::PowerOn, vm: Some(number), item: None, clone: None };
+            vms.settle(&on, Settled::Done);
+        }
+        let mut chooser = Chooser::new(Mix::parse("clone = 4\nremove = 4\n").unwrap(), seed);
+        for _ in 0..200 {
+            let choice = chooser.next(&mut vms).expect("something is always legal");
+            vms.settle(&choice, Settled::Done);
+        }
+    }
+}

@@ -166,10 +166,10 @@ impl Vms {
         self.vms.values().filter(|vm| !vm.is_leaving).count()
     }
 
-    /// Whether no other VM could be cloned once this one is gone.
+    /// Whether no other VM could be cloned once this one is gone: those that run may never be switched off.
     fn is_last_source(&self, number: u32) -> bool {
-        let others = self.vms.iter().filter(|(other, vm)| **other != number && !vm.is_leaving);
-        !self.rules.clones_overlays && !others.into_iter().any(|(_, vm)| vm.is_whole)
+        let mut others = self.vms.iter().filter(|(other, vm)| **other != number && !vm.is_leaving);
+        !others.any(|(_, vm)| vm.state == VmState::Off && (vm.is_whole || self.rules.clones_overlays))
     }
 
     /// One of the VMs with which it may be done, each as likely as the others, which is busy from now on.

@@ -30,6 +30,7 @@ fn the_page_of_operations_has_phases_latencies_and_failures() {
         documents(&facts(), &Records::Operations(operations::records()), &BTreeMap::new()).unwrap().html;
     for words in [
         "Where the time of each operation goes",
+        "Over the rate",
         "Over the number of VMs",
         "Growth with the number of VMs",
         "20 VMs, 500 a minute",

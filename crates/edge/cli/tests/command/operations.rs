@@ -73,7 +73,6 @@ fn operations_of_a_real_hypervisor_are_measured_until_their_guests_answer() {
     // A guest takes longer to answer than libvirt to say that it is started.
     let on = &operations["power_on"]["phases_ns"];
     assert!(on["seen"].as_f64().unwrap() > 1e8 && on["running"].as_f64().unwrap() > 1e7, "{on}");
-    eprintln!("SNAP {}", operations["create_snapshot"]);
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("Where the time of each operation goes") && page.contains("executed by tcg"));
     let logged = fs::read_dir(out.join("operations")).unwrap().flatten();
@@ -267,6 +266,51 @@ fn what_cannot_be_cloned_in_a_way_is_said_before_the_run() {
     assert!(words_of.contains("ended with exit code 3: no such array"), "{words_of}");
     let left = libvirtd.virsh(&["vol-list", "default"]);
     assert!(!String::from_utf8_lossy(&left.stdout).contains("virtbench"), "{left:?}");
+}
+
+#[test]
+fn a_pool_that_fills_up_is_a_failure_of_its_clones_alone() {
+    let (libvirtd, temp) = (Libvirtd::with("mount -t tmpfs -o size=176M none pool"), folder());
+    let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
+    fs::write(&mix, "clone = 4\nremove = 4\n").unwrap();
+    let mix = mix.display().to_string();
+    // One or two of these fit beside what the guests boot.
+    let words =
+        ["--vms", "4", "--time", "8s", "--ramp-up", "0s", "--clients", "1", "--disk", "32MiB", "--json"];
+    let platform = format!("libvirt+{}", libvirtd.connection());
+    let out_text = out.display().to_string();
+    let first = ["study", "operations", "--platform", &platform, "--accelerator", "tcg", "--out", &out_text];
+    let finished = run(&[&first[..], &words[..], &["--mix", &mix]].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let clone = &summary["steps"][0]["operations"]["clone"];
+    assert!(clone["failed"]["no_room"].as_u64().unwrap_or_default() > 0, "{summary}");
+    assert!(clone["done"].as_u64().unwrap() > 0, "{summary}");
+    assert_eq!(clone["failed"].as_object().unwrap().len(), 1, "{summary}");
+    let left = libvirtd.virsh(&["vol-list", "default"]);
+    assert!(!String::from_utf8_lossy(&left.stdout).contains("virtbench"), "{left:?}");
+}
+
+#[test]
+fn latency_is_fitted_against_the_number_of_real_guests() {
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
+    fs::write(&mix, "power_on = 1\npower_off = 1\n").unwrap();
+    let words =
+        ["--vms", "2,3,4", "--time", "3s", "--piece", "3s", "--ramp-up", "0s", "--clients", "2", "--json"];
+    let finished = study(&libvirtd, &out, &[&words[..], &["--mix", &mix.display().to_string()]].concat());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let vms: Vec<u64> =
+        summary["steps"].as_array().unwrap().iter().map(|step| step["vms"].as_u64().unwrap()).collect();
+    assert_eq!(vms, [2, 3, 4], "{summary}");
+    for kind in ["power_on", "power_off"] {
+        let found = &summary["density"][kind];
+        assert!(found["factor"].as_f64().unwrap() > 0.0 && found["exponent"].as_f64().is_some(), "{summary}");
+    }
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Growth with the number of VMs") && page.contains("Over the number of VMs"));
+    assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
 }
 
 #[test]

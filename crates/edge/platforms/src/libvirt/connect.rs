@@ -183,7 +183,8 @@ fn listen(hypervisor: &Hypervisor, facts: &mut PlatformFacts) -> Option<DomainEv
 
 /// Removes what killed runs have left; a note of it.
 fn sweep(hypervisor: &Hypervisor, pool: &Pool) -> Result<Vec<String>, Failure> {
-    let swept = remove(hypervisor, pool, &is_left_over, Instant::now() + SWEEP_LIMIT).map_err(failure)?;
+    let swept =
+        remove(hypervisor, pool, &is_left_over, None, Instant::now() + SWEEP_LIMIT).map_err(failure)?;
     if swept == 0 {
         return Ok(Vec::new());
     }

@@ -192,11 +192,16 @@ impl LibvirtPlatform {
         std::iter::once((&self.hypervisor, &self.pool)).chain(other).collect()
     }
 
-    fn remove(&self, wanted: &dyn Fn(&Label) -> bool, deadline: Instant) -> Result<usize, Failure> {
+    fn remove(
+        &self,
+        wanted: &dyn Fn(&Label) -> bool,
+        kept: Option<&str>,
+        deadline: Instant,
+    ) -> Result<usize, Failure> {
         let mut removed = 0;
         for (hypervisor, pool) in self.both() {
             pool.refresh().map_err(failure)?;
-            removed += remove(hypervisor, pool, wanted, deadline).map_err(failure)?;
+            removed += remove(hypervisor, pool, wanted, kept, deadline).map_err(failure)?;
         }
         Ok(removed)
     }
@@ -277,18 +282,22 @@ impl Platform for LibvirtPlatform {
     }
 
     fn sweep(&self, deadline: Instant) -> Result<usize, Failure> {
-        self.remove(&is_left_over, deadline)
+        self.remove(&is_left_over, None, deadline)
     }
 
     fn remove_all(&self, deadline: Instant) -> Result<usize, Failure> {
         self.places().clear();
-        self.remove(&|label| *label == self.label, deadline)
+        // The VMs of the next step are made of what all share.
+        let shared = format!("{}-shared-", self.label);
+        self.remove(&|label| *label == self.label, Some(&shared), deadline)
     }
 }
 
 impl Drop for LibvirtPlatform {
     fn drop(&mut self) {
-        if let Err(error) = self.remove_all(Instant::now() + LAST_LIMIT) {
+        self.places().clear();
+        let all = self.remove(&|label| *label == self.label, None, Instant::now() + LAST_LIMIT);
+        if let Err(error) = all {
             tracing::warn!(%error, label = %self.label, "what is left is removed by the next run there");
         }
     }

@@ -11,11 +11,12 @@ use super::xml::{NAMESPACE, label_in};
 /// How long one removal may take.
 const EACH: Duration = Duration::from_secs(60);
 
-/// Removes domains and volumes whose label is `wanted`, and nothing else; how many.
+/// Removes domains and volumes whose label is `wanted`, and nothing else; how many. Volumes whose names begin with `kept` stay.
 pub(super) fn remove(
     hypervisor: &Hypervisor,
     pool: &Pool,
     wanted: &dyn Fn(&Label) -> bool,
+    kept: Option<&str>,
     deadline: Instant,
 ) -> Result<usize, LibvirtError> {
     let mut removed = 0;
@@ -28,7 +29,9 @@ pub(super) fn remove(
         in_time(deadline)?;
     }
     for volume in pool.volumes()? {
-        if label_of(&volume.name()?).is_some_and(|label| wanted(&label)) {
+        let name = volume.name()?;
+        let is_kept = kept.is_some_and(|kept| name.starts_with(kept));
+        if !is_kept && label_of(&name).is_some_and(|label| wanted(&label)) {
             gone(volume.delete())?;
             removed += 1;
         }

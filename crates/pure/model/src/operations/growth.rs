@@ -59,7 +59,7 @@ pub fn growth(points: &[(f64, f64)]) -> Option<Growth> {
 /// The mean of the logarithms at a number of VMs.
 fn mean_at(logs: &[(f64, f64)], vms: f64) -> f64 {
     let there: Vec<f64> =
-        logs.iter().filter(|point| point.0 >= vms && point.0 <= vms).map(|one| one.1).collect();
+        logs.iter().filter(|point| point.0.total_cmp(&vms).is_eq()).map(|one| one.1).collect();
     there.iter().sum::<f64>() / there.len() as f64
 }
 

@@ -1,5 +1,7 @@
 //! Management operations: where their time goes, over time, and over the number of VMs.
 
+use std::collections::BTreeMap;
+
 use plotly::common::{Line, Marker, Mode, Orientation};
 use plotly::layout::{AxisType, BarMode, CategoryOrder, RangeMode};
 use plotly::{Bar, Scatter, Traces};
@@ -23,9 +25,9 @@ pub(crate) fn kind_name(kind: OperationKind) -> String {
     kind.name().replace('_', " ")
 }
 
-/// Three figures; those without anything to show are left out.
+/// All figures; those without anything to show are left out.
 pub(crate) fn operations(analysis: &OperationsAnalysis, records: &[OperationsRecord]) -> Vec<Figure> {
-    [phases(analysis), over_time(records), tenants(records), over_vms(analysis)]
+    [phases(analysis), over_time(records), over_rates(analysis), tenants(records), over_vms(analysis)]
         .into_iter()
         .flatten()
         .collect()
@@ -123,8 +125,7 @@ fn over_time(records: &[OperationsRecord]) -> Option<Figure> {
 fn tenants(records: &[OperationsRecord]) -> Option<Figure> {
     let measured: Vec<_> = records.iter().filter_map(|record| Some((record, record.measured()?))).collect();
     let begun = measured.first()?.0.started_unix_ns;
-    let mut lines: std::collections::BTreeMap<&str, Vec<(f64, f64, String)>> =
-        std::collections::BTreeMap::new();
+    let mut lines: BTreeMap<&str, Vec<(f64, f64, String)>> = BTreeMap::new();
     for (record, one) in &measured {
         let minutes = record.started_unix_ns.saturating_sub(begun) as f64 / 60e9;
         let meanwhile = match record.per_minute {
@@ -201,6 +202,48 @@ fn over_vms(analysis: &OperationsAnalysis) -> Option<Figure> {
             "Median latency of each operation against the number of VMs.".into(),
             Variant::new("median", &traces, &layout),
         )],
+    })
+}
+
+/// The median of each operation against the rate that was done, a variant for each number of VMs that had several.
+fn over_rates(analysis: &OperationsAnalysis) -> Option<Figure> {
+    let mut by_vms: BTreeMap<u32, Vec<(f64, &StepAnalysis)>> = BTreeMap::new();
+    for step in &analysis.steps {
+        if let Some(rate) = step.achieved {
+            by_vms.entry(step.vms).or_default().push((rate.mean, step));
+        }
+    }
+    by_vms.retain(|_, steps| steps.len() > 1);
+    (!by_vms.is_empty()).then_some(())?;
+    let variants = by_vms.iter_mut().map(|(vms, steps)| {
+        steps.sort_by(|one, other| one.0.total_cmp(&other.0));
+        let mut traces = Traces::new();
+        for kind in OperationKind::ALL {
+            let median = |(rate, step): &(f64, &StepAnalysis)| {
+                Some((*rate, step.kinds.get(&kind)?.median_ns()? / MILLISECOND_NS))
+            };
+            push_line(&mut traces, kind, &steps.iter().filter_map(median).collect::<Vec<_>>(), "a minute");
+        }
+        let layout = layout()
+            .x_axis(axis("operations a minute").range_mode(RangeMode::ToZero))
+            .y_axis(logarithmic(axis("median, ms")))
+            .height(360);
+        Variant::new(format!("{vms} VMs"), &traces, &layout)
+    });
+    let variants: Vec<Variant> = variants.collect();
+    Some(Figure {
+        title: "Over the rate".into(),
+        caption:
+            "The median of each operation against the operations a minute that were done, all kinds together."
+                .into(),
+        key: Vec::new(),
+        drawings: vec![Drawing {
+            id: "operations-over-rates".into(),
+            label: "Median latency of each operation against the rate of operations.".into(),
+            choice: if variants.len() > 1 { Choice::Select("VMs") } else { Choice::Only },
+            first: variants.len() - 1,
+            variants,
+        }],
     })
 }
 

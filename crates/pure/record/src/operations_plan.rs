@@ -86,6 +86,18 @@ impl OperationsPlan {
         if let OperationsLoad::Open(rates) = &self.load { rates.get(index).copied() } else { None }
     }
 
+    /// A fixed pace beside other work: how often the whole mix fits in a piece at the first rate, and nanoseconds between two
+    /// operations that fill the piece so. Whole rounds, so that every operation comes as often as its share says.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
+    pub fn pace(&self) -> Option<(u64, u64)> {
+        let rate = self.rate(0)?;
+        let total = u64::from(self.mix.values().sum::<u32>());
+        let most = (rate * self.piece_ns as f64 / 60e9 + 1e-9) as u64;
+        let rounds = most.checked_div(total).filter(|rounds| *rounds > 0)?;
+        Some((rounds, self.piece_ns / (rounds * total)))
+    }
+
     /// Which parts of another plan are the same, as a user knows them.
     pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
         let times = |plan: &Self| [plan.piece_ns, plan.warm_ns, plan.limit_ns, u64::from(plan.pieces)];

@@ -86,6 +86,17 @@ impl OperationsMeasured {
         self.operations.values().flat_map(|one| one.failed.values()).sum()
     }
 
+    /// Takes the histograms of its operations out, for the file of a run folder that has them.
+    pub(crate) fn take_histograms(&mut self, tag: &str, started_unix_ns: u64) -> Vec<TakenHistogram> {
+        let length_ns = self.elapsed_ns;
+        let taken = self.operations.iter_mut().filter_map(|(kind, numbers)| {
+            let histogram = numbers.histogram.take()?;
+            let tag = format!("{tag}/{}", kind.name());
+            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
+        });
+        taken.collect()
+    }
+
     /// Done a minute.
     #[must_use]
     pub fn per_minute(&self) -> f64 {
@@ -145,13 +156,7 @@ impl Record for OperationsRecord {
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
         let OperationsStatus::Measured(measured) = &mut self.status else { return Vec::new() };
-        let length_ns = measured.elapsed_ns;
-        let taken = measured.operations.iter_mut().filter_map(|(kind, numbers)| {
-            let histogram = numbers.histogram.take()?;
-            let tag = format!("{tag}/{}", kind.name());
-            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
-        });
-        taken.collect()
+        measured.take_histograms(&tag, started_unix_ns)
     }
 }
 

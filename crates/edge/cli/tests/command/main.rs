@@ -56,6 +56,7 @@ mod support;
 mod synthetic;
 mod systems;
 mod tiles;
+mod tiles_paper;
 mod trace;
 mod users;
 mod verify;

@@ -255,7 +255,9 @@ fn management_operations_beside_tiles_are_a_fifth_of_the_score() {
         assert_eq!(operations[kind]["done"], 1, "{kind}: {operations}");
     }
     let page = fs::read_to_string(out.join("report.html")).unwrap();
-    assert!(page.contains("Management operations beside the tiles") && page.contains("infrastructure 20 %"));
+    assert!(
+        page.contains("Management operations beside the tiles") && page.contains("infrastructure 20\u{a0}%")
+    );
     // The table of the run scores the same.
     let table = out.join("results.csv").display().to_string();
     let analysed = run(&["analyse", &table, "--json"]).json();

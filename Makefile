@@ -51,6 +51,7 @@ soak: setup-test
 	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test inventory -- --nocapture
 	$(CARGO) test --locked -p virtbench --test command desktops_office -- --ignored
 	$(CARGO) test --locked -p virtbench --test command oltp_study -- --ignored
+	$(CARGO) test --locked -p virtbench --test command tiles_paper -- --ignored
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
 bench: setup-bench

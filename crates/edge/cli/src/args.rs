@@ -24,7 +24,7 @@ mod percent;
 pub mod predict;
 pub mod predictions;
 pub mod profile;
-mod qemu;
+pub mod qemu;
 mod read_workload;
 pub mod repeat;
 pub mod run;

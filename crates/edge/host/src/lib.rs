@@ -4,6 +4,7 @@ mod cpu;
 mod disk;
 mod disk_busy;
 mod facts;
+mod network_use;
 mod others;
 mod room;
 
@@ -11,4 +12,5 @@ pub use cpu::{CpuSample, Unreadable};
 pub use disk::{chosen_scheduler, disk_facts};
 pub use disk_busy::disk_busy_ms;
 pub use facts::{available_memory_bytes, host_facts, memory_bytes};
+pub use network_use::NetworkSample;
 pub use room::free_bytes;

@@ -103,7 +103,8 @@ pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
-    CpuSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts, memory_bytes,
+    CpuSample, NetworkSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts,
+    memory_bytes,
 };
 /// Whether libvirt's library is here.
 pub use virtbench_libvirt::load as load_libvirt;

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use csv::StringRecord;
-use virtbench_record::{TileRow, TileTable};
+use virtbench_record::{INFRASTRUCTURE, TileRow, TileTable};
 
 use crate::table::{MAX_CONFIGURATIONS, MAX_ROWS, MAX_TEXT, TableError, bad, facts, positive};
 use crate::table_lines::{Lines, Who, position};
 
 /// More tiles are a mistake.
 const MOST_TILES: u32 = 10_000;
+
+/// The tile of a management operation.
+const OF_NO_TILE: &str = "infrastructure";
 
 /// Whether a table with these columns is one of tiles.
 pub(crate) fn is_one(header: &StringRecord) -> bool {
@@ -53,7 +56,10 @@ impl Columns {
             "" => 0,
             text => number("tiles", text)?,
         };
-        let tile = number("tile", cell(self.tile))?;
+        let tile = match cell(self.tile) {
+            OF_NO_TILE => INFRASTRUCTURE,
+            text => number("tile", text)?,
+        };
         if tiles > 0 && tile > tiles {
             return Err(format!("tile {tile} of {tiles}: tiles are numbered from 1"));
         }

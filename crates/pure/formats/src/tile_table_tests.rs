@@ -21,11 +21,21 @@ fn an_idle_member_has_no_score_and_tiles_are_counted_where_the_table_does_not_sa
 }
 
 #[test]
+fn operations_of_the_infrastructure_load_belong_to_no_tile() {
+    let table = tiles(
+        "configuration,tile,member,value,reference\nhost,1,mail,330,300\nhost,infrastructure,clone,2,2\n",
+    );
+    let found: Vec<_> = table.rows.iter().map(|row| (row.tile, row.tiles)).collect();
+    assert_eq!(found, [(1, 1), (virtbench_record::INFRASTRUCTURE, 1)]);
+}
+
+#[test]
 fn faults_of_a_table_of_tiles_name_their_line() {
     let head = "configuration,repetition,tiles,tile,member,value,reference,held\n";
     for (row, word) in [
         ("a,0,2,3,mail,1,1,yes", "tile 3 of 2"),
         ("a,0,2,0,mail,1,1,yes", "tile"),
+        ("a,0,2,platform,clone,1,1,yes", "tile"),
         ("a,0,2,1,,1,1,yes", "member"),
         ("a,0,2,1,mail,x,1,yes", "value"),
         ("a,0,2,1,mail,1,0,yes", "reference"),

@@ -47,7 +47,7 @@ pub enum StudySummary {
     /// `schema/study-desktops.schema.json`
     Desktops(DesktopsSummary),
     /// `schema/study-tiles.schema.json`
-    Tiles(TilesStudySummary),
+    Tiles(Box<TilesStudySummary>),
 }
 
 /// The numbers of a run that comes to this conclusion.
@@ -81,7 +81,7 @@ pub fn summarise(conclusion: Conclusion, provenance: &Provenance, records: &Reco
         }
         Plan::Tiles(plan) => {
             let analysis = analyse_tiles_study(plan, records.tiles());
-            StudySummary::Tiles(summarise_tiles_study(conclusion, &analysis))
+            StudySummary::Tiles(Box::new(summarise_tiles_study(conclusion, &analysis)))
         }
     }
 }

@@ -8,6 +8,17 @@ use virtbench_units::Random;
 use crate::mix::Mix;
 use crate::vms::{Choice, Vms};
 
+/// The order of a round: what is made is there before it is used, and is taken away last. Others come first.
+const ROUND: [OperationKind; 7] = [
+    OperationKind::Clone,
+    OperationKind::PowerOn,
+    OperationKind::Migrate,
+    OperationKind::CreateSnapshot,
+    OperationKind::DeleteSnapshot,
+    OperationKind::PowerOff,
+    OperationKind::Remove,
+];
+
 /// Deals a mix from shuffled decks. A card that is not legal at the moment is owed: it is played before any other as soon
 /// as it is. No more than a deck is owed at any time, so shares never leave the mix by more than that.
 #[derive(Debug, Clone)]
@@ -15,6 +26,7 @@ pub struct Chooser {
     mix: Mix,
     deck: Vec<OperationKind>,
     owed: BTreeMap<OperationKind, u32>,
+    in_rounds: bool,
     random: Random,
 }
 
@@ -22,7 +34,14 @@ impl Chooser {
     /// With this mix.
     #[must_use]
     pub fn new(mix: Mix, seed: u64) -> Self {
-        Self { mix, deck: Vec::new(), owed: BTreeMap::new(), random: Random::new(seed) }
+        Self { mix, deck: Vec::new(), owed: BTreeMap::new(), in_rounds: false, random: Random::new(seed) }
+    }
+
+    /// With the same mix and nothing owed. From now on a deck is played in one order in which every card becomes legal, a card
+    /// once the one before it was played.
+    #[must_use]
+    pub fn in_rounds(&self, seed: u64) -> Self {
+        Self { in_rounds: true, ..Self::new(self.mix.clone(), seed) }
     }
 
     /// What is to be done next, of what is legal; its VM is busy until it is [settled](Vms::settle). Nothing where
@@ -36,6 +55,9 @@ impl Chooser {
                 return Some(choice);
             }
         }
+        if self.in_rounds {
+            return self.next_in_order(vms);
+        }
         while self.owed.values().sum::<u32>() < self.mix.total() {
             let kind = self.deal();
             // What is owed was tried just now.
@@ -45,6 +67,24 @@ impl Chooser {
                 return Some(choice);
             }
             *self.owed.entry(kind).or_default() += 1;
+        }
+        None
+    }
+
+    /// The next card of the round, once it is legal. One that cannot become so, since nothing is under way, is passed over.
+    fn next_in_order(&mut self, vms: &mut Vms) -> Option<Choice> {
+        for _ in 0..=self.mix.total() {
+            if !self.owed.is_empty() {
+                if !vms.is_idle() {
+                    return None;
+                }
+                self.owed.clear();
+            }
+            let kind = self.deal();
+            if let Some(choice) = vms.choose(kind, &mut self.random) {
+                return Some(choice);
+            }
+            self.owed.insert(kind, 1);
         }
         None
     }
@@ -71,7 +111,13 @@ impl Chooser {
             }
             let cards = self.mix.shares().iter();
             self.deck = cards.flat_map(|(kind, share)| (0..*share).map(|_| *kind)).collect();
-            shuffle(&mut self.deck, &mut self.random);
+            if self.in_rounds {
+                // The last card is played first.
+                let place = |kind: &OperationKind| ROUND.iter().position(|one| one == kind);
+                self.deck.sort_by_key(|kind| std::cmp::Reverse(place(kind)));
+            } else {
+                shuffle(&mut self.deck, &mut self.random);
+            }
         }
     }
 }

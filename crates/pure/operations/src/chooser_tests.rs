@@ -203,3 +203,26 @@ fn clones_and_removals_never_come_to_a_stand() {
         }
     }
 }
+
+#[test]
+fn in_rounds_every_card_is_played_before_the_next_deck_begins() {
+    for seed in 0..50 {
+        let mut vms = Vms::new(0..4, Rules::new(4, false));
+        let mut referee = Referee::new(4);
+        let on = Choice { kind: OperationKind::PowerOn, vm: Some(1), item: None, clone: None };
+        assert_eq!(referee.perform(&on), Ok(()));
+        vms.settle(&on, Settled::Done);
+        let mix = Mix::infrastructure();
+        let mut chooser = Chooser::new(mix.clone(), seed).in_rounds(seed);
+        for round in 1..=20 {
+            let mut issued: BTreeMap<OperationKind, u32> = BTreeMap::new();
+            for _ in 0..mix.total() {
+                let choice = chooser.next(&mut vms).unwrap_or_else(|| panic!("round {round}, seed {seed}"));
+                assert_eq!(referee.perform(&choice), Ok(()));
+                vms.settle(&choice, Settled::Done);
+                *issued.entry(choice.kind).or_default() += 1;
+            }
+            assert_eq!(&issued, mix.shares(), "round {round}, seed {seed}");
+        }
+    }
+}

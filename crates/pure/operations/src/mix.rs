@@ -84,6 +84,23 @@ impl Mix {
         (Reconfigure, 4),
     ];
 
+    /// What infrastructure load is beside tiles: VMs are cloned and deployed, moved, and snapshots taken, and as many go again.
+    pub const INFRASTRUCTURE: [(OperationKind, u32); 7] = [
+        (PowerOn, 1),
+        (PowerOff, 1),
+        (Clone, 1),
+        (Migrate, 1),
+        (Remove, 1),
+        (CreateSnapshot, 1),
+        (DeleteSnapshot, 1),
+    ];
+
+    /// That of the infrastructure load.
+    #[must_use]
+    pub fn infrastructure() -> Self {
+        Self { shares: BTreeMap::from(Self::INFRASTRUCTURE) }
+    }
+
     /// The paper's.
     #[must_use]
     pub fn paper() -> Self {
@@ -151,6 +168,7 @@ mod tests {
     fn the_paper_s_mix_can_be_kept() {
         assert_eq!(Mix::new(Mix::paper().shares().clone()), Ok(Mix::paper()));
         assert_eq!(Mix::paper().total(), 34);
+        assert_eq!(Mix::new(Mix::infrastructure().shares().clone()), Ok(Mix::infrastructure()));
         assert_eq!(Mix::paper().without(&[Migrate]).unwrap().total(), 26);
     }
 

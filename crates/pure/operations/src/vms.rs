@@ -172,6 +172,12 @@ impl Vms {
         !others.any(|(_, vm)| vm.state == VmState::Off && (vm.is_whole || self.rules.clones_overlays))
     }
 
+    /// Whether no VM has an operation under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.vms.values().all(|vm| !vm.busy)
+    }
+
     /// One of the VMs with which it may be done, each as likely as the others, which is busy from now on.
     pub fn choose(&mut self, kind: OperationKind, random: &mut Random) -> Option<Choice> {
         if kind == OperationKind::List {

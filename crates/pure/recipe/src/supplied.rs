@@ -23,7 +23,7 @@ impl Supplied {
 }
 
 /// All of them, by name.
-pub const ALL: [Supplied; 8] = [
+pub const ALL: [Supplied; 9] = [
     Supplied { name: "desktop", text: include_str!("../recipes/desktop.toml") },
     Supplied { name: "desktop-small", text: include_str!("../recipes/desktop-small.toml") },
     Supplied { name: "mail", text: include_str!("../recipes/mail.toml") },
@@ -32,6 +32,7 @@ pub const ALL: [Supplied; 8] = [
     Supplied { name: "nginx", text: include_str!("../recipes/nginx.toml") },
     Supplied { name: "postgresql", text: include_str!("../recipes/postgresql.toml") },
     Supplied { name: "redis", text: include_str!("../recipes/redis.toml") },
+    Supplied { name: "shop", text: include_str!("../recipes/shop.toml") },
 ];
 
 /// The one of this name.

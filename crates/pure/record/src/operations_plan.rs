@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::operations::{CloneKind, OperationKind};
 
@@ -46,6 +46,7 @@ pub struct OperationsPlan {
     /// Before the first piece at each number of VMs, in nanoseconds.
     pub warm_ns: u64,
     /// How disks are copied, one clone after the other where there are several ways.
+    #[serde(alias = "clone", deserialize_with = "one_or_several")]
     pub clones: Vec<CloneKind>,
     /// The longest that an operation may take, in nanoseconds.
     pub limit_ns: u64,
@@ -86,6 +87,18 @@ impl OperationsPlan {
         if let OperationsLoad::Open(rates) = &self.load { rates.get(index).copied() } else { None }
     }
 
+    /// A fixed pace beside other work: how often the whole mix fits in a piece at the first rate, and nanoseconds between two
+    /// operations that fill the piece so. Whole rounds, so that every operation comes as often as its share says.
+    #[must_use]
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative")]
+    pub fn pace(&self) -> Option<(u64, u64)> {
+        let rate = self.rate(0)?;
+        let total = u64::from(self.mix.values().sum::<u32>());
+        let most = (rate * self.piece_ns as f64 / 60e9 + 1e-9) as u64;
+        let rounds = most.checked_div(total).filter(|rounds| *rounds > 0)?;
+        Some((rounds, self.piece_ns / (rounds * total)))
+    }
+
     /// Which parts of another plan are the same, as a user knows them.
     pub(crate) fn compared_parts(&self, other: &Self) -> Vec<(&'static str, bool)> {
         let times = |plan: &Self| [plan.piece_ns, plan.warm_ns, plan.limit_ns, u64::from(plan.pieces)];
@@ -101,5 +114,38 @@ impl OperationsPlan {
             ("the tenants", self.tenants == other.tenants),
             ("the seed", self.seed == other.seed),
         ]
+    }
+}
+
+/// Earlier plans had one way, by itself.
+fn one_or_several<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CloneKind>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Ways {
+        One(CloneKind),
+        Several(Vec<CloneKind>),
+    }
+    Ok(match Ways::deserialize(deserializer)? {
+        Ways::One(way) => vec![way],
+        Ways::Several(ways) => ways,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_with_one_way_to_clone_are_read_as_those_with_several() {
+        let mut json = serde_json::json!({ "clones": ["full", "linked"] });
+        #[derive(Deserialize)]
+        struct Only {
+            #[serde(alias = "clone", deserialize_with = "one_or_several")]
+            clones: Vec<CloneKind>,
+        }
+        let only: Only = serde_json::from_value(json.take()).unwrap();
+        assert_eq!(only.clones, [CloneKind::Full, CloneKind::Linked]);
+        let only: Only = serde_json::from_str(r#"{"clone": "linked"}"#).unwrap();
+        assert_eq!(only.clones, [CloneKind::Linked]);
     }
 }

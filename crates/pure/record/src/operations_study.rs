@@ -107,6 +107,19 @@ impl OperationsMeasured {
         self.operations.values().flat_map(|one| one.failed.values()).sum()
     }
 
+    /// Takes the histograms of its operations out, for the file of a run folder that has them.
+    pub(crate) fn take_histograms(&mut self, tag: &str, started_unix_ns: u64) -> Vec<TakenHistogram> {
+        let length_ns = self.elapsed_ns;
+        let operations = self.operations.iter_mut().map(|(kind, one)| (kind.name().to_owned(), one));
+        let clones = self.clones.iter_mut().map(|(way, one)| (format!("clone-{}", way.name()), one));
+        let taken = operations.chain(clones).filter_map(|(name, numbers)| {
+            let histogram = numbers.histogram.take()?;
+            let tag = format!("{tag}/{name}");
+            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
+        });
+        taken.collect()
+    }
+
     /// Done a minute.
     #[must_use]
     pub fn per_minute(&self) -> f64 {
@@ -166,15 +179,7 @@ impl Record for OperationsRecord {
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
         let (tag, started_unix_ns) = (format!("{}-vms/{}", self.vms, self.piece), self.started_unix_ns);
         let OperationsStatus::Measured(measured) = &mut self.status else { return Vec::new() };
-        let length_ns = measured.elapsed_ns;
-        let operations = measured.operations.iter_mut().map(|(kind, one)| (kind.name().to_owned(), one));
-        let clones = measured.clones.iter_mut().map(|(way, one)| (format!("clone-{}", way.name()), one));
-        let taken = operations.chain(clones).filter_map(|(name, numbers)| {
-            let histogram = numbers.histogram.take()?;
-            let tag = format!("{tag}/{name}");
-            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
-        });
-        taken.collect()
+        measured.take_histograms(&tag, started_unix_ns)
     }
 }
 

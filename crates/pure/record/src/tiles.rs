@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::table_facts::TableFacts;
 
+/// The tile of what belongs to none: management operations that ran beside all tiles.
+pub const INFRASTRUCTURE: u32 = 0;
+
 /// One member of one tile in one run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -14,9 +17,9 @@ pub struct TileRow {
     pub repetition: u32,
     /// Tiles that ran at once.
     pub tiles: u32,
-    /// Which of them, from 1.
+    /// Which of them, from 1; [`INFRASTRUCTURE`] of a management operation, which belongs to none.
     pub tile: u32,
-    /// Which of its members.
+    /// Which of its members, or which management operation.
     pub member: String,
     /// What it did, and what the reference system does, in the unit of its metric; nothing of a member that is not
     /// scored, such as an idle one.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::operations_plan::OperationsPlan;
+
 /// What loads a member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -146,6 +148,9 @@ pub struct TilesPlan {
     pub seed: u64,
     /// What executes the VMs' instructions: `auto`, `kvm` or `tcg`.
     pub accelerator: String,
+    /// Management operations beside the tiles, at a fixed pace; null where the score covers applications only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub infrastructure: Option<OperationsPlan>,
 }
 
 impl TilesPlan {
@@ -182,6 +187,7 @@ impl TilesPlan {
             ("the source of energy", self.energy == other.energy),
             ("the seed", self.seed == other.seed),
             ("the accelerator", self.accelerator == other.accelerator),
+            ("the infrastructure load", self.infrastructure == other.infrastructure),
         ]
     }
 }

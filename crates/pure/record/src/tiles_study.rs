@@ -7,6 +7,7 @@ use virtbench_units::LatencySummary;
 
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
+use crate::operations_study::OperationsMeasured;
 use crate::plan::Plan;
 use crate::point::Record;
 
@@ -88,6 +89,10 @@ pub struct TileMemberMeasured {
     pub member: String,
     /// Until its services were ready, in nanoseconds since its start.
     pub ready_ns: u64,
+    /// How busy the thread was that carries its network, in percent while measuring; null where the network has no thread of its
+    /// own, as natively.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_thread_percent: Option<f64>,
     /// What it did; null of one that has no load.
     pub done: Option<TileDone>,
 }
@@ -106,6 +111,9 @@ pub struct TileHostSecond {
     pub available_bytes: Option<u64>,
     /// Time in which the disk of the data had something to do, in percent; null where nobody counts.
     pub disk_percent: Option<f64>,
+    /// Of the host's network interface that was nearest to its speed, in percent of that; null where no interface has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_percent: Option<f64>,
 }
 
 /// Power over a length of time.
@@ -152,6 +160,9 @@ pub struct TilesMeasured {
     pub energy: TileEnergy,
     /// How long was measured, in nanoseconds.
     pub elapsed_ns: u64,
+    /// What the infrastructure load came to; null where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub infrastructure: Option<OperationsMeasured>,
     /// Why the run does not count; empty where it does.
     pub void: Vec<String>,
 }
@@ -211,6 +222,10 @@ impl Record for TilesRecord {
     }
 
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        Vec::new()
+        let (tag, started_unix_ns) =
+            (format!("{}-tiles/{}", self.tiles, self.repetition), self.started_unix_ns);
+        let TilesStatus::Measured(measured) = &mut self.status else { return Vec::new() };
+        let infrastructure = measured.infrastructure.as_mut();
+        infrastructure.map_or_else(Vec::new, |load| load.take_histograms(&tag, started_unix_ns))
     }
 }

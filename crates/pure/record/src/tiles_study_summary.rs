@@ -13,7 +13,7 @@ pub struct TileBreach {
     pub tiles: u32,
     /// Which repetition, from 0.
     pub repetition: u32,
-    /// Which tile, from 1.
+    /// Which tile, from 1; 0 of the infrastructure load.
     pub tile: u32,
     /// Which of its members.
     pub member: String,
@@ -21,6 +21,8 @@ pub struct TileBreach {
     pub level: String,
     /// How far, as a ratio of what was found to what was allowed (of a rate the other way round); null where the member ended.
     pub beyond: Option<f64>,
+    /// Since when, in nanoseconds since measuring began; null where nobody saw it by the second.
+    pub since_ns: Option<u64>,
 }
 
 /// What the host had left with so many tiles, means over runs.
@@ -39,6 +41,10 @@ pub struct TileHostNumbers {
     pub least_available_bytes: Option<u64>,
     /// How busy the disk of the data was, in percent.
     pub disk_percent: Option<f64>,
+    /// The network interface that was nearest to its speed, in percent of that; null where no interface has one.
+    pub network_percent: Option<f64>,
+    /// Of threads that carry a member's network, how busy the busiest was, in percent; null where there is none.
+    pub network_thread_percent: Option<f64>,
     /// What was exhausted, in words; empty where nothing was that is looked at.
     pub exhausted: Vec<String>,
     /// Mean power, in watts; null where it was not read.
@@ -66,7 +72,7 @@ pub struct TilesStudySummary {
     /// What a reader takes away.
     #[serde(flatten)]
     pub conclusion: Conclusion,
-    /// What the score covers: `applications only`.
+    /// What the score covers: `applications only`, or also the infrastructure load with the operations that it had.
     pub covers: String,
     /// Score, tiles that fit, and every number of tiles; null where nothing was measured.
     pub tiles: Option<TileSideNumbers>,
@@ -74,6 +80,8 @@ pub struct TilesStudySummary {
     pub breaches: Vec<TileBreach>,
     /// The one that was broken farthest at the least number of tiles that does not fit.
     pub broke_first: Option<TileBreach>,
+    /// The one that was first in time there, of those whose time is known.
+    pub first_in_time: Option<TileBreach>,
     /// The host at every number of tiles.
     pub host: Vec<TileHostNumbers>,
     /// Why energy was not read, where it was not.

@@ -16,6 +16,8 @@ pub struct TileMemberNumbers {
     pub of_one_tile: Option<Estimated>,
     /// Times that it broke its service levels, over all tiles and runs.
     pub broken: u32,
+    /// Whether it is a management operation of the infrastructure load, and no member of a tile.
+    pub infrastructure: bool,
 }
 
 /// One number of tiles.
@@ -28,10 +30,14 @@ pub struct TileStepNumbers {
     pub runs: u32,
     /// Runs in which every member kept its service levels.
     pub held: u32,
-    /// The score; null where a run broke a level.
+    /// The score: `total`, but null where a run broke a level.
     pub score: Option<Estimated>,
     /// The sum of the tiles' scores, whether levels were kept or not.
     pub sum: Option<Estimated>,
+    /// The score of the infrastructure load; null where there was none.
+    pub infrastructure: Option<Estimated>,
+    /// The sum, or with an infrastructure load 80 % of the sum and 20 % of that.
+    pub total: Option<Estimated>,
     /// Jain's index of fairness of what members have left.
     pub jain: Option<f64>,
     /// The members.
@@ -65,7 +71,7 @@ pub struct TileChangeNumbers {
     pub reference: String,
     /// Tiles on both.
     pub tiles: u32,
-    /// The sum of the tiles' scores as a ratio.
+    /// The totals as a ratio; the sums of the tiles' scores where only one of the two has an infrastructure load.
     pub sum: Estimated,
     /// Every member's ratio, the one that moved most first.
     pub members: Vec<(String, Estimated)>,

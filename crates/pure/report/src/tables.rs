@@ -2,6 +2,7 @@
 
 mod accounting;
 mod application;
+mod infrastructure;
 mod kinds;
 mod points;
 mod sets;
@@ -11,6 +12,7 @@ mod verdicts;
 
 pub(crate) use accounting::{accounting, idle};
 pub(crate) use application::every_figure;
+pub(crate) use infrastructure::infrastructure;
 pub(crate) use kinds::kinds;
 pub(crate) use points::points;
 pub(crate) use sets::{deviations, machines, neighbours, workloads};

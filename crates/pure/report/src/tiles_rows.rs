@@ -2,7 +2,7 @@
 
 use csv::Writer;
 use virtbench_model::tiles_study::tile_rows;
-use virtbench_record::{TileDone, TileRow, TilesPlan, TilesRecord};
+use virtbench_record::{INFRASTRUCTURE, TileDone, TileRow, TilesPlan, TilesRecord};
 
 use crate::rows::{CsvError, text};
 
@@ -31,7 +31,7 @@ pub(crate) fn tiles_csv(plan: &TilesPlan, records: &[TilesRecord]) -> Result<Str
             row.configuration.clone(),
             row.repetition.to_string(),
             row.tiles.to_string(),
-            row.tile.to_string(),
+            if row.tile == INFRASTRUCTURE { "infrastructure".into() } else { row.tile.to_string() },
             row.member.clone(),
             part(0),
             part(1),

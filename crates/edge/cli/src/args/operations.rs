@@ -146,13 +146,15 @@ fn rate(text: &str) -> Result<RateArg, String> {
     if text == "max" {
         return Ok(RateArg::Max);
     }
-    let one = |word: &str| {
-        let number = word.trim().strip_suffix("/min").and_then(|number| number.parse::<f64>().ok());
-        number.filter(|rate| (1.0..=MOST_PER_MINUTE).contains(rate)).ok_or_else(|| {
-            format!("{word:?} is no rate: write max, or such as 100/min (1 to {MOST_PER_MINUTE})")
-        })
-    };
-    text.split(',').map(one).collect::<Result<Vec<f64>, String>>().map(RateArg::PerMinute)
+    text.split(',').map(per_minute).collect::<Result<Vec<f64>, String>>().map(RateArg::PerMinute)
+}
+
+/// Operations a minute.
+pub fn per_minute(word: &str) -> Result<f64, String> {
+    let number = word.trim().strip_suffix("/min").and_then(|number| number.parse::<f64>().ok());
+    number.filter(|rate| (1.0..=MOST_PER_MINUTE).contains(rate)).ok_or_else(|| {
+        format!("{word:?} is no rate: write such as 100/min (1 to {MOST_PER_MINUTE}), or max where a rate can be searched")
+    })
 }
 
 #[cfg(test)]

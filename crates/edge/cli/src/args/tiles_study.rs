@@ -8,6 +8,7 @@ use virtbench_units::parse_duration_ns;
 
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
+use super::operations::{CloneArg, per_minute};
 use super::qemu::QemuArgs;
 
 /// The most tiles that a search tries.
@@ -19,7 +20,12 @@ const MOST_TILES: u32 = 64;
 A tile is a fixed amount of different work: members, each an appliance (`virtbench appliance`) under a throttled load, with \
 service levels. All members of all tiles begin at one moment. What each does is divided by a reference value; the score of a tile \
 is the geometric mean over its members, the total is the sum over tiles, and one broken service level voids that number of tiles. \
-The score covers applications only: no management operations run beside them.
+Without --platform the score covers applications only.
+
+With --platform management operations run beside the tiles, as `study operations` does them: at a fixed pace VMs of the run's own \
+are cloned and started, moved (with --destination) and get snapshots, and as many are stopped and removed. Each kind of operation \
+that keeps the pace scores 1, their geometric mean is the infrastructure score, and the total is 80 % of the tiles' and 20 % of \
+that.
 
   # my-tile.toml
   name = \"mine\"
@@ -43,9 +49,10 @@ Examples:
   virtbench study tiles
   virtbench study tiles --tiles 1,2 --time 2m --out tiles
   virtbench study tiles --tile my-tile.toml --environment native
+  virtbench study tiles --platform libvirt+qemu:///system --pace 12/min
   virtbench study tiles --energy 'command:ipmitool dcmi power reading | grep Instantaneous'")]
 pub struct TilesStudyArgs {
-    /// The tile: tile-small, or a file
+    /// The tile: tile-small, tile-paper (eight VMs), or a file
     #[arg(long, value_name = "NAME|FILE", default_value = "tile-small")]
     pub tile: String,
     /// How many tiles at once: auto, which adds tiles until a service level breaks, or numbers with commas between them
@@ -70,6 +77,9 @@ pub struct TilesStudyArgs {
     /// Seed of the loads
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
+    /// Management operations beside the tiles
+    #[command(flatten)]
+    pub infrastructure: InfrastructureArgs,
     /// What runs the VMs
     #[command(flatten)]
     pub qemu: QemuArgs,
@@ -79,6 +89,29 @@ pub struct TilesStudyArgs {
     /// Where the run goes
     #[command(flatten)]
     pub folder: FolderArgs,
+}
+
+/// Management operations beside the tiles.
+#[derive(Debug, Args)]
+pub struct InfrastructureArgs {
+    /// Whose management operations run beside the tiles: libvirt+URI or vsphere+https://USER@HOST/sdk, as for study operations
+    #[arg(long, value_name = "ADDRESS")]
+    pub platform: Option<String>,
+    /// Where VMs are moved to and back: another hypervisor with the same storage
+    #[arg(long, value_name = "ADDRESS", requires = "platform")]
+    pub destination: Option<String>,
+    /// Management operations a minute, all kinds together
+    #[arg(long, value_name = "N/min", default_value = "12/min", value_parser = per_minute)]
+    pub pace: f64,
+    /// VMs that they are done on
+    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(2..=100_000))]
+    pub platform_vms: u32,
+    /// How a clone's disk is made
+    #[arg(long, value_enum, default_value = "full")]
+    pub clone: CloneArg,
+    /// The longest that a management operation may take
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    pub operation_limit: u64,
 }
 
 /// Where a member runs.

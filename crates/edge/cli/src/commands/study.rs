@@ -12,6 +12,7 @@ mod native_vs_vm;
 mod neighbours;
 mod oltp;
 mod operations;
+mod platform;
 mod predictions;
 mod sets_summary;
 mod systems;

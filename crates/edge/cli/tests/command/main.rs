@@ -57,6 +57,7 @@ mod support;
 mod synthetic;
 mod systems;
 mod tiles;
+mod tiles_paper;
 mod trace;
 mod users;
 mod verify;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::support::libvirtd::Libvirtd;
 use crate::support::run_folder::{loops_in, records, scratch};
 use crate::support::{Finished, build_appliances, finish, folder, is_alive, run, virtbench, wait_for};
 
@@ -125,6 +126,13 @@ fn tiles_that_cannot_be_are_refused_before_anything_starts() {
         (well.clone(), &["--tiles", "900"], 2, " are available on this host"),
         (well.clone(), &["--energy", "wind"], 2, "write rapl, file:PATH or command:WORDS"),
         (well.clone(), &["--tiles", "none"], 2, "is no number of tiles"),
+        (well.clone(), &["--platform", "qemu:///system"], 2, "give libvirt+URI"),
+        (
+            well.clone(),
+            &["--platform", "libvirt+test:///default", "--pace", "12/min"],
+            2,
+            "raise --pace or --time",
+        ),
     ] {
         let options = [&["--environment", "native"], more].concat();
         let (out, finished) = study(temp.path(), "run", &text, &options);
@@ -205,5 +213,54 @@ fn tiles_run_in_guests() {
     assert_eq!((&summary["tiles"]["configuration"], &summary["tiles"]["fits"]), (&"vm".into(), &1.into()));
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("TCG emulates") && !page.contains("No guest has booted."));
+    assert_eq!(left(temp.path(), &out), Vec::<String>::new());
+}
+
+/// A libvirtd of the test's own; each kind of operation comes once in the measuring time, and the last may end after it.
+#[test]
+fn management_operations_beside_tiles_are_a_fifth_of_the_score() {
+    build_appliances(&["nginx", "redis"]);
+    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let (file, out) = (temp.path().join("tile.toml"), temp.path().join("run"));
+    fs::write(&file, tile(WELL, "least = 40")).unwrap();
+    let mut command = virtbench();
+    command.args([
+        "study",
+        "tiles",
+        "--environment",
+        "native",
+        "--tiles",
+        "1",
+        "--repetitions",
+        "1",
+        "--json",
+    ]);
+    command.args(["--time", "12s", "--ramp-up", "4s", "--pace", "35/min", "--accelerator", "tcg"]);
+    command.arg("--platform").arg(format!("libvirt+{}", libvirtd.connection()));
+    command.arg("--tile").arg(&file).arg("--out").arg(&out);
+    let finished = finish(command.spawn().unwrap());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
+    let summary = finished.json();
+    let covers = summary["covers"].as_str().unwrap();
+    assert!(covers.starts_with("applications 80 %, infrastructure 20 % (power_on, "), "{covers}");
+    assert!(covers.ends_with("; without migrate)"), "there is nowhere to migrate to: {covers}");
+    let step = &summary["tiles"]["steps"][0];
+    let value = |name: &str| step[name]["value"].as_f64().unwrap_or_else(|| panic!("{name}: {summary}"));
+    let (sum, infrastructure) = (value("sum"), value("infrastructure"));
+    assert!((sum - 1.0).abs() < 1e-9 && infrastructure > 0.0 && infrastructure <= 1.0, "{summary}");
+    assert!((value("score") - 0.8 * sum - 0.2 * infrastructure).abs() < 1e-6, "{summary}");
+    let operations = &records(&out)[0]["infrastructure"]["operations"];
+    for kind in ["power_on", "power_off", "clone", "remove", "create_snapshot", "delete_snapshot"] {
+        assert_eq!(operations[kind]["done"], 1, "{kind}: {operations}");
+    }
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(
+        page.contains("Management operations beside the tiles") && page.contains("infrastructure 20\u{a0}%")
+    );
+    // The table of the run scores the same.
+    let table = out.join("results.csv").display().to_string();
+    let analysed = run(&["analyse", &table, "--json"]).json();
+    assert_eq!(analysed["configurations"][0]["steps"][0]["score"], step["score"], "{analysed}");
     assert_eq!(left(temp.path(), &out), Vec::<String>::new());
 }

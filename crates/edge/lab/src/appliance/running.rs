@@ -224,6 +224,16 @@ impl RunningAppliance {
         }
     }
 
+    /// Processor time of the thread that carries its network, in nanoseconds: QEMU's first, where a guest has a network of QEMU's.
+    /// Nothing natively, where whoever sends does the work.
+    #[must_use]
+    pub fn network_thread_ns(&self) -> Option<u64> {
+        let Machine::Guest(guest) = &self.machine else { return None };
+        let id = guest.process_id();
+        let account = std::fs::read_to_string(format!("/proc/{id}/task/{id}/schedstat")).ok()?;
+        account.split_whitespace().next()?.parse().ok()
+    }
+
     /// Reads and writes of the disk of its data that were completed so far, counted on this host.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ struct State {
 }
 
 /// VMs on a platform, and what may be done with each.
-pub(super) struct Fleet<'a> {
+pub(crate) struct Fleet<'a> {
     platform: &'a dyn Platform,
     state: Mutex<State>,
     label: String,
@@ -36,7 +36,7 @@ impl<'a> Fleet<'a> {
     ///
     /// # Errors
     /// One cannot be made or started, or `stop` was set. What was made stays for whoever removes the run's.
-    pub(super) fn prepare(
+    pub(crate) fn prepare(
         platform: &'a dyn Platform,
         plan: &OperationsPlan,
         count: u32,
@@ -111,6 +111,17 @@ impl<'a> Fleet<'a> {
     pub(super) fn next(&self) -> Option<Choice> {
         let State { vms, chooser } = &mut *self.state();
         chooser.next(vms)
+    }
+
+    /// The longest that an operation may take.
+    pub(super) fn limit(&self) -> Duration {
+        self.limit
+    }
+
+    /// Forgets what is owed, and begins with a whole deck; each is played to its end from now on.
+    pub(super) fn begin_rounds(&self, seed: u64) {
+        let state = &mut *self.state();
+        state.chooser = state.chooser.in_rounds(seed);
     }
 
     /// Does it, and keeps account of what became of its VM.

@@ -12,7 +12,7 @@ use crate::folder::FolderError;
 const FOLDER: &str = "operations";
 
 /// The log of a piece. One that is begun again replaces what was there.
-pub(super) struct Log {
+pub(crate) struct Log {
     path: PathBuf,
     file: BufWriter<File>,
     /// The first line that could not be written.

@@ -10,6 +10,9 @@ mod schedule;
 mod tally;
 mod tenants;
 
+pub(crate) use fleet::Fleet;
+pub(crate) use piece::{PieceLoad, Starts, measure_piece};
+pub(crate) use run::REMOVE_LIMIT;
 pub use run::{OperationsStudy, run_operations};
 pub use schedule::{estimate_operations, mix_on};
 pub use tenants::Tenants;

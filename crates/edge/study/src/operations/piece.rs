@@ -21,21 +21,38 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// How long a client of a closed loop waits where nothing is legal.
 const IDLE: Duration = Duration::from_millis(5);
 
+/// When operations start.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Starts {
+    /// When the last one of a client is seen.
+    Closed,
+    /// At random, so many a minute.
+    Open { per_minute: f64 },
+    /// At equal distances, so many after some that do not count. From where counting begins the mix is done in rounds.
+    Paced { gap: Duration, uncounted: u32, counted: u32 },
+}
+
 /// What is to be applied.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct PieceLoad {
-    /// Operations a minute; a closed loop where there is none.
-    pub(super) per_minute: Option<f64>,
+pub(crate) struct PieceLoad {
+    pub(crate) starts: Starts,
     /// Operations under way at once, at most.
-    pub(super) clients: u32,
-    pub(super) length: Duration,
-    pub(super) seed: u64,
+    pub(crate) clients: u32,
+    pub(crate) length: Duration,
+    pub(crate) seed: u64,
+}
+
+impl PieceLoad {
+    fn is_paced(&self) -> bool {
+        matches!(self.starts, Starts::Paced { .. })
+    }
 }
 
 /// An operation that is to start.
 struct Job {
     choice: Choice,
     intended: Duration,
+    counts: bool,
 }
 
 /// What all threads of a piece share.
@@ -62,6 +79,9 @@ impl Piece<'_> {
             failed: performed.result.as_ref().err().map(|failure| failure.kind),
             job: performed.job.as_ref().and_then(|told| told.as_ref().ok()).cloned().unwrap_or_default(),
         };
+        if !job.counts {
+            return;
+        }
         if let Err(failure) = &performed.result {
             tracing::debug!(kind = job.choice.kind.name(), vm = job.choice.vm, %failure, "an operation failed");
         }
@@ -81,34 +101,47 @@ impl Piece<'_> {
     }
 
     /// Starts operations when they are meant to; how many, and how many of them could not.
-    fn open(&self, load: &PieceLoad, per_minute: f64) -> (u64, u64) {
+    fn open(&self, load: &PieceLoad, starts: impl Iterator<Item = (Duration, bool)>) -> (u64, u64) {
         let (sender, receiver) = mpsc::channel();
         let jobs = Mutex::new(receiver);
         let (mut intended, mut not_issued) = (0, 0);
-        if per_minute <= 0.0 {
-            self.sleep_until(load.length);
-            return (0, 0);
-        }
+        let mut counts_now = None;
         thread::scope(|scope| {
             for _ in 0..load.clients {
                 scope.spawn(|| self.serve(&jobs));
             }
-            for at_ns in Arrivals::new(per_minute, load.seed) {
-                let at = Duration::from_nanos(at_ns);
+            for (at, counts) in starts {
                 if at >= load.length || !self.sleep_until(at) {
                     break;
                 }
-                intended += 1;
-                match self.fleet.next() {
+                if counts_now != Some(counts) && load.is_paced() {
+                    self.fleet.begin_rounds(load.seed);
+                }
+                counts_now = Some(counts);
+                intended += u64::from(counts);
+                match self.next(load) {
                     // Each holds a VM of its own, so only so many can wait.
-                    Some(choice) => drop(sender.send(Job { choice, intended: at })),
-                    None => not_issued += 1,
+                    Some(choice) => drop(sender.send(Job { choice, intended: at, counts })),
+                    None => not_issued += u64::from(counts),
                 }
             }
             self.sleep_until(load.length);
             drop(sender);
         });
         (intended, not_issued)
+    }
+
+    /// What is to be done next. At a fixed pace every operation has its turn: what is not legal yet is waited for.
+    fn next(&self, load: &PieceLoad) -> Option<Choice> {
+        let until = load.length + self.fleet.limit();
+        loop {
+            let choice = self.fleet.next();
+            let over = self.begun.elapsed() >= until || self.stop.load(Ordering::Relaxed);
+            if choice.is_some() || !load.is_paced() || over {
+                return choice;
+            }
+            thread::sleep(IDLE);
+        }
     }
 
     /// Whether the moment came before a stop.
@@ -131,7 +164,7 @@ impl Piece<'_> {
             let mut started = 0;
             while self.begun.elapsed() < load.length && !self.stop.load(Ordering::Relaxed) {
                 if let Some(choice) = self.fleet.next() {
-                    self.perform(&Job { choice, intended: self.begun.elapsed() });
+                    self.perform(&Job { choice, intended: self.begun.elapsed(), counts: true });
                     started += 1;
                 } else {
                     thread::sleep(IDLE);
@@ -150,7 +183,7 @@ impl Piece<'_> {
 ///
 /// # Errors
 /// The log cannot be written, or `stop` was set.
-pub(super) fn measure_piece(
+pub(crate) fn measure_piece(
     fleet: &Fleet<'_>,
     load: &PieceLoad,
     log: Option<Log>,
@@ -158,11 +191,24 @@ pub(super) fn measure_piece(
 ) -> Result<OperationsMeasured, StudyError> {
     let before = CpuSample::take().map_err(LabError::from)?;
     let piece = Piece { fleet, begun: Instant::now(), sink: Mutex::new((Tally::default(), log)), stop };
-    let (intended, not_issued) = match load.per_minute {
-        Some(per_minute) => piece.open(load, per_minute),
-        None => (piece.closed(load), 0),
+    let (intended, not_issued) = match load.starts {
+        Starts::Closed => (piece.closed(load), 0),
+        Starts::Open { per_minute } => {
+            let arrivals = Arrivals::new(per_minute, load.seed).take_while(|_| per_minute > 0.0);
+            piece.open(load, arrivals.map(|at_ns| (Duration::from_nanos(at_ns), true)))
+        }
+        Starts::Paced { gap, uncounted, counted } => {
+            let begin = load.length.saturating_sub(gap * counted);
+            let places = (0..uncounted + counted).map(|place| (place, place >= uncounted));
+            let at = |place: u32| begin.saturating_sub(gap * uncounted) + gap * place;
+            piece.open(load, places.map(|(place, counts)| (at(place), counts)))
+        }
     };
-    let elapsed_ns = nanoseconds(piece.begun.elapsed());
+    let uncounted = match load.starts {
+        Starts::Paced { gap, counted, .. } => load.length.saturating_sub(gap * counted),
+        Starts::Closed | Starts::Open { .. } => Duration::ZERO,
+    };
+    let elapsed_ns = nanoseconds(piece.begun.elapsed().saturating_sub(uncounted));
     let host = before.until(&CpuSample::take().map_err(LabError::from)?);
     let (tally, log) = piece.sink.into_inner().unwrap_or_else(PoisonError::into_inner);
     if let Some(log) = log {

@@ -14,7 +14,7 @@ use virtbench_record::{
 
 use super::fleet::Fleet;
 use super::log::Log;
-use super::piece::{PieceLoad, measure_piece};
+use super::piece::{PieceLoad, Starts, measure_piece};
 use super::schedule::{estimate_operations, first_missing};
 use super::tenants::Tenants;
 use crate::applications::Progress;
@@ -25,7 +25,7 @@ use crate::run::{Run, RunEnd};
 use crate::study_error::StudyError;
 
 /// How long removing the VMs of a run may take.
-const REMOVE_LIMIT: Duration = Duration::from_secs(900);
+pub(crate) const REMOVE_LIMIT: Duration = Duration::from_secs(900);
 
 /// A study of management operations.
 #[derive(Debug, Clone)]
@@ -128,7 +128,8 @@ impl Sitting<'_> {
             OperationsLoad::Open(_) | OperationsLoad::Max { .. } => self.plan.most_at_once,
         };
         let seed = self.plan.seed.wrapping_add(u64::from(piece) + 1);
-        PieceLoad { per_minute, clients, length: Duration::from_nanos(length_ns), seed }
+        let starts = per_minute.map_or(Starts::Closed, |per_minute| Starts::Open { per_minute });
+        PieceLoad { starts, clients, length: Duration::from_nanos(length_ns), seed }
     }
 
     fn warm(

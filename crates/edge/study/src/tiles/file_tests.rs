@@ -19,6 +19,32 @@ fn what_is_not_said_has_its_default() {
     assert_eq!((member.plan.load.kind, member.plan.load.rate), (TileLoadKind::KeyValue, Some(5.0)));
 }
 
+/// Table 1: a shop of four VMs, a web application of two, mail, and an idle one.
+#[test]
+fn tile_paper_has_the_vms_of_the_paper_s_table_1() {
+    let tile = SUPPLIED_TILES.iter().find(|tile| tile.name == "tile-paper").unwrap();
+    let file = TileFile::parse(tile.text).unwrap();
+    let vms: Vec<(&str, &str, TileLoadKind)> = file
+        .members
+        .iter()
+        .map(|member| (member.plan.name.as_str(), member.appliance.as_str(), member.plan.load.kind))
+        .collect();
+    let expected = [
+        ("shop-fast", "shop", TileLoadKind::Web),
+        ("shop-slow", "shop", TileLoadKind::Web),
+        ("shop-orders", "shop", TileLoadKind::Web),
+        ("shop-database", "mariadb", TileLoadKind::Oltp),
+        ("web", "mediawiki", TileLoadKind::Web),
+        ("web-database", "mariadb", TileLoadKind::Oltp),
+        ("mail", "mail", TileLoadKind::Mail),
+        ("standby", "nginx", TileLoadKind::Idle),
+    ];
+    assert_eq!(vms, expected);
+    let scored = file.members.iter().filter(|member| member.plan.load.kind != TileLoadKind::Idle);
+    assert!(scored.clone().all(|member| member.plan.reference.is_some()));
+    assert!(scored.clone().all(|member| member.plan.levels.response_ns.is_some()));
+}
+
 #[test]
 fn the_tiles_that_come_along_can_be_meant() {
     for tile in SUPPLIED_TILES {

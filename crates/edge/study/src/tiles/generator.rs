@@ -184,7 +184,7 @@ fn own_words(
 }
 
 /// Waits for a moment, or until it is to stop.
-fn wait_until(moment_ns: u64, stop: &AtomicBool) {
+pub(super) fn wait_until(moment_ns: u64, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         let left = Duration::from_nanos(moment_ns.saturating_sub(monotonic_ns()));
         if left.is_zero() {

@@ -5,6 +5,7 @@ mod energy;
 mod file;
 mod file_values;
 mod generator;
+mod infrastructure;
 mod memory;
 mod outcome;
 mod run;

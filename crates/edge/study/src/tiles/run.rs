@@ -6,6 +6,7 @@ use virtbench_record::{
 };
 
 use super::energy::source;
+use super::infrastructure::Infrastructure;
 use super::memory::too_little_memory;
 use super::sides::TilesFailure;
 use super::standing::{Standing, TilesPlace};
@@ -66,6 +67,10 @@ impl TilesStudy {
         self.check()?;
         let mut provenance = run.provenance(Plan::Tiles(self.plan.clone()), &place.parent);
         provenance.appliances.clone_from(&self.roots);
+        if let Some(facts) = place.platform.as_ref().map(|platform| platform.facts()) {
+            provenance.add_notes([format!("{}: {}", facts.address, facts.software)]);
+            provenance.add_notes(facts.notes);
+        }
         let mut folder: RunFolder<TilesRecord> = run.open(provenance)?;
         let progress = &mut Progress { stop: run.stop, observer: run.observer };
         let measured = self.measure(&mut folder, members, place, progress);
@@ -151,9 +156,11 @@ impl TilesStudy {
         if let Some(why) = too_little_memory(&self.plan, tiles) {
             return Err(TilesFailure::Member { tile: None, member: None, why });
         }
+        let infrastructure = Infrastructure::prepare(&self.plan, place, progress)?;
         let mut standing = Standing::start(&self.plan, members, place, tiles, progress)?;
         progress.doing(&format!("{tiles} tiles under load, repetition {}", repetition + 1));
-        let measured = run_together(&self.plan, &mut standing, place, repetition, progress)?;
+        let beside = infrastructure.as_ref();
+        let measured = run_together(&self.plan, &mut standing, place, beside, repetition, progress)?;
         Ok((measured, standing.guest(place)))
     }
 }

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use virtbench_appliance::DataSet;
 use virtbench_lab::{ApplianceSpec, Network, RunningAppliance, TierLinks};
+use virtbench_platforms::Platform;
 use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
 use super::sides::TilesFailure;
@@ -32,6 +33,8 @@ pub struct TilesPlace {
     pub name: String,
     /// The program that the generators are modes of: this one.
     pub program: PathBuf,
+    /// Where the infrastructure load's operations are done, if there is one.
+    pub platform: Option<Box<dyn Platform>>,
 }
 
 /// A member that runs.

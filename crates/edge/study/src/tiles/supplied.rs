@@ -10,5 +10,7 @@ pub struct SuppliedTile {
 }
 
 /// All of them, by name.
-pub const SUPPLIED_TILES: [SuppliedTile; 1] =
-    [SuppliedTile { name: "tile-small", text: include_str!("../../tiles/tile-small.toml") }];
+pub const SUPPLIED_TILES: [SuppliedTile; 2] = [
+    SuppliedTile { name: "tile-paper", text: include_str!("../../tiles/tile-paper.toml") },
+    SuppliedTile { name: "tile-small", text: include_str!("../../tiles/tile-small.toml") },
+];

@@ -5,10 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_engine::monotonic_ns;
-use virtbench_record::{TileDone, TileMemberMeasured, TilesMeasured, TilesPlan};
+use virtbench_record::{OperationsMeasured, TileDone, TileMemberMeasured, TilesMeasured, TilesPlan};
 
 use super::energy::{ask, read, source};
 use super::generator::{Generator, Moments, NoOutcome};
+use super::infrastructure::Infrastructure;
 use super::sides::TilesFailure;
 use super::standing::{Standing, TilesPlace};
 use super::watch::Watch;
@@ -34,14 +35,22 @@ const JUMP_NS: u64 = 100_000_000;
 /// What one generator did, or why it failed.
 type Ended = Option<Result<TileDone, NoOutcome>>;
 
-/// Lets all generators begin at one moment, and watches members and host until all have ended.
+/// What came of everything that runs at one time.
+struct Outcomes {
+    members: Vec<Ended>,
+    infrastructure: Option<Result<OperationsMeasured, StudyError>>,
+}
+
+/// Lets all generators begin at one moment, and the infrastructure load if there is one; watches members and host until all have
+/// ended.
 ///
 /// # Errors
-/// A member ended, a generator failed, or it was to stop.
+/// A member ended, a generator failed, the platform failed, or it was to stop.
 pub(super) fn run_together(
     plan: &TilesPlan,
     standing: &mut Standing,
     place: &TilesPlace,
+    infrastructure: Option<&Infrastructure<'_>>,
     repetition: u32,
     progress: &mut Progress<'_>,
 ) -> Result<TilesMeasured, TilesFailure> {
@@ -52,35 +61,29 @@ pub(super) fn run_together(
     let generators = generators(plan, standing, place, repetition, moments)?;
     let mut energy = source(plan.energy.as_deref());
     let mut watch = Watch::new(moments.measure_ns, moments.end_ns, standing.folder.path());
-    let (over, quiet) = (AtomicBool::new(false), AtomicBool::new(false));
+    let quiet = AtomicBool::new(false);
     let clock = Clock::now();
-    let ended: Vec<Ended> = thread::scope(|scope| {
+    let outcomes = thread::scope(|scope| {
         let asking = scope.spawn(|| ask(&mut energy, &quiet));
-        let over = &over;
-        let run = |generator| scope.spawn(move || Generator::run(generator, over));
-        let threads: Vec<_> = generators.iter().map(|generator| generator.as_ref().map(run)).collect();
-        let is_done = || threads.iter().flatten().all(thread::ScopedJoinHandle::is_finished);
-        let until = || is_done() && monotonic_ns() >= moments.end_ns;
-        // One of ours that fails ends before measuring does.
-        let has_failed = || {
-            let ours = generators.iter().zip(&threads).filter(|(generator, _)| {
-                generator.as_ref().is_some_and(|generator| !generator.may_end_early())
-            });
-            monotonic_ns() + EARLY_NS < moments.end_ns
-                && ours.filter_map(|(_, thread)| thread.as_ref()).any(thread::ScopedJoinHandle::is_finished)
+        let run = |stop: &AtomicBool| {
+            infrastructure.map(|load| load.run(moments, plan.seed.wrapping_add(repetition.into()), stop))
         };
-        let failure = follow(plan, standing, &mut watch, progress.stop, &|| until() || has_failed());
-        over.store(true, Ordering::Relaxed);
+        let outcomes = all(plan, standing, &generators, &run, &mut watch, (moments, progress.stop));
         quiet.store(true, Ordering::Relaxed);
         let _ = asking.join();
-        let defect = || Err(NoOutcome::Failed("its generator's thread has failed: a defect".to_owned()));
-        let joined = threads.into_iter().map(|thread| Some(thread?.join().unwrap_or_else(|_| defect())));
-        let ended: Vec<Ended> = joined.collect();
-        failure.map_or(Ok(ended), Err)
+        outcomes
     })?;
     let void_clock = clock.jumped();
     let begin_unix_ns = unix_ns().saturating_sub(monotonic_ns().saturating_sub(moments.measure_ns));
-    let members = done(plan, standing, ended, progress.stop)?;
+    let infrastructure = match outcomes.infrastructure.transpose() {
+        // Ended because another one failed, who is named then.
+        Err(StudyError::Stopped) => Err(StudyError::Stopped),
+        failed_or_done => Ok(failed_or_done?),
+    };
+    let mut members = done(plan, standing, outcomes.members, progress.stop)?;
+    for (place, member) in members.iter_mut().enumerate() {
+        member.network_thread_percent = watch.network_thread_percent(place);
+    }
     let void = void_clock.into_iter().chain(limited(&members)).collect();
     let no_host = || StudyError::input("the accounts of the host's processors cannot be read");
     Ok(TilesMeasured {
@@ -91,7 +94,45 @@ pub(super) fn run_together(
         seconds: watch.seconds(),
         energy: read(energy, begin_unix_ns),
         elapsed_ns: plan.time_ns,
+        infrastructure: infrastructure?,
         void,
+    })
+}
+
+/// Runs all generators and the infrastructure load to their end. Whoever fails ends the others.
+fn all(
+    plan: &TilesPlan,
+    standing: &mut Standing,
+    generators: &[Option<Generator>],
+    infrastructure: &(dyn Fn(&AtomicBool) -> Option<Result<OperationsMeasured, StudyError>> + Sync),
+    watch: &mut Watch,
+    (moments, stop): (Moments, &AtomicBool),
+) -> Result<Outcomes, TilesFailure> {
+    let (over, halt) = (&AtomicBool::new(false), &AtomicBool::new(false));
+    thread::scope(|scope| {
+        let beside = scope.spawn(move || infrastructure(halt));
+        let run = |generator| scope.spawn(move || Generator::run(generator, over));
+        let threads: Vec<_> = generators.iter().map(|generator| generator.as_ref().map(run)).collect();
+        let is_done = || threads.iter().flatten().all(thread::ScopedJoinHandle::is_finished);
+        let until = || is_done() && monotonic_ns() >= moments.end_ns;
+        // One of ours that fails ends before measuring does.
+        let has_failed = || {
+            let ours = generators.iter().zip(&threads).filter(|(generator, _)| {
+                generator.as_ref().is_some_and(|generator| !generator.may_end_early())
+            });
+            monotonic_ns() + EARLY_NS < moments.end_ns
+                && (ours.filter_map(|(_, thread)| thread.as_ref()).any(thread::ScopedJoinHandle::is_finished)
+                    || plan.infrastructure.is_some() && beside.is_finished())
+        };
+        let failure = follow(plan, standing, watch, stop, &|| until() || has_failed());
+        // Operations that are under way at the end are waited for.
+        halt.store(failure.is_some() || monotonic_ns() < moments.end_ns, Ordering::Relaxed);
+        over.store(true, Ordering::Relaxed);
+        let defect = || Err(NoOutcome::Failed("its generator's thread has failed: a defect".to_owned()));
+        let joined = threads.into_iter().map(|thread| Some(thread?.join().unwrap_or_else(|_| defect())));
+        let members: Vec<Ended> = joined.collect();
+        let infrastructure = beside.join().unwrap_or(Some(Err(StudyError::Stopped)));
+        failure.map_or(Ok(Outcomes { members, infrastructure }), Err)
     })
 }
 
@@ -129,7 +170,7 @@ fn follow(
         if let Some(failure) = standing.crashed(plan) {
             return Some(failure);
         }
-        watch.look();
+        watch.look(&standing.members);
         if until() {
             return None;
         }
@@ -162,7 +203,9 @@ fn done(
     let measured = |(one, end): (&super::standing::StandingMember, Ended)| {
         let member = plan.members[one.place].name.clone();
         let done = end.transpose().map_err(|end| TilesFailure::member(one.tile, &member, end.words()))?;
-        Ok(TileMemberMeasured { tile: one.tile, member, ready_ns: one.appliance.facts().ready_ns, done })
+        let ready_ns = one.appliance.facts().ready_ns;
+        let tile = one.tile;
+        Ok(TileMemberMeasured { tile, member, ready_ns, network_thread_percent: None, done })
     };
     standing.members.iter().zip(ended).map(measured).collect()
 }

@@ -240,7 +240,7 @@ fn of_tiles(provenance: &Provenance, records: &[TilesRecord]) -> Vec<Measure> {
             let value = member.normalised?.mean;
             Some(measure(subject, "of the reference", "", Better::Higher, false, value))
         });
-        let sum = step.sum.map(|sum| {
+        let sum = step.total.map(|sum| {
             let subject = format!("{} tiles", step.tiles);
             measure(subject, "sum of scores", "", Better::Higher, false, sum.mean)
         });

@@ -1,6 +1,6 @@
 //! Two configurations with as many tiles: what changed, and which member moved.
 
-use super::configuration::{TileConfiguration, TileStep};
+use super::configuration::{TileConfiguration, TileMember, TileStep};
 use crate::ratio::{Ratio, paired_ratio};
 
 /// A configuration against the first one with as many tiles.
@@ -10,7 +10,8 @@ pub struct TileChange {
     pub configuration: usize,
     /// Tiles on both.
     pub tiles: u32,
-    /// The sum of the tiles' scores as a ratio, from runs of the same number.
+    /// The totals as a ratio, from runs of the same number; the sums of the tiles' scores where only one of the two has an
+    /// infrastructure load.
     pub sum: Ratio,
     /// Every member's ratio, the one that moved most first.
     pub members: Vec<(String, Ratio)>,
@@ -29,9 +30,14 @@ pub(super) fn changes(configurations: &[TileConfiguration], seed: u64) -> Vec<Ti
 }
 
 fn change(configuration: usize, before: &TileStep, after: &TileStep, seed: u64) -> Option<TileChange> {
-    let sum = paired_ratio(&before.sums, &after.sums, seed)?;
+    // Totals of different parts are not compared.
+    let is_alike = before.infrastructure.is_some() == after.infrastructure.is_some();
+    let scores = |step: &TileStep| if is_alike { step.totals.clone() } else { step.sums.clone() };
+    let sum = paired_ratio(&scores(before), &scores(after), seed)?;
     let both = after.members.iter().filter_map(|member| {
-        let other = before.members.iter().find(|other| other.name == member.name)?;
+        let is_same =
+            |other: &&TileMember| other.name == member.name && other.infrastructure == member.infrastructure;
+        let other = before.members.iter().find(is_same)?;
         Some((member.name.clone(), paired_ratio(&other.by_run, &member.by_run, seed)?))
     });
     let mut members: Vec<(String, Ratio)> = both.collect();

@@ -21,6 +21,8 @@ pub struct TileMember {
     pub of_one_tile: Option<Ratio>,
     /// Times that it broke its service levels, over all tiles and runs.
     pub broken: u32,
+    /// Whether it is a management operation of the infrastructure load, and no member of a tile.
+    pub infrastructure: bool,
     pub(super) by_run: ByRun,
 }
 
@@ -35,11 +37,16 @@ pub struct TileStep {
     pub held: u32,
     /// The sum of the tiles' scores, over runs.
     pub sum: Option<Estimate>,
+    /// The score of the infrastructure load, over runs; nothing where there was none.
+    pub infrastructure: Option<Estimate>,
+    /// The sum, weighed with the infrastructure load where there was one.
+    pub total: Option<Estimate>,
     /// Jain's index of fairness of what members have left.
     pub jain: Option<f64>,
     /// The members, in the order of the rows.
     pub members: Vec<TileMember>,
     pub(super) sums: ByRun,
+    pub(super) totals: ByRun,
 }
 
 impl TileStep {
@@ -52,7 +59,7 @@ impl TileStep {
     /// The score, which a broken level voids.
     #[must_use]
     pub fn score(&self) -> Option<Estimate> {
-        self.sum.filter(|_| self.fits())
+        self.total.filter(|_| self.fits())
     }
 
     /// The member that broke its levels most often.

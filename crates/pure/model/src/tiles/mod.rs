@@ -13,5 +13,5 @@ mod tiles_tests;
 pub use analysis::{TilesAnalysis, analyse_tiles};
 pub use changes::TileChange;
 pub use configuration::{TileConfiguration, TileMember, TileStep};
-pub use score::{at_least_share, tile_score};
+pub use score::{APPLICATIONS_WEIGHT, at_least_share, tile_score, total_score};
 pub use summary::summarise_tiles;

@@ -2,6 +2,17 @@
 
 use crate::interval::CONFIDENCE;
 
+/// What applications weigh in a total with an infrastructure load, which has the rest (VMmark 3's rules).
+pub const APPLICATIONS_WEIGHT: f64 = 0.8;
+
+/// The total of a run: the sum of its tiles' scores, with an infrastructure load 80 % of that and 20 % of the load's score.
+#[must_use]
+pub fn total_score(applications: f64, infrastructure: Option<f64>) -> f64 {
+    infrastructure.map_or(applications, |infrastructure| {
+        APPLICATIONS_WEIGHT * applications + (1.0 - APPLICATIONS_WEIGHT) * infrastructure
+    })
+}
+
 /// The score of a tile: the geometric mean of what its members did as shares of the reference system. Nothing without
 /// members; zero where one did nothing.
 #[must_use]

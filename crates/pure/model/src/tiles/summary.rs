@@ -42,6 +42,8 @@ fn step(one: &TileStep) -> TileStepNumbers {
         held: one.held,
         score: one.score().map(Into::into),
         sum: one.sum.map(Into::into),
+        infrastructure: one.infrastructure.map(Into::into),
+        total: one.total.map(Into::into),
         jain: one.jain,
         members: one.members.iter().map(member).collect(),
     }
@@ -53,5 +55,6 @@ fn member(one: &TileMember) -> TileMemberNumbers {
         normalised: one.normalised.map(Into::into),
         of_one_tile: one.of_one_tile.map(Into::into),
         broken: one.broken,
+        infrastructure: one.infrastructure,
     }
 }

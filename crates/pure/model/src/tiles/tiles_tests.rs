@@ -51,6 +51,26 @@ fn the_total_is_the_sum_over_tiles_and_an_idle_member_is_not_scored() {
     assert_eq!((standby.normalised, standby.broken), (None, 0));
 }
 
+/// A published total of VMmark 3: applications 11.18 and infrastructure 1.07 make 9.16 (Dell, "World Record VMmark 3 Single-Socket
+/// Performance", Table 10, AMD EPYC 7002).
+#[test]
+fn a_published_total_comes_out() {
+    assert!((total_score(11.18, Some(1.07)) - 9.158).abs() < 1e-12);
+    assert_eq!(format!("{:.2}", total_score(11.18, Some(1.07))), "9.16");
+    assert!((total_score(11.18, None) - 11.18).abs() < 1e-12);
+}
+
+#[test]
+fn totals_with_and_without_an_infrastructure_load_are_not_compared() {
+    let mut rows = tile("a", [0, 1, 1], &[("web", 1.0, 1.0)], None);
+    rows.extend(tile("b", [0, 1, 1], &[("web", 2.0, 1.0)], None));
+    rows.extend(tile("b", [0, 1, virtbench_record::INFRASTRUCTURE], &[("clone", 0.5, 1.0)], None));
+    let analysis = analyse_tiles(&rows, 1);
+    let total = analysis.configurations[1].steps[0].score().unwrap().mean;
+    assert!((total - 1.7).abs() < 1e-12, "80 % of 2 and 20 % of a half: {total}");
+    assert!((analysis.changes[0].sum.value - 2.0).abs() < 1e-12, "the tiles alone");
+}
+
 #[test]
 fn one_member_below_its_levels_in_one_run_voids_that_number_of_tiles() {
     let mut rows = Vec::new();

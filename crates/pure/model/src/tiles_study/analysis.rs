@@ -8,6 +8,7 @@ use virtbench_record::{
 
 use super::breaches::breaches;
 use super::host::host_numbers;
+use super::infrastructure::covers;
 use super::rows::tile_rows;
 use crate::busy::busy_host;
 use crate::tiles::{TileConfiguration, TilesAnalysis, analyse_tiles};
@@ -21,6 +22,10 @@ pub struct TilesStudyAnalysis {
     pub breaches: Vec<TileBreach>,
     /// The one that was broken farthest at the least number of tiles that does not fit.
     pub broke_first: Option<TileBreach>,
+    /// The one that was first in time there, of those whose time is known.
+    pub first_in_time: Option<TileBreach>,
+    /// What the score covers, in words.
+    pub covers: String,
     /// The host at every number of tiles, ascending.
     pub host: Vec<TileHostNumbers>,
     /// Why energy was not read, where it was not.
@@ -45,9 +50,12 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
     let scored = analyse_tiles(&tile_rows(plan, records), plan.seed);
     let breaches: Vec<TileBreach> = records.iter().flat_map(|record| breaches(plan, record)).collect();
     let too_many = scored.configurations.first().and_then(TileConfiguration::too_many);
-    let at_fault = breaches.iter().filter(|breach| too_many.is_some_and(|step| step.tiles == breach.tiles));
+    let at_fault =
+        || breaches.iter().filter(|breach| too_many.is_some_and(|step| step.tiles == breach.tiles));
     let beyond = |breach: &TileBreach| breach.beyond.unwrap_or(f64::INFINITY);
-    let broke_first = at_fault.max_by(|a, b| beyond(a).total_cmp(&beyond(b))).cloned();
+    let timed = at_fault().filter(|breach| breach.since_ns.is_some());
+    let first_in_time = timed.min_by_key(|breach| breach.since_ns).cloned();
+    let broke_first = at_fault().max_by(|a, b| beyond(a).total_cmp(&beyond(b))).cloned();
     let counts = || records.iter().filter(|record| record.void().is_none());
     let numbers: BTreeSet<u32> = counts().map(|record| record.tiles).collect();
     let host = numbers.into_iter().filter_map(|tiles| {
@@ -68,6 +76,8 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
     TilesStudyAnalysis {
         breaches,
         broke_first,
+        first_in_time,
+        covers: covers(plan),
         host,
         energy_unavailable: unavailable,
         void: void.collect(),

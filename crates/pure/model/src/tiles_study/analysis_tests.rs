@@ -1,8 +1,12 @@
 //! Tiles of invented members.
 
+use std::collections::BTreeMap;
+
 use virtbench_record::{
-    FORMAT, HostUse, PowerSample, TileDone, TileEnergy, TileLevels, TileLoad, TileLoadKind,
-    TileMemberMeasured, TileMemberPlan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    CloneKind, FORMAT, HostUse, OperationKind, OperationNumbers, OperationsLoad, OperationsMeasured,
+    OperationsPlan, PowerSample, TileDone, TileEnergy, TileHostSecond, TileLevels, TileLoad, TileLoadKind,
+    TileMemberMeasured, TileMemberPlan, TileNumbers, TileSecond, TilesMeasured, TilesPlan, TilesRecord,
+    TilesStatus,
 };
 
 use super::{analyse_tiles_study, mean_watts, next_tiles, summarise_tiles_study};
@@ -54,6 +58,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
         energy: None,
         seed: 1,
         accelerator: "tcg".into(),
+        infrastructure: None,
     }
 }
 
@@ -75,6 +80,7 @@ fn record(tiles: u32, repetition: u32, rates: [f64; 2]) -> TilesRecord {
         tile,
         member: member.into(),
         ready_ns: 1,
+        network_thread_percent: None,
         done: rate.map(|per_second| TileDone { per_second, completed: Some(100), ..TileDone::default() }),
     };
     let members = (1..=tiles).flat_map(|tile| {
@@ -88,6 +94,7 @@ fn record(tiles: u32, repetition: u32, rates: [f64; 2]) -> TilesRecord {
         seconds: Vec::new(),
         energy: TileEnergy::Unavailable("no energy source".into()),
         elapsed_ns: 10 * SECOND_NS,
+        infrastructure: None,
         void: Vec::new(),
     };
     TilesRecord {
@@ -224,4 +231,140 @@ fn a_score_per_kilowatt_is_the_score_over_the_mean_power() {
     measured.energy = TileEnergy::Read { source: "rapl".into(), samples };
     let analysis = analyse_tiles_study(&plan, &[record]);
     assert_eq!((analysis.host[0].watts, analysis.host[0].score_per_kilowatt), (Some(250.0), Some(4.0)));
+}
+
+/// A minute at five operations a minute, of a mix of two: two rounds fit, an operation every 15 s.
+fn infrastructure() -> OperationsPlan {
+    OperationsPlan {
+        platform: "libvirt+qemu:///system".into(),
+        destination: None,
+        mix: BTreeMap::from([(OperationKind::Clone, 1), (OperationKind::Remove, 1)]),
+        left_out: vec![OperationKind::Migrate],
+        vms: vec![4],
+        load: OperationsLoad::Open(vec![5.0]),
+        pieces: 1,
+        piece_ns: 60 * SECOND_NS,
+        warm_ns: 0,
+        clones: vec![CloneKind::Full],
+        limit_ns: 30 * SECOND_NS,
+        most_at_once: 64,
+        memory_bytes: 96 << 20,
+        disk_bytes: 64 << 20,
+        accelerator: "tcg".into(),
+        seed: 1,
+        tenants: Vec::new(),
+    }
+}
+
+/// So many clones and removals came to their end, within so many seconds.
+fn with_operations(mut record: TilesRecord, done: [u64; 2], seconds: u64) -> TilesRecord {
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let kinds = [OperationKind::Clone, OperationKind::Remove].into_iter().zip(done);
+    let numbers = kinds.map(|(kind, done)| (kind, OperationNumbers { done, ..OperationNumbers::default() }));
+    measured.infrastructure = Some(OperationsMeasured {
+        elapsed_ns: seconds * SECOND_NS,
+        intended: 4,
+        not_issued: 0,
+        operations: numbers.collect(),
+        clones: std::collections::BTreeMap::new(),
+        latency_ns: None,
+        vms_at_end: 4,
+        running_at_end: 2,
+        host: host(100.0),
+        tenants: Vec::new(),
+        first_failures: Vec::new(),
+    });
+    record
+}
+
+/// Two tiles of 1.1 make 2.2; an infrastructure load that keeps its pace makes 1: 80 % and 20 % of them are 1.96. One that takes 80 s
+/// for a minute's work makes three quarters: 1.91.
+#[test]
+fn an_infrastructure_load_is_a_fifth_of_the_total() {
+    let mut plan = plan(TileNumbers::Given(vec![2]));
+    plan.infrastructure = Some(infrastructure());
+    assert_eq!(plan.infrastructure.as_ref().unwrap().pace(), Some((2, 15 * SECOND_NS)));
+    for (seconds, of_infrastructure, total) in [(60, 1.0, 1.96), (80, 0.75, 1.91)] {
+        let records = [with_operations(record(2, 0, [1.21, 1.0]), [2, 2], seconds)];
+        let analysis = analyse_tiles_study(&plan, &records);
+        let step = analysis.configuration().unwrap().most().unwrap();
+        assert!((step.sum.unwrap().mean - 2.2).abs() < 1e-12);
+        assert!((step.infrastructure.unwrap().mean - of_infrastructure).abs() < 1e-12);
+        assert!((step.score().unwrap().mean - total).abs() < 1e-12);
+        assert!((step.jain.unwrap_or(1.0) - 1.0).abs() < 1e-12, "operations are no members of a tile");
+        let numbers = summarise_tiles_study(virtbench_record::Conclusion::default(), &analysis);
+        assert_eq!(numbers.covers, "applications 80 %, infrastructure 20 % (clone, remove; without migrate)");
+        let members = &numbers.tiles.unwrap().steps[0].members;
+        let operations: Vec<&str> =
+            members.iter().filter(|one| one.infrastructure).map(|one| one.member.as_str()).collect();
+        assert_eq!(operations, ["clone", "remove"]);
+    }
+}
+
+#[test]
+fn operations_that_are_not_done_break_a_number_of_tiles() {
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.infrastructure = Some(infrastructure());
+    let records = [with_operations(record(1, 0, [1.0, 1.0]), [1, 2], 60)];
+    let analysis = analyse_tiles_study(&plan, &records);
+    let first = analysis.broke_first.as_ref().unwrap();
+    assert_eq!((first.tile, first.member.as_str(), first.beyond), (0, "infrastructure", Some(2.5)));
+    assert!(first.level.starts_with("1 of 4 management operations were not done within 30s"), "{first:?}");
+    let one = analysis.configuration().unwrap();
+    assert_eq!((one.most().map(|step| step.tiles), one.too_many().unwrap().score()), (None, None));
+    let broken = one.steps[0].members.iter().filter(|member| member.broken > 0);
+    assert_eq!(broken.map(|member| member.name.as_str()).collect::<Vec<_>>(), ["clone"]);
+}
+
+/// The database is farthest from its level, but the mail was too slow before that.
+#[test]
+fn the_first_to_break_in_time_is_told_from_the_farthest() {
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.members[0].levels = TileLevels { response_ns: Some(SECOND_NS), ..plan.members[0].levels };
+    let mut record = record(1, 0, [1.0, 0.3]);
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    let series = |seconds: &[(u64, u64)]| -> Vec<TileSecond> {
+        let second = |(start, (completed, response_s)): (u64, &(u64, u64))| TileSecond {
+            start_ns: start * SECOND_NS,
+            completed: *completed,
+            failed: 0,
+            response_ns: Some(response_s * SECOND_NS),
+        };
+        (0..).zip(seconds).map(second).collect()
+    };
+    let mail = measured.members[0].done.as_mut().unwrap();
+    mail.client_response_ns = Some(2 * SECOND_NS);
+    mail.series = series(&[(1, 1), (1, 2), (1, 1), (1, 1), (1, 1)]);
+    // Of the least of 0.9 a second: 2 of 0.9, 2 of 1.8, then 2 of 2.7 and fewer.
+    measured.members[1].done.as_mut().unwrap().series = series(&[(2, 1), (0, 1), (0, 1), (0, 1), (0, 1)]);
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    let since = |breach: &Option<virtbench_record::TileBreach>| {
+        let breach = breach.as_ref().unwrap();
+        (breach.member.clone(), breach.since_ns)
+    };
+    assert_eq!(since(&analysis.broke_first), ("oltp".into(), Some(2 * SECOND_NS)));
+    assert_eq!(since(&analysis.first_in_time), ("mail".into(), Some(SECOND_NS)));
+}
+
+#[test]
+fn a_network_is_named_where_it_is_exhausted() {
+    let plan = plan(TileNumbers::Given(vec![1]));
+    let mut record = record(1, 0, [1.0, 0.5]);
+    let TilesStatus::Measured(measured) = &mut record.status else { panic!() };
+    measured.host = host(100.0);
+    measured.members[1].network_thread_percent = Some(98.2);
+    let second = |start: u64| TileHostSecond {
+        start_ns: start * SECOND_NS,
+        cpu_percent: 100.0,
+        steal_percent: 0.0,
+        available_bytes: None,
+        disk_percent: None,
+        network_percent: Some(95.0),
+    };
+    measured.seconds = (0..2).map(second).collect();
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    assert_eq!(
+        analysis.host[0].exhausted,
+        ["a network interface, at 95 % of its speed", "the network of a VM, whose thread was 98 % busy"]
+    );
 }

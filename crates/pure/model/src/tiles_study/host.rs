@@ -12,6 +12,8 @@ const ONE_BUSY_PERCENT: f64 = 96.0;
 const STEAL_PERCENT: f64 = 5.0;
 /// A disk that is busier is exhausted, in percent.
 const DISK_PERCENT: f64 = 90.0;
+/// A network interface that carries more of what its speed allows is exhausted, in percent.
+const NETWORK_PERCENT: f64 = 90.0;
 /// Less available memory is none, as a share of all.
 const MEMORY_SHARE: f64 = 0.05;
 
@@ -29,6 +31,7 @@ pub(super) fn host_numbers(
         run.host.each_percent.iter().map(|percent| percent.min(100.0)).reduce(f64::max)
     };
     let seconds = || runs.iter().flat_map(|run| &run.seconds);
+    let threads = runs.iter().flat_map(|run| &run.members).map(|member| member.network_thread_percent);
     let watts = mean(runs.iter().filter_map(|run| mean_watts(&run.energy, run.elapsed_ns)));
     let mut numbers = TileHostNumbers {
         tiles,
@@ -37,6 +40,8 @@ pub(super) fn host_numbers(
         steal_percent,
         least_available_bytes: seconds().filter_map(|second| second.available_bytes).min(),
         disk_percent: mean(seconds().filter_map(|second| second.disk_percent)),
+        network_percent: mean(seconds().filter_map(|second| second.network_percent)),
+        network_thread_percent: threads.flatten().map(|percent| percent.min(100.0)).reduce(f64::max),
         exhausted: Vec::new(),
         watts,
         score_per_kilowatt: watts
@@ -72,6 +77,12 @@ fn exhausted(at: &TileHostNumbers, memory_bytes: Option<u64>) -> Vec<String> {
     }
     if let Some(percent) = at.disk_percent.filter(|percent| *percent >= DISK_PERCENT) {
         found.push(format!("the disk of the data, {percent:.0} % busy"));
+    }
+    if let Some(percent) = at.network_percent.filter(|percent| *percent >= NETWORK_PERCENT) {
+        found.push(format!("a network interface, at {percent:.0} % of its speed"));
+    }
+    if let Some(percent) = at.network_thread_percent.filter(|percent| *percent >= ONE_BUSY_PERCENT) {
+        found.push(format!("the network of a VM, whose thread was {percent:.0} % busy"));
     }
     if let (Some(left), Some(all)) = (at.least_available_bytes, memory_bytes)
         && (left as f64) < MEMORY_SHARE * all as f64

@@ -7,8 +7,10 @@ mod analysis_tests;
 mod breaches;
 mod energy;
 mod host;
+mod infrastructure;
 mod rows;
 mod search;
+mod since;
 mod summary;
 
 pub use analysis::{TilesStudyAnalysis, analyse_tiles_study};

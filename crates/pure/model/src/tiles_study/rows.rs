@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use virtbench_record::{TileRow, TilesPlan, TilesRecord, TilesStatus};
 
 use super::breaches::{HOST, breaches};
+use super::infrastructure::infrastructure_rows;
 
-/// A row for each member of each tile of every run that counts. A run that failed has one row, of the member that ended, which
+/// A row for each member of each tile of every run that counts, and for each operation of its infrastructure load. A run that failed has one row, of the member that ended, which
 /// has not kept its levels.
 #[must_use]
 pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
@@ -35,6 +36,7 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
                     let done = one.done.as_ref().and_then(|done| Some([done.per_second, reference?]));
                     rows.push(row(one.tile, &one.member, done, held));
                 }
+                rows.extend(infrastructure_rows(plan, record));
             }
         }
     }

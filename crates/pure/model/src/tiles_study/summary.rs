@@ -11,10 +11,11 @@ pub fn summarise_tiles_study(conclusion: Conclusion, analysis: &TilesStudyAnalys
     let scored = summarise_tiles(Conclusion::default(), &analysis.scored);
     TilesStudySummary {
         conclusion,
-        covers: "applications only".into(),
+        covers: analysis.covers.clone(),
         tiles: scored.configurations.into_iter().next(),
         breaches: analysis.breaches.clone(),
         broke_first: analysis.broke_first.clone(),
+        first_in_time: analysis.first_in_time.clone(),
         host: analysis.host.clone(),
         energy_unavailable: analysis.energy_unavailable.clone(),
         void: analysis.void.clone(),

@@ -14,10 +14,10 @@ use crate::format::{ratio, significant};
 /// without a score.
 pub(crate) fn tiles(analysis: &TilesAnalysis) -> Option<Figure> {
     let mut steps = analysis.configurations.iter().flat_map(|one| &one.steps);
-    steps.any(|step| step.sum.is_some()).then_some(())?;
+    steps.any(|step| step.total.is_some()).then_some(())?;
     Some(Figure {
         title: "Tiles against score, and what is left to each member".into(),
-        caption: "The sum of the tiles' scores. A cross is a number of tiles at which a member broke its service levels: it has \
+        caption: "The sum of the tiles' scores, weighed with the infrastructure load where there was one. A cross is a number of tiles at which a member broke its service levels: it has \
                   no score. What is left is of what a member does with one tile."
             .into(),
         key: Vec::new(),
@@ -29,7 +29,7 @@ fn scores(analysis: &TilesAnalysis) -> Drawing {
     let mut traces = Traces::new();
     for (index, one) in analysis.configurations.iter().enumerate() {
         let known: Vec<(&TileStep, f64)> =
-            one.steps.iter().filter_map(|step| Some((step, step.sum?.mean))).collect();
+            one.steps.iter().filter_map(|step| Some((step, step.total?.mean))).collect();
         let hover = known.iter().map(|(step, sum)| {
             let (tiles, held, runs) = (step.tiles, step.held, step.runs);
             format!(
@@ -45,7 +45,7 @@ fn scores(analysis: &TilesAnalysis) -> Drawing {
         .configurations
         .iter()
         .flat_map(|one| &one.steps)
-        .filter_map(|step| Some((step.tiles, step.sum.filter(|_| !step.fits())?.mean)))
+        .filter_map(|step| Some((step.tiles, step.total.filter(|_| !step.fits())?.mean)))
         .collect();
     if !void.is_empty() {
         let (tiles, sums): (Vec<u32>, Vec<f64>) = void.into_iter().unzip();

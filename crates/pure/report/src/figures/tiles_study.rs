@@ -133,11 +133,12 @@ pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
     for (tiles, run) in firsts(records).into_iter().filter(|(_, run)| !run.seconds.is_empty()) {
         let all = f64::from(run.host.processors.max(1));
         let memory = |available: u64| Some(100.0 - 100.0 * available as f64 / run.memory_bytes? as f64);
-        let lines: [(&str, Vec<(f64, f64)>); 4] = [
+        let lines: [(&str, Vec<(f64, f64)>); 5] = [
             ("processors busy", of(run, &|second| Some((second.cpu_percent / all).min(100.0)))),
             ("taken away by a hypervisor below", of(run, &|second| Some(second.steal_percent / all))),
             ("memory used", of(run, &|second| memory(second.available_bytes?))),
             ("disk of the data busy", of(run, &|second| second.disk_percent)),
+            ("network interface, of its speed", of(run, &|second| second.network_percent)),
         ];
         let mut traces = Traces::new();
         for (index, (name, points)) in lines.into_iter().enumerate().filter(|(_, line)| !line.1.is_empty()) {
@@ -152,7 +153,8 @@ pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
             .height(320);
         variants.push(Variant::new(count(tiles as usize, "tile"), &traces, &layout));
     }
-    let label = "Processors, memory and disk of the host over time; the table below holds the means.";
+    let label =
+        "Processors, memory, disk and network of the host over time; the table below holds the means.";
     Some(Figure {
         title: "The host while tiles are measured".into(),
         caption: "The generators run on this host too, and are in its use.".into(),

@@ -2,13 +2,15 @@
 
 use maud::{Markup, html};
 use virtbench_model::tiles_study::{TilesStudyAnalysis, analyse_tiles_study};
-use virtbench_record::{Provenance, TileDone, TileLevels, TileMemberMeasured, TilesPlan, TilesRecord};
+use virtbench_record::{
+    INFRASTRUCTURE, Provenance, TileDone, TileLevels, TileMemberMeasured, TilesPlan, TilesRecord,
+};
 use virtbench_units::format_duration_ns;
 
 use super::{document, opening, section};
 use crate::figures;
 use crate::format::{SECOND_NS, count, rounded, significant};
-use crate::tables::tiles;
+use crate::tables::{infrastructure, tiles};
 use crate::takeaway::of_tiles_study;
 
 /// One self-contained page.
@@ -28,6 +30,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
         }
         (section("members", "Members against their service levels", "No member has a series.", &members))
         @for record in firsts(records) { (members_table(plan, record)) }
+        (infrastructure(plan, records))
         (breaches(&analysis))
         (section("host", "The host", "Nobody looked at the host.", &host))
         (host_table(&analysis))
@@ -117,16 +120,18 @@ fn breaches(analysis: &TilesStudyAnalysis) -> Markup {
                         thead { tr {
                             th.number scope="col" { "tiles" } th.number scope="col" { "run" } th.number scope="col" { "tile" }
                             th scope="col" { "member" } th scope="col" { "level" } th.number scope="col" { "beyond, times" }
+                            th.number scope="col" { "since, s" }
                         } }
                         tbody {
                             @for breach in &analysis.breaches {
                                 tr {
                                     td.number { (breach.tiles) }
                                     td.number { (breach.repetition + 1) }
-                                    td.number { (breach.tile) }
+                                    td.number { (if breach.tile == INFRASTRUCTURE { "–".into() } else { breach.tile.to_string() }) }
                                     th scope="row" { (breach.member) }
                                     td { (breach.level) }
                                     td.number { (breach.beyond.map_or_else(|| "–".into(), significant)) }
+                                    td.number { (breach.since_ns.map_or_else(|| "–".into(), |ns| rounded(ns as f64 / SECOND_NS, 0))) }
                                 }
                             }
                         }
@@ -145,6 +150,7 @@ fn host_table(analysis: &TilesStudyAnalysis) -> Markup {
                 th.number scope="col" { "tiles" } th.number scope="col" { "processors busy, %" }
                 th.number scope="col" { "the busiest, %" } th.number scope="col" { "taken away, %" }
                 th.number scope="col" { "memory left, MiB" } th.number scope="col" { "disk busy, %" }
+                th.number scope="col" { "network interface, %" } th.number scope="col" { "network of a VM, %" }
                 th scope="col" { "exhausted" } th.number scope="col" { "power, W" } th.number scope="col" { "score a kilowatt" }
             } }
             tbody {
@@ -156,6 +162,8 @@ fn host_table(analysis: &TilesStudyAnalysis) -> Markup {
                         td.number { (rounded(at.steal_percent, 1)) }
                         td.number { (at.least_available_bytes.map_or_else(|| "–".into(), |bytes| (bytes >> 20).to_string())) }
                         td.number { (percent(at.disk_percent)) }
+                        td.number { (percent(at.network_percent)) }
+                        td.number { (percent(at.network_thread_percent)) }
                         td { (if at.exhausted.is_empty() { "nothing".into() } else { at.exhausted.join("; ") }) }
                         td.number { (at.watts.map_or_else(|| "–".into(), significant)) }
                         td.number { (at.score_per_kilowatt.map_or_else(|| "–".into(), significant)) }

@@ -104,8 +104,11 @@ fn cautions(analysis: &TilesAnalysis) -> Vec<String> {
         if let Some([before, after]) = gap.map(|pair| [pair[0].tiles, pair[1].tiles]) {
             cautions.push(format!("{}: nothing is known between {before} and {after} tiles.", one.name));
         }
-        if one.steps.iter().any(|step| step.sum.is_none()) {
-            cautions.push(format!("{}: a run lacks a tile, and has no score.", one.name));
+        if one.steps.iter().any(|step| step.total.is_none()) {
+            cautions.push(format!(
+                "{}: a run lacks a tile or the infrastructure load, and has no score.",
+                one.name
+            ));
         }
     }
     cautions

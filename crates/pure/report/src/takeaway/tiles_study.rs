@@ -1,7 +1,8 @@
 //! What a reader takes away from a study of tiles.
 
 use virtbench_model::tiles_study::TilesStudyAnalysis;
-use virtbench_record::{Provenance, TileBreach, TilesPlan};
+use virtbench_record::{INFRASTRUCTURE, Provenance, TileBreach, TilesPlan};
+use virtbench_units::format_duration_ns;
 
 use super::cautions::emulation;
 use super::{Takeaway, of_tiles};
@@ -23,11 +24,12 @@ pub(crate) fn of_tiles_study(
     let mut details = Vec::new();
     if let Some(first) = &analysis.broke_first {
         details.push(broke(first));
+        details.extend(first_in_time(analysis, first));
         details.push(behind(analysis, first.tiles));
         details.extend(others(analysis, first));
     }
     details.extend(energy(analysis));
-    details.push("The score covers applications only: no infrastructure load ran beside them.".to_owned());
+    details.push(covers(plan, analysis));
     takeaway.details.splice(0..0, details);
     takeaway.cautions.extend(cautions(provenance, plan, analysis));
     takeaway
@@ -35,10 +37,38 @@ pub(crate) fn of_tiles_study(
 
 fn broke(first: &TileBreach) -> String {
     let with = count(first.tiles as usize, "tile");
-    format!(
-        "With {with}, {} of tile {} was farthest from its service level: {}.",
-        first.member, first.tile, first.level
-    )
+    format!("With {with}, {} was farthest from its service level: {}.", whose(first), first.level)
+}
+
+/// A member of a tile, or the infrastructure load.
+fn whose(breach: &TileBreach) -> String {
+    match breach.tile {
+        INFRASTRUCTURE => format!("the {} load", breach.member),
+        tile => format!("{} of tile {tile}", breach.member),
+    }
+}
+
+fn first_in_time(analysis: &TilesStudyAnalysis, farthest: &TileBreach) -> Option<String> {
+    let first = analysis.first_in_time.as_ref()?;
+    let since = format_duration_ns(first.since_ns?);
+    Some(if (first.tile, &first.member) == (farthest.tile, &farthest.member) {
+        format!("It was also the first in time, {since} after measuring began.")
+    } else {
+        format!("First in time was {}, {since} after measuring began: {}.", whose(first), first.level)
+    })
+}
+
+/// What is in the score, and of the infrastructure load how well it kept its pace.
+fn covers(plan: &TilesPlan, analysis: &TilesStudyAnalysis) -> String {
+    let Some(load) = &plan.infrastructure else {
+        return "The score covers applications only: no infrastructure load ran beside them.".into();
+    };
+    let most = analysis.configuration().and_then(|one| one.most().or_else(|| one.too_many()));
+    let parts = most.and_then(|step| Some((step.sum?.mean, step.infrastructure?.mean)));
+    let parts = parts.map_or_else(String::new, |(sum, infrastructure)| {
+        format!(": {} and {} there", significant(sum), significant(infrastructure))
+    });
+    format!("The score covers {}{parts}. Operations ran on {}.", analysis.covers, load.platform)
 }
 
 fn behind(analysis: &TilesStudyAnalysis, tiles: u32) -> String {
@@ -47,8 +77,8 @@ fn behind(analysis: &TilesStudyAnalysis, tiles: u32) -> String {
     };
     match host.exhausted.as_slice() {
         [] => format!(
-            "Neither processors ({} % busy), memory nor disk of the host were exhausted: a member's own processors limit, or a \
-             network, or bursts do.",
+            "Neither processors ({} % busy), memory, disk nor network of the host were exhausted: a member's own processors limit, or \
+             bursts do.",
             rounded(host.busy_percent, 0)
         ),
         exhausted => format!("Exhausted were {}.", exhausted.join("; ")),

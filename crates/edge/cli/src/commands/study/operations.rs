@@ -1,49 +1,39 @@
 //! `virtbench study operations`: how fast a platform's control plane is.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
-use virtbench_lab::{Accelerator, GuestImage, LabError, LibvirtAddress, find_kernel};
 use virtbench_operations::Mix;
-use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform};
-use virtbench_record::{
-    CloneKind, FailureKind, OperationKind, OperationsLoad, OperationsPlan, OperationsRecord,
-};
+use virtbench_record::{CloneKind, OperationKind, OperationsLoad, OperationsPlan, OperationsRecord};
 use virtbench_study::{
     Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, Run, StudyError,
-    Tenants, WantedAccelerator, estimate_operations, mix_on,
+    Tenants, estimate_operations, mix_on,
 };
 
 use super::common;
+use super::platform::WantedPlatform;
 use crate::args::operations::{OperationsArgs, RateArg};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::small_file;
 
 /// The least memory of a tenant that is booted, in bytes.
 const TENANT_MEMORY: u64 = 128 << 20;
-/// How an address of vSphere's begins.
-const VSPHERE: &str = "vsphere+";
-/// Until vSphere has answered, and has removed what killed runs have left.
-const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
-
 /// The largest mix, in bytes.
 const MAX_MIX_BYTES: usize = 64 << 10;
 
 /// Pieces and how long they take about.
 pub fn estimate(args: &OperationsArgs) -> Result<Estimate, Failure> {
-    check(args)?;
+    wanted(args).check()?;
     Ok(estimate_operations(&plan(args, &mix(args)?, Vec::new())))
 }
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &OperationsArgs) -> Outcome {
-    check(args)?;
+    wanted(args).check()?;
     let mix = mix(args)?;
     let named = named_tenants(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "operations"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
-        let platform = connect(args, run)?;
+        let platform = wanted(args).connect(run)?;
         let (mix, left_out) = mix_on(&*platform, &mix, args.leave_out)?;
         let mut tenants = start_tenants(args, &named, run)?;
         OperationsStudy { plan: plan(args, &mix, left_out) }.run(&*platform, tenants.as_mut(), run)
@@ -53,50 +43,20 @@ pub fn execute(args: &OperationsArgs) -> Outcome {
     complete(run.records.operations())
 }
 
-/// What is wrong with the addresses is said before anything is done.
-fn check(args: &OperationsArgs) -> Result<(), Failure> {
-    let usage = |why: &str| Err(Failure::message(Kind::Usage, why.to_owned()));
-    let ways_given = ways(args);
-    if ways_given.iter().enumerate().any(|(index, way)| ways_given[..index].contains(way)) {
-        return usage("--clone: each way once");
-    }
-    if ways_given.contains(&CloneKind::Array) != args.array_command.is_some() {
-        return usage(
-            "--clone array and --array-command belong together: the command tells the storage to clone $SOURCE as $TARGET",
-        );
-    }
-    if !args.platform.starts_with(VSPHERE) {
-        address(&args.platform)?;
-        return args.destination.as_deref().map_or(Ok(()), |to| address(to).map(drop));
-    }
-    OnVsphere::check(&args.platform).map_err(|error| Failure::message(Kind::Usage, error.to_string()))?;
-    if args.destination.is_some() {
-        return usage("vSphere migrates among the hosts of a cluster: leave --destination out");
-    }
-    if ways_given.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array)) {
-        return usage(
-            "vSphere makes full and linked clones, and hands full ones to an array by itself where it can: take --clone full,linked",
-        );
-    }
-    Ok(())
-}
-
 /// How clones are made, in turn.
 fn ways(args: &OperationsArgs) -> Vec<CloneKind> {
     args.clone.iter().map(|way| way.kind()).collect()
 }
 
-fn address(text: &str) -> Result<LibvirtAddress, Failure> {
-    let usage = |why: String| Failure::message(Kind::Usage, why);
-    if !text.starts_with(LibvirtAddress::PREFIX) {
-        return Err(usage(format!(
-            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, or vsphere+https://USER@HOST/sdk"
-        )));
-    }
-    let (address, others) = LibvirtAddress::parse(text).map_err(|error| usage(error.to_string()))?;
-    match others.first() {
-        Some((name, _)) => Err(usage(format!("{text}: a platform has no setting {name}; it has pool=NAME"))),
-        None => Ok(address),
+fn wanted(args: &OperationsArgs) -> WantedPlatform<'_> {
+    WantedPlatform {
+        address: &args.platform,
+        destination: args.destination.as_deref(),
+        clones: ways(args),
+        array_command: args.array_command.as_deref(),
+        memory_bytes: args.memory,
+        disk_bytes: args.disk,
+        qemu: &args.qemu,
     }
 }
 
@@ -111,59 +71,6 @@ fn mix(args: &OperationsArgs) -> Result<Mix, Failure> {
         return Err(refused(&"it is too large for a mix"));
     }
     Mix::parse(&text).map_err(|error| refused(&error))
-}
-
-/// The platform that the address names.
-fn connect(args: &OperationsArgs, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
-    if args.platform.starts_with(VSPHERE) {
-        let platform = OnVsphere::connect(&args.platform, Instant::now() + VSPHERE_LIMIT)?;
-        return Ok(Box::new(platform));
-    }
-    let refused = |error: Failure| virtbench_platforms::Failure::new(FailureKind::Refused, error.to_string());
-    let to = address(&args.platform).map_err(refused)?;
-    let destination = args.destination.as_deref().map(address).transpose().map_err(refused)?;
-    let options = options(args, &to, destination)?;
-    Ok(Box::new(on_libvirt(&to, &options, run)?))
-}
-
-fn options(
-    args: &OperationsArgs,
-    address: &LibvirtAddress,
-    destination: Option<LibvirtAddress>,
-) -> Result<LibvirtOptions, StudyError> {
-    let guest = if LibvirtPlatform::has_real_guests(address)? {
-        let kernel = find_kernel(args.qemu.kernel.as_deref()).map_err(LabError::from)?;
-        let image = GuestImage::new(&kernel, &[]).map_err(LabError::from)?;
-        Some((kernel, image))
-    } else {
-        None
-    };
-    Ok(LibvirtOptions {
-        destination,
-        memory_bytes: args.memory,
-        disk_bytes: args.disk,
-        clones: ways(args),
-        array_command: args.array_command.clone(),
-        accelerator: match args.qemu.accelerator.wanted() {
-            WantedAccelerator::Auto => None,
-            WantedAccelerator::Kvm => Some(Accelerator::Kvm),
-            WantedAccelerator::Tcg => Some(Accelerator::Tcg),
-        },
-        guest,
-    })
-}
-
-fn on_libvirt(
-    address: &LibvirtAddress,
-    options: &LibvirtOptions,
-    run: &mut Run<'_>,
-) -> Result<LibvirtPlatform, StudyError> {
-    let (stop, observer) = (run.stop, &mut *run.observer);
-    let connected = LibvirtPlatform::connect(address, options, &mut |what, done, total| {
-        observer.event(Event::Making { what, done, total });
-        !stop.load(Ordering::Relaxed)
-    });
-    connected.map_err(|error| if stop.load(Ordering::Relaxed) { StudyError::Stopped } else { error.into() })
 }
 
 /// The tenants' environments.

@@ -2,20 +2,32 @@
 
 use std::path::Path;
 
+use virtbench_operations::Mix;
 use virtbench_recipe::Recipe;
-use virtbench_record::{TileMemberPlan, TilesPlan, TilesRecord, TilesStatus};
+use virtbench_record::{
+    OperationKind, OperationsLoad, OperationsPlan, TileMemberPlan, TilesPlan, TilesRecord, TilesStatus,
+};
 use virtbench_study::{
-    Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesPlace, TilesStudy,
+    Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesPlace,
+    TilesStudy, mix_on,
 };
 
 use super::common;
+use super::platform::WantedPlatform;
 use crate::args::tiles_study::{TilePlaceArg, TilesStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{recipes, small_file};
 
+/// Memory and disk of each VM that management operations are done on.
+const VM_MEMORY: u64 = 96 << 20;
+const VM_DISK: u64 = 64 << 20;
+/// Management operations under way at once.
+const MOST_AT_ONCE: u32 = 64;
+
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.
 pub fn execute(args: &TilesStudyArgs) -> Outcome {
     let wanted = Wanted::read(args)?;
+    check(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "tiles"))?;
     let measured = common::run(&out, args.folder.resume, |run| wanted.run(args, run))?;
     let run = common::show(&out, args.folder.json)?;
@@ -30,7 +42,8 @@ pub fn execute(args: &TilesStudyArgs) -> Outcome {
 pub fn estimate(args: &TilesStudyArgs) -> Result<Estimate, Failure> {
     let wanted = Wanted::read(args)?;
     let members = wanted.file.members.iter().map(|member| member.plan.clone());
-    Ok(TilesStudy::estimate(&wanted.plan(args, members.collect())))
+    check(args)?;
+    Ok(TilesStudy::estimate(&wanted.plan(args, members.collect(), None)))
 }
 
 /// Fails where nothing was measured, or nothing that counts.
@@ -84,7 +97,16 @@ impl Wanted {
         for (member, recipe) in self.file.members.iter().zip(&self.recipes) {
             members.push(TileMember::find(member, recipe, progress)?);
         }
-        let plan = self.plan(args, members.iter().map(|member| member.plan().clone()).collect());
+        let (platform, infrastructure) = match platform(args) {
+            None => (None, None),
+            Some(wanted) => {
+                let platform = wanted.connect(run)?;
+                let (mix, left_out) = mix_on(&*platform, &Mix::infrastructure(), true)?;
+                (Some(platform), Some(operations(args, &wanted, &mix, left_out)))
+            }
+        };
+        let members_plan = members.iter().map(|member| member.plan().clone()).collect();
+        let plan = self.plan(args, members_plan, infrastructure);
         let mut roots: Vec<_> = Vec::new();
         for root in members.iter().map(TileMember::root) {
             if !roots.contains(&root) {
@@ -96,11 +118,16 @@ impl Wanted {
         let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
-        let place = TilesPlace { guests, parent, name: run.name(), program };
+        let place = TilesPlace { guests, parent, name: run.name(), program, platform };
         TilesStudy { plan, roots }.run(&mut members, &place, run)
     }
 
-    fn plan(&self, args: &TilesStudyArgs, members: Vec<TileMemberPlan>) -> TilesPlan {
+    fn plan(
+        &self,
+        args: &TilesStudyArgs,
+        members: Vec<TileMemberPlan>,
+        infrastructure: Option<OperationsPlan>,
+    ) -> TilesPlan {
         TilesPlan {
             tile: self.file.name.clone(),
             members,
@@ -112,7 +139,67 @@ impl Wanted {
             energy: args.energy.clone(),
             seed: args.seed,
             accelerator: args.qemu.accelerator_name(),
+            infrastructure,
         }
+    }
+}
+
+/// The platform of the infrastructure load, if one is named.
+fn platform(args: &TilesStudyArgs) -> Option<WantedPlatform<'_>> {
+    let load = &args.infrastructure;
+    Some(WantedPlatform {
+        address: load.platform.as_deref()?,
+        destination: load.destination.as_deref(),
+        clones: vec![load.clone.kind()],
+        array_command: None,
+        memory_bytes: VM_MEMORY,
+        disk_bytes: VM_DISK,
+        qemu: &args.qemu,
+    })
+}
+
+/// What is wrong with the infrastructure load is said before anything is made.
+fn check(args: &TilesStudyArgs) -> Outcome {
+    let Some(wanted) = platform(args) else { return Ok(()) };
+    wanted.check()?;
+    let mix = Mix::infrastructure();
+    if operations(args, &wanted, &mix, Vec::new()).pace().is_some() {
+        return Ok(());
+    }
+    let why = format!(
+        "--pace: the infrastructure load has {} kinds of operations, and the measuring time room for fewer at this pace: raise \
+         --pace or --time",
+        mix.shares().len()
+    );
+    Err(Failure::message(Kind::Usage, why))
+}
+
+/// The operations of the infrastructure load.
+fn operations(
+    args: &TilesStudyArgs,
+    wanted: &WantedPlatform<'_>,
+    mix: &Mix,
+    left_out: Vec<OperationKind>,
+) -> OperationsPlan {
+    let load = &args.infrastructure;
+    OperationsPlan {
+        platform: wanted.address.to_owned(),
+        destination: wanted.destination.map(str::to_owned),
+        mix: mix.shares().clone(),
+        left_out,
+        vms: vec![load.platform_vms],
+        load: OperationsLoad::Open(vec![load.pace]),
+        pieces: 1,
+        piece_ns: args.time,
+        warm_ns: args.ramp_up,
+        clones: wanted.clones.clone(),
+        limit_ns: load.operation_limit,
+        most_at_once: MOST_AT_ONCE,
+        memory_bytes: wanted.memory_bytes,
+        disk_bytes: wanted.disk_bytes,
+        accelerator: args.qemu.accelerator_name(),
+        seed: args.seed,
+        tenants: Vec::new(),
     }
 }
 

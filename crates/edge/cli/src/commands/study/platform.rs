@@ -1,0 +1,128 @@
+//! A platform whose management operations are measured, as options name it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use virtbench_lab::{Accelerator, GuestImage, LabError, LibvirtAddress, find_kernel};
+use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform};
+use virtbench_record::{CloneKind, FailureKind};
+use virtbench_study::{Event, Run, StudyError, WantedAccelerator};
+
+use crate::args::qemu::QemuArgs;
+use crate::exit::{Failure, Kind};
+
+/// How an address of vSphere's begins.
+const VSPHERE: &str = "vsphere+";
+/// Until vSphere has answered, and has removed what killed runs have left.
+const VSPHERE_LIMIT: Duration = Duration::from_secs(600);
+
+/// A platform, and what VMs there are made of.
+pub(super) struct WantedPlatform<'a> {
+    pub(super) address: &'a str,
+    pub(super) destination: Option<&'a str>,
+    /// How clones are made, in turn.
+    pub(super) clones: Vec<CloneKind>,
+    /// What has an array clone a volume.
+    pub(super) array_command: Option<&'a str>,
+    pub(super) memory_bytes: u64,
+    pub(super) disk_bytes: u64,
+    pub(super) qemu: &'a QemuArgs,
+}
+
+impl WantedPlatform<'_> {
+    /// What is wrong with the addresses is said before anything is done.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let usage = |why: &str| Err(Failure::message(Kind::Usage, why.to_owned()));
+        let ways = &self.clones;
+        if ways.iter().enumerate().any(|(index, way)| ways[..index].contains(way)) {
+            return usage("--clone: each way once");
+        }
+        if ways.contains(&CloneKind::Array) != self.array_command.is_some() {
+            return usage(
+                "--clone array and --array-command belong together: the command tells the storage to clone $SOURCE as $TARGET",
+            );
+        }
+        if !self.address.starts_with(VSPHERE) {
+            address(self.address)?;
+            return self.destination.map_or(Ok(()), |to| address(to).map(drop));
+        }
+        OnVsphere::check(self.address).map_err(|error| Failure::message(Kind::Usage, error.to_string()))?;
+        if self.destination.is_some() {
+            return usage("vSphere migrates among the hosts of a cluster: leave --destination out");
+        }
+        if ways.iter().any(|way| matches!(way, CloneKind::Reflink | CloneKind::Array)) {
+            return usage(
+                "vSphere makes full and linked clones, and hands full ones to an array by itself where it can: take --clone full,linked",
+            );
+        }
+        Ok(())
+    }
+
+    /// The platform that the address names.
+    pub(super) fn connect(&self, run: &mut Run<'_>) -> Result<Box<dyn Platform>, StudyError> {
+        if self.address.starts_with(VSPHERE) {
+            let platform = OnVsphere::connect(self.address, Instant::now() + VSPHERE_LIMIT)?;
+            return Ok(Box::new(platform));
+        }
+        let refused =
+            |error: Failure| virtbench_platforms::Failure::new(FailureKind::Refused, error.to_string());
+        let to = address(self.address).map_err(refused)?;
+        let destination = self.destination.map(address).transpose().map_err(refused)?;
+        let options = self.options(&to, destination)?;
+        Ok(Box::new(on_libvirt(&to, &options, run)?))
+    }
+
+    fn options(
+        &self,
+        address: &LibvirtAddress,
+        destination: Option<LibvirtAddress>,
+    ) -> Result<LibvirtOptions, StudyError> {
+        let guest = if LibvirtPlatform::has_real_guests(address)? {
+            let kernel = find_kernel(self.qemu.kernel.as_deref()).map_err(LabError::from)?;
+            let image = GuestImage::new(&kernel, &[]).map_err(LabError::from)?;
+            Some((kernel, image))
+        } else {
+            None
+        };
+        Ok(LibvirtOptions {
+            destination,
+            memory_bytes: self.memory_bytes,
+            disk_bytes: self.disk_bytes,
+            clones: self.clones.clone(),
+            array_command: self.array_command.map(str::to_owned),
+            accelerator: match self.qemu.accelerator.wanted() {
+                WantedAccelerator::Auto => None,
+                WantedAccelerator::Kvm => Some(Accelerator::Kvm),
+                WantedAccelerator::Tcg => Some(Accelerator::Tcg),
+            },
+            guest,
+        })
+    }
+}
+
+fn address(text: &str) -> Result<LibvirtAddress, Failure> {
+    let usage = |why: String| Failure::message(Kind::Usage, why);
+    if !text.starts_with(LibvirtAddress::PREFIX) {
+        return Err(usage(format!(
+            "{text} is no platform: give libvirt+URI, such as libvirt+qemu:///system, or vsphere+https://USER@HOST/sdk"
+        )));
+    }
+    let (address, others) = LibvirtAddress::parse(text).map_err(|error| usage(error.to_string()))?;
+    match others.first() {
+        Some((name, _)) => Err(usage(format!("{text}: a platform has no setting {name}; it has pool=NAME"))),
+        None => Ok(address),
+    }
+}
+
+fn on_libvirt(
+    address: &LibvirtAddress,
+    options: &LibvirtOptions,
+    run: &mut Run<'_>,
+) -> Result<LibvirtPlatform, StudyError> {
+    let (stop, observer) = (run.stop, &mut *run.observer);
+    let connected = LibvirtPlatform::connect(address, options, &mut |what, done, total| {
+        observer.event(Event::Making { what, done, total });
+        !stop.load(Ordering::Relaxed)
+    });
+    connected.map_err(|error| if stop.load(Ordering::Relaxed) { StudyError::Stopped } else { error.into() })
+}

@@ -1,0 +1,41 @@
+//! The tile of the paper's eight VMs for real.
+
+use std::fs;
+
+use crate::support::run_folder::records;
+use crate::support::{build_appliances, finish, folder, virtbench};
+
+#[test]
+#[ignore = "it builds a mail server, a wiki and a shop, minutes each; `make soak` runs it"]
+fn tile_paper_comes_up_natively_takes_its_load_and_is_scored() {
+    build_appliances(&["mail", "mariadb", "mediawiki", "nginx", "shop"]);
+    let temp = folder();
+    let out = temp.path().join("run");
+    let mut command = virtbench();
+    command.args([
+        "study",
+        "tiles",
+        "--tile",
+        "tile-paper",
+        "--environment",
+        "native",
+        "--tiles",
+        "1",
+        "--json",
+    ]);
+    command.args(["--repetitions", "1", "--time", "20s", "--ramp-up", "5s", "--out"]).arg(&out);
+    let finished = finish(command.spawn().unwrap());
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    // Whether all levels are kept is the host's; every member has done something, and nothing but that.
+    let score = summary["tiles"]["steps"][0]["sum"]["value"].as_f64().unwrap();
+    assert!(score > 0.0 && score < 1.5, "{summary}");
+    let records = records(&out);
+    let members = records.last().unwrap()["members"].as_array().unwrap();
+    assert_eq!(members.len(), 8);
+    for member in members.iter().filter(|member| member["member"] != "standby") {
+        let done = &member["done"];
+        assert!(done["completed"].as_u64().unwrap() > 0 && done["failed"] == 0, "{member}");
+    }
+    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("shop-orders"));
+}

@@ -82,6 +82,7 @@ mod guests;
 mod held;
 mod histogram_log;
 mod images;
+mod job_in_study;
 mod machines;
 mod oltp;
 mod operations;
@@ -141,7 +142,7 @@ pub use machines::make_target;
 pub use oltp::{
     ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
 };
-pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations};
+pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job};
 pub use points::measure_points;
 pub use programs::is_program;
 pub use run::{Run, RunEnd, new_provenance};

@@ -127,6 +127,7 @@ fn ten_hours_of_operations_are_logged_in_constant_memory() {
         accelerator: "tcg".into(),
         seed: 1,
         tenants: Vec::new(),
+        tenant_workload: None,
     };
     let platform = Instantly::default();
     let mut run =

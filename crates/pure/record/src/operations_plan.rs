@@ -64,6 +64,9 @@ pub struct OperationsPlan {
     /// operations.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<String>,
+    /// What they do, as on a command line, where it is not small random I/O on their disks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_workload: Option<String>,
 }
 
 impl OperationsPlan {
@@ -111,7 +114,7 @@ impl OperationsPlan {
             ("the times", times(self) == times(other)),
             ("how disks are copied", self.clones == other.clones),
             ("what VMs are made of", made_of(self) == made_of(other)),
-            ("the tenants", self.tenants == other.tenants),
+            ("the tenants", self.tenants == other.tenants && self.tenant_workload == other.tenant_workload),
             ("the seed", self.seed == other.seed),
         ]
     }

@@ -57,7 +57,7 @@ pub struct JobSummary {
 pub struct TenantMeasured {
     /// Its name.
     pub name: String,
-    /// I/Os per second.
+    /// I/Os per second of a load; of another workload what it does in a second, in its leading figure's unit.
     pub iops: f64,
     /// Their latency, in nanoseconds.
     pub latency_ns: Option<LatencySummary>,

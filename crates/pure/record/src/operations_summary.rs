@@ -86,7 +86,7 @@ pub struct TenantNumbers {
     pub vms: u32,
     /// Operations a minute that were to start; nothing in a closed loop.
     pub per_minute: Option<f64>,
-    /// I/Os per second.
+    /// I/Os per second, or what another workload does in a second.
     pub iops: Option<Estimated>,
     /// 99th percentile of the latency.
     pub p99: Option<Estimated>,

@@ -146,6 +146,7 @@ fn operations(plan: &OperationsPlan) -> Markup {
             (fact("Mix", &mix.join(", ")))
             (fact("Pieces", &format!("{} of {}", plan.pieces, format_duration_ns(plan.piece_ns))))
             @if !plan.tenants.is_empty() { (fact("Tenants", &plan.tenants.join(", "))) }
+            @if let Some(workload) = &plan.tenant_workload { (fact("What tenants do", workload)) }
             (fact("Disks are cloned", &clones.join(", ")))
             (fact("Time limit of an operation", &format_duration_ns(plan.limit_ns)))
         }

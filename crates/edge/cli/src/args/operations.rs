@@ -2,9 +2,11 @@
 
 use clap::{Args, ValueEnum};
 use virtbench_record::CloneKind;
+use virtbench_study::NamedJob;
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::folder::FolderArgs;
+use super::job::read_job;
 use super::qemu::QemuArgs;
 
 /// The most operations a minute that can be asked for: more would need more clients than threads are sensible for.
@@ -88,6 +90,10 @@ pub struct OperationsArgs {
     /// then alternate with those with them
     #[arg(long, value_name = "URI")]
     pub tenant: Vec<String>,
+    /// What tenants do, as study neighbours' --workload: load:KEY=VALUE,..., memory or cpu [default: 4 KiB at random, 70 % reads, one
+    /// at a time]
+    #[arg(long, value_name = "WORKLOAD", value_parser = read_job, requires = "tenant")]
+    pub tenant_workload: Option<NamedJob>,
     /// Disk of each tenant
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
     pub tenant_size: u64,

@@ -173,6 +173,8 @@ fn what_a_study_of_operations_cannot_do_is_refused_before_anything_is_made() {
     refused(&[&on[..], &["--mix", "/nowhere.toml"]].concat(), 2, "/nowhere.toml");
     refused(&[&on[..], &["--rate", "100"]].concat(), 2, "is no rate");
     refused(&on, 2, "migrate: there is nowhere to migrate to");
+    let tenant = ["--tenant", "qemu:", "--tenant-workload", "fileserver"];
+    refused(&[&on[..], &tenant].concat(), 2, "a tenant's disk has no file system");
     refused(
         &[&on[..], &["--destination", TEST_DRIVER]].concat(),
         2,
@@ -351,6 +353,8 @@ fn tenants_are_measured_with_and_without_operations() {
     let out = temp.path().join("run");
     let tenant = format!("a={}", libvirtd.environment(""));
     let more = ["--time", "8s", "--json", "--tenant-size", "8MiB", "--tenant", &tenant];
+    let workload = "load:size=16k,read=100,outstanding=2";
+    let more = [&more[..], &["--tenant-workload", workload]].concat();
     let finished = study(&libvirtd, &out, &[&SHORT_PIECES[..], &more].concat());
     assert_eq!(finished.code(), 0, "{finished:?}");
     assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
@@ -365,7 +369,8 @@ fn tenants_are_measured_with_and_without_operations() {
         records.iter().step_by(2).all(|one| one["intended"] == 0),
         "no operation while tenants are alone"
     );
-    assert!(fs::read_to_string(out.join("report.html")).unwrap().contains("What it costs the tenants"));
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("What it costs the tenants") && page.contains(workload));
 }
 
 #[test]

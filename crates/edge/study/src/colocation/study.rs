@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use virtbench_lab::Filesystem;
 use virtbench_record::{ColocationPlan, Home, Plan, Provenance, SetPlan};
 use virtbench_units::format_bytes;
-use virtbench_workload::{JobSpec, Workload};
+use virtbench_workload::JobSpec;
 
 use super::sets::{Saturating, matrix, neighbours, pattern};
 use crate::contents::Contents;
 use crate::environments::{NamedEnvironment, homes, housed, in_words};
 use crate::guests::GuestOptions;
+use crate::job_in_study::{fit, sized};
 use crate::prerequisites::{check_tools, guests_that_fit, lacking_memory};
 use crate::run::Run;
 use crate::setup::Setup;
@@ -238,32 +239,4 @@ fn timed(options: ColocationOptions) -> ColocationOptions {
         ramp_ns: options.ramp_ns.or(Some(DEVIATION_RAMP_NS)),
         ..options
     }
-}
-
-/// Gives a job the times that were asked for, and checks it again.
-fn fit(job: &mut JobSpec, time_ns: Option<u64>, ramp_ns: Option<u64>) -> Result<(), StudyError> {
-    match job {
-        JobSpec::Load(load) => {
-            load.time_ns = time_ns.unwrap_or(load.time_ns);
-            load.ramp_ns = ramp_ns.unwrap_or(load.ramp_ns);
-            load.interval_ns = (load.time_ns / 20).max(1_000_000);
-        }
-        JobSpec::Workload(workload) => {
-            workload.time_ns = time_ns.or(workload.time_ns);
-            workload.ramp_ns = ramp_ns.unwrap_or(workload.ramp_ns);
-            if let (Some(time_ns), Workload::Files(files)) = (time_ns, &mut workload.workload) {
-                files.run_ns = files.run_ns.min(time_ns);
-            }
-        }
-    }
-    job.validate().map_err(StudyError::input)
-}
-
-/// The job on a disk of this size.
-fn sized(job: &JobSpec, size_bytes: u64) -> JobSpec {
-    let mut job = job.clone();
-    if let JobSpec::Load(load) = &mut job {
-        load.region_bytes = load.region_bytes.min(size_bytes);
-    }
-    job
 }

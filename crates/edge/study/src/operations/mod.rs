@@ -15,4 +15,4 @@ pub(crate) use piece::{PieceLoad, Starts, measure_piece};
 pub(crate) use run::REMOVE_LIMIT;
 pub use run::{OperationsStudy, run_operations};
 pub use schedule::{estimate_operations, mix_on};
-pub use tenants::Tenants;
+pub use tenants::{Tenants, tenant_job};

@@ -253,6 +253,7 @@ fn infrastructure() -> OperationsPlan {
         accelerator: "tcg".into(),
         seed: 1,
         tenants: Vec::new(),
+        tenant_workload: None,
     }
 }
 

@@ -28,6 +28,7 @@ pub fn plan() -> OperationsPlan {
         accelerator: "tcg".into(),
         seed: 1,
         tenants: Vec::new(),
+        tenant_workload: None,
     }
 }
 

@@ -80,7 +80,7 @@ fn rate(step: &StepAnalysis) -> Option<String> {
     })
 }
 
-/// What operations leave of the tenants' I/O.
+/// What operations leave of the tenants' work.
 fn tenants(one: &TenantsAnalysis) -> Option<String> {
     let iops = one.iops?;
     let during = one.per_minute.map_or_else(
@@ -92,7 +92,7 @@ fn tenants(one: &TenantsAnalysis) -> Option<String> {
         format!("; the 99th percentile of their latency is {} times as long", significant(p99.value))
     });
     Some(format!(
-        "While {during} at {}, tenants do {}{span} of the I/Os that they do without{p99}.",
+        "While {during} at {}, tenants do {}{span} of what they do without{p99}.",
         count(one.vms as usize, "VM"),
         ratio(iops.value)
     ))

@@ -6,8 +6,9 @@ use virtbench_operations::Mix;
 use virtbench_record::{CloneKind, OperationKind, OperationsLoad, OperationsPlan, OperationsRecord};
 use virtbench_study::{
     Estimate, Event, FoundEnvironments, GuestOptions, NamedEnvironment, OperationsStudy, Run, StudyError,
-    Tenants, estimate_operations, mix_on,
+    Tenants, estimate_operations, mix_on, tenant_job,
 };
+use virtbench_workload::JobSpec;
 
 use super::common;
 use super::platform::WantedPlatform;
@@ -31,11 +32,13 @@ pub fn execute(args: &OperationsArgs) -> Outcome {
     wanted(args).check()?;
     let mix = mix(args)?;
     let named = named_tenants(args)?;
+    let job = tenant_job(args.tenant_workload.as_ref(), args.tenant_size)
+        .map_err(|error| Failure::message(Kind::Usage, format!("--tenant-workload: {error}")))?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "operations"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
         let platform = wanted(args).connect(run)?;
         let (mix, left_out) = mix_on(&*platform, &mix, args.leave_out)?;
-        let mut tenants = start_tenants(args, &named, run)?;
+        let mut tenants = start_tenants(args, &named, job, run)?;
         OperationsStudy { plan: plan(args, &mix, left_out) }.run(&*platform, tenants.as_mut(), run)
     })?;
     let run = common::show(&out, args.folder.json)?;
@@ -87,6 +90,7 @@ fn named_tenants(args: &OperationsArgs) -> Result<Vec<NamedEnvironment>, Failure
 fn start_tenants(
     args: &OperationsArgs,
     named: &[NamedEnvironment],
+    job: JobSpec,
     run: &mut Run<'_>,
 ) -> Result<Option<Tenants>, StudyError> {
     if named.is_empty() {
@@ -104,7 +108,7 @@ fn start_tenants(
     let made = found.make((folder, "operations"), args.tenant_size, stop, &mut |what, done, total| {
         observer.event(Event::Making { what, done, total });
     })?;
-    Tenants::start(made, args.tenant_size).map(Some)
+    Tenants::start(made, job).map(Some)
 }
 
 fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> OperationsPlan {
@@ -133,6 +137,7 @@ fn plan(args: &OperationsArgs, mix: &Mix, left_out: Vec<OperationKind>) -> Opera
         accelerator: args.qemu.accelerator_name(),
         seed: args.seed,
         tenants: args.tenant.clone(),
+        tenant_workload: args.tenant_workload.as_ref().map(|job| job.name.clone()),
     }
 }
 

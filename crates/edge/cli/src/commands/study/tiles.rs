@@ -200,6 +200,7 @@ fn operations(
         accelerator: args.qemu.accelerator_name(),
         seed: args.seed,
         tenants: Vec::new(),
+        tenant_workload: None,
     }
 }
 

@@ -37,7 +37,7 @@ fn several_workers_load_it_again_and_again() {
         let load = LoadSpec { workers, outstanding, ..spec(&target, block_bytes) };
         let outcome = apply(&load, &target);
         assert_sound(&outcome);
-        assert_eq!(outcome.notes.iter().any(|note| note.contains("ring")), outstanding > 341);
+        assert_eq!(outcome.notes.iter().any(|note| note.contains("vhost-user ring")), outstanding > 341);
     }
     let misfit = attempt(&LoadSpec { workers: 4, ..spec(&target, 4096) }, &target).unwrap_err();
     assert!(matches!(&misfit, EngineError::Misfit(why) if why.contains("--workers 4")), "{misfit}");

@@ -10,7 +10,7 @@ mod synthetic;
 
 use std::collections::BTreeMap;
 
-use virtbench_record::{Plan, Provenance, Records};
+use virtbench_record::{OperationsStatus, Plan, Provenance, Records};
 use virtbench_report::{documents, takeaway};
 
 fn facts() -> Provenance {
@@ -22,6 +22,30 @@ fn operations_are_told_in_sentences() {
     let takeaway = takeaway(&facts(), &Records::Operations(operations::records()));
     let all = std::iter::once(takeaway.headline).chain(takeaway.details).chain(takeaway.cautions);
     insta::assert_snapshot!(all.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn fewer_arrivals_by_chance_are_no_doubt_about_the_platform_and_late_ends_are() {
+    let told = |elapsed_ns: u64| {
+        let mut records = operations::records();
+        for record in records.iter_mut().filter(|record| record.per_minute == Some(100.0)) {
+            // 101 of them arrive in a minute.
+            record.per_minute = Some(120.0);
+            let OperationsStatus::Measured(measured) = &mut record.status else { panic!("a piece failed") };
+            measured.elapsed_ns = elapsed_ns;
+        }
+        takeaway(&facts(), &Records::Operations(records))
+    };
+    let in_time = told(60_000_000_000);
+    let cautions = in_time.cautions.join("\n");
+    assert!(!cautions.contains("did not keep up"), "{cautions}");
+    let details = in_time.details.join("\n");
+    assert!(
+        details.contains("100 of 120 operations a minute were done (102 arrived by chance)"),
+        "{details}"
+    );
+    let late = told(90_000_000_000).cautions.join("\n");
+    assert!(late.contains("With 10 VMs the platform did not keep up with 120 a minute"), "{late}");
 }
 
 #[test]

@@ -28,6 +28,8 @@ pub struct StepAnalysis {
     pub achieved: Option<Estimate>,
     /// Operations that were to start.
     pub intended: u64,
+    /// Those a minute of the pieces' length: where arrivals are random and pieces short, not the rate that was asked for.
+    pub arrived_per_minute: f64,
     /// Of which could not, since no VM was in a state for them.
     pub not_issued: u64,
     /// By kind.
@@ -109,12 +111,15 @@ fn step(of: (u32, Option<f64>), records: &[OperationsRecord], plan: &OperationsP
     for (kind, numbers) in pieces.iter().flat_map(|piece| &piece.operations) {
         kinds.entry(*kind).or_default().push(numbers);
     }
+    let intended: u64 = pieces.iter().map(|piece| piece.intended).sum();
+    let length_ns = pieces.len() as f64 * plan.piece_ns as f64;
     StepAnalysis {
         vms: of.0,
         per_minute: of.1,
         pieces: pieces.len(),
         achieved: FigureKind::Positive.estimate(&rates, seed),
-        intended: pieces.iter().map(|piece| piece.intended).sum(),
+        intended,
+        arrived_per_minute: if length_ns > 0.0 { intended as f64 * 60e9 / length_ns } else { 0.0 },
         not_issued: pieces.iter().map(|piece| piece.not_issued).sum(),
         kinds: kinds.into_iter().map(|(kind, numbers)| (kind, one_kind(&numbers, seed))).collect(),
         clones: analyse_clones(ways, &numbered, seed),

@@ -68,9 +68,10 @@ fn rate(step: &StepAnalysis) -> Option<String> {
     let vms = count(step.vms as usize, "VM");
     Some(match step.per_minute {
         Some(rate) => format!(
-            "With {vms}, {} of {} operations a minute were done; {} of {} failed.",
+            "With {vms}, {} of {} operations a minute were done{}; {} of {} failed.",
             significant(achieved),
             significant(rate),
+            by_chance(step, rate),
             step.failed().values().sum::<u64>(),
             step.intended
         ),
@@ -197,6 +198,13 @@ fn growth_sentences(
     sentences
 }
 
+/// How many arrived, where that is another rate than was asked for: arrivals are random.
+fn by_chance(step: &StepAnalysis, asked: f64) -> String {
+    let arrived = step.arrived_per_minute;
+    let is_other = (arrived - asked).abs() > (1.0 - WANTED_SHARE) * asked;
+    if is_other { format!(" ({} arrived by chance)", significant(arrived)) } else { String::new() }
+}
+
 fn doubts(step: &StepAnalysis) -> Option<String> {
     let intended = step.per_minute?;
     let achieved = step.achieved?.mean;
@@ -209,7 +217,7 @@ fn doubts(step: &StepAnalysis) -> Option<String> {
             step.intended
         ));
     }
-    (achieved < WANTED_SHARE * intended).then(|| {
+    (achieved < WANTED_SHARE * intended.min(step.arrived_per_minute)).then(|| {
         format!(
             "With {vms} the platform did not keep up with {} a minute: its latencies grow for as long as that lasts.",
             significant(intended)

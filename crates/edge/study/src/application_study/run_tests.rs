@@ -1,7 +1,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
-use virtbench_record::{ApplianceSide, ApplicationMeasured, ApplicationRecord, GuestFacts, Plan};
+use virtbench_record::{
+    ApplianceSide, ApplicationMeasured, ApplicationPlan, ApplicationRecord, ApplicationTier, GuestFacts, Plan,
+};
 
 use super::*;
 use crate::applications::Progress;
@@ -108,4 +110,21 @@ fn a_line_of_the_results_is_read_as_it_was_written() {
         let read: ApplicationRecord = serde_json::from_str(&line).unwrap();
         assert_eq!(read, record, "{line}");
     }
+}
+
+#[test]
+fn the_estimate_counts_the_boots_of_neighbours_and_tiers() {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let alone = ApplicationPlan { takes_ns: Some(60 * SECOND_NS), tiers: Vec::new(), ..synthetic::plan() };
+    let tier = ApplicationTier {
+        name: "database".into(),
+        appliance: "mariadb".into(),
+        root: String::new(),
+        prepare: Vec::new(),
+    };
+    let tiered = ApplicationPlan { tiers: vec![tier], ..alone.clone() };
+    let total = |plan: &ApplicationPlan| ApplicationStudy::estimate(plan).total_ns.unwrap();
+    // Three repetitions of a native side and a VM, alone and beside two neighbours.
+    assert_eq!(total(&alone), (12 * 60 + 3 * (4 + 10) * (1 + 3)) * SECOND_NS);
+    assert_eq!(total(&tiered) - total(&alone), 3 * (4 + 10) * 2 * SECOND_NS);
 }

@@ -52,7 +52,7 @@ pub(super) fn missing<'a>(plan: &'a ApplicationPlan, records: &[ApplicationRecor
 pub(super) fn estimate(plan: &ApplicationPlan) -> Estimate {
     let each = all(plan).into_iter().map(|one| {
         let boot_ns = if one.side.vm { VM_BOOT_NS } else { NATIVE_BOOT_NS };
-        let boots = u64::from(one.neighbours) + 1;
+        let boots = u64::from(one.neighbours) + 1 + plan.tiers.len() as u64;
         Some(plan.takes_ns?.saturating_add(boot_ns.saturating_mul(boots)))
     });
     let each: Vec<Option<u64>> = each.collect();

@@ -66,8 +66,12 @@ fn rates(analysis: &OperationsAnalysis) -> Markup {
     }
 }
 
+/// Nanoseconds in milliseconds, or a dash.
+fn milliseconds(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "–".into(), |ns| significant(ns / MILLISECOND_NS))
+}
+
 fn latencies(analysis: &OperationsAnalysis) -> Markup {
-    let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), |ns| significant(ns / MILLISECOND_NS));
     html! {
         table {
             thead { tr {
@@ -83,14 +87,14 @@ fn latencies(analysis: &OperationsAnalysis) -> Markup {
                             th scope="row" { (step_name(step)) }
                             td { (kind_name(*kind)) }
                             td.number { (one.done) }
-                            td.number { (shown(one.median_ns())) }
+                            td.number { (milliseconds(one.median_ns())) }
                             td.number {
                                 @if let Some(span) = one.percentiles_ns[0].and_then(|median| median.span()) {
-                                    (shown(Some(span.low))) " to " (shown(Some(span.high)))
+                                    (milliseconds(Some(span.low))) " to " (milliseconds(Some(span.high)))
                                 } @else { "–" }
                             }
                             @for percentile in &one.percentiles_ns[1..] {
-                                td.number { (shown(percentile.map(|estimate| estimate.mean))) }
+                                td.number { (milliseconds(percentile.map(|estimate| estimate.mean))) }
                             }
                             td.number {
                                 (one.phases_ns.get(&virtbench_record::Phase::Seen).map_or_else(
@@ -139,7 +143,6 @@ fn density(analysis: &OperationsAnalysis) -> Markup {
 
 /// Ways to make clones' disks; nothing where there was one alone.
 fn clones(analysis: &OperationsAnalysis) -> Markup {
-    let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), |ns| significant(ns / MILLISECOND_NS));
     html! {
         @if analysis.steps.iter().any(|step| !step.clones.is_empty()) {
             section aria-labelledby="clones" {
@@ -160,8 +163,8 @@ fn clones(analysis: &OperationsAnalysis) -> Markup {
                                     td { (one.way.name()) }
                                     td.number { (one.kind.done) }
                                     td.number { (one.kind.failed.values().sum::<u64>()) }
-                                    td.number { (shown(one.kind.median_ns())) }
-                                    td.number { (shown(one.kind.percentiles_ns[1].map(|estimate| estimate.mean))) }
+                                    td.number { (milliseconds(one.kind.median_ns())) }
+                                    td.number { (milliseconds(one.kind.percentiles_ns[1].map(|estimate| estimate.mean))) }
                                     td.number { (one.ratio.map_or_else(|| "–".into(), |found| ratio(found.value))) }
                                     td.number {
                                         (one.ratio.and_then(|found| found.interval).map_or_else(|| "–".into(), ratio_span))

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use virtbench_recipe::Recipe;
-use virtbench_record::{ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, Provenance};
+use virtbench_record::{
+    ApplianceSide, ApplicationLoad, ApplicationPlan, ApplicationRecord, ApplicationTier, Provenance,
+};
 use virtbench_study::{
     ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
     StudyError, TierFile, is_program,
@@ -69,7 +71,16 @@ pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
         prepare: Vec::new(),
         client: Vec::new(),
     };
-    Ok(ApplicationStudy::estimate(&wanted.plan(args, load(&wanted.recipe), None)))
+    let mut plan = wanted.plan(args, load(&wanted.recipe), None);
+    let named = wanted.file.tiers.iter().zip(&wanted.tiers);
+    let tier = |(file, recipe): (&TierFile, &Recipe)| ApplicationTier {
+        name: file.name.clone(),
+        appliance: recipe.name.clone(),
+        root: String::new(),
+        prepare: Vec::new(),
+    };
+    plan.tiers = named.map(tier).collect();
+    Ok(ApplicationStudy::estimate(&plan))
 }
 
 /// Fails where a side has no measurement, alone or beside its neighbours.

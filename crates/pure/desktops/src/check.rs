@@ -90,7 +90,8 @@ fn operation(at: &str, operation: &Operation) -> Result<(), DayError> {
             ensure(video.frames >= 2, &format!("{at}.frames"), || "two at least".into())?;
             ensure((1..=MOST_RATE).contains(&video.rate), &format!("{at}.rate"), || {
                 format!("from one to {MOST_RATE} frames a second")
-            })
+            })?;
+            ensure(video.length_ns() <= LONGEST_NS, &format!("{at}.frames"), || "an hour at most".into())
         }
         Until::Exit => ensure(starts, &format!("{at}.until"), || "exit is for operations that start".into()),
         _ => Ok(()),

@@ -118,6 +118,14 @@ impl Display {
         Ok(found)
     }
 
+    /// A window's title; empty where it has none, or has gone.
+    pub(crate) fn title(&self, window: Window) -> Result<String, SessionError> {
+        let name = self.atoms._NET_WM_NAME;
+        let cookie = self.connection.get_property(false, window, name, AtomEnum::ANY, 0, PROPERTY_WORDS)?;
+        let value = cookie.reply().map(|reply| reply.value).unwrap_or_default();
+        Ok(String::from_utf8_lossy(&value).into_owned())
+    }
+
     fn has_class(&self, window: Window, class: &str) -> Result<bool, SessionError> {
         let cookie = self.connection.get_property(
             false,

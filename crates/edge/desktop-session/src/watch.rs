@@ -103,6 +103,18 @@ impl Watch {
                 // What answers has drawn before this looked.
                 self.has_answered(new.last(), display)? && (self.drawn || self.answers)
             }
+            Until::Title(text) => {
+                for window in &windows {
+                    display.watch(*window)?;
+                }
+                let mut titled = None;
+                for window in &windows {
+                    if display.title(*window)?.contains(text.as_str()) {
+                        titled = Some(*window);
+                    }
+                }
+                self.has_answered(titled.as_ref(), display)? && (self.drawn || self.answers)
+            }
             Until::Drawn => self.has_answered(windows.last(), display)? && self.drawn,
             Until::Hidden => {
                 let mut all = !windows.is_empty();
@@ -117,7 +129,7 @@ impl Watch {
                 let is_written = now != self.file && now.is_some_and(|(_, bytes, ..)| bytes > 0);
                 is_written && self.has_answered(windows.last(), display)?
             }
-            Until::Exit => started.end_of_last().is_some_and(|status| status.success()),
+            Until::Exit | Until::Video(_) => started.end_of_last().is_some_and(|status| status.success()),
         };
         Ok(over.then_some(Ok(())))
     }
@@ -148,10 +160,13 @@ impl Watch {
             }
             Until::Window => format!("no window of the class {class:?} has come and drawn"),
             Until::Drawn => format!("no window of the class {class:?} has drawn after the last key"),
+            Until::Title(text) => format!("no window of the class {class:?} has {text:?} in its title"),
             Until::Hidden => format!("the windows of the class {class:?} are not put away"),
             Until::Gone => format!("a window of the class {class:?} is still there: does it show a dialog?"),
             Until::File(path) => format!("{path} has not changed"),
-            Until::Exit => format!("{} has not ended", self.order.start.first().map_or("", String::as_str)),
+            Until::Exit | Until::Video(_) => {
+                format!("{} has not ended", self.order.start.first().map_or("", String::as_str))
+            }
         };
         let answer = match self.question {
             Question::Asked(_) => ", and the application does not answer",

@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_desktops::{Answer, Ending, HEIGHT, Marker, Order, Phase, Request, WIDTH, level};
+use virtbench_desktops::{
+    Answer, Ending, HEIGHT, Marker, Order, Phase, Request, Until, Video, WIDTH, frame_level, level,
+};
 
 use crate::desk::Desk;
 
@@ -14,6 +16,9 @@ const SIZE: [u16; 2] = [320, 200];
 
 /// Where the cursor is, and how large: that of a terminal.
 const CURSOR: [u16; 4] = [16, 16, 8, 16];
+
+/// Where a video's frames have their numbers.
+const FRAME_NUMBER: [u16; 4] = [40, 61, WIDTH, HEIGHT];
 
 /// What is drawn, and when.
 #[derive(Debug, Clone, Copy)]
@@ -26,13 +31,15 @@ pub struct Drawing {
     pub blink: Option<Duration>,
     /// How long after the last key the cursor changes as well; keys change nothing if there is none.
     pub echo: Option<Duration>,
+    /// Frames of a video that are not drawn.
+    pub dropped: &'static [u16],
 }
 
 impl Drawing {
     /// A desktop with a marker that answers each key at once.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
-        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO) }
+        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO), dropped: &[] }
     }
 }
 
@@ -53,6 +60,10 @@ struct State {
     owes_echo: bool,
     /// Whether the marker is another one than was sent last.
     dirty: bool,
+    /// The video's frame that is shown.
+    frame: Option<u16>,
+    /// Whether it has yet to be sent.
+    owes_frame: bool,
     asked: bool,
     closed: bool,
 }
@@ -74,6 +85,8 @@ impl DrawnDesktop {
             last_key: Instant::now(),
             owes_echo: false,
             dirty: true,
+            frame: None,
+            owes_frame: false,
             asked: false,
             closed: false,
         };
@@ -85,7 +98,7 @@ impl DrawnDesktop {
             served
         })?;
         thread::Builder::new().spawn(move || {
-            control.accept().and_then(|(stream, _)| serve_control(stream, &shared, drawing.delay))
+            control.accept().and_then(|(stream, _)| serve_control(stream, &shared, drawing))
         })?;
         Ok(desktop)
     }
@@ -116,14 +129,14 @@ fn show(shared: &Shared, marker: Marker) {
     });
 }
 
-fn serve_control(stream: TcpStream, shared: &Shared, delay: Duration) -> io::Result<()> {
+fn serve_control(stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut answers = stream.try_clone()?;
     for line in BufReader::new(stream).lines() {
         let request: Request = serde_json::from_str(&line?)?;
         let (sequence, took) = match request {
             Request::Clear { sequence } => (sequence, Duration::ZERO),
-            Request::Watch(order) => (order.sequence, operation(shared, &order, delay)),
+            Request::Watch(order) => (order.sequence, operation(shared, &order, drawing)),
         };
         let inside_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let mut text = serde_json::to_vec(&Answer { sequence, ending: Ending::Done, inside_ns })?;
@@ -134,7 +147,7 @@ fn serve_control(stream: TcpStream, shared: &Shared, delay: Duration) -> io::Res
 }
 
 /// Returns how long it has really taken: a busy machine lets nobody sleep exactly.
-fn operation(shared: &Shared, order: &Order, delay: Duration) -> Duration {
+fn operation(shared: &Shared, order: &Order, drawing: Drawing) -> Duration {
     let marker = |phase| Marker { sequence: order.sequence, operation: order.operation, phase };
     change(shared, |state| state.keys = 0);
     let begun = Instant::now();
@@ -145,10 +158,36 @@ fn operation(shared: &Shared, order: &Order, delay: Duration) -> Duration {
     }
     let from = if order.keys == 0 { begun } else { state.last_key };
     drop(state);
-    thread::sleep((from + delay).saturating_duration_since(Instant::now()));
-    let took = from.elapsed();
+    thread::sleep((from + drawing.delay).saturating_duration_since(Instant::now()));
+    let mut took = from.elapsed();
+    if let Until::Video(video) = order.until {
+        took = play(shared, video, drawing.dropped);
+    }
     show(shared, marker(Phase::Ended));
     took
+}
+
+/// Shows a video's frames in time, each once the one before has been sent and another picture is asked for: so none but those that are
+/// dropped is missed, however busy the machine is. Returns the time from the first one to the last.
+fn play(shared: &Shared, video: Video, dropped: &[u16]) -> Duration {
+    let begun = Instant::now();
+    let (mut first, mut last) = (None, begun);
+    let wait = |is_due: &dyn Fn(&State) -> bool| {
+        let mut state = lock(shared);
+        while !is_due(&state) && !state.closed {
+            state = shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    };
+    for number in (0..video.frames).filter(|number| !dropped.contains(number)) {
+        let due = begun + Duration::from_nanos(Video { frames: number, ..video }.length_ns());
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        wait(&|state| state.asked && !state.owes_frame && !state.dirty);
+        last = Instant::now();
+        first.get_or_insert(last);
+        change(shared, |state| (state.frame, state.owes_frame) = (Some(number), true));
+    }
+    wait(&|state| !state.owes_frame);
+    last - first.unwrap_or(last)
 }
 
 /// Speaks RFB 3.8 in raw pixels.
@@ -226,7 +265,7 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
                 (blinks, grey, state.owes_echo) = (true, (grey + ECHO_STEP) % ECHO_GREYS, false);
                 continue;
             }
-            if state.closed || state.asked && (state.dirty || blinks) {
+            if state.closed || state.asked && (state.dirty || state.owes_frame || blinks) {
                 break;
             }
             let wait = echo.map_or(next, |at| at.min(next)).saturating_duration_since(now);
@@ -236,9 +275,15 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
             return Ok(());
         }
         let marker = state.dirty.then_some(state.marker);
-        (state.asked, state.dirty) = (false, false);
+        let frame = state.frame.filter(|_| state.owes_frame);
+        (state.asked, state.dirty, state.owes_frame) = (false, false, false);
         drop(state);
-        let mut bytes = vec![0, 0, 0, u8::from(marker.is_some()) + u8::from(blinks)];
+        shared.1.notify_all();
+        let count = u8::from(marker.is_some()) + u8::from(frame.is_some()) + u8::from(blinks);
+        let mut bytes = vec![0, 0, 0, count];
+        if let Some(number) = frame {
+            rectangle(&mut bytes, FRAME_NUMBER, |x, y| frame_level(number, x, y));
+        }
         if let Some(marker) = marker {
             let [width, height] = SIZE;
             let place = [width - WIDTH, height - HEIGHT, WIDTH, HEIGHT];

@@ -8,12 +8,16 @@
 //! An operation is timed from its last key, or from the marker of its beginning where nothing is typed, to the read that brings the
 //! marker of its end. Beside it stands what needs no help from inside: from the same moment to the first and to the last change of
 //! the picture.
+//!
+//! A video's frames carry their numbers in the picture ([`virtbench_desktops::frame_level`]). While one plays, every picture that
+//! arrives is looked at for the number in it.
 
 mod control;
 mod desk;
 mod drawn_desktop;
 mod drive;
 mod fault;
+mod luminance;
 mod operation;
 mod outcome;
 mod screen;
@@ -21,11 +25,12 @@ mod screenshot;
 mod slow_link;
 mod unaided;
 mod user;
+mod video;
 
 pub use desk::Desk;
 pub use drawn_desktop::{Drawing, DrawnDesktop};
 pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
-pub use outcome::{Done, Event, Times};
+pub use outcome::{Done, Event, Times, VideoSeen};
 pub use screenshot::Screenshot;
 pub use slow_link::{SlowLinks, slow_down};

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::{
-    Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable,
+    Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable, Until,
 };
-use virtbench_rfb::{Chord, parse_chord, type_text};
+use virtbench_rfb::{Chord, Frame, parse_chord, type_text};
 
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::outcome::Times;
 use crate::screen::Screen;
+use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
 const LAG: Duration = Duration::from_secs(10);
@@ -71,10 +72,25 @@ pub(crate) struct Changes {
     pub(crate) last: Option<Instant>,
 }
 
+/// What is noted while the end of an operation is waited for.
+#[derive(Debug, Default)]
+struct Noted {
+    changes: Changes,
+    video: Option<Watched>,
+}
+
 impl Changes {
     pub(crate) fn add(&mut self, at: Instant) {
         self.first.get_or_insert(at);
         self.last = Some(at);
+    }
+}
+
+impl Noted {
+    fn look(&mut self, frame: &Frame, at: Instant) {
+        if let Some(video) = &mut self.video {
+            video.look(frame, at);
+        }
     }
 }
 
@@ -93,7 +109,12 @@ impl Seat {
     ) -> Result<Timed, Fault> {
         let keys = Keys::of(&operation.act)?;
         self.sequence = self.sequence.wrapping_add(1);
-        let give_up = Duration::from_nanos(day.limits.give_up);
+        let mut give_up = Duration::from_nanos(day.limits.give_up);
+        let mut noted = Noted::default();
+        if let Until::Video(video) = operation.until {
+            give_up += Duration::from_nanos(video.length_ns());
+            noted.video = Some(Watched::new(video));
+        }
         self.last = Instant::now();
         let Some(control) = &mut self.control else {
             return self.perform_unaided(day, &keys).await;
@@ -101,20 +122,29 @@ impl Seat {
         let order = order(application, operation, number, self.sequence, &keys.chords, give_up);
         control.ask(&Request::Watch(order)).await?;
         let until = Instant::now() + give_up + LAG;
-        let begun = self.see(Phase::Begun, until, &mut Changes::default()).await?;
+        let begun = self.see(Phase::Begun, until, &mut Noted::default()).await?;
         let (from, echo) = self.type_keys(day, &keys, begun).await?;
-        let mut changes = Changes::default();
-        let ended = self.see(Phase::Ended, until, &mut changes).await?;
+        let ended = self.see(Phase::Ended, until, &mut noted).await?;
         let answer = self.answer(ANSWER).await?;
         let answer = answer.ok_or_else(|| Fault::Frozen("the session does not answer".into()))?;
         if let Ending::Failed(why) = answer.ending {
             return Err(Fault::Session(why));
         }
+        let Noted { changes, video } = noted;
+        let no_frame =
+            || Fault::Picture("no frame of the video was seen: is it shown pixel for pixel?".into());
+        let (end, video) = match video {
+            None => (ended, None),
+            Some(watched) => {
+                watched.result(ended).map(|(first, seen)| (first, Some(seen))).ok_or_else(no_frame)?
+            }
+        };
         let times = Times {
-            latency_ns: between(from, ended),
+            latency_ns: between(from, end),
             first_change_ns: None,
             last_change_ns: None,
             inside_ns: Some(answer.inside_ns),
+            video,
         };
         Ok(Timed { times, echo, from, changes })
     }
@@ -161,8 +191,9 @@ impl Seat {
 
     /// Waits until the picture shows this phase of the operation; notes what changes meanwhile. The beginning of what is over within a
     /// frame is never seen: its order was sent when it began at the earliest.
-    async fn see(&mut self, phase: Phase, until: Instant, changes: &mut Changes) -> Result<Instant, Fault> {
+    async fn see(&mut self, phase: Phase, until: Instant, noted: &mut Noted) -> Result<Instant, Fault> {
         let asked = self.last;
+        noted.look(self.screen.frame(), asked);
         loop {
             let ours = |marker: &Marker| marker.sequence == self.sequence;
             match self.screen.marker().ok().filter(ours).map(|marker| marker.phase) {
@@ -176,7 +207,8 @@ impl Seat {
             };
             self.last = seen.at;
             if seen.changed {
-                changes.add(seen.at);
+                noted.changes.add(seen.at);
+                noted.look(self.screen.frame(), seen.at);
             }
         }
     }
@@ -199,8 +231,8 @@ impl Seat {
     /// Looks on for as long as the picture changes, but not beyond `until`; then the times are complete.
     pub(crate) async fn settle(&mut self, timed: Timed, until: Instant) -> Result<Times, Fault> {
         let Timed { mut times, from, mut changes, .. } = timed;
-        // Where nobody is inside, it was looked at until then already.
-        while self.control.is_some() {
+        // Where nobody is inside, it was looked at until then already. A video's own changes end with it.
+        while self.control.is_some() && times.video.is_none() {
             let still = changes.last.unwrap_or(from).max(Instant::now() - STILL) + STILL;
             match self.screen.next(still.min(until)).await? {
                 Some(seen) if seen.changed => changes.add(seen.at),
@@ -212,7 +244,7 @@ impl Seat {
             }
         }
         times.first_change_ns = changes.first.map(|at| between(from, at));
-        times.last_change_ns = changes.last.map(|at| between(from, at));
+        times.last_change_ns = changes.last.filter(|_| times.video.is_none()).map(|at| between(from, at));
         Ok(times)
     }
 

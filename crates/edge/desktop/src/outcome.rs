@@ -14,6 +14,25 @@ pub struct Times {
     pub last_change_ns: Option<u64>,
     /// By the session's own clock, from the order to the end, where somebody is inside: shown, and used for nothing.
     pub inside_ns: Option<u64>,
+    /// What arrived of the video, where one was played. `latency_ns` is then the time to the first of its frames.
+    pub video: Option<VideoSeen>,
+}
+
+/// What arrived of a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VideoSeen {
+    /// How many frames it has.
+    pub frames: u32,
+    /// Frames a second that it has.
+    pub rate: u32,
+    /// How many different ones were seen.
+    pub seen: u32,
+    /// From the first one seen to the last one, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The longest time from one frame to the next one, in nanoseconds.
+    pub freeze_ns: u64,
+    /// Pictures whose number could not be read: halves of two frames, or damaged.
+    pub unreadable: u32,
 }
 
 /// An operation of a user's.

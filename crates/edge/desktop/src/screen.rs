@@ -9,6 +9,7 @@ use virtbench_desktops::{HEIGHT, Marker, Unreadable, WIDTH, read_marker};
 use virtbench_rfb::{Chord, Client, Event, Frame, Limits, Rectangle};
 
 use crate::fault::Fault;
+use crate::luminance::luminance;
 
 /// How long a server may take to let a client in, and to take what is typed.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -164,12 +165,6 @@ impl Screen {
 
 fn corner(frame: &Frame) -> Option<(u16, u16)> {
     Some((frame.width().checked_sub(WIDTH)?, frame.height().checked_sub(HEIGHT)?))
-}
-
-/// ITU-R BT.601, as lossy encodings reckon it.
-fn luminance(pixel: u32) -> u8 {
-    let [_, red, green, blue] = pixel.to_be_bytes().map(u32::from);
-    u8::try_from((red * 77 + green * 150 + blue * 29) >> 8).unwrap_or(u8::MAX)
 }
 
 fn lost(error: io::Error) -> Fault {

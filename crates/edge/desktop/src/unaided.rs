@@ -83,7 +83,8 @@ impl Seat {
         }
         let end = pictures.end().ok_or_else(|| no("does not change"))?;
         let latency_ns = between(from, end);
-        let times = Times { latency_ns, first_change_ns: None, last_change_ns: None, inside_ns: None };
+        let times =
+            Times { latency_ns, first_change_ns: None, last_change_ns: None, inside_ns: None, video: None };
         changes.last = Some(end);
         Ok(Timed { times, echo, from, changes })
     }

@@ -216,3 +216,54 @@ fn blank_control() -> TcpStream {
     });
     stream
 }
+
+/// A player that shows forty frames, twenty a second.
+const VIDEO: &str = r#"
+name = "video"
+recipe = "none"
+think = { least = "1ms", most = "5ms" }
+limits = { a = "1s", b = "1s", give_up = "2s" }
+[[applications]]
+name = "player"
+program = ["/bin/true"]
+window = "None"
+operations = [{ name = "play", group = "B", act = "start", until = { video = { frames = 40, rate = 20 } } }]
+"#;
+
+#[test]
+fn frames_that_a_video_drops_are_counted_and_its_rate_and_longest_freeze_are_measured() {
+    let whole = Drawing::after(DELAY);
+    let holes = Drawing { dropped: &[0, 7, 20, 21, 22, 39], ..whole };
+    let desktops = [whole, holes].map(|drawing| DrawnDesktop::start(drawing).unwrap());
+    let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
+    let (done, gone) = run_day(&Day::parse(VIDEO).unwrap(), desks, Duration::from_secs(5));
+    assert!(gone.is_empty(), "{gone:?}");
+    for (user, seen, freeze_ns) in [(0, 40, 50_000_000), (1, 34, 200_000_000)] {
+        let of_user: Vec<_> = done.iter().filter(|one| one.user == user).collect();
+        assert!(of_user.len() >= 2, "{done:?}");
+        let mut errors = Vec::new();
+        for one in of_user {
+            let times = one.result.as_ref().unwrap();
+            let video = times.video.unwrap();
+            assert_eq!(
+                (video.frames, video.rate, video.seen, video.unreadable),
+                (40, 20, seen, 0),
+                "{one:?}"
+            );
+            assert!(video.freeze_ns > freeze_ns - FRAME_NS, "{one:?}");
+            // Against what the desktop has really taken from the first frame to the last one.
+            errors.push(video.elapsed_ns.abs_diff(times.inside_ns.unwrap()));
+        }
+        assert!(errors.iter().min().unwrap() < &FRAME_NS, "{errors:?}");
+    }
+}
+
+#[test]
+fn a_video_of_which_no_frame_arrives_is_a_failed_operation() {
+    let drawing = Drawing { dropped: &[0, 1, 2, 3], ..Drawing::after(DELAY) };
+    let desktop = DrawnDesktop::start(drawing).unwrap();
+    let day = Day::parse(&VIDEO.replace("frames = 40", "frames = 4")).unwrap();
+    let (done, gone) = run_day(&day, vec![desktop.desk().unwrap()], Duration::from_secs(1));
+    assert!(gone.is_empty() && !done.is_empty(), "{gone:?}");
+    assert!(done[0].result.as_ref().unwrap_err().contains("no frame of the video was seen"), "{done:?}");
+}

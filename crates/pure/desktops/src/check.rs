@@ -10,6 +10,8 @@ use crate::error::DayError;
 const MOST_OPERATIONS: usize = 255;
 const LONGEST_NS: u64 = 3_600_000_000_000;
 const LONGEST_TEXT: usize = 4096;
+/// Users ask for a hundred pictures a second at most: of more frames they would miss some that are there.
+const MOST_RATE: u16 = 60;
 
 pub(crate) fn check(day: &Day) -> Result<(), DayError> {
     ensure(day.think.least <= day.think.most && day.think.most <= LONGEST_NS, "think", || {
@@ -76,6 +78,21 @@ fn operation(at: &str, operation: &Operation) -> Result<(), DayError> {
     let starts = operation.act == Act::Start;
     match &operation.until {
         Until::File(path) => absolute(&format!("{at}.until.file"), path),
+        Until::Title(text) => {
+            let fits = (1..=LONGEST_TEXT).contains(&text.len()) && !text.contains(char::is_control);
+            ensure(fits, &format!("{at}.until.title"), || {
+                format!("from one to {LONGEST_TEXT} bytes of a title")
+            })
+        }
+        Until::Video(video) => {
+            let at = format!("{at}.until.video");
+            ensure(starts, &at, || "video is for operations that start a player".into())?;
+            ensure(video.frames >= 2, &format!("{at}.frames"), || "two at least".into())?;
+            ensure((1..=MOST_RATE).contains(&video.rate), &format!("{at}.rate"), || {
+                format!("from one to {MOST_RATE} frames a second")
+            })?;
+            ensure(video.length_ns() <= LONGEST_NS, &format!("{at}.frames"), || "an hour at most".into())
+        }
         Until::Exit => ensure(starts, &format!("{at}.until"), || "exit is for operations that start".into()),
         _ => Ok(()),
     }

@@ -35,6 +35,10 @@ fn a_day_that_cannot_be_meant_names_the_field() {
         ("name = \"modify\"", "name = \"Modify\"", "operations.Modify"),
         ("file = \"/home", "file = \"home", "save.until.file"),
         ("until = \"gone\"", "until = \"never\"", "until"),
+        ("until = \"gone\"", "until = { title = \"\" }", "close.until.title"),
+        ("until = \"gone\"", "until = { video = { frames = 9, rate = 9 } }", "close.until.video"),
+        ("until = \"exit\"", "until = { video = { frames = 1, rate = 9 } }", "compress.until.video.frames"),
+        ("until = \"exit\"", "until = { video = { frames = 9, rate = 61 } }", "compress.until.video.rate"),
     ] {
         assert!(text.contains(from), "{from}");
         let told = Day::parse(&text.replace(from, to)).unwrap_err().to_string();

@@ -19,6 +19,27 @@ pub struct DesktopTimes {
     pub last_change_ns: Option<u64>,
     /// By the session's own clock, where somebody is inside: shown, and used for nothing.
     pub inside_ns: Option<u64>,
+    /// What arrived of the video, where one was played: `latency_ns` is then the time to its first frame.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<DesktopVideo>,
+}
+
+/// What arrived of a video.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopVideo {
+    /// How many frames it has.
+    pub frames: u32,
+    /// Frames a second that it has.
+    pub rate: u32,
+    /// How many different ones were seen.
+    pub seen: u32,
+    /// From the first one seen to the last one, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The longest time from one frame to the next one, in nanoseconds.
+    pub freeze_ns: u64,
+    /// Pictures whose number could not be read: halves of two frames, or damaged.
+    pub unreadable: u32,
 }
 
 /// An operation of a user's.

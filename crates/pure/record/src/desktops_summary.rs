@@ -48,6 +48,25 @@ pub struct DesktopOperationNumbers {
     pub last_change_median_ns: Option<u64>,
     /// How many failed.
     pub failed: u64,
+    /// What arrived of videos, where it plays one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub video: Option<DesktopVideoNumbers>,
+}
+
+/// What arrived of the videos of an operation, those that all users begin at once left out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopVideoNumbers {
+    /// How many were played.
+    pub played: u64,
+    /// Frames a second that the video has.
+    pub rate: u32,
+    /// Frames a second that users saw, from the first frame to the last one: the median.
+    pub seen_rate: f64,
+    /// Frames that did not arrive, in percent of those that the videos have.
+    pub dropped_percent: f64,
+    /// The longest time from one frame to the next one, in nanoseconds.
+    pub longest_freeze_ns: u64,
 }
 
 /// So many desktops.

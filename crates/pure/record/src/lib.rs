@@ -71,12 +71,13 @@ pub use colocation::{MemberMeasured, MemberRecord, MemberStatus, SetRecord};
 pub use colocation_plan::{ColocationPlan, Home, MemberPlan, SetPlan, SetRole};
 pub use costs::{COSTS_FORMAT, Cost, CostPart, Costs, CostsError, LeftOut, Reference, ReferenceRun};
 pub use desktops::{
-    DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopsMeasured, DesktopsRecord,
-    DesktopsStatus,
+    DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopVideo, DesktopsMeasured,
+    DesktopsRecord, DesktopsStatus,
 };
 pub use desktops_plan::{DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan};
 pub use desktops_summary::{
-    DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopsNumbers, DesktopsSummary,
+    DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopVideoNumbers, DesktopsNumbers,
+    DesktopsSummary,
 };
 pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,

@@ -22,12 +22,17 @@ pub(crate) fn desktops_csv(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> R
         "last_change_ns",
         "inside_ns",
         "failed",
+        "video_frames",
+        "video_seen",
+        "video_elapsed_ns",
+        "video_freeze_ns",
     ])?;
     let number = |value: Option<u64>| value.map_or_else(String::new, |value| value.to_string());
     for record in records {
         for done in record.measured().into_iter().flat_map(|measured| &measured.operations) {
             let Some(operation) = plan.operations.get(done.operation as usize) else { continue };
             let times = done.times;
+            let video = times.and_then(|times| times.video);
             writer.write_record([
                 record.desktops.to_string(),
                 record.repetition.to_string(),
@@ -42,6 +47,10 @@ pub(crate) fn desktops_csv(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> R
                 number(times.and_then(|times| times.last_change_ns)),
                 number(times.and_then(|times| times.inside_ns)),
                 done.failed.clone().unwrap_or_default(),
+                number(video.map(|video| video.frames.into())),
+                number(video.map(|video| video.seen.into())),
+                number(video.map(|video| video.elapsed_ns)),
+                number(video.map(|video| video.freeze_ns)),
             ])?;
         }
     }

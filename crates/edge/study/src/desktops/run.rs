@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_cpu_ns;
 use virtbench_desktop::{
-    Desk, Done, Event as UserEvent, Plan as UserPlan, SlowLinks, Times, drive, slow_down,
+    Desk, Done, Event as UserEvent, Plan as UserPlan, SlowLinks, Times, VideoSeen, drive, slow_down,
 };
 use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
 use virtbench_model::desktops::next_desktops;
 use virtbench_record::{
-    DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopsMeasured,
-    DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
+    DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -224,12 +224,18 @@ impl<'a> Seen<'a> {
     }
 }
 
+fn video(seen: VideoSeen) -> DesktopVideo {
+    let VideoSeen { frames, rate, seen, elapsed_ns, freeze_ns, unreadable } = seen;
+    DesktopVideo { frames, rate, seen, elapsed_ns, freeze_ns, unreadable }
+}
+
 fn record(done: Done) -> DesktopDone {
     let times = |times: &Times| DesktopTimes {
         latency_ns: times.latency_ns,
         first_change_ns: times.first_change_ns,
         last_change_ns: times.last_change_ns,
         inside_ns: times.inside_ns,
+        video: times.video.map(video),
     };
     DesktopDone {
         user: done.user,

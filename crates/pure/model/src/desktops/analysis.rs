@@ -8,6 +8,7 @@ use virtbench_record::{
 };
 
 use super::percentile::percentile;
+use super::videos::videos;
 
 /// What a study of desktops comes to.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,6 +125,7 @@ fn operations(plan: &DesktopsPlan, done: &[&DesktopDone]) -> Vec<DesktopOperatio
             percentile: percentile(&latencies, plan.share),
             last_change_median_ns: percentile(&changes, 0.5).map(|found| found.ns),
             failed: own.iter().filter(|one| one.times.is_none()).count() as u64,
+            video: videos(&steady().filter_map(|times| times.video).collect::<Vec<_>>()),
         }
     };
     plan.operations.iter().enumerate().map(of).collect()

@@ -46,6 +46,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
             first_change_ns: None,
             last_change_ns: Some(latency_ns),
             inside_ns: Some(0),
+            video: None,
         })
     };
     let done = |user, number: u32, storm| DesktopDone {

@@ -6,6 +6,7 @@ mod analysis_tests;
 mod percentile;
 mod search;
 mod summary;
+mod videos;
 
 pub use analysis::{DesktopsAnalysis, analyse_desktops};
 pub use search::next_desktops;

@@ -29,6 +29,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[Desk
             (numbers(plan, &analysis))
         }
         @for at in &analysis.numbers { (operations(at)) }
+        (videos(&analysis))
         (pictures(records))
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }
@@ -97,6 +98,48 @@ fn operations(at: &DesktopsNumbers) -> Markup {
                             td.number { (one.percentile.map_or_else(|| "–".into(), |found| format!("{} to {}", seconds(Some(found.low_ns)), seconds(found.high_ns)))) }
                             td.number { (seconds(one.last_change_median_ns)) }
                             td.number { (one.failed) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Videos with every number of desktops, if any were played.
+fn videos(analysis: &DesktopsAnalysis) -> Markup {
+    let rows = analysis
+        .numbers
+        .iter()
+        .flat_map(|at| at.operations.iter().filter_map(move |one| Some((at.desktops, one, one.video?))));
+    let rows: Vec<_> = rows.collect();
+    html! {
+        @if !rows.is_empty() {
+            section aria-labelledby="videos" {
+                h2 id="videos" { "Videos" }
+                p {
+                    "Every frame carries its number in the picture. Users count which frames reach them; frames that do not are dropped, "
+                    "whether by the player, the VNC server or the link."
+                }
+                table {
+                    thead { tr {
+                        th.number scope="col" { "desktops" } th scope="col" { "application" } th scope="col" { "operation" }
+                        th.number scope="col" { "played" } th.number scope="col" { "frames a second" }
+                        th.number scope="col" { "seen a second" } th.number scope="col" { "dropped, %" }
+                        th.number scope="col" { "longest freeze, ms" }
+                    } }
+                    tbody {
+                        @for (desktops, one, video) in &rows {
+                            tr {
+                                th.number scope="row" { (desktops) }
+                                td { (one.operation.application) }
+                                td { (one.operation.operation) }
+                                td.number { (video.played) }
+                                td.number { (video.rate) }
+                                td.number { (rounded(video.seen_rate, 1)) }
+                                td.number { (rounded(video.dropped_percent, 1)) }
+                                td.number { (significant(video.longest_freeze_ns as f64 / MILLISECOND_NS)) }
+                            }
                         }
                     }
                 }

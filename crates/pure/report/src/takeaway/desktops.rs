@@ -54,6 +54,8 @@ pub(crate) fn of_desktops(
         ));
         details.push(quality(plan, at));
     }
+    details.extend(at_most.into_iter().flat_map(videos));
+    details.extend(broken.into_iter().flat_map(videos));
     details.extend(at_most.and_then(echo));
     Takeaway { headline, details, cautions: cautions(provenance, plan, analysis) }
 }
@@ -75,6 +77,23 @@ fn quality(plan: &DesktopsPlan, at: &DesktopsNumbers) -> String {
         significant(plan.share * 100.0),
         rounded(at.errors * 100.0, 1)
     )
+}
+
+fn videos(at: &DesktopsNumbers) -> impl Iterator<Item = String> {
+    at.operations.iter().filter_map(|one| {
+        let video = one.video?;
+        Some(format!(
+            "With {} users saw {} of {} frames a second in {} {}; {} % of the frames were dropped, and the picture stood still for {} ms at \
+             most.",
+            count(at.desktops as usize, "desktop"),
+            rounded(video.seen_rate, 1),
+            video.rate,
+            one.operation.application,
+            one.operation.operation,
+            rounded(video.dropped_percent, 1),
+            significant(video.longest_freeze_ns as f64 / MILLISECOND_NS)
+        ))
+    })
 }
 
 fn behind(at: &DesktopsNumbers) -> String {

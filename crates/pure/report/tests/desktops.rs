@@ -1,0 +1,111 @@
+//! The page, the sentences and the table of a study of desktops.
+
+#![allow(clippy::unwrap_used)]
+
+#[allow(unused, reason = "each test file uses its own part")]
+mod synthetic;
+
+use std::collections::BTreeMap;
+
+use virtbench_record::{
+    DesktopDone, DesktopGroup, DesktopNumbers, DesktopOperation, DesktopTimes, DesktopVideo,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse, Plan, Records,
+};
+use virtbench_report::{documents, takeaway};
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+fn plan() -> DesktopsPlan {
+    DesktopsPlan {
+        recipe: "desktop".into(),
+        root: "0".into(),
+        addresses: Vec::new(),
+        link: None,
+        day: "office".into(),
+        day_file: String::new(),
+        operations: vec![DesktopOperation {
+            application: "player".into(),
+            operation: "play".into(),
+            group: DesktopGroup::B,
+        }],
+        limit_a_ns: SECOND_NS,
+        limit_b_ns: 6 * SECOND_NS,
+        share: 0.95,
+        errors: 0.05,
+        vm: false,
+        desktops: DesktopNumbers::Given(vec![1]),
+        repetitions: 1,
+        time_ns: 60 * SECOND_NS,
+        vcpus: 1,
+        memory_bytes: 1 << 30,
+        seed: 1,
+        accelerator: "auto".into(),
+    }
+}
+
+/// One user, who sees 240 of 250 frames in 9.56 seconds each time, if there is a video at all.
+fn records(video: Option<DesktopVideo>) -> Records {
+    let times = DesktopTimes {
+        latency_ns: SECOND_NS,
+        first_change_ns: None,
+        last_change_ns: None,
+        inside_ns: Some(11 * SECOND_NS),
+        video,
+    };
+    let done =
+        DesktopDone { user: 0, operation: 0, begun_ns: 0, storm: false, times: Some(times), failed: None };
+    let host = HostUse {
+        cpu_percent: 100.0,
+        user_percent: 90.0,
+        system_percent: 10.0,
+        steal_percent: 0.0,
+        others_percent: None,
+        processors: 2,
+        each_percent: Vec::new(),
+    };
+    let measured = DesktopsMeasured {
+        ready_ns: SECOND_NS,
+        operations: vec![done; 4],
+        gone: Vec::new(),
+        echo: None,
+        pictures: Vec::new(),
+        client_cpu_ns: 1,
+        elapsed_ns: 60 * SECOND_NS,
+        host,
+    };
+    Records::Desktops(vec![DesktopsRecord {
+        format: FORMAT,
+        desktops: 1,
+        repetition: 0,
+        started_unix_ns: 0,
+        status: DesktopsStatus::Measured(Box::new(measured)),
+    }])
+}
+
+#[test]
+fn what_arrived_of_videos_stands_on_the_page_and_in_the_table() {
+    let video = DesktopVideo {
+        frames: 250,
+        rate: 25,
+        seen: 240,
+        elapsed_ns: 9_560_000_000,
+        freeze_ns: 200_000_000,
+        unreadable: 0,
+    };
+    let facts = synthetic::described(Plan::Desktops(plan()));
+    let seen = records(Some(video));
+    let written = documents(&facts, &seen, &BTreeMap::new()).unwrap();
+    for words in ["id=\"videos\"", "longest freeze, ms", ">25.0<", ">4.0<", ">200<"] {
+        assert!(written.html.contains(words), "{words}");
+    }
+    assert!(written.csv.contains(",250,240,9560000000,200000000"), "{}", written.csv);
+    let told = takeaway(&facts, &seen).details.join("\n");
+    assert!(
+        told.contains(
+            "users saw 25.0 of 25 frames a second in player play; 4.0 % of the frames were dropped"
+        ),
+        "{told}"
+    );
+    let without = documents(&facts, &records(None), &BTreeMap::new()).unwrap();
+    assert!(!without.html.contains("id=\"videos\""));
+}

@@ -82,6 +82,10 @@ fn imap(line: &str, reader: &mut BufReader<TcpStream>) -> String {
 }
 
 fn applied(password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
+    applied_to(server("* OK ready\r\n", imap), password, mix)
+}
+
+fn applied_to(mailboxes: Address, password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
     let plan = UsersPlan {
         service: UsersService::Mail,
         users: 3,
@@ -93,7 +97,7 @@ fn applied(password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
         timeout_ns: 5_000_000_000,
         seed: 1,
     };
-    let servers = (server("220 mail.test ESMTP\r\n", smtp), server("* OK ready\r\n", imap));
+    let servers = (server("220 mail.test ESMTP\r\n", smtp), mailboxes);
     let mail = Mail::new(servers, ("user{}", password.into()), 3, "mail.test", (2_000, mix)).unwrap();
     run(&mail, &Aim::default(), &plan, &AtomicBool::new(false), &mut |_| {})
 }
@@ -109,6 +113,13 @@ fn mail_is_sent_and_read_and_refusals_are_counted_by_kind() {
     assert_eq!(kinds, ["IMAP NO [OVERQUOTA] full", "SMTP 451 4.3.0 : try later", "SMTP 550 5.1.1 : unknown"]);
     assert!(outcome.operations["send"].failed > 5 && outcome.operations["append"].failed > 5, "{outcome:?}");
     assert_eq!((outcome.operations["check"].failed, outcome.operations["read"].failed), (0, 0));
+}
+
+#[test]
+fn who_only_sends_needs_no_mailbox() {
+    let nobody = Address::parse("127.0.0.1:1", 1).unwrap();
+    let outcome = applied_to(nobody, "", MailMix { send: 1, check: 0, read: 0, append: 0 }).unwrap();
+    assert!(outcome.operations["send"].completed > 5, "{outcome:?}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-study}
-# What `virtbench appliance build` calls.
-appliances=(e2fsprogs mmdebstrap uidmap util-linux)
+# What `virtbench appliance build` and appliances that reach each other call.
+appliances=(e2fsprogs iproute2 mmdebstrap uidmap util-linux)
 packages=(gcc libc6-dev make ca-certificates curl e2fsprogs kmod qemu-system-x86 qemu-system-common qemu-utils xfsprogs)
 case $purpose in
   study | install | lint) ;;
@@ -78,3 +78,5 @@ scripts/setup-guest-kernel.sh
 if [ "$purpose" = test ]; then scripts/setup-guest-system.sh; fi
 # A vCenter for tests and comparisons.
 case $purpose in test | bench) scripts/setup-vsphere.sh ;; esac
+# A generator of mail to compare with.
+if [ "$purpose" = bench ]; then scripts/setup-smtp-source.sh; fi

@@ -22,6 +22,7 @@ mod serve;
 mod serve_nbd;
 mod servers;
 mod simulator;
+mod smtp;
 mod start_up;
 mod tools;
 mod users;

@@ -1,4 +1,4 @@
-//! Users of a web server and of a store, beside wrk and redis-benchmark on the same server.
+//! Users of a web server, of a store and of a mail server, beside wrk, redis-benchmark and smtp-source on the same server.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,20 +6,30 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
 use virtbench_record::{UsersPlan, UsersService};
-use virtbench_users::{Address, Aim, KeyValue, LocalKind, LocalService, Page, Service, Web, run};
+use virtbench_users::{
+    Address, Aim, KeyValue, LocalKind, LocalService, Mail, MailMix, Page, Service, Web, run,
+};
 
 use crate::pairs::{Claim, Sample, Verdict};
+use crate::smtp::SmtpSink;
 
 /// Of each measurement.
 const SECONDS: u32 = 4;
 /// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 const KEYS: u64 = 10_000;
+/// Bytes of a message without its head.
+const MESSAGE_BYTES: usize = 4_000;
+/// So many that it takes some seconds.
+const MESSAGES: u32 = 10_000;
 
 /// Alternates the tools, and holds what is promised of the ratios.
 pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
     let (nginx, redis) = (LocalService::start(LocalKind::Nginx)?, LocalService::start(LocalKind::Redis)?);
-    println!("users beside wrk and redis-benchmark, closed loop without think times, {SECONDS} s each");
+    let sink = SmtpSink::start()?;
+    println!(
+        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {SECONDS} s each"
+    );
     let mut verdicts = Vec::new();
     for (path, users) in [("/", 8), ("/16k", 8), ("/1m", 4)] {
         let web = Web::new(address(&nginx)?, None, &[parsed(Page::parse(path))?]);
@@ -39,6 +49,16 @@ pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
             || redis_benchmark(&redis, what, users),
         )?;
         verdicts.extend(held(&case, &pairs));
+    }
+    for users in [8, 32] {
+        let at = || parsed(Address::parse(&sink.address(), 25));
+        let mix = MailMix { send: 1, check: 0, read: 0, append: 0 };
+        let mail =
+            Mail::new((at()?, at()?), ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
+        let mail = parsed(mail)?;
+        let case = format!("mail, send, {users} users");
+        let theirs = || sink.source(users, MESSAGES, MESSAGE_BYTES);
+        verdicts.extend(held(&case, &alternated(rounds, || ours(&mail, UsersService::Mail, users), theirs)?));
     }
     Ok(verdicts)
 }

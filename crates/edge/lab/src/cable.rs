@@ -8,7 +8,13 @@ use std::sync::Arc;
 
 /// Nobody routes to these: each cable is a network with two ends.
 const NETWORK: [u8; 2] = [10, 78];
-const PREFIX: u8 = 24;
+pub(crate) const PREFIX: u8 = 24;
+
+/// The address of one of the two sides, 1 or 2, of a cable with this number.
+pub(crate) fn cable_address(number: u8, side: u8) -> Ipv4Addr {
+    let [a, b] = NETWORK;
+    Ipv4Addr::new(a, b, number, side)
+}
 
 /// One end of a cable. Cloning gives another handle.
 #[derive(Debug, Clone)]
@@ -33,8 +39,7 @@ impl CableEnd {
     /// The address of the guest at this end.
     #[must_use]
     pub fn address(&self) -> Ipv4Addr {
-        let [a, b] = NETWORK;
-        Ipv4Addr::new(a, b, self.number, self.side)
+        cable_address(self.number, self.side)
     }
 
     /// How many bits of it name the network.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use virtbench_appliance::{Appliance, BuildOptions, DataSet, DataSets, Store, build};
-use virtbench_lab::{ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
+use virtbench_lab::{ApplianceSpec, Network, NetworkNamespace, Place, RunningAppliance, TierLinks};
 use virtbench_recipe::Recipe;
 use virtbench_record::ApplianceRoot;
 
@@ -97,7 +97,7 @@ impl BuiltAppliance {
             tiers: TierLinks::default(),
             vcpus: processors,
             memory_bytes: recipe.memory,
-            network: Network::User,
+            network: Network::Namespace(NetworkNamespace::new()?),
             processors: Vec::new(),
             place: Place::Native,
         };

@@ -45,11 +45,13 @@ pub struct Mail {
     domain: String,
     message: String,
     weights: Weighted,
+    /// Whether anything but sending is done, for which a mailbox is open.
+    has_mailboxes: bool,
 }
 
 impl Mail {
     /// Users of the servers at both addresses. `user` is the name of each, in which `{}` stands for the number of the mailbox, from
-    /// 1 to `mailboxes`; all have one password. Mail goes to NAME@`domain`, its text has `message_bytes` bytes.
+    /// 1 to `mailboxes`; all have one password. Those who only send need no server of mailboxes. Mail goes to NAME@`domain`, its text has `message_bytes` bytes.
     ///
     /// # Errors
     /// Several mailboxes of one name, none, or a mix of nothing.
@@ -78,6 +80,7 @@ impl Mail {
             domain: domain.to_owned(),
             message: text(message_bytes),
             weights: Weighted::new(weights),
+            has_mailboxes: weights[1..].iter().any(|weight| *weight > 0),
         })
     }
 
@@ -120,7 +123,9 @@ impl Service for Mail {
 
     async fn prepare(&self) -> Result<Option<String>, Fault> {
         let greeting = smtp::greeting(&self.smtp).await?;
-        Mailbox::open(&self.imap, &self.name(0), &self.password).await?;
+        if self.has_mailboxes {
+            Mailbox::open(&self.imap, &self.name(0), &self.password).await?;
+        }
         Ok(Some(greeting).filter(|words| !words.is_empty()))
     }
 
@@ -164,7 +169,9 @@ impl MailUser {
 
 impl ServiceUser for MailUser {
     async fn connect(&mut self) -> Result<(), Fault> {
-        self.open = Some(self.mailbox().await?);
+        if self.mail.has_mailboxes {
+            self.open = Some(self.mailbox().await?);
+        }
         Ok(())
     }
 

@@ -69,6 +69,19 @@ pub async fn until_begin<F: Clone>(course: &Course<F>) -> bool {
     true
 }
 
+/// Does something, such as connecting to a server that may never answer; gives nothing where the load is cancelled meanwhile.
+pub async fn unless_cancelled<F: Clone, T>(course: &Course<F>, act: impl Future<Output = T>) -> Option<T> {
+    let cancelled = async {
+        while !course.is_cancelled() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    match select(pin!(act), pin!(cancelled)).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
+}
+
 /// Looks at the clock: measures the thread's own CPU time and says when measuring has ended.
 pub async fn observe<F: Clone>(course: &Course<F>, end: &watch::Sender<bool>) -> ThreadUse {
     let mut at_start = None;

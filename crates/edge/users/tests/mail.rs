@@ -4,8 +4,9 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use virtbench_record::{UsersOutcome, UsersPlan, UsersService};
 use virtbench_users::{Address, Aim, Mail, MailMix, UsersError, run};
@@ -81,10 +82,10 @@ fn imap(line: &str, reader: &mut BufReader<TcpStream>) -> String {
     format!("{said}{tag} OK done\r\n")
 }
 
-fn applied(password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
-    let plan = UsersPlan {
+fn plan(users: u32) -> UsersPlan {
+    UsersPlan {
         service: UsersService::Mail,
-        users: 3,
+        users,
         threads: 1,
         ramp_up_ns: 0,
         time_ns: 1_000_000_000,
@@ -92,10 +93,17 @@ fn applied(password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
         think_ns: Some(5_000_000),
         timeout_ns: 5_000_000_000,
         seed: 1,
-    };
-    let servers = (server("220 mail.test ESMTP\r\n", smtp), server("* OK ready\r\n", imap));
+    }
+}
+
+fn applied(password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
+    applied_to(server("* OK ready\r\n", imap), password, mix)
+}
+
+fn applied_to(mailboxes: Address, password: &str, mix: MailMix) -> Result<UsersOutcome, UsersError> {
+    let servers = (server("220 mail.test ESMTP\r\n", smtp), mailboxes);
     let mail = Mail::new(servers, ("user{}", password.into()), 3, "mail.test", (2_000, mix)).unwrap();
-    run(&mail, &Aim::default(), &plan, &AtomicBool::new(false), &mut |_| {})
+    run(&mail, &Aim::default(), &plan(3), &AtomicBool::new(false), &mut |_| {})
 }
 
 #[test]
@@ -112,7 +120,52 @@ fn mail_is_sent_and_read_and_refusals_are_counted_by_kind() {
 }
 
 #[test]
+fn who_only_sends_needs_no_mailbox() {
+    let nobody = Address::parse("127.0.0.1:1", 1).unwrap();
+    let outcome = applied_to(nobody, "", MailMix { send: 1, check: 0, read: 0, append: 0 }).unwrap();
+    assert!(outcome.operations["send"].completed > 5, "{outcome:?}");
+}
+
+#[test]
 fn a_wrong_password_is_told_before_anything_is_measured() {
     let refused = applied("other", MailMix::default()).unwrap_err().to_string();
     assert!(refused.contains("user user1 cannot log in") && refused.contains("wrong password"), "{refused}");
+}
+
+/// The first connection is greeted and let in, and the others wait for ever.
+#[test]
+fn users_who_never_get_their_connections_are_stopped() {
+    static GREETED: AtomicBool = AtomicBool::new(false);
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let mailboxes = Address::parse(&listener.local_addr().unwrap().to_string(), 1).unwrap();
+    thread::spawn(move || {
+        let mut silent = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            if GREETED.swap(true, Ordering::Relaxed) {
+                silent.push(stream);
+                continue;
+            }
+            stream.write_all(b"* OK ready\r\n").unwrap();
+            let mut reader = BufReader::new(stream);
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            let tag = line.split(' ').next().unwrap();
+            reader.get_mut().write_all(format!("{tag} OK in\r\n").as_bytes()).unwrap();
+        }
+    });
+    let smtp = server("220 mail.test ESMTP\r\n", smtp);
+    let shape = (2_000, MailMix::default());
+    let mail = Mail::new((smtp, mailboxes), ("user{}", "bench".into()), 3, "mail.test", shape).unwrap();
+    let stop = AtomicBool::new(false);
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !GREETED.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(10));
+            }
+            thread::sleep(Duration::from_millis(200));
+            stop.store(true, Ordering::Relaxed);
+        });
+        run(&mail, &Aim::default(), &plan(3), &stop, &mut |_| {})
+    });
+    assert!(matches!(ended, Err(UsersError::Stopped)), "{ended:?}");
 }

@@ -1,5 +1,7 @@
 //! How many tiles fit ([Platform 2014], sections III.B and IV.B): the plan of the study.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::operations_plan::OperationsPlan;
@@ -100,8 +102,14 @@ pub struct TileMemberPlan {
     pub vcpus: u32,
     /// Memory, in bytes.
     pub memory_bytes: u64,
-    /// Commands of this host that filled the data once, each a program and its arguments.
+    /// Commands that filled the data once, each a program and its arguments: of this host, or of `prepare_by`.
     pub prepare: Vec<Vec<String>>,
+    /// The member whose root the commands of `prepare` ran in; null where they are commands of this host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepare_by: Option<String>,
+    /// Other members of its tile that it reaches: the host's name inside, and the member behind it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub uses: BTreeMap<String, String>,
     /// Its load.
     pub load: TileLoad,
     /// Its service levels.

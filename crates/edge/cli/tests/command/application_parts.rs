@@ -8,7 +8,7 @@ use crate::support::{Finished, build_appliances, finish, finish_within, folder, 
 use serde_json::Value;
 use std::time::Duration;
 
-const BUILD_LIMIT: Duration = Duration::from_secs(600);
+pub(crate) const BUILD_LIMIT: Duration = Duration::from_secs(600);
 
 /// Redis as its package runs it, and a unit of the recipe's own beside it.
 const UNDER_SYSTEMD: &str = r#"
@@ -42,7 +42,7 @@ size = "64MiB"
 "#;
 
 /// Connections that come here go to another tier.
-const RELAY: &str = r#"
+pub(crate) const RELAY: &str = r#"
 name = "relay"
 description = "what comes in goes on to the host cache"
 packages = ["busybox-static"]

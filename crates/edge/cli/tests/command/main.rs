@@ -57,6 +57,7 @@ mod support;
 mod synthetic;
 mod systems;
 mod tiles;
+mod tiles_joined;
 mod tiles_paper;
 mod trace;
 mod users;

@@ -7,6 +7,7 @@ mod error;
 mod guest;
 mod host_names;
 mod limits;
+mod namespace_cable;
 mod native;
 mod network;
 mod path_cost;

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -90,6 +90,11 @@ impl NetworkNamespace {
     /// How many appliances have used it: those that run natively share its loopback, and so need ports of their own.
     pub(crate) fn next_user(&self) -> u16 {
         self.users.fetch_add(1, Ordering::Relaxed) % MOST_USERS
+    }
+
+    /// Where other programs find it while this process has it.
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
     pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {

@@ -276,6 +276,12 @@ impl RunningAppliance {
         }
     }
 
+    /// Its network, which another one can share.
+    #[must_use]
+    pub fn network(&self) -> &Network {
+        &self.spec.network
+    }
+
     /// The address by which others of its network reach it, where it shares one with them.
     #[must_use]
     pub fn shared_address(&self) -> Option<Ipv4Addr> {

@@ -1,11 +1,14 @@
-//! What an appliance has of the other tiers of its application.
+//! What an appliance has of the others that it reaches: tiers of its application, or members of its tile.
 
 use std::io;
 use std::net::Ipv4Addr;
 
+use super::error::ApplianceError;
+use super::namespace_cable;
+use super::network::NetworkNamespace;
 use crate::cable::CableEnd;
 
-/// Tiers that an appliance reaches by name, and the cables that lead to others if it is a guest that shares no network with them.
+/// Others that an appliance reaches by name, and the cables that lead to them if it is a guest that shares no network with them.
 #[derive(Debug, Clone, Default)]
 pub struct TierLinks {
     pub(crate) cables: Vec<CableEnd>,
@@ -22,6 +25,21 @@ impl TierLinks {
         self.hosts.push((name.to_owned(), there.address()));
         self.cables.push(here);
         other.cables.push(there);
+        Ok(())
+    }
+
+    /// The same natively: the appliance of these links is in the network `here`, the other one in `there`, and both may run already.
+    ///
+    /// # Errors
+    /// The program `ip` is missing, the kernel has no virtual Ethernet devices, or root is needed.
+    pub fn connect_natively(
+        &mut self,
+        name: &str,
+        (here, there): (&NetworkNamespace, &NetworkNamespace),
+        number: u8,
+    ) -> Result<(), ApplianceError> {
+        let address = namespace_cable::join(here, there, number)?;
+        self.hosts.push((name.to_owned(), address));
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::data_disks::DataPlace;
 use super::metrics::Metrics;
+use crate::host_name::is_host_name;
 
 /// How long a client may take where nothing is said, in nanoseconds.
 const LIMIT_NS: u64 = 600_000_000_000;
@@ -218,9 +219,7 @@ impl ApplicationFile {
             );
         }
         for (index, tier) in self.tiers.iter().enumerate() {
-            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-            let begins = tier.name.starts_with(|c: char| c.is_ascii_lowercase());
-            if !begins || !tier.name.chars().all(plain) || tier.name.len() > 63 || tier.name == "localhost" {
+            if !is_host_name(&tier.name) {
                 return Err(format!("tier {:?}: a host's name of a-z, 0-9 and -", tier.name));
             }
             if self.tiers[..index].iter().any(|other| other.name == tier.name) {

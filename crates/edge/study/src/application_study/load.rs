@@ -9,6 +9,7 @@ use super::client::{Client, explained};
 use super::client_words::client_words;
 use crate::applications::Progress;
 use crate::built_appliance::BuiltAppliance;
+use crate::preparing::Preparing;
 use crate::study_error::StudyError;
 
 /// An appliance, what fills its data, and who loads it.
@@ -59,6 +60,17 @@ impl ApplianceLoad {
         limit: Duration,
         progress: &mut Progress<'_>,
     ) -> Result<Option<&DataSet>, StudyError> {
+        self.data_by(None, processors, limit, progress)
+    }
+
+    /// The same by commands in the root of another appliance, where there is one.
+    pub(crate) fn data_by(
+        &mut self,
+        by: Option<&Preparing>,
+        processors: u32,
+        limit: Duration,
+        progress: &mut Progress<'_>,
+    ) -> Result<Option<&DataSet>, StudyError> {
         if self.built.appliance.recipe.data.is_none() {
             if !self.load.prepare.is_empty() {
                 let name = &self.load.appliance;
@@ -69,9 +81,14 @@ impl ApplianceLoad {
         if self.data.is_none() {
             let prepare = &self.load.prepare;
             let key = serde_json::to_string(prepare).map_err(|error| StudyError::input(error.to_string()))?;
+            let inside = by.map(|by| format!(" in {}", by.key())).unwrap_or_default();
             progress.doing(&format!("preparing data of {}", self.load.appliance));
             let stop = progress.stop;
-            let made = self.built.data(&format!("application {key}"), processors, progress, |appliance| {
+            let key = format!("application {key}{inside}");
+            let made = self.built.data(&key, processors, progress, |appliance| {
+                if let Some(by) = by {
+                    return by.fill(appliance, prepare, limit);
+                }
                 for words in prepare {
                     let words = client_words(words, appliance)?;
                     let end = Client { words, reach: appliance.reach(), limit }.run(stop);

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use virtbench_lab::{ApplianceSpec, Network, NetworkNamespace, RunningAppliance, TierLinks};
+use virtbench_lab::{ApplianceSpec, Network, RunningAppliance, TierLinks};
 use virtbench_record::{
     ApplianceSide, ApplicationMeasured, ApplicationPlan, GuestFacts, NeighbourMeasured, TierMeasured,
 };
@@ -23,6 +23,7 @@ use crate::course::nanoseconds;
 use crate::event::Event;
 use crate::fence::check_host_devices;
 use crate::guests::ApplianceGuests;
+use crate::joined::joined;
 use crate::study_error::StudyError;
 use crate::study_folder::StudyFolder;
 
@@ -152,19 +153,19 @@ impl<'a> LoadedAppliances<'a> {
             return (0..=neighbours as usize).map(one).collect();
         }
         let names = self.tier_names();
-        let failed = |error: &dyn std::fmt::Display| ApplicationFailure::measurement(error.to_string());
-        // Natively they share a network in any case.
-        let shared = match network()? {
-            Network::User if side.vm => None,
-            Network::User => Some(Network::Namespace(NetworkNamespace::new().map_err(|e| failed(&e))?)),
-            shared @ Network::Namespace(_) => Some(shared),
+        let failed =
+            |error: virtbench_lab::ApplianceError| ApplicationFailure::measurement(error.to_string());
+        // Guests on tap devices share a network.
+        let shared =
+            if side.vm { Some(network()?).filter(|it| matches!(it, Network::Namespace(_))) } else { None };
+        let mut ways = match &shared {
+            Some(_) => Vec::new(),
+            None => joined(names.len() + 1, &tiers::uses(&names), side.vm).map_err(failed)?,
         };
-        let mut links = tiers::cables(&names).map_err(|error| failed(&error))?;
         let mut booted: Vec<RunningAppliance> = Vec::new();
         for number in (0..=names.len()).rev() {
-            let own = links.pop().unwrap_or_default();
             let (network, own) = match &shared {
-                None => (Network::User, own),
+                None => ways.pop().unwrap_or((Network::User, TierLinks::default())),
                 Some(shared) => {
                     let following = names[number..].iter().cloned().zip(&booted).collect::<Vec<_>>();
                     (shared.clone(), tiers::names(&following))

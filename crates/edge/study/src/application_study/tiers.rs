@@ -1,26 +1,18 @@
-//! Tiers of one application: what each knows of the others, and what the paths between them cost.
+//! Tiers of one application: who reaches whom, and what the paths between them cost.
 
 use virtbench_lab::{RunningAppliance, TierLinks};
 use virtbench_record::TierMeasured;
 
 use super::sides::ApplicationFailure;
+use crate::joined::Use;
 
-/// The links of every tier before any of them boots, the first being what the client loads: each reaches those that follow, by a
-/// cable where guests share no network.
-///
-/// # Errors
-/// There are no sockets left.
-pub(super) fn cables(names: &[String]) -> std::io::Result<Vec<TierLinks>> {
-    let mut links = vec![TierLinks::default(); names.len() + 1];
-    let mut number = 0;
-    for from in 0..links.len() {
-        for to in from + 1..links.len() {
-            let (before, rest) = links.split_at_mut(to);
-            before[from].connect(&names[to - 1], &mut rest[0], number)?;
-            number += 1;
-        }
-    }
-    Ok(links)
+/// Who reaches whom, the first being what the client loads: each reaches those that follow.
+pub(super) fn uses(names: &[String]) -> Vec<Use> {
+    let of = |from: usize| {
+        let following = names.iter().enumerate().skip(from);
+        following.map(move |(number, name)| Use { from, to: number + 1, name: name.clone() })
+    };
+    (0..names.len()).flat_map(of).collect()
 }
 
 /// The links of one that shares a network with those that follow it, which run already.
@@ -58,10 +50,8 @@ mod tests {
     #[test]
     fn every_tier_reaches_those_that_follow() {
         let names = ["app", "db"].map(str::to_owned);
-        let links = cables(&names).unwrap();
-        let text: Vec<String> = links.iter().map(|one| format!("{one:?}")).collect();
-        assert_eq!(text.iter().map(|one| one.matches("CableEnd").count()).collect::<Vec<_>>(), [2, 2, 2]);
-        assert!(text[0].contains("\"app\"") && text[0].contains("\"db\""));
-        assert!(text[1].contains("\"db\"") && !text[2].contains("\"app\""));
+        let said: Vec<String> =
+            uses(&names).iter().map(|one| format!("{} {} {}", one.from, one.to, one.name)).collect();
+        assert_eq!(said, ["0 1 app", "0 2 db", "1 2 db"]);
     }
 }

@@ -5,6 +5,7 @@ use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMembe
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
 use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable};
+use super::uses;
 
 /// The most members of a tile.
 const MOST_MEMBERS: usize = 64;
@@ -73,6 +74,8 @@ impl TileFile {
             }
             members.push(member);
         }
+        let plans: Vec<TileMemberPlan> = members.iter().map(|member| member.plan.clone()).collect();
+        uses::check(&plans).map_err(value)?;
         if members.iter().all(|member| member.plan.load.kind == TileLoadKind::Idle) {
             return Err(value("load: all members are idle, so nothing would be scored".into()));
         }
@@ -107,6 +110,8 @@ fn member(table: MemberTable) -> Result<TileFileMember, String> {
         vcpus: table.vcpus,
         memory_bytes: 0,
         prepare: table.prepare,
+        prepare_by: table.prepare_by,
+        uses: table.uses,
         levels: levels(table.levels.unwrap_or_default(), &load)?,
         load,
         reference,

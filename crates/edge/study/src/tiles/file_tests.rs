@@ -33,13 +33,17 @@ fn tile_paper_has_the_vms_of_the_paper_s_table_1() {
         ("shop-fast", "shop", TileLoadKind::Web),
         ("shop-slow", "shop", TileLoadKind::Web),
         ("shop-orders", "shop", TileLoadKind::Web),
-        ("shop-database", "mariadb", TileLoadKind::Oltp),
+        ("shop-database", "mariadb", TileLoadKind::Idle),
         ("web", "mediawiki", TileLoadKind::Web),
-        ("web-database", "mariadb", TileLoadKind::Oltp),
+        ("web-database", "mariadb", TileLoadKind::Idle),
         ("mail", "mail", TileLoadKind::Mail),
         ("standby", "nginx", TileLoadKind::Idle),
     ];
     assert_eq!(vms, expected);
+    let uses = |member: &TileFileMember| member.plan.uses.get("database").cloned();
+    let used: Vec<Option<String>> = file.members[..5].iter().map(uses).collect();
+    let (shop, web) = (Some("shop-database".to_owned()), Some("web-database".to_owned()));
+    assert_eq!(used, [shop.clone(), shop.clone(), shop, None, web]);
     let scored = file.members.iter().filter(|member| member.plan.load.kind != TileLoadKind::Idle);
     assert!(scored.clone().all(|member| member.plan.reference.is_some()));
     assert!(scored.clone().all(|member| member.plan.levels.response_ns.is_some()));
@@ -97,6 +101,58 @@ fn what_cannot_be_meant_is_named_with_its_line_or_member() {
         let error = TileFile::parse(&text).unwrap_err().to_string();
         assert!(error.contains(said), "{said}: {error}");
     }
+}
+
+/// A tile of redis members of these names, the first under load, each with further lines.
+fn members(of: &[(&str, &str)]) -> String {
+    let one =
+        |(name, more): &(&str, &str)| format!("[[member]]\nname = '{name}'\nappliance = 'redis'\n{more}\n");
+    let idle = "load = { kind = 'idle' }\n";
+    let rest: String = of.iter().map(|each| one(each) + idle).collect();
+    format!("{FILE}{rest}")
+}
+
+#[test]
+fn members_that_cannot_use_each_other_are_named() {
+    let (uses_a, uses_b, uses_c) = ("uses = { x = 'a' }", "uses = { x = 'b' }", "uses = { x = 'c' }");
+    for (text, said) in [
+        (members(&[("a", uses_b)]), "member a: uses: there is no member b"),
+        (members(&[("a", "uses = { 'X Y' = 'store' }")]), "member a: uses: \"X Y\": a host's name"),
+        (members(&[("a", "uses = { localhost = 'store' }")]), "\"localhost\": a host's name"),
+        (members(&[("a", "uses = 'store'")]), "line 10"),
+        (members(&[("a", uses_a)]), "member a: uses: members use each other in a circle: a, a"),
+        (
+            members(&[("d", uses_a), ("a", uses_b), ("b", uses_c), ("c", uses_a)]),
+            "uses: members use each other in a circle: a, b, c, a",
+        ),
+        (
+            members(&[("a", "prepare = [['x']]\nprepare_by = 'store'")]),
+            "member a: prepare_by: no member store uses it",
+        ),
+        (
+            members(&[("a", "prepare_by = 'b'"), ("b", uses_a)]),
+            "member a: prepare_by: there are no commands: add prepare",
+        ),
+    ] {
+        let error = TileFile::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(said), "{said}: {error}");
+    }
+    let names: Vec<String> = (0..17).map(|number| format!("m{number}")).collect();
+    let many: Vec<(&str, &str)> =
+        names.iter().map(|name| (name.as_str(), "uses = { x = 'store' }")).collect();
+    let error = TileFile::parse(&members(&many)).unwrap_err().to_string();
+    assert!(error.contains("member store: uses: it is joined to others 17 times: 16 at most"), "{error}");
+    TileFile::parse(&members(&many[..16])).unwrap();
+}
+
+#[test]
+fn members_start_after_those_that_they_use() {
+    let text =
+        members(&[("a", "uses = { x = 'b', y = 'c' }"), ("b", "uses = { z = 'c' }"), ("c", ""), ("d", "")]);
+    let file = TileFile::parse(&text).unwrap();
+    let plans: Vec<TileMemberPlan> = file.members.iter().map(|member| member.plan.clone()).collect();
+    assert_eq!(uses::stages(&plans), [vec![0, 3, 4], vec![2], vec![1]]);
+    assert_eq!(uses::uses(&plans).len(), 3);
 }
 
 proptest! {

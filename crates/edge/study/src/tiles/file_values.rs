@@ -1,5 +1,7 @@
 //! The words of a tile's file.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use virtbench_record::TileLoadKind;
 
@@ -25,6 +27,9 @@ pub(super) struct MemberTable {
     pub(super) memory: Option<String>,
     #[serde(default)]
     pub(super) prepare: Vec<Vec<String>>,
+    pub(super) prepare_by: Option<String>,
+    #[serde(default)]
+    pub(super) uses: BTreeMap<String, String>,
     pub(super) load: LoadTable,
     pub(super) levels: Option<LevelsTable>,
     pub(super) reference: Option<f64>,

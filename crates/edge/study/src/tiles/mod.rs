@@ -14,6 +14,7 @@ mod standing;
 mod supplied;
 mod tile_member;
 mod together;
+mod uses;
 mod watch;
 
 pub use file::{TileFile, TileFileError, TileFileMember};

@@ -88,8 +88,12 @@ impl TilesStudy {
             return Err(StudyError::input(format!("--tiles: {why}")));
         }
         let clients = plan.members.iter().filter_map(|member| member.load.client.as_ref()?.command.first());
-        let prepares =
-            plan.members.iter().flat_map(|member| &member.prepare).filter_map(|words| words.first());
+        let prepares = plan
+            .members
+            .iter()
+            .filter(|member| member.prepare_by.is_none())
+            .flat_map(|member| &member.prepare);
+        let prepares = prepares.filter_map(|words| words.first());
         if let Some(name) = clients.chain(prepares).find(|name| !is_program(name)) {
             let why = format!("{name} is not here: install it, or name it with its folder");
             return Err(StudyError::Environment(why.into()));

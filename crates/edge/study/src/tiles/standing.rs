@@ -13,12 +13,14 @@ use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
 use super::sides::TilesFailure;
 use super::tile_member::TileMember;
+use super::uses::{stages, uses};
 use crate::appliance_place::place;
 use crate::appliance_processors::processors_of;
 use crate::application_study::{DataDisks, DataPlace};
 use crate::applications::Progress;
 use crate::course::nanoseconds;
 use crate::guests::ApplianceGuests;
+use crate::joined::joined;
 use crate::study_error::StudyError;
 use crate::study_folder::StudyFolder;
 
@@ -57,7 +59,7 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// Copies the data and starts all members, as many at a time as the host has processors.
+    /// Copies the data and starts all members, as many at a time as the host has processors, each after those that it uses.
     pub(super) fn start(
         plan: &TilesPlan,
         members: &mut [TileMember],
@@ -66,9 +68,10 @@ impl Standing {
         progress: &mut Progress<'_>,
     ) -> Result<Self, TilesFailure> {
         let folder = StudyFolder::make(&place.parent, &place.name).map_err(StudyError::from)?;
+        let preparing: Vec<_> = members.iter().map(|member| member.preparing(members)).collect();
         let mut of_a_tile: Vec<Option<&DataSet>> = Vec::new();
-        for member in members.iter_mut() {
-            of_a_tile.push(member.data(progress)?);
+        for (member, by) in members.iter_mut().zip(&preparing) {
+            of_a_tile.push(member.data(by.as_ref(), progress)?);
         }
         let sets: Vec<Option<&DataSet>> =
             of_a_tile.iter().copied().cycle().take(of_a_tile.len() * tiles as usize).collect();
@@ -76,14 +79,21 @@ impl Standing {
         let disks = DataDisks::make(&DataPlace::File, folder.path(), &sets, progress)?;
         let mut wanted = Vec::new();
         for tile in 1..=tiles {
-            for (number, member) in members.iter().enumerate() {
-                let spec = spec(plan, member, place, tile, wanted.len(), &disks)?;
+            let ways = joined(members.len(), &uses(&plan.members), plan.vm);
+            let ways = ways.map_err(|error| StudyError::Environment(error.into()))?;
+            for ((number, member), way) in members.iter().enumerate().zip(ways) {
+                let spec = spec(plan, member, place, (tile, wanted.len()), way, &disks)?;
                 wanted.push((tile, number, spec));
             }
         }
         progress.doing(&format!("{tiles} tiles: starting {} members", wanted.len()));
         let begun = Instant::now();
-        let standing = start_all(plan, &wanted, progress.stop)?;
+        let mut standing = Vec::new();
+        for stage in stages(&plan.members) {
+            let now: Vec<&Wanted> = wanted.iter().filter(|(_, place, _)| stage.contains(place)).collect();
+            standing.append(&mut start_all(plan, &now, progress.stop)?);
+        }
+        standing.sort_by_key(|one| (one.tile, one.place));
         Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _disks: disks, folder })
     }
 
@@ -105,8 +115,8 @@ fn spec(
     plan: &TilesPlan,
     member: &TileMember,
     at: &TilesPlace,
-    tile: u32,
-    number: usize,
+    (tile, number): (u32, usize),
+    (network, tiers): (Network, TierLinks),
     disks: &DataDisks,
 ) -> Result<ApplianceSpec, StudyError> {
     let own = member.plan();
@@ -123,8 +133,8 @@ fn spec(
         data: disks.paths.get(number).cloned().flatten(),
         vcpus,
         memory_bytes,
-        network: Network::User,
-        tiers: TierLinks::default(),
+        network,
+        tiers,
         processors,
         place: place(at.guests.as_ref(), &side)?,
     })
@@ -142,13 +152,13 @@ struct Starts {
 
 fn start_all(
     plan: &TilesPlan,
-    wanted: &[Wanted],
+    wanted: &[&Wanted],
     stop: &AtomicBool,
 ) -> Result<Vec<StandingMember>, TilesFailure> {
     let (next, starts) = (AtomicUsize::new(0), Mutex::new(Starts::default()));
     let held = || starts.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
-        while let Some((tile, place, spec)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((tile, place, spec)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
             if stop.load(Ordering::Relaxed) || held().failure.is_some() {
                 return;
             }
@@ -170,13 +180,12 @@ fn start_all(
             scope.spawn(work);
         }
     });
-    let Starts { mut standing, failure } = starts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let Starts { standing, failure } = starts.into_inner().unwrap_or_else(PoisonError::into_inner);
     if stop.load(Ordering::Relaxed) {
         return Err(StudyError::Stopped.into());
     }
     if let Some(failure) = failure {
         return Err(failure);
     }
-    standing.sort_by_key(|one| (one.tile, one.place));
     Ok(standing)
 }

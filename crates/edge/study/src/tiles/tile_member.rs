@@ -12,6 +12,7 @@ use crate::application_study::ApplianceLoad;
 use crate::applications::Progress;
 use crate::built_appliance::BuiltAppliance;
 use crate::oltp::{DatabaseAppliance, database_kind};
+use crate::preparing::Preparing;
 use crate::study_error::StudyError;
 
 /// Seed of a database's population: the same rows in every study.
@@ -98,10 +99,23 @@ impl TileMember {
         }
     }
 
-    /// Its data, which are made natively where they have not been; none where the recipe has none.
-    pub(super) fn data(&mut self, progress: &mut Progress<'_>) -> Result<Option<&DataSet>, StudyError> {
+    /// Whose commands prepare its data, if they are those of another member.
+    pub(super) fn preparing(&self, members: &[Self]) -> Option<Preparing> {
+        let by = self.plan.prepare_by.as_ref()?;
+        let other = members.iter().find(|other| other.plan.name == *by)?;
+        let (host, _) = other.plan.uses.iter().find(|(_, used)| **used == self.plan.name)?;
+        Some(Preparing::new(other.built(), host))
+    }
+
+    /// Its data, which are made natively where they have not been, by another appliance's commands where there is one; none where
+    /// the recipe has none.
+    pub(super) fn data(
+        &mut self,
+        by: Option<&Preparing>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Option<&DataSet>, StudyError> {
         match &mut self.source {
-            Source::Commands(load) => load.data(self.plan.vcpus, PREPARE_LIMIT, progress),
+            Source::Commands(load) => load.data_by(by, self.plan.vcpus, PREPARE_LIMIT, progress),
             Source::Database(database, set) => {
                 if set.is_none() {
                     let warehouses = self.plan.load.warehouses;

@@ -30,6 +30,8 @@ fn member(name: &str, kind: TileLoadKind, reference: Option<f64>) -> TileMemberP
         vcpus: 1,
         memory_bytes: 1 << 28,
         prepare: Vec::new(),
+        prepare_by: None,
+        uses: BTreeMap::new(),
         load,
         levels: TileLevels {
             percentile: 95.0,

@@ -11,8 +11,8 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 const ROWS: u16 = 24;
-/// So wide that no note wraps, of which half could scroll away.
-const COLUMNS: u16 = 160;
+/// So wide that no note wraps, of which half could scroll away: each names the other measurements on this host.
+const COLUMNS: u16 = 1000;
 
 /// A terminal with what was drawn on it.
 struct Terminal {

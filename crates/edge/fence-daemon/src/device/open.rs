@@ -15,7 +15,7 @@ use super::{Backend, EmulatedBackend, Facts, FileBackend, NullBackend};
 use crate::config::DeviceSpec;
 
 /// How long the lock of a daemon that is ending is waited for.
-const LOCK_LIMIT: Duration = Duration::from_secs(2);
+const LOCK_LIMIT: Duration = Duration::from_secs(10);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Why a device cannot be used.

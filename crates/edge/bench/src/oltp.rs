@@ -223,6 +223,18 @@ mod tests {
     }
 
     #[test]
+    fn the_functions_do_their_transactions() {
+        let server = LocalServer::start(DatabaseKind::PostgreSql, &SETTINGS).unwrap();
+        let population = Population { warehouses: 1, seed: 1 };
+        populate(&server.connect(), population, false, &AtomicBool::new(false), &mut |_| {}).unwrap();
+        server.query(&[FUNCTIONS]).unwrap();
+        for (name, _, call) in CALLS {
+            let call = call.replace(":w", "1").replace(":d", "1").replace(":c", "1").replace(":n", "5");
+            server.query(&[call.as_str()]).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    }
+
+    #[test]
     fn pgbench_finds_the_functions_that_it_calls() {
         for (_, _, call) in CALLS {
             let name = call.trim_start_matches("SELECT ").split('(').next().unwrap();

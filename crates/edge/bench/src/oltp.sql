@@ -1,6 +1,6 @@
 DO $all$ BEGIN
 CREATE OR REPLACE FUNCTION bench_new_order(w int, d int, c int, n int) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE o int; item int; amount decimal; stocked stock%ROWTYPE; taxes record;
+DECLARE o int; chosen int; amount decimal; stocked stock%ROWTYPE; taxes record;
 BEGIN
   SELECT c_discount, c_last, c_credit, w_tax INTO taxes FROM customer, warehouse
     WHERE w_id = w AND c_w_id = w_id AND c_d_id = d AND c_id = c;
@@ -9,12 +9,12 @@ BEGIN
   INSERT INTO orders VALUES (o, d, w, c, now(), NULL, n, 1);
   INSERT INTO new_order VALUES (o, d, w);
   FOR line IN 1..n LOOP
-    item := ((floor(random() * 8192)::int | (1 + floor(random() * 100000)::int)) + 259) % 100000 + 1;
-    SELECT i_price * 5 INTO amount FROM item WHERE i_id = item;
-    SELECT * INTO stocked FROM stock WHERE s_w_id = w AND s_i_id = item FOR UPDATE;
+    chosen := ((floor(random() * 8192)::int | (1 + floor(random() * 100000)::int)) + 259) % 100000 + 1;
+    SELECT i_price * 5 INTO amount FROM item WHERE i_id = chosen;
+    SELECT * INTO stocked FROM stock WHERE s_w_id = w AND s_i_id = chosen FOR UPDATE;
     UPDATE stock SET s_quantity = CASE WHEN s_quantity >= 15 THEN s_quantity - 5 ELSE s_quantity + 86 END,
-      s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1 WHERE s_w_id = w AND s_i_id = item;
-    INSERT INTO order_line VALUES (o, d, w, line, item, w, NULL, 5, amount, stocked.s_dist_01);
+      s_ytd = s_ytd + 5, s_order_cnt = s_order_cnt + 1 WHERE s_w_id = w AND s_i_id = chosen;
+    INSERT INTO order_line VALUES (o, d, w, line, chosen, w, NULL, 5, amount, stocked.s_dist_01);
   END LOOP;
 END $$;
 CREATE OR REPLACE FUNCTION bench_payment(w int, d int, c int, n int) RETURNS void LANGUAGE plpgsql AS $$

@@ -105,8 +105,7 @@ fn where_nobody_is_inside_an_operation_ends_with_the_last_change_of_the_picture(
     );
     assert!(times.iter().all(|times| times.last_change_ns == Some(times.latency_ns)), "{times:?}");
     times.sort_by_key(|times| times.latency_ns);
-    // A busy host can only add: the quickest shows what is measured.
-    assert!(times[0].latency_ns < 50_000_000 + FRAME_NS, "{times:?}");
+    assert!(times[times.len() / 2].latency_ns < 50_000_000 + FRAME_NS, "{times:?}");
     let still = of(1).map(|one| one.result.as_ref().unwrap_err());
     assert!(
         still.clone().count() > 0 && still.clone().all(|why| why.contains("does not change within")),
@@ -130,7 +129,7 @@ fn an_echo_longer_than_the_pause_between_keys_is_measured_whole() {
     .unwrap();
     echoes.sort_unstable();
     assert!(gone == 0 && !echoes.is_empty(), "{echoes:?}");
-    assert!((120_000_000..120_000_000 + FRAME_NS).contains(&echoes[0]), "{echoes:?}");
+    assert!(echoes[0] >= 120_000_000 && echoes[echoes.len() / 2] < 120_000_000 + FRAME_NS, "{echoes:?}");
 }
 
 #[test]
@@ -152,7 +151,8 @@ fn a_slow_link_makes_users_wait_for_its_delay_both_ways() {
     typed.sort_unstable();
     assert!(typed.len() >= 6, "{done:?}");
     // The key there, the picture back; a marker of 18 KB is 15 ms on the link.
-    assert!((250_000_000..300_000_000).contains(&typed[0]), "{typed:?}");
+    assert!(typed[0] >= 250_000_000, "{typed:?}");
+    assert!(typed[typed.len() / 2] < 300_000_000, "{typed:?}");
 }
 
 /// One thread cannot spend more than 2 % of a processor on each of fifty: so less than that is asked for.

@@ -230,14 +230,13 @@ fn operations_that_take_too_long_fail_and_the_user_goes_on() {
     let kinds: Vec<&str> = outcome.error_kinds.keys().map(String::as_str).collect();
     assert_eq!(kinds, ["no answer within 200ms"], "{outcome:?}");
     // Four users, and five times a fifth of a second.
-    assert!((8..=40).contains(&outcome.all.failed), "{}", outcome.all.failed);
+    assert!((8..=24).contains(&outcome.all.failed), "{}", outcome.all.failed);
     assert!(
         outcome.series[2].completed > 20,
         "after the pause they are answered again: {:?}",
         outcome.series
     );
-    // A busy host adds to the fifth of a second; who had waited for the server would have waited a second.
-    assert!(outcome.all.latency_ns.unwrap().max < 800 * MS && outcome.ended_by.is_none());
+    assert!(outcome.all.latency_ns.unwrap().max < 300 * MS && outcome.ended_by.is_none());
 }
 
 #[test]

@@ -46,7 +46,8 @@ fn redis_is_measured_natively_and_in_a_guest_alone_and_beside_a_neighbour() {
     };
     let alone = |side: u32| number(&format!("/sides/{side}/metrics/SET/alone/value"));
     let ratio = number("/sides/1/metrics/SET/ratio/value");
-    assert!(ratio > 0.0 && (ratio - alone(1) / alone(0)).abs() < 1e-3 * ratio, "{summary}");
+    assert!(ratio > 0.0 && ratio < 1.0, "emulated: {summary}");
+    assert!((ratio - alone(1) / alone(0)).abs() < 1e-3 * ratio, "{summary}");
     for side in [0, 1] {
         assert!(number(&format!("/sides/{side}/metrics/GET/beside/value")) > 0.0);
         assert!(number(&format!("/sides/{side}/metrics/GET/deviation_percent/value")) >= 0.0);

@@ -36,11 +36,13 @@ fn is_measured(database: &'static str, times: &[&str]) {
     let finished = run(&["--accelerator", "tcg", "--json"]);
     assert_eq!(finished.code(), 0, "{finished:?}");
     let summary = finished.json();
-    // Which of the two a busy host held up more in three seconds, no test can say.
     let number = |path: &str| summary.pointer(path).and_then(serde_json::Value::as_f64).unwrap();
     let rate = |side: u32| number(&format!("/saturated/{side}/known/transactions_per_second/value"));
     let ratio = number("/saturated_ratios/0/ratios/transactions_per_second/value");
     assert!(ratio > 0.0 && (ratio - rate(1) / rate(0)).abs() < 1e-3 * ratio, "{summary}");
+    // A busy host can hold up either for three seconds, so that the better of the search and of saturation counts.
+    let best = |side: u32| rate(side).max(number(&format!("/sides/{side}/curve/0/transactions_per_second")));
+    assert!(best(1) < best(0), "emulated: {summary}");
     assert!(
         summary["sides"].as_array().unwrap().iter().all(|side| side["failures"] == serde_json::json!([]))
     );

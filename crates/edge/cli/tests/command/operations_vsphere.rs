@@ -55,7 +55,7 @@ fn operations_of_a_vcenter_are_measured_and_nothing_is_left() {
     assert!(operations.values().all(|one| failed(one) == 0), "{summary}");
     assert_eq!(operations.len(), 8, "the mix of [Platform 2014], Table 2: {summary}");
     let phase = |operation: &str, phase: &str| operations[operation]["phases_ns"][phase].as_f64().unwrap();
-    assert!(phase("power_on", "running") > 3e7, "{summary}");
+    assert!(phase("power_on", "running") > 3e7 && phase("power_off", "running") < 3e7, "{summary}");
     assert!(phase("clone", "accepted") > 3e7 && phase("migrate", "seen") > 0.0, "{summary}");
     let left = inventory(&vcenter);
     assert!(left.len() == 5 && left.iter().all(|(_, machine)| machine.label.is_none()), "{left:?}");

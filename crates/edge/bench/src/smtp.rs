@@ -1,19 +1,16 @@
 //! Postfix's smtp-source, and its smtp-sink as a server that takes mail and keeps none.
 
 use std::fs;
-use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
-use virtbench_users::{free_port, ordinary_command, ordinary_folder};
+use virtbench_users::{free_port, ordinary_command, ordinary_folder, until_it_listens};
 
 use crate::pairs::Sample;
 
-/// The longest that the server may take to start.
-const LIMIT: Duration = Duration::from_secs(30);
 /// Connections that may wait.
 const BACKLOG: &str = "1024";
 const FILES: [&str; 4] = ["smtp-sink", "smtp-source", "libpostfix-global.so", "libpostfix-util.so"];
@@ -44,12 +41,7 @@ impl SmtpSink {
         command.env("LD_LIBRARY_PATH", folder.path()).arg(format!("127.0.0.1:{port}")).arg(BACKLOG);
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let mut sink = Self { port, process, folder };
-        let begun = Instant::now();
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
-            let ended = sink.process.try_wait()?;
-            ensure!(ended.is_none() && begun.elapsed() < LIMIT, "smtp-sink does not listen ({ended:?})");
-            std::thread::sleep(Duration::from_millis(20));
-        }
+        until_it_listens(&mut sink.process, port).context("smtp-sink")?;
         Ok(sink)
     }
 

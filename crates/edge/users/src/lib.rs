@@ -40,7 +40,7 @@ pub use error::UsersError;
 pub use fault::{Fault, FaultKind};
 pub use intended::IntendedStarts;
 pub use key_value::KeyValue;
-pub use local_process::{free_port, ordinary_command, ordinary_folder};
+pub use local_process::{free_port, ordinary_command, ordinary_folder, until_it_listens};
 pub use local_service::{LocalKind, LocalService};
 pub use mail::{Mail, MailMix};
 pub use outcome::is_saturated;

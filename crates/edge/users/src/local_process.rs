@@ -2,14 +2,17 @@
 
 use std::fs;
 use std::io;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
-use std::process::Command;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
 
 use rustix::process::geteuid;
 use tempfile::TempDir;
 
+/// The longest that a start may take.
+const LIMIT: Duration = Duration::from_secs(30);
 /// As whom servers run that refuse to be root.
 const NOBODY: u32 = 65_534;
 
@@ -45,4 +48,20 @@ pub fn ordinary_command(program: &Path) -> Command {
 /// There is none.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Waits until a process listens on this port of loopback.
+///
+/// # Errors
+/// It has ended, or does not listen within half a minute.
+pub fn until_it_listens(process: &mut Child, port: u16) -> io::Result<()> {
+    let begun = Instant::now();
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let ended = process.try_wait()?;
+        if ended.is_some() || begun.elapsed() > LIMIT {
+            return Err(io::Error::other(format!("the server does not listen ({ended:?})")));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }

@@ -2,17 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::local_process::{free_port, ordinary_command, ordinary_folder};
-
-/// The longest that a start may take.
-const LIMIT: Duration = Duration::from_secs(30);
+use crate::local_process::{free_port, ordinary_command, ordinary_folder, until_it_listens};
 
 /// What is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,16 +78,10 @@ impl LocalService {
     }
 
     fn wait_until_ready(&mut self) -> io::Result<()> {
-        let begun = Instant::now();
-        while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            let ended = self.process.try_wait()?;
-            if ended.is_some() || begun.elapsed() > LIMIT {
-                let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-                return Err(io::Error::other(format!("the server does not listen ({ended:?}): {log}")));
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        Ok(())
+        until_it_listens(&mut self.process, self.port).map_err(|error| {
+            let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            io::Error::other(format!("{error}: {log}"))
+        })
     }
 }
 

@@ -51,7 +51,8 @@ pub struct Mail {
 
 impl Mail {
     /// Users of the servers at both addresses. `user` is the name of each, in which `{}` stands for the number of the mailbox, from
-    /// 1 to `mailboxes`; all have one password. Those who only send need no server of mailboxes. Mail goes to NAME@`domain`, its text has `message_bytes` bytes.
+    /// 1 to `mailboxes`; all have one password. Those who only send need no server of mailboxes. Mail goes to NAME@`domain`, its text
+    /// has `message_bytes` bytes.
     ///
     /// # Errors
     /// Several mailboxes of one name, none, or a mix of nothing.

@@ -36,10 +36,10 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
             _ => None,
         };
         let tiers = wanted.tiers(progress)?;
-        let mut plan =
-            wanted.plan(args, load.plan().clone(), neighbour.as_ref().map(|other| other.plan().clone()));
         let named = wanted.file.tiers.iter().zip(&tiers);
-        plan.tiers = named.map(|(file, tier)| tier.tier_plan(&file.name)).collect();
+        let tier_plans = named.map(|(file, tier)| tier.tier_plan(&file.name)).collect();
+        let beside = neighbour.as_ref().map(|other| other.plan().clone());
+        let plan = wanted.plan(args, load.plan().clone(), beside, tier_plans);
         let all = [Some(&load), neighbour.as_ref()].into_iter().flatten().chain(&tiers);
         let roots = all.map(|one| one.built().root());
         let mut roots: Vec<_> = roots.collect();
@@ -71,7 +71,6 @@ pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
         prepare: Vec::new(),
         client: Vec::new(),
     };
-    let mut plan = wanted.plan(args, load(&wanted.recipe), None);
     let named = wanted.file.tiers.iter().zip(&wanted.tiers);
     let tier = |(file, recipe): (&TierFile, &Recipe)| ApplicationTier {
         name: file.name.clone(),
@@ -79,8 +78,8 @@ pub fn estimate(args: &ApplicationStudyArgs) -> Result<Estimate, Failure> {
         root: String::new(),
         prepare: Vec::new(),
     };
-    plan.tiers = named.map(tier).collect();
-    Ok(ApplicationStudy::estimate(&plan))
+    let tiers = named.map(tier).collect();
+    Ok(ApplicationStudy::estimate(&wanted.plan(args, load(&wanted.recipe), None, tiers)))
 }
 
 /// Fails where a side has no measurement, alone or beside its neighbours.
@@ -164,13 +163,14 @@ impl Wanted {
         args: &ApplicationStudyArgs,
         load: ApplicationLoad,
         neighbour: Option<ApplicationLoad>,
+        tiers: Vec<ApplicationTier>,
     ) -> ApplicationPlan {
         let file = &self.file;
         let memory_bytes = file.memory_bytes.unwrap_or(self.recipe.memory);
         let vms: Vec<bool> = file.sides.iter().map(|kind| *kind == SideKind::Vm).collect();
         ApplicationPlan {
             load,
-            tiers: Vec::new(),
+            tiers,
             metrics: file.metrics.clone(),
             limit_ns: file.limit_ns,
             takes_ns: file.takes_ns,

@@ -102,8 +102,15 @@ impl Tracing {
         write().map_err(|source| NoTracing::Refused { what: name.to_owned(), source })
     }
 
+    /// Nothing that happens from now on is traced. What was traced before can still be drained.
+    pub fn stop(&self) {
+        for event in EVENTS {
+            let _ = self.set(&format!("events/{event}/enable"), "0");
+        }
+    }
+
     /// Hands over what has happened since the last time, line by line, without waiting. `false` where more
-    /// may be there still.
+    /// may be there still: a busy machine's events are more than one call reads.
     ///
     /// # Errors
     /// The pipe cannot be read.
@@ -130,9 +137,7 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
-        for event in EVENTS {
-            let _ = self.set(&format!("events/{event}/enable"), "0");
-        }
+        self.stop();
         // An instance whose pipe is open is busy.
         if let Ok(nothing) = File::open("/dev/null") {
             self.pipe = nothing;

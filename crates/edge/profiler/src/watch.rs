@@ -167,7 +167,11 @@ pub fn profile(
     let status = application.end(&tree);
     // The last events, which came while it was being ended, still tell response times.
     analysis.until_s = Some(watched.last.at_s);
-    drain(&mut tracing, &mut analysis, &tree);
+    if let Ok(tracing) = &tracing {
+        tracing.stop();
+    }
+    // The buffers are finite, and nothing is added to them now.
+    while !drain(&mut tracing, &mut analysis, &tree) {}
     let elapsed = watched.last.at.saturating_duration_since(watched.first.at);
     let shortest = if limits.io_needed { SHORTEST } else { SHORTEST_OF_METRIC };
     if elapsed < shortest && watched.ended {
@@ -226,8 +230,9 @@ fn watch(
     let sample_every = SAMPLE_EVERY[usize::from(!rustix::process::geteuid().is_root())];
     analysis.from_s = if ramping { f64::INFINITY } else { 0.0 };
     while !ended && !stop.load(Ordering::Relaxed) {
-        thread::sleep(PAUSE);
-        drain(tracing, analysis, tree);
+        if drain(tracing, analysis, tree) {
+            thread::sleep(PAUSE);
+        }
         if ramping && begun.elapsed() >= limits.ramp {
             first = Moment::now(tree, &look);
             look.forget();
@@ -272,17 +277,19 @@ fn issuing_threads(tree: &Tree) -> u32 {
     u32::try_from(moved.iter().filter(|bytes| **bytes * 100 > all).count()).unwrap_or(u32::MAX)
 }
 
-fn drain(tracing: &mut Result<Tracing, String>, analysis: &mut Analysis, tree: &Tree) {
-    let Ok(events) = tracing else { return };
+/// Takes in a bounded part of what has happened. `false` where more may be there still.
+fn drain(tracing: &mut Result<Tracing, String>, analysis: &mut Analysis, tree: &Tree) -> bool {
+    let Ok(events) = tracing else { return true };
     let mut here = Here { tree, devices: Devices::default() };
     let drained = events.drain(|line| {
         if let Some(event) = parse_line(line) {
             analysis.take(event, &mut here);
         }
     });
-    if let Err(error) = drained {
+    drained.unwrap_or_else(|error| {
         *tracing = Err(error.to_string());
-    }
+        true
+    })
 }
 
 fn seen(name: String, watched: &Watched, tree: &Tree, events: Result<Summary, String>) -> Seen {

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use virtbench_record::TileNumbers;
+use virtbench_record::{CloneKind, TileNumbers};
 use virtbench_units::parse_duration_ns;
 
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
-use super::operations::{CloneArg, per_minute};
+use super::operations::per_minute;
 use super::qemu::QemuArgs;
 
 /// The most tiles that a search tries.
@@ -108,10 +108,30 @@ pub struct InfrastructureArgs {
     pub platform_vms: u32,
     /// How a clone's disk is made
     #[arg(long, value_enum, default_value = "full")]
-    pub clone: CloneArg,
+    pub clone: CloneBesideTilesArg,
     /// The longest that a management operation may take
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
     pub operation_limit: u64,
+}
+
+/// How a clone's disk is made beside tiles: the ways that leave a disk room for the snapshots of the
+/// infrastructure's mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CloneBesideTilesArg {
+    /// Every byte is copied
+    Full,
+    /// An overlay on the bytes that all disks begin with
+    Linked,
+}
+
+impl CloneBesideTilesArg {
+    /// The same in a plan.
+    pub fn kind(self) -> CloneKind {
+        match self {
+            Self::Full => CloneKind::Full,
+            Self::Linked => CloneKind::Linked,
+        }
+    }
 }
 
 /// Where a member runs.

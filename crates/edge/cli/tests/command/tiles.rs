@@ -129,6 +129,12 @@ fn tiles_that_cannot_be_are_refused_before_anything_starts() {
         (well.clone(), &["--platform", "qemu:///system"], 2, "give libvirt+URI"),
         (
             well.clone(),
+            &["--platform", "qemu:///system", "--clone", "array"],
+            2,
+            "possible values: full, linked",
+        ),
+        (
+            well.clone(),
             &["--platform", "libvirt+test:///default", "--pace", "12/min"],
             2,
             "raise --pace or --time",

@@ -320,6 +320,25 @@ fn a_stop_keeps_what_was_measured_and_one_before_measuring_leaves_nothing() {
     assert!(matches!(nothing, Err(UsersError::Stopped)), "{nothing:?}");
 }
 
+/// The server takes connections and never says a word.
+#[test]
+fn a_service_that_is_never_prepared_is_left_at_a_stop() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let store = store(&listener.local_addr().unwrap().to_string());
+    let stop = AtomicBool::new(false);
+    let ended = thread::scope(|scope| {
+        scope.spawn(|| {
+            let silent = listener.accept().unwrap();
+            stop.store(true, Ordering::Relaxed);
+            thread::sleep(Duration::from_secs(3));
+            drop(silent);
+        });
+        run(&store, &Aim::default(), &plan(UsersService::KeyValue), &stop, &mut |_| {})
+    });
+    // A connection that ends would be the service's fault, and no stop.
+    assert!(matches!(ended, Err(UsersError::Stopped)), "{ended:?}");
+}
+
 #[test]
 fn a_load_that_makes_no_sense_is_refused() {
     let server = Pausing::start();

@@ -32,6 +32,8 @@ pub struct Side {
     pub suspect_clocks: usize,
     /// Repetitions that were stopped before their time.
     pub interrupted: usize,
+    /// Repetitions that moved nothing: no ratio can have them.
+    pub stalled: usize,
 }
 
 impl Side {
@@ -55,6 +57,7 @@ impl Side {
         };
         Self {
             repetitions: figures.len(),
+            stalled: figures.values().filter(|figures| figures.bytes_per_second <= 0.0).count(),
             throughput: estimate(|figures| Some(figures.bytes_per_second)),
             iops: estimate(|figures| Some(figures.iops)),
             latency_ns: estimate(|figures| figures.latency_ns).map(|estimate| estimate.mean),

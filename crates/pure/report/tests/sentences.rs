@@ -100,3 +100,21 @@ fn suspect_clocks_errors_interruptions_and_the_page_cache() {
     measured_mut(&mut records[2]).outcome.target.direct = false;
     assert_snapshot!(sentences(&provenance, &records));
 }
+
+#[test]
+fn repetitions_that_moved_nothing_are_counted_where_ratios_leave_them_out() {
+    let (provenance, mut records) = small();
+    let mut stall = |environment: &str, repetitions: usize| {
+        let point = records[0].point;
+        let of_side = records.iter_mut().filter(|one| one.point == point && one.environment == environment);
+        for record in of_side.take(repetitions) {
+            measured_mut(record).outcome.total.bytes_per_second = 0.0;
+        }
+        sentences(&provenance, &records)
+    };
+    assert!(!stall("vm", 0).contains("completed"));
+    let said = stall("vm", 2);
+    assert!(said.contains("No operation completed in the VM in 2 repetitions, at 1 point: ratios"), "{said}");
+    let said = stall("native", 1);
+    assert!(said.contains("No operation completed natively in 1 repetition, at 1 point: ratios"), "{said}");
+}

@@ -15,6 +15,7 @@ pub(super) fn all(environments: &Environments<'_>) -> Vec<String> {
     cautions.extend(busy(environments));
     cautions.extend(completeness::missing(environments));
     cautions.extend(completeness::unavailable(environments));
+    cautions.extend(stalled(environments));
     cautions.extend(suspect_clocks(environments));
     cautions.extend(errors(environments));
     cautions.extend(interrupted(environments));
@@ -48,6 +49,23 @@ pub(super) fn in_memory(provenance: &Provenance) -> Option<String> {
 fn busy(environments: &Environments<'_>) -> Option<String> {
     let hosts = environments.records.iter().filter_map(|record| Some(&record.measured()?.host));
     busy_host(hosts).map(|busy| busy.words())
+}
+
+/// What has no logarithm is in no ratio.
+fn stalled(environments: &Environments<'_>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for environment in &environments.all {
+        let repetitions: usize = environment.sides.values().map(|side| side.stalled).sum();
+        if repetitions > 0 {
+            sentences.push(format!(
+                "No operation completed {} in {}, at {}: ratios leave these out and are too kind to that side.",
+                environment.phrase,
+                count(repetitions, "repetition"),
+                count(environment.points_where(|side| side.stalled > 0), "point")
+            ));
+        }
+    }
+    sentences
 }
 
 fn suspect_clocks(environments: &Environments<'_>) -> Option<String> {

@@ -13,8 +13,11 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 use thiserror::Error;
 
-/// Kilobytes of buffer a processor: some 40,000 events.
-const BUFFER_KB: &str = "4096";
+/// Buffers of all processors together, in kilobytes: some 600,000 events, which a busy disk makes in seconds while the
+/// reader waits for a processor.
+const BUFFERS_KB: usize = 64 << 10;
+/// The least of one processor's.
+const LEAST_BUFFER_KB: usize = 4 << 10;
 /// Bytes read at once.
 const CHUNK_BYTES: usize = 256 << 10;
 /// Chunks read before anything else is done.
@@ -89,7 +92,8 @@ impl Tracing {
         let tracing =
             Self { instance, pipe, partial: Vec::new(), chunk: vec![0; CHUNK_BYTES], _mount: mount };
         tracing.set("trace_clock", "mono")?;
-        tracing.set("buffer_size_kb", BUFFER_KB)?;
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        tracing.set("buffer_size_kb", &(BUFFERS_KB / processors).max(LEAST_BUFFER_KB).to_string())?;
         for event in EVENTS {
             tracing.set(&format!("events/{event}/enable"), "1")?;
         }

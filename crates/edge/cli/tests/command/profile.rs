@@ -32,6 +32,14 @@ fn value(profile: &Value, figure: &str) -> f64 {
     profile[figure]["value"].as_f64().unwrap_or_else(|| panic!("{figure}: {}", profile[figure]))
 }
 
+/// Events that came too fast to be read, by the profile's own note; those of other programs are among them.
+fn lost(profile: &Value) -> f64 {
+    let notes = profile["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap());
+    notes
+        .filter_map(|note| note.split_once(" events of the block layer came too fast")?.0.parse::<f64>().ok())
+        .sum()
+}
+
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -50,7 +58,7 @@ fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
     let own = finished.stderr.lines().find(|line| line.starts_with('{')).unwrap();
     let own: Value = serde_json::from_str(own).unwrap();
     let [operations, reads] = ["total", "read"].map(|side| own[side]["operations"].as_f64().unwrap());
-    let rate = value(&profile, "io_per_second");
+    let (rate, lost) = (value(&profile, "io_per_second"), lost(&profile));
     let seen = rate * profile["elapsed_ns"].as_f64().unwrap() / 1e9;
     let sizes = profile["sizes"]["value"].as_array().unwrap();
     let share = |size: &Value| size["share_percent"].as_f64().unwrap() / 100.0;
@@ -58,14 +66,17 @@ fn a_load_s_rate_sizes_reads_and_order_are_seen_from_outside() {
     // Those in flight at the end were seen and not counted; under pressure the program's own pages are read too.
     let of_size = (seen * share(own_size)).round();
     assert!(
-        (operations..operations * 1.1 + 17.0).contains(&of_size),
+        (operations - lost..operations * 1.1 + 17.0).contains(&of_size),
         "{of_size} and {operations}: {profile}"
     );
     assert!(sizes.iter().all(|size| share(size) <= share(own_size)), "{profile}");
     assert_eq!(profile["io_per_second"]["source"], "tracefs");
     let seen_reads = value(&profile, "reads_per_second") / rate * seen;
-    let beside = seen - operations + 1.0;
-    assert!((reads - 1.0..reads + beside).contains(&seen_reads), "{seen_reads} and {reads}: {profile}");
+    let beside = seen + lost - operations + 1.0;
+    assert!(
+        (reads - lost - 1.0..reads + beside).contains(&seen_reads),
+        "{seen_reads} and {reads}: {profile}"
+    );
     let mean_bytes = value(&profile, "bytes_per_second") / rate;
     // Pages of the program itself have 4 KiB, or more when they are read ahead.
     assert!((6500.0..16384.0).contains(&mean_bytes), "{mean_bytes}: {profile}");
@@ -222,10 +233,10 @@ fn an_application_without_io_is_profiled_by_its_metric_and_only_then() {
     assert_eq!(profile.code(), 0, "{profile:?}");
     let json = profile.json();
     assert_eq!((value(&json, "io_per_second"), &json["capacity"]["name"]), (0.0, &"runs/h".into()));
-    assert!(
-        value(&json, "cpu_user_percent") > 10.0 && json["notes"].to_string().contains("moved no data"),
-        "{json}"
-    );
+    // Not as a share: that is what other programs leave of the processors.
+    let user_s = value(&json, "cpu_user_percent") / 100.0 * json["elapsed_ns"].as_f64().unwrap() / 1e9;
+    assert!((0.02..10.0).contains(&user_s), "{user_s}: {json}");
+    assert!(json["notes"].to_string().contains("moved no data"), "{json}");
     let refused = with(&[]);
     assert!(refused.code() == 3 && refused.stderr.contains("--metric elapsed"), "{refused:?}");
     let by_io = with(&["--metric", "io"]);

@@ -13,7 +13,7 @@ fn study(folder: &Path, name: &str, place: &Path, names: [&str; 2]) -> String {
     fs::write(&grid, "blocks = ['4k']\nreads = [100]\nrandoms = [100]\n").unwrap();
     let text = format!(
         "study = 'compare'\nenvironment = ['{}=native:{}', '{}=native:{}']\ngrid = '{}'\nsize = '8MiB'\nramp = '20ms'\n\
-         time = '400ms'\nrepetitions = 2\noutstanding = 4\n",
+         time = '400ms'\nrepetitions = 2\noutstanding = 1\n",
         names[0],
         place.display(),
         names[1],

@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::intended::IntendedStarts;
 use crate::service::{Service, ServiceUser};
 use crate::shared::Shared;
-use crate::thread_use::{ThreadUse, observe, runtime, unless_cancelled, until_begin, within_grace};
+use crate::thread_use::{ThreadUse, observe, runtime, unless, until_begin, within_grace};
 use crate::user::{Around, work};
 
 /// Connections that a thread makes at the same time.
@@ -44,7 +44,7 @@ pub(crate) fn drive<S: Service>(
         let numbers = (thread..plan.users).step_by(plan.threads.max(1) as usize);
         let mut users: Vec<(u32, S::User)> =
             numbers.map(|number| (number, service.user(number, plan.seed))).collect();
-        let Some(connected) = unless_cancelled(&shared.course, connect(&mut users)).await else {
+        let Some(connected) = unless(|| shared.course.is_cancelled(), connect(&mut users)).await else {
             return Ok(Driven::default());
         };
         let is_connected = connected.is_ok();

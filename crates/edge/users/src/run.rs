@@ -1,9 +1,8 @@
 //! A load from its plan to its outcome.
 
 use std::collections::BTreeMap;
-use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::time::timeout;
 use virtbench_record::{UsersOutcome, UsersPlan, UsersSecond};
@@ -16,8 +15,8 @@ use crate::seconds::{Event, series};
 use crate::service::Service;
 use crate::shared::Shared;
 use crate::tally::second;
-use crate::thread_use::runtime;
-use crate::threads::{LOOK, Start, ThreadsError, run_threads};
+use crate::thread_use::{runtime, unless};
+use crate::threads::{Start, ThreadsError, run_threads};
 
 /// The longest that preparing the service may take.
 const PREPARE: Duration = Duration::from_secs(120);
@@ -47,8 +46,12 @@ pub fn run<S: Service>(
 ) -> Result<UsersOutcome, UsersError> {
     check_plan(plan)?;
     let unusable = |fault| UsersError::Service { target: aim.target.clone(), fault };
-    let prepared = runtime()?.block_on(prepared(service, stop));
-    let server = prepared.ok_or(UsersError::Stopped)?.map_err(unusable)?;
+    let late = || Fault::new(FaultKind::Timeout, format!("not prepared within {} s", PREPARE.as_secs()));
+    let prepared = runtime()?.block_on(async {
+        unless(|| stop.load(Ordering::Relaxed), timeout(PREPARE, service.prepare())).await
+    });
+    let prepared = prepared.ok_or(UsersError::Stopped)?;
+    let server = prepared.unwrap_or_else(|_| Err(late())).map_err(unusable)?;
     let facts = Facts { kinds: service.kinds(), server, begin_at_ns: aim.begin_at_ns };
     let shared = Shared::new(plan, facts.kinds.len());
     let start = Start::of_users(plan.users, plan.threads, aim.begin_at_ns);
@@ -65,24 +68,6 @@ pub fn run<S: Service>(
     })?;
     let outcome = outcome(&shared, facts, &driven, series)?;
     Ok(UsersOutcome { target: aim.target.clone(), details: aim.details.clone(), ..outcome })
-}
-
-/// Prepares the service and gives what it calls itself; nothing where a stop was asked for meanwhile.
-async fn prepared<S: Service>(service: &S, stop: &AtomicBool) -> Option<Result<Option<String>, Fault>> {
-    let begun = Instant::now();
-    let mut preparing = pin!(service.prepare());
-    loop {
-        if let Ok(prepared) = timeout(LOOK, preparing.as_mut()).await {
-            return Some(prepared);
-        }
-        if stop.load(Ordering::Relaxed) {
-            return None;
-        }
-        if begun.elapsed() > PREPARE {
-            let words = format!("not prepared within {} s", PREPARE.as_secs());
-            return Some(Err(Fault::new(FaultKind::Timeout, words)));
-        }
-    }
 }
 
 fn check_plan(plan: &UsersPlan) -> Result<(), UsersError> {

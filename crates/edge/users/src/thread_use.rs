@@ -69,14 +69,14 @@ pub async fn until_begin<F: Clone>(course: &Course<F>) -> bool {
     true
 }
 
-/// Does something, such as connecting to a server that may never answer; gives nothing where the load is cancelled meanwhile.
-pub async fn unless_cancelled<F: Clone, T>(course: &Course<F>, act: impl Future<Output = T>) -> Option<T> {
-    let cancelled = async {
-        while !course.is_cancelled() {
+/// Does something, such as connecting to a server that may never answer; gives nothing where it has become needless meanwhile.
+pub async fn unless<T>(is_needless: impl Fn() -> bool, act: impl Future<Output = T>) -> Option<T> {
+    let needless = async {
+        while !is_needless() {
             tokio::time::sleep(LOOK).await;
         }
     };
-    match select(pin!(act), pin!(cancelled)).await {
+    match select(pin!(act), pin!(needless)).await {
         Either::Left((done, _)) => Some(done),
         Either::Right(_) => None,
     }

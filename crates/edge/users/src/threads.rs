@@ -12,7 +12,7 @@ use virtbench_engine::monotonic_ns;
 use crate::course::Course;
 
 /// How often it is looked whether a stop was asked for.
-pub(crate) const LOOK: Duration = Duration::from_millis(50);
+const LOOK: Duration = Duration::from_millis(50);
 /// The longest that connecting may take, and as much again for each user, in milliseconds.
 const CONNECT_MS: u64 = 30_000;
 const CONNECT_MS_EACH: u64 = 1_000;

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use virtbench_record::{CloneKind, TileNumbers};
+use virtbench_record::TileNumbers;
 use virtbench_units::parse_duration_ns;
 
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
-use super::operations::per_minute;
+use super::operations::{CloneArg, per_minute};
 use super::qemu::QemuArgs;
 
 /// The most tiles that a search tries.
@@ -107,31 +108,11 @@ pub struct InfrastructureArgs {
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub platform_vms: u32,
     /// How a clone's disk is made
-    #[arg(long, value_enum, default_value = "full")]
-    pub clone: CloneBesideTilesArg,
+    #[arg(long, default_value = "full", value_parser = clone_with_snapshots())]
+    pub clone: CloneArg,
     /// The longest that a management operation may take
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
     pub operation_limit: u64,
-}
-
-/// How a clone's disk is made beside tiles: the ways that leave a disk room for the snapshots of the
-/// infrastructure's mix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CloneBesideTilesArg {
-    /// Every byte is copied
-    Full,
-    /// An overlay on the bytes that all disks begin with
-    Linked,
-}
-
-impl CloneBesideTilesArg {
-    /// The same in a plan.
-    pub fn kind(self) -> CloneKind {
-        match self {
-            Self::Full => CloneKind::Full,
-            Self::Linked => CloneKind::Linked,
-        }
-    }
 }
 
 /// Where a member runs.
@@ -141,6 +122,13 @@ pub enum TilePlaceArg {
     Native,
     /// In a VM
     Vm,
+}
+
+/// The ways to clone that leave a disk room for the snapshots of the infrastructure's mix.
+fn clone_with_snapshots() -> impl TypedValueParser<Value = CloneArg> {
+    let ways = [CloneArg::Full, CloneArg::Linked];
+    PossibleValuesParser::new(ways.iter().filter_map(ValueEnum::to_possible_value))
+        .try_map(|word| CloneArg::from_str(&word, false))
 }
 
 fn numbers(text: &str) -> Result<TileNumbers, String> {

@@ -101,7 +101,7 @@ impl Recorder {
     }
 
     /// Records an operation that completed now.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn success(&mut self, now_ns: u64, op: Op, latency_ns: u64) {
         if !self.counts(now_ns) {
             return self.outside(now_ns, op.direction, latency_ns, Fate::Completed);

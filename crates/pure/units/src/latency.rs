@@ -69,6 +69,8 @@ pub struct LatencyRecorder {
     histogram: Histogram<u64>,
     sum_ns: u128,
     sum_squares_ns2: u128,
+    /// Squares that are not yet in the sum: adding up in one word is quicker.
+    recent_squares_ns2: u64,
     min_ns: u64,
     max_ns: u64,
 }
@@ -86,18 +88,31 @@ impl LatencyRecorder {
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_CEILING_NS, SIGNIFICANT_DIGITS)
             .expect("constant bounds are valid");
-        Self { histogram, sum_ns: 0, sum_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { histogram, sum_ns: 0, sum_squares_ns2: 0, recent_squares_ns2: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
     /// Records one operation that took `ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, ns: u64) {
         self.histogram.saturating_record(ns);
-        let ns_wide = u128::from(ns);
-        self.sum_ns += ns_wide;
-        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(ns_wide * ns_wide);
+        self.sum_ns += u128::from(ns);
+        match ns.checked_mul(ns).and_then(|square| square.checked_add(self.recent_squares_ns2)) {
+            Some(squares) => self.recent_squares_ns2 = squares,
+            None => self.add_wide_square(ns),
+        }
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
+    }
+
+    #[cold]
+    fn add_wide_square(&mut self, ns: u64) {
+        let wide = u128::from(ns);
+        self.sum_squares_ns2 = self.squares_ns2().saturating_add(wide * wide);
+        self.recent_squares_ns2 = 0;
+    }
+
+    fn squares_ns2(&self) -> u128 {
+        self.sum_squares_ns2.saturating_add(self.recent_squares_ns2.into())
     }
 
     /// Adds everything `other` has seen.
@@ -105,7 +120,7 @@ impl LatencyRecorder {
     pub fn merge(&mut self, other: &Self) {
         self.histogram.add(&other.histogram).expect("all recorders have the same bounds");
         self.sum_ns += other.sum_ns;
-        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.sum_squares_ns2);
+        self.sum_squares_ns2 = self.sum_squares_ns2.saturating_add(other.squares_ns2());
         self.min_ns = self.min_ns.min(other.min_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
     }
@@ -145,7 +160,7 @@ impl LatencyRecorder {
     /// be left of it where latencies differ little beside their length.
     fn variance_ns2(&self, count: u64) -> f64 {
         let (whole, rest) = (self.sum_ns / u128::from(count), self.sum_ns % u128::from(count));
-        let squares = self.sum_squares_ns2.saturating_sub(whole.saturating_mul(self.sum_ns + rest));
+        let squares = self.squares_ns2().saturating_sub(whole.saturating_mul(self.sum_ns + rest));
         let (n, rest) = (count as f64, rest as f64);
         (squares as f64 / n - (rest / n).powi(2)).max(0.0)
     }

@@ -94,6 +94,8 @@ pub struct Stream {
     positions: [u64; 2],
     position_per_direction: bool,
     map: Option<Box<RandomMap>>,
+    /// Whether the worker has an amount: without one nothing is counted.
+    is_limited: bool,
     /// What is left of the worker's amount.
     bytes_left: u64,
     operations_left: u64,
@@ -168,6 +170,7 @@ impl Stream {
             positions: [start_bytes; 2],
             position_per_direction: false,
             map: None,
+            is_limited: false,
             bytes_left: u64::MAX,
             operations_left: u64::MAX,
             current: 0,
@@ -216,6 +219,7 @@ impl Stream {
     /// The same stream that ends when this is done.
     #[must_use]
     pub fn with_amount(mut self, amount: Option<Amount>) -> Self {
+        self.is_limited = amount.is_some();
         if let Some(amount) = amount {
             self.bytes_left = amount.most_bytes(self.pass_bytes());
             self.operations_left = amount.operations.unwrap_or(u64::MAX);
@@ -236,7 +240,7 @@ impl Stream {
     #[inline]
     #[must_use]
     pub fn is_over(&self) -> bool {
-        (self.bytes_left == 0 || self.operations_left == 0) && self.writes_until_flush > 0
+        self.is_limited && (self.bytes_left == 0 || self.operations_left == 0) && self.writes_until_flush > 0
     }
 
     /// What to do with a slot that is free.
@@ -275,8 +279,10 @@ impl Stream {
             }
             Direction::Write
         };
-        self.bytes_left = self.bytes_left.saturating_sub(len.into());
-        self.operations_left -= 1;
+        if self.is_limited {
+            self.bytes_left = self.bytes_left.saturating_sub(len.into());
+            self.operations_left -= 1;
+        }
         NextOp::Issue(Op { direction, offset: self.start_bytes + offset, len, line: number })
     }
 

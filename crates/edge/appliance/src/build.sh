@@ -100,7 +100,9 @@ image() { # ROOT FILE
 
 main() {
   cd "$VIRTBENCH_BUILD"
-  mkdir lower upper work tree
+  mkdir lower upper work tree tmp
+  # What mmdebstrap has while it runs goes with this folder, also after a kill.
+  export TMPDIR="$VIRTBENCH_BUILD/tmp"
   # What dpkg wants on disk at once would take a third of the time, for a folder that a crash makes worthless.
   mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,volatile overlay tree 2>/dev/null ||
     mount -t overlay -o lowerdir=lower,upperdir=upper,workdir=work,volatile,userxattr overlay tree 2>/dev/null ||

@@ -1,6 +1,7 @@
 //! `virtbench appliance`: roots of the distribution's own packages. It needs root, mmdebstrap and, once for each target folder,
 //! the servers of the distribution; `make test` sets up the rest.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -210,17 +211,26 @@ fn the_same_packages_make_the_same_bytes_without_a_network() {
     assert!(none.code() == 2 && none.stderr.contains("was not built"), "{none:?}");
 }
 
+/// What mmdebstrap would leave outside the folder of a build that is killed.
+fn scratch_of_mmdebstrap() -> BTreeSet<String> {
+    let files = fs::read_dir("/tmp").unwrap().flatten();
+    let names = files.map(|file| file.file_name().to_string_lossy().into_owned());
+    names.filter(|name| name.starts_with("mmdebstrap.")).collect()
+}
+
 #[test]
 fn a_killed_build_leaves_a_folder_that_the_next_one_removes_and_a_stopped_one_nothing() {
     // So that the packages are here.
     built();
     let cache = Cache::new();
     let left = cache.path("appliances/building/tiny");
+    let before = scratch_of_mmdebstrap();
     let mut child = cache.begin();
     child.kill().unwrap();
     child.wait().unwrap();
     cache.is_left_alone();
     assert!(left.exists());
+    assert_eq!(scratch_of_mmdebstrap(), before);
     assert_eq!(cache.built(), Vec::<Value>::new());
     let child = cache.begin();
     signal(&child, "INT");

@@ -89,11 +89,17 @@ impl Hierarchy {
 }
 
 /// Removes a group and those that its processes have made in it.
+/// Removes a group with those below it, some of which an init of theirs may be removing at this moment.
 fn remove(path: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(path)?.flatten().filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir())) {
+    let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) };
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) => return gone(error),
+    };
+    for entry in entries.flatten().filter(|one| one.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove(&entry.path())?;
     }
-    fs::remove_dir(path)
+    fs::remove_dir(path).or_else(gone)
 }
 
 /// Number and start of the process that a group's name says made it.

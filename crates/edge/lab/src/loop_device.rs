@@ -1,11 +1,13 @@
 //! A file as a block device: a loop device that goes away with its last user.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::ioctl::{self, Opcode, Setter};
@@ -17,6 +19,8 @@ const LOOP_CONFIGURE: Opcode = 0x4C0A;
 const LO_FLAGS_READ_ONLY: u32 = 1;
 const LO_FLAGS_AUTOCLEAR: u32 = 4;
 const LO_FLAGS_DIRECT_IO: u32 = 16;
+/// How long others may still have a device that is let go of.
+const DETACH_LIMIT: Duration = Duration::from_secs(5);
 /// Another process may take the device between our finding it free and configuring it.
 const TRIES: u32 = 16;
 
@@ -66,11 +70,27 @@ pub enum LoopCache {
 }
 
 /// A loop device over a file. The kernel takes it away when the last process
-/// that has it open closes it, also if that is by a kill.
+/// that has it open closes it, also if that is by a kill. Dropping it waits for that, within [`DETACH_LIMIT`].
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,
-    _open: File,
+    open: Option<File>,
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        // Where the kernel says what a device is over; it is not there without.
+        let backing = Path::new("/sys/class/block")
+            .join(self.path.file_name().unwrap_or_default())
+            .join("loop/backing_file");
+        let own = fs::read(&backing).ok();
+        drop(self.open.take());
+        let begun = Instant::now();
+        // Mounts of processes that were killed go after them, and write what is left first.
+        while own.is_some() && fs::read(&backing).ok() == own && begun.elapsed() < DETACH_LIMIT {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
 }
 
 impl LoopDevice {
@@ -121,7 +141,7 @@ fn attach(path: &Path, cache: LoopCache, writes: bool) -> io::Result<LoopDevice>
         let node = PathBuf::from(format!("/dev/loop{}", free_number(&control)?));
         let device = OpenOptions::new().read(true).write(true).open(&node)?;
         match configure(&device, &file, flags) {
-            Ok(()) => return Ok(LoopDevice { path: node, _open: device }),
+            Ok(()) => return Ok(LoopDevice { path: node, open: Some(device) }),
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => last = error,
             Err(error) => return Err(error),
         }

@@ -1,6 +1,8 @@
 //! What a guest needs in a storage pool: made, filled, and removed again.
 
 use std::io::{self, Read};
+use std::thread;
+use std::time::Duration;
 
 use quick_xml::escape::escape;
 use virtbench_libvirt::{Hypervisor, LibvirtError, OnUpload, Pool, Volume};
@@ -8,6 +10,10 @@ use virtbench_units::{Random, format_bytes};
 
 use super::address::LibvirtAddress;
 use super::label::Label;
+
+/// How often a pool is asked once more, and how long lies between.
+const REFRESHES: u32 = 20;
+const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 
 /// What goes into a volume.
 pub(super) struct Contents {
@@ -62,12 +68,31 @@ pub(super) fn find_pool(hypervisor: &Hypervisor, address: &LibvirtAddress) -> Re
         return Err(format!("{address}: the storage pool {name} is not active: `{virsh} pool-start {name}`"));
     }
     // Room and volumes as they are, not as they were when the hypervisor looked last.
-    pool.refresh().map_err(|error| {
-        format!(
-            "{address}: the storage pool {name} cannot be read: {error}; mend it or name another by pool=NAME"
-        )
-    })?;
+    match refresh(&pool) {
+        Ok(()) => {}
+        // Others fill it at this moment. What it had a moment ago will do.
+        Err(error) if error.to_string().contains("asynchronous jobs") => {
+            tracing::info!(%error, "the pool is taken as it was");
+        }
+        Err(error) => {
+            return Err(format!(
+                "{address}: the storage pool {name} cannot be read: {error}; mend it or name another by pool=NAME"
+            ));
+        }
+    }
     Ok(pool)
+}
+
+/// Asks again for a while: a pool that others are filling is not refreshed, and their volumes may be small.
+fn refresh(pool: &Pool) -> Result<(), LibvirtError> {
+    let mut tries = REFRESHES;
+    loop {
+        match pool.refresh() {
+            Err(_) if tries > 0 => tries -= 1,
+            done => return done,
+        }
+        thread::sleep(REFRESH_PAUSE);
+    }
 }
 
 /// Whether the pool has room for so much.

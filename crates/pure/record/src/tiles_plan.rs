@@ -142,6 +142,9 @@ pub struct TilesPlan {
     pub members: Vec<TileMemberPlan>,
     /// Whether each member is a VM; else in namespaces of this host.
     pub vm: bool,
+    /// How VMs are reached: `user` or `tap`.
+    #[serde(default = "user_network")]
+    pub network: String,
     /// How many tiles.
     pub tiles: TileNumbers,
     /// Repetitions of each number, each with boots of its own.
@@ -159,6 +162,10 @@ pub struct TilesPlan {
     /// Management operations beside the tiles, at a fixed pace; null where the score covers applications only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub infrastructure: Option<OperationsPlan>,
+}
+
+fn user_network() -> String {
+    "user".into()
 }
 
 impl TilesPlan {
@@ -188,6 +195,7 @@ impl TilesPlan {
             ("the roots of the members' appliances", roots(self) == roots(other)),
             ("the members", self.members == other.members),
             ("where members run", self.vm == other.vm),
+            ("the network", self.network == other.network),
             ("the numbers of tiles", self.tiles == other.tiles),
             ("the number of repetitions", self.repetitions == other.repetitions),
             ("the ramp-up", self.ramp_up_ns == other.ramp_up_ns),

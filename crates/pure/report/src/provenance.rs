@@ -260,7 +260,10 @@ fn tiles(plan: &TilesPlan) -> Markup {
         dl.facts {
             (fact("Tile", &plan.tile))
             @for one in &plan.members { (fact(&format!("Member {}", one.name), &member(one))) }
-            (fact("Members run", if plan.vm { "in a VM each" } else { "in namespaces of the host each" }))
+            (fact("Members run", &match plan.vm {
+                true => format!("in a VM each, reached by the network {}", plan.network),
+                false => "in namespaces of the host each".into(),
+            }))
             (fact("Tiles", &numbers))
             (fact("Ramp-up and measuring time", &format!(
                 "{} and {}",

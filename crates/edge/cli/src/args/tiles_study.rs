@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
 use virtbench_units::parse_duration_ns;
 
+use super::appliance_place::NetworkArg;
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
 use super::operations::{CloneArg, per_minute};
@@ -62,6 +63,9 @@ pub struct TilesStudyArgs {
     /// Where each member runs
     #[arg(long, value_enum, default_value = "vm")]
     pub environment: TilePlaceArg,
+    /// How VMs are reached: user needs no rights, tap is faster and needs root
+    #[arg(long, value_enum, default_value = "user")]
+    pub network: NetworkArg,
     /// How long to measure
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
     pub time: u64,

@@ -48,6 +48,7 @@ fn members_keep_their_data_in_another_one_natively_and_in_guests() {
     for (name, more) in [
         ("native", &["--environment", "native", "--tiles", "2"][..]),
         ("guests", &["--tiles", "1", "--accelerator", "tcg"]),
+        ("guests on taps", &["--tiles", "1", "--accelerator", "tcg", "--network", "tap"]),
     ] {
         let (out, child) = begin(temp.path(), name, &tile(ASK), more);
         let finished = finish(child);
@@ -58,6 +59,8 @@ fn members_keep_their_data_in_another_one_natively_and_in_guests() {
         let tiles = step["tiles"].as_f64().unwrap();
         assert!((score - tiles).abs() < 1e-9, "each member reads 7, its reference: {summary}");
         assert_eq!(records(&out).len(), 1);
+        let page = fs::read_to_string(out.join("report.html")).unwrap();
+        assert_eq!(page.contains("reached by the network tap"), name == "guests on taps");
         assert_eq!((loops_in(temp.path()), scratch(&out)), Default::default());
     }
 }

@@ -7,14 +7,14 @@ use std::thread;
 use std::time::Instant;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceSpec, Network, RunningAppliance, TierLinks};
+use virtbench_lab::{ApplianceError, ApplianceSpec, Network, RunningAppliance, TierLinks};
 use virtbench_platforms::Platform;
 use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
 use super::sides::TilesFailure;
 use super::tile_member::TileMember;
 use super::uses::{stages, uses};
-use crate::appliance_place::place;
+use crate::appliance_place::{network, place};
 use crate::appliance_processors::processors_of;
 use crate::application_study::{DataDisks, DataPlace};
 use crate::applications::Progress;
@@ -80,8 +80,12 @@ impl Standing {
         let mut wanted = Vec::new();
         for tile in 1..=tiles {
             let ways = joined(members.len(), &uses(&plan.members), plan.vm);
-            let ways = ways.map_err(|error| StudyError::Environment(error.into()))?;
-            for ((number, member), way) in members.iter().enumerate().zip(ways) {
+            let failed = |error: ApplianceError| StudyError::Environment(error.into());
+            for ((number, member), mut way) in members.iter().enumerate().zip(ways.map_err(failed)?) {
+                if plan.vm {
+                    // A network each, so that members may have the same ports.
+                    way.0 = network(&plan.network).map_err(failed)?;
+                }
                 let spec = spec(plan, member, place, (tile, wanted.len()), way, &disks)?;
                 wanted.push((tile, number, spec));
             }

@@ -53,6 +53,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
             member("standby", TileLoadKind::Idle, None),
         ],
         vm: true,
+        network: "user".into(),
         tiles,
         repetitions: 1,
         ramp_up_ns: SECOND_NS,

@@ -114,7 +114,7 @@ impl Wanted {
             }
         }
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        let find = || args.qemu.appliance_guests(remark);
+        let find = || args.qemu.appliance_guests(false, remark);
         let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
@@ -132,6 +132,7 @@ impl Wanted {
             tile: self.file.name.clone(),
             members,
             vm: args.environment == TilePlaceArg::Vm,
+            network: args.network.name().to_owned(),
             tiles: args.tiles.clone(),
             repetitions: args.repetitions,
             ramp_up_ns: args.ramp_up,

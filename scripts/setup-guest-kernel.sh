@@ -10,9 +10,10 @@ export PATH="$PATH:/usr/sbin:/sbin" LC_ALL=C
 package=${1:-linux-image-amd64}
 cache=${VIRTBENCH_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/virtbench}
 
-# The modules that are kept, as a regular expression on their path below lib/modules/RELEASE/kernel.
+# The modules that are kept, as a regular expression on their path below lib/modules/RELEASE/kernel. A kernel in the cache with
+# which others were kept is fetched anew.
 kept='^kernel/(drivers/(ata|block|cdrom|char|dax|md|message|misc/vmw_vmci|nvdimm|nvme|scsi|target|vhost|virtio'
-kept+='|net/virtio_net|usb/storage)|fs|block|crypto|arch/x86/crypto|lib|net/vmw_vsock|net/9p)[/.]'
+kept+='|net/virtio_net|usb/storage|gpu/drm/tiny/bochs|input/evdev)|fs|block|crypto|arch/x86/crypto|lib|net/vmw_vsock|net/9p)[/.]'
 
 fail() { echo "setup-guest-kernel: $*" >&2; exit 1; }
 for program in apt-get apt-cache dpkg depmod flock; do
@@ -32,7 +33,8 @@ version=$(apt-cache show --no-all-versions "$package" 2>/dev/null | sed -n 's/^V
 [[ -n $version ]] || fail "apt knows no $package: run apt-get update, or name another package"
 
 wanted="$package $version"
-if [[ -f $cache/kernel/package && $(<"$cache/kernel/package") == "$wanted" ]]; then
+stamp="$wanted $(cksum <<<"$kept")"
+if [[ -f $cache/kernel/package && $(<"$cache/kernel/package") == "$stamp" ]]; then
   echo "$wanted is in $cache/kernel already"
   exit 0
 fi
@@ -61,7 +63,7 @@ depmod -b "$work/all" "$release"
 awk -v kept="$kept" -F': *' '$1 ~ kept { print $1; n = split($2, need, " "); for (i = 1; i <= n; i++) print need[i] }' \
   "$from/modules.dep" | sort -u | tar -C "$from" -cf - -T - | tar -C "$to" -xf -
 depmod -b "$work/kernel" "$release"
-echo "$wanted" >"$work/kernel/package"
+echo "$stamp" >"$work/kernel/package"
 
 if [[ -e $cache/kernel ]]; then mv "$cache/kernel" "$work/old"; fi
 mv "$work/kernel" "$cache/kernel"

@@ -69,6 +69,7 @@ fn an_appliance_is_refused_where_the_agent_is_not_the_first_process() {
         interface: None,
         links: Vec::new(),
         hosts: Vec::new(),
+        screen: false,
     };
     let mount = Request::Appliance(ApplianceRequest::Mount(Box::new(order)));
     for (request, expected) in [

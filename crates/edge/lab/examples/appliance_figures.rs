@@ -18,7 +18,7 @@ type Failure = Box<dyn std::error::Error>;
 fn guest() -> Result<Place, Failure> {
     let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
     let accelerator = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?.accelerator;
-    let image = GuestImage::for_appliances(&kernel, &[DEFAULT_ADAPTER])?;
+    let image = GuestImage::for_appliances(&kernel, &[DEFAULT_ADAPTER], false)?;
     Ok(Place::Guest(Box::new(GuestPlace {
         qemu,
         image,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -28,6 +29,8 @@ use crate::tsc::host_tsc_khz;
 /// How long a guest may take to boot, unless told otherwise: 2 s when alone under emulation, more
 /// when it shares its processor with others.
 pub const BOOT_LIMIT: Duration = Duration::from_secs(60);
+/// Width and height of a guest's screen, in pixels.
+const SCREEN: (u32, u32) = (1024, 768);
 /// How long a guest may take to power off.
 const POWER_OFF_LIMIT: Duration = Duration::from_secs(10);
 
@@ -103,6 +106,8 @@ pub struct GuestConfig {
     pub network: Option<GuestNetwork>,
     /// Cables to other guests, an interface for each.
     pub cables: Vec<CableEnd>,
+    /// Whether it has a graphics adapter, a keyboard and a pointer. Its image has their drivers then.
+    pub screen: bool,
 }
 
 impl GuestConfig {
@@ -118,6 +123,7 @@ impl GuestConfig {
             processors: Vec::new(),
             network: None,
             cables: Vec::new(),
+            screen: false,
         }
     }
 }
@@ -132,6 +138,7 @@ pub struct Guest {
     greeting: Greeting,
     command_line: Vec<String>,
     boot: Duration,
+    has_screen: bool,
     // They go after QEMU, which is dropped first.
     _limits: Vec<IoGroup>,
 }
@@ -190,9 +197,7 @@ impl Guest {
             "QEMU started"
         );
         pin(process.id(), &config.processors).map_err(failed)?;
-        let limited = config.disks.iter().filter_map(|disk| Some((disk, disk.limits?)));
-        let limits = limited.map(|(disk, limits)| IoGroup::limit(process.id(), &disk.path, limits));
-        let limits = limits.collect::<Result<_, _>>()?;
+        let _limits = limited(process.id(), &config.disks)?;
         let greeting = match connection.greet(config.boot_limit) {
             Ok(greeting) => greeting,
             Err(error) => {
@@ -210,7 +215,8 @@ impl Guest {
         let command_line =
             std::iter::once(qemu.path.to_string_lossy().into_owned()).chain(arguments).collect();
         let boot = started.elapsed();
-        Ok(Self { process, servers, connection, qmp, greeting, command_line, boot, _limits: limits })
+        let has_screen = config.screen;
+        Ok(Self { process, servers, connection, qmp, greeting, command_line, boot, has_screen, _limits })
     }
 
     /// The conversation with its agent.
@@ -294,6 +300,22 @@ impl Guest {
         Ok(forwarded_ports(answer.as_str().unwrap_or_default()))
     }
 
+    /// A connection to QEMU's VNC server, which shows its screen. Nobody else can connect to that server.
+    ///
+    /// # Errors
+    /// It has no screen, or QEMU refuses.
+    pub fn connect_to_screen(&mut self) -> io::Result<TcpStream> {
+        if !self.has_screen {
+            // QEMU would take the connection, and never say a word.
+            return Err(io::Error::other("the guest has no screen"));
+        }
+        let (ours, theirs) = connected_pair()?;
+        self.qmp.lend("screen", theirs.into())?;
+        let client = serde_json::json!({ "protocol": "vnc", "fdname": "screen", "skipauth": true });
+        self.qmp.execute_with("add_client", client)?;
+        Ok(ours)
+    }
+
     fn qmp(&mut self, command: &str) -> Result<serde_json::Value, MachineError> {
         self.qmp.execute(command).map_err(|error| self.process.explain(ProtocolError::Io(error).into()))
     }
@@ -328,6 +350,13 @@ impl Guest {
     }
 }
 
+/// Holds a process to the limits of these disks, while what is returned is there.
+fn limited(process_id: u32, disks: &[GuestDisk]) -> Result<Vec<IoGroup>, MachineError> {
+    let limited = disks.iter().filter_map(|disk| Some((disk, disk.limits?)));
+    let limits = limited.map(|(disk, limits)| IoGroup::limit(process_id, &disk.path, limits));
+    Ok(limits.collect::<Result<_, _>>()?)
+}
+
 /// Holds a process to some of the host's processors. Threads that it makes later are held with it.
 fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
     if processors.is_empty() {
@@ -345,6 +374,19 @@ fn pin(process_id: u32, processors: &[usize]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The two ends of a TCP connection on loopback.
+fn connected_pair() -> io::Result<(TcpStream, TcpStream)> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let ours = TcpStream::connect(listener.local_addr()?)?;
+    // Whoever else finds the port meanwhile is turned away.
+    loop {
+        let (theirs, from) = listener.accept()?;
+        if from == ours.local_addr()? {
+            return Ok((ours, theirs));
+        }
+    }
 }
 
 fn machine_arguments(config: &GuestConfig) -> Vec<String> {
@@ -367,6 +409,12 @@ fn machine_arguments(config: &GuestConfig) -> Vec<String> {
     // QEMU itself, so its own errors stand between the guest's lines.
     let fixed = "-nodefaults -no-user-config -display none -no-reboot -serial file:/dev/stdout";
     arguments.extend(fixed.split(' ').map(str::to_owned));
+    if config.screen {
+        // No port is opened: who may see the screen is handed to QEMU as a connection.
+        let screen = format!("-vnc none -device VGA,xres={},yres={}", SCREEN.0, SCREEN.1);
+        let input = "-device virtio-keyboard-pci -device virtio-tablet-pci";
+        arguments.extend(screen.split(' ').chain(input.split(' ')).map(str::to_owned));
+    }
     arguments
 }
 

@@ -21,6 +21,8 @@ const BASE_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 
 /// Modules of a guest with an appliance, beside its disks' and ext4.
 const APPLIANCE_MODULES: [&str; 2] = ["virtio_net", "overlay"];
+/// Modules of a guest with a screen: QEMU's standard graphics adapter, keyboard and pointer, and what an X server reads them by.
+const SCREEN_MODULES: [&str; 3] = ["bochs", "virtio_input", "evdev"];
 
 /// Why there is nothing to boot.
 #[derive(Debug, Error)]
@@ -44,6 +46,8 @@ pub struct GuestImage {
     pub(crate) initramfs: Arc<MemoryFile>,
     /// The size of the initramfs, in bytes.
     pub initramfs_bytes: u64,
+    /// Whether it has the drivers of a screen, a keyboard and a pointer.
+    pub(crate) has_screen: bool,
 }
 
 impl GuestImage {
@@ -80,17 +84,24 @@ impl GuestImage {
         Self::build(kernel, adapters, filesystems, own_agent(), carried)
     }
 
-    /// The same for guests that run appliances: with a network interface, and a root of two layers on ext4.
+    /// The same for guests that run appliances: with a network interface, a root of two layers on ext4 and, with `screen`, what an
+    /// X server needs.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
-    pub fn for_appliances(kernel: &GuestKernel, adapters: &[&Adapter]) -> Result<Self, ImageError> {
+    pub fn for_appliances(
+        kernel: &GuestKernel,
+        adapters: &[&Adapter],
+        screen: bool,
+    ) -> Result<Self, ImageError> {
         // The root is on a disk of this one in any case.
         let disks = [DEFAULT_ADAPTER].into_iter().chain(adapters.iter().copied());
         let disks = disks.flat_map(|adapter| adapter.modules).copied();
-        let modules: Vec<&str> =
-            disks.chain(Filesystem::Ext4.modules().iter().copied()).chain(APPLIANCE_MODULES).collect();
-        Self::with_modules(kernel, modules, own_agent(), &[])
+        let disks = disks.chain(Filesystem::Ext4.modules().iter().copied());
+        let screen_modules = screen.then_some(SCREEN_MODULES).into_iter().flatten();
+        let modules: Vec<&str> = disks.chain(APPLIANCE_MODULES).chain(screen_modules).collect();
+        let image = Self::with_modules(kernel, modules, own_agent(), &[])?;
+        Ok(Self { has_screen: screen, ..image })
     }
 
     /// The same with another init than the agent, for tests of guests that misbehave.
@@ -125,6 +136,7 @@ impl GuestImage {
             kernel: bootable(kernel)?,
             initramfs_bytes: archive.len() as u64,
             initramfs: Arc::new(MemoryFile::new("initramfs", &archive)?),
+            has_screen: false,
         })
     }
 }

@@ -1,10 +1,12 @@
 //! QEMU's machine protocol, as far as it is needed: to stop and go on, and to be asked.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::fd::OwnedFd;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde_json::{Value, json};
 
 /// How long QEMU may take to answer: `stop` waits for the I/O under way and flushes the disks.
@@ -39,18 +41,46 @@ impl Qmp {
 
     /// The same of a command with these arguments.
     pub(crate) fn execute_with(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
-        if !self.ready {
-            self.next_line(Instant::now() + ANSWER_LIMIT)?;
-            self.command("qmp_capabilities", json!({}))?;
-            self.ready = true;
-        }
-        self.command(command, arguments)
+        self.get_ready()?;
+        self.command(command, &arguments)
     }
 
-    fn command(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
-        let mut line = json!({ "execute": command, "arguments": arguments }).to_string();
-        line.push('\n');
-        self.reader.get_mut().write_all(line.as_bytes())?;
+    /// Hands QEMU an open file, which its next commands call by this name.
+    ///
+    /// # Errors
+    /// As for [`execute`](Self::execute).
+    pub(crate) fn lend(&mut self, name: &str, file: OwnedFd) -> io::Result<()> {
+        self.get_ready()?;
+        let line = line("getfd", &json!({ "fdname": name }));
+        let files = [file.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        control.push(SendAncillaryMessage::ScmRights(&files));
+        let sent = sendmsg(
+            self.reader.get_ref(),
+            &[io::IoSlice::new(line.as_bytes())],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        )?;
+        self.reader.get_mut().write_all(&line.as_bytes()[sent..])?;
+        self.answer("getfd").map(drop)
+    }
+
+    fn get_ready(&mut self) -> io::Result<()> {
+        if !self.ready {
+            self.next_line(Instant::now() + ANSWER_LIMIT)?;
+            self.command("qmp_capabilities", &json!({}))?;
+            self.ready = true;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: &str, arguments: &Value) -> io::Result<Value> {
+        self.reader.get_mut().write_all(line(command, arguments).as_bytes())?;
+        self.answer(command)
+    }
+
+    fn answer(&mut self, command: &str) -> io::Result<Value> {
         let until = Instant::now() + ANSWER_LIMIT;
         for _ in 0..MAX_EVENTS {
             let mut answer = self.next_line(until)?;
@@ -74,6 +104,11 @@ impl Qmp {
         }
         serde_json::from_str(&line).map_err(io::Error::other)
     }
+}
+
+/// A command as it is sent.
+fn line(command: &str, arguments: &Value) -> String {
+    format!("{}\n", json!({ "execute": command, "arguments": arguments }))
 }
 
 #[cfg(test)]

@@ -107,7 +107,7 @@ impl Images {
 }
 
 fn guest(adapter: &'static Adapter) -> Place {
-    let image = or_mend(GuestImage::for_appliances(&or_mend(find_kernel(None)), &[adapter]));
+    let image = or_mend(GuestImage::for_appliances(&or_mend(find_kernel(None)), &[adapter], false));
     Place::Guest(Box::new(GuestPlace {
         qemu: or_mend(Qemu::find()),
         image,

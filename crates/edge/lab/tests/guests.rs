@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -67,6 +67,26 @@ fn a_guest_boots_answers_and_powers_off() {
     let process = guest.process_id();
     guest.shut_down();
     assert!(is_gone(process));
+}
+
+/// QEMU's side of the protocol's first message (RFC 6143, section 7.1.1).
+#[test]
+fn a_guests_screen_is_shown_to_whoever_is_handed_a_connection_and_to_nobody_else() {
+    let image = or_mend(GuestImage::new(&kernel(), &[]));
+    let mut guest = or_mend(boot(&image, &GuestConfig { screen: true, ..config() }));
+    for _ in 0..2 {
+        let mut screen = guest.connect_to_screen().unwrap();
+        screen.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let mut version = [0; 12];
+        screen.read_exact(&mut version).unwrap();
+        assert_eq!(&version, b"RFB 003.008\n");
+    }
+    let listening = Command::new("ss").args(["-Hltnp"]).output().unwrap();
+    let process = format!("pid={},", guest.process_id());
+    assert!(!String::from_utf8_lossy(&listening.stdout).contains(&process), "it has opened no port");
+    guest.shut_down();
+    let error = self::guest().connect_to_screen().unwrap_err();
+    assert!(error.to_string().contains("no screen"), "{error}");
 }
 
 #[test]

@@ -159,18 +159,19 @@ pub struct ApplianceGuests {
 }
 
 impl ApplianceGuests {
-    /// Looks for everything that they need. `remark` is told what takes long.
+    /// Looks for everything that they need, with `screen` a screen too. `remark` is told what takes long.
     ///
     /// # Errors
     /// Something is missing, or no accelerator works.
     pub fn find(
         wanted: WantedAccelerator,
         kernel: Option<&Path>,
+        screen: bool,
         remark: &mut dyn FnMut(&str),
     ) -> Result<Self, GuestsError> {
         let qemu = Qemu::find().map_err(LabError::from)?;
         let kernel = find_kernel(kernel).map_err(LabError::from)?;
-        let image = GuestImage::for_appliances(&kernel, &[]).map_err(LabError::from)?;
+        let image = GuestImage::for_appliances(&kernel, &[], screen).map_err(LabError::from)?;
         let (accelerator, accelerator_facts) = accelerator(wanted, &qemu, &kernel, remark)?;
         Ok(Self { qemu, image, accelerator, accelerator_facts, kernel: kernel.release })
     }

@@ -22,7 +22,7 @@ pub use error::RecipeError;
 pub use manifest::Manifest;
 pub use recipe::{Build, Data, Init, Recipe, RecipeFile, RecipeUser};
 pub use root::RootParts;
-pub use service::{Probe, Service, StopSignal};
+pub use service::{Probe, Service, ServicePlace, StopSignal};
 
 #[cfg(test)]
 mod recipe_tests;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::quantity;
-use crate::service::{self, Service};
+use crate::service::{self, Service, ServicePlace};
 
 /// Who starts the services.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -100,6 +100,9 @@ pub struct Recipe {
     /// Files that are put into the root, after the packages if they do not say otherwise.
     #[serde(default)]
     pub files: Vec<RecipeFile>,
+    /// Whether its VM has a graphics adapter, a keyboard and a pointer, so that whoever runs the VM shows its screen by VNC.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub screen: bool,
     /// Users that no package makes.
     #[serde(default)]
     pub users: Vec<RecipeUser>,
@@ -110,6 +113,14 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// What of it runs in a place.
+    #[must_use]
+    pub fn at(&self, place: ServicePlace) -> Self {
+        let mut here = self.clone();
+        here.services.retain(|service| service.only.is_none_or(|only| only == place));
+        here
+    }
+
     /// The ports on which its services listen, in their order.
     pub fn ports(&self) -> Vec<u16> {
         self.services.iter().flat_map(|service| service.ports.iter().copied()).collect()

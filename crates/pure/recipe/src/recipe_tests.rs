@@ -39,6 +39,19 @@ fn what_a_recipe_leaves_out_has_a_value() {
 }
 
 #[test]
+fn a_service_runs_where_its_recipe_says() {
+    let text =
+        LEAST.replace("ports =", "only = \"vm\"\nports =").replace("memory =", "screen = true\nmemory =");
+    let recipe = Recipe::parse(&text).expect("it is whole");
+    assert!(recipe.screen);
+    assert_eq!(recipe.at(ServicePlace::Vm), recipe);
+    assert_eq!((recipe.ports(), recipe.at(ServicePlace::Native).ports()), (vec![6379], Vec::new()));
+    let everywhere = Recipe::parse(LEAST).expect("it is whole");
+    assert_eq!(everywhere.at(ServicePlace::Native), everywhere);
+    assert!(refused(&LEAST.replace("ports =", "only = \"moon\"\nports =")).contains("moon"));
+}
+
+#[test]
 fn a_recipe_goes_through_json_unchanged() {
     for supplied in supplied::ALL {
         let recipe = supplied.recipe().expect("a test reads it");

@@ -33,6 +33,16 @@ pub enum StopSignal {
     Quit,
 }
 
+/// Where a service runs that is not for every place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServicePlace {
+    /// On a host itself.
+    Native,
+    /// In a VM.
+    Vm,
+}
+
 /// A program that runs for as long as the appliance does. It stays in the foreground.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -69,6 +79,9 @@ pub struct Service {
     /// TCP ports on which it serves clients.
     #[serde(default)]
     pub ports: Vec<u16>,
+    /// The only place where it runs; every place where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<ServicePlace>,
 }
 
 pub(crate) fn root() -> String {

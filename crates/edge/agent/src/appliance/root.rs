@@ -10,7 +10,7 @@ use std::ffi::CString;
 use std::fs;
 use std::io::{self, Write};
 use std::net::Ipv4Addr;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -66,6 +66,10 @@ impl Root {
         let layers = format!("lowerdir={PLACE}/base,upperdir={PLACE}/upper,workdir={PLACE}/work");
         root.put("overlay", "overlay", &place.join("root"), MountFlags::empty(), &layers)?;
         root.furnish()?;
+        if order.screen {
+            let dev = root.path.join("dev");
+            furnish_screen(&dev).map_err(|error| format!("/dev cannot be furnished: {error}"))?;
+        }
         root.name_hosts(&order.hosts)?;
         if order.init == Init::Full {
             root.add_control_groups()?;
@@ -225,6 +229,25 @@ fn find(disk: &DiskPlace) -> Result<PathBuf, String> {
 
 fn make(folder: &Path) -> Result<(), String> {
     fs::create_dir_all(folder).map_err(|error| format!("{} cannot be made: {error}", folder.display()))
+}
+
+/// What this machine's kernel has made of its graphics adapter, keyboard, pointer and first terminal.
+fn furnish_screen(dev: &Path) -> io::Result<()> {
+    let terminals = ["tty0", "tty1"].map(|name| Path::new("/dev").join(name));
+    let mut devices = terminals.to_vec();
+    for folder in ["dri", "input"] {
+        fs::create_dir_all(dev.join(folder))?;
+        let entries = fs::read_dir(Path::new("/dev").join(folder)).into_iter().flatten().flatten();
+        devices.extend(entries.map(|entry| entry.path()));
+    }
+    for device in devices {
+        let Ok(facts) = fs::metadata(&device) else { continue };
+        if facts.file_type().is_char_device() {
+            let path = dev.join(device.strip_prefix("/dev").unwrap_or(&device));
+            mknodat(CWD, &path, FileType::CharacterDevice, Mode::from_raw_mode(0o600), facts.rdev())?;
+        }
+    }
+    Ok(())
 }
 
 fn furnish_dev(dev: &Path) -> io::Result<()> {

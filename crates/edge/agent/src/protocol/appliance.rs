@@ -67,6 +67,8 @@ pub struct MountOrder {
     pub links: Vec<InterfaceOrder>,
     /// Other tiers, which its programs find by name.
     pub hosts: Vec<HostName>,
+    /// Whether its programs get the machine's graphics adapter, keyboard, pointer and first terminal: those of a VM, never of a host.
+    pub screen: bool,
 }
 
 /// A command that is run to its end.

@@ -22,12 +22,16 @@ impl QemuArgs {
         self.accelerator.wanted().name().to_owned()
     }
 
-    /// What VMs with appliances need. `remark` is told what takes long.
+    /// What VMs with appliances need, with `screen` a screen too. `remark` is told what takes long.
     ///
     /// # Errors
     /// Something is missing, or no accelerator works.
-    pub fn appliance_guests(&self, remark: &mut dyn FnMut(&str)) -> Result<ApplianceGuests, GuestsError> {
-        ApplianceGuests::find(self.accelerator.wanted(), self.kernel.as_deref(), remark)
+    pub fn appliance_guests(
+        &self,
+        screen: bool,
+        remark: &mut dyn FnMut(&str),
+    ) -> Result<ApplianceGuests, GuestsError> {
+        ApplianceGuests::find(self.accelerator.wanted(), self.kernel.as_deref(), screen, remark)
     }
 }
 

@@ -39,6 +39,12 @@ fn a_desktop_in_a_vm_is_used_as_one_on_this_host() {
     let kinds: BTreeSet<u64> = done.iter().filter_map(|done| done["operation"].as_u64()).collect();
     assert!(kinds.len() >= 2, "an editor opens under emulation, and is typed into: {records:?}");
     assert_eq!(records[0]["gone"], Value::Array(Vec::new()), "{records:?}");
+    let run: Value = serde_json::from_str(&fs::read_to_string(out.join("run.json")).unwrap()).unwrap();
+    let command_line = run["guest"]["command_line"].as_array().unwrap();
+    assert!(
+        command_line.contains(&"-vnc".into()),
+        "the user sits before the VM's own screen: {command_line:?}"
+    );
     let page = fs::read_to_string(out.join("report.html")).unwrap();
     assert!(page.contains("in a VM each") && page.contains("tcg"), "the page says what executes it");
 }

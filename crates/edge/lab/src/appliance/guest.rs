@@ -89,6 +89,7 @@ fn config(
         processors: spec.processors.clone(),
         network: Some(network.clone()),
         cables: spec.tiers.cables.clone(),
+        screen: spec.recipe.screen,
         ..GuestConfig::new(place.accelerator)
     }
 }
@@ -114,6 +115,7 @@ fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> Mo
         }),
         links: (1..).zip(&spec.tiers.cables).map(link).collect(),
         hosts: host_names(&spec.tiers),
+        screen: spec.recipe.screen,
         interface: Some(InterfaceOrder { name: INTERFACE.into(), address: address.octets(), prefix: bits }),
     }
 }

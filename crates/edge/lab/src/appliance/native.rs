@@ -57,6 +57,7 @@ impl NativeAppliance {
             interface: None,
             links: Vec::new(),
             hosts: host_names(&spec.tiers),
+            screen: false,
         };
         let data_path = data_path.map(Path::to_owned);
         let disks = [root].into_iter().chain(data).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::FailureKind;
@@ -88,6 +88,7 @@ impl RunningAppliance {
     /// # Errors
     /// It cannot; nothing is left behind.
     pub fn open(spec: &ApplianceSpec) -> Result<Self, ApplianceError> {
+        let spec = &spec.placed();
         spec.check()?;
         let begun = Instant::now();
         let ports = spec.recipe.ports();
@@ -201,6 +202,17 @@ impl RunningAppliance {
     #[must_use]
     pub fn address(&self, port: u16) -> Option<SocketAddr> {
         self.addresses.get(&port).copied()
+    }
+
+    /// A connection to its screen, by VNC, from whoever runs its VM; nothing where it has none.
+    ///
+    /// # Errors
+    /// The VM has no more connections to give.
+    pub fn connect_to_screen(&mut self) -> Option<io::Result<TcpStream>> {
+        match &mut self.machine {
+            Machine::Guest(guest) if self.spec.recipe.screen => Some(guest.connect_to_screen()),
+            _ => None,
+        }
     }
 
     /// The ports of its services, in their order.

@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use virtbench_recipe::Recipe;
+use virtbench_recipe::{Recipe, ServicePlace};
 use virtbench_units::format_bytes;
 
 use super::error::ApplianceError;
@@ -72,6 +72,15 @@ pub struct ApplianceSpec {
 }
 
 impl ApplianceSpec {
+    /// The same with what of the recipe runs where it is to run.
+    pub(crate) fn placed(&self) -> Self {
+        let place = match self.place {
+            Place::Native => ServicePlace::Native,
+            Place::Guest(_) => ServicePlace::Vm,
+        };
+        Self { recipe: self.recipe.at(place), ..self.clone() }
+    }
+
     /// Whether it can be meant, as far as that shows without starting it.
     ///
     /// # Errors
@@ -85,6 +94,15 @@ impl ApplianceSpec {
         if self.memory_bytes < recipe.memory {
             let (has, least) = (format_bytes(self.memory_bytes), format_bytes(recipe.memory));
             return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
+        }
+        if matches!(&self.place, Place::Guest(place) if recipe.screen && !place.image.has_screen) {
+            return no(format!(
+                "the recipe {} needs a screen, which VMs have in a study of desktops alone",
+                recipe.name
+            ));
+        }
+        if recipe.services.is_empty() {
+            return no(format!("the recipe {} has no service that runs there", recipe.name));
         }
         is_ext4(&self.root).or_else(|why| {
             no(format!("the root {why}; build it with `virtbench appliance build {}`", recipe.name))

@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use virtbench_appliance::Appliance;
-use virtbench_recipe::{Recipe, supplied};
+use virtbench_recipe::{Recipe, ServicePlace, supplied};
 
 use crate::applications::Progress;
 use crate::built_appliance::BuiltAppliance;
 use crate::study_error::StudyError;
 
-/// Where the recipes of desktops serve VNC.
+/// Where the recipes of desktops serve VNC, unless it is their VM's screen.
 pub(super) const VNC_PORT: u16 = 5900;
 /// Where the program inside the session listens.
 pub(super) const SESSION_PORT: u16 = 5999;
@@ -21,16 +21,18 @@ pub struct DesktopAppliance {
 }
 
 impl DesktopAppliance {
-    /// Finds the root of a recipe, supplied or a file, or builds it.
+    /// Finds the root of a recipe, supplied or a file, for desktops in a place, or builds it.
     ///
     /// # Errors
     /// There is no such recipe, it is no desktop, or it cannot be built here.
-    pub fn find(name: &str, progress: &mut Progress<'_>) -> Result<Self, StudyError> {
+    pub fn find(name: &str, place: ServicePlace, progress: &mut Progress<'_>) -> Result<Self, StudyError> {
         let recipe = recipe(name)?;
-        let ports = recipe.ports();
-        if let Some(port) = [VNC_PORT, SESSION_PORT].into_iter().find(|port| !ports.contains(port)) {
+        let ports = recipe.at(place).ports();
+        let is_shown = recipe.screen && place == ServicePlace::Vm;
+        let wanted = if is_shown { &[SESSION_PORT][..] } else { &[VNC_PORT, SESSION_PORT] };
+        if let Some(port) = wanted.iter().find(|port| !ports.contains(port)) {
             return Err(StudyError::input(format!(
-                "the recipe {name} is no desktop: no service of it has the port {port}; {VNC_PORT} serves VNC, {SESSION_PORT} the program \
+                "the recipe {name} is no desktop: no service of it has the port {port} there; {VNC_PORT} serves VNC, {SESSION_PORT} the program \
                  inside the session (see the recipe desktop-small)"
             )));
         }
@@ -52,6 +54,12 @@ impl DesktopAppliance {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.appliance.recipe.name
+    }
+
+    /// Whether its VMs have a screen.
+    #[must_use]
+    pub fn has_screen(&self) -> bool {
+        self.appliance.recipe.screen
     }
 
     /// The least memory that it needs, in bytes.

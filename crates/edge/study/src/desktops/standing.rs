@@ -70,23 +70,22 @@ impl<'a> Standing<'a> {
         Some(guests.as_ref()?.facts(self.appliances.first()?.facts()))
     }
 
-    /// The way to each.
-    pub(super) fn desks(&self) -> Result<Vec<Desk>, NotStanding> {
+    /// The way to each: to the screen of its VM, where it has one, else to its VNC server.
+    pub(super) fn desks(&mut self) -> Result<Vec<Desk>, NotStanding> {
         if let Some((existing, count)) = self.existing {
             return Ok(existing.desks(count));
         }
-        let connect = |appliance: &RunningAppliance, port: u16| -> Result<TcpStream, NotStanding> {
-            let name = appliance.name();
-            let failed = |why: String| NotStanding::Desktops(format!("{name}: port {port}: {why}"));
-            let address = appliance.address(port).ok_or_else(|| failed("it has no address".into()))?;
-            let stream = appliance.reach().within(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT));
-            stream.and_then(|stream| stream).map_err(|error| failed(error.to_string()))
+        let desk = |appliance: &mut RunningAppliance| {
+            let screen = match appliance.connect_to_screen() {
+                Some(screen) => screen.map_err(|error| {
+                    NotStanding::Desktops(format!("{}: its screen: {error}", appliance.name()))
+                })?,
+                None => connect(appliance, VNC_PORT)?,
+            };
+            let control = Some(connect(appliance, SESSION_PORT)?);
+            Ok(Desk { screen: Ok(screen), control, password: None })
         };
-        let desk = |appliance: &RunningAppliance| {
-            let (screen, control) = (connect(appliance, VNC_PORT)?, connect(appliance, SESSION_PORT)?);
-            Ok(Desk { screen: Ok(screen), control: Some(control), password: None })
-        };
-        self.appliances.iter().map(desk).collect()
+        self.appliances.iter_mut().map(desk).collect()
     }
 
     /// Why a user's desktop has gone, if its appliance knows.
@@ -102,6 +101,14 @@ impl<'a> Standing<'a> {
             .flat_map(|ended| ended.map_or_else(|error| vec![error.to_string()], |(_, notes)| notes))
             .collect()
     }
+}
+
+fn connect(appliance: &RunningAppliance, port: u16) -> Result<TcpStream, NotStanding> {
+    let name = appliance.name();
+    let failed = |why: String| NotStanding::Desktops(format!("{name}: port {port}: {why}"));
+    let address = appliance.address(port).ok_or_else(|| failed("it has no address".into()))?;
+    let stream = appliance.reach().within(|| TcpStream::connect_timeout(&address, CONNECT_LIMIT));
+    stream.and_then(|stream| stream).map_err(|error| failed(error.to_string()))
 }
 
 fn spec(

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
+use virtbench_recipe::ServicePlace;
 use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus,
 };
@@ -95,10 +96,12 @@ fn desktops(
 /// Desktops that the study starts: their root, and what VMs need.
 fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
     let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
-    let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), progress)?;
-    let guests = if args.environment == DesktopPlaceArg::Vm {
+    let is_vm = args.environment == DesktopPlaceArg::Vm;
+    let place = if is_vm { ServicePlace::Vm } else { ServicePlace::Native };
+    let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
+    let guests = if is_vm {
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
-        Some(Box::new(args.qemu.appliance_guests(remark).map_err(StudyError::from)?))
+        Some(Box::new(args.qemu.appliance_guests(desktop.has_screen(), remark).map_err(StudyError::from)?))
     } else {
         None
     };

@@ -70,7 +70,7 @@ pub enum LoopCache {
 }
 
 /// A loop device over a file. The kernel takes it away when the last process
-/// that has it open closes it, also if that is by a kill. Dropping it waits for that, within [`DETACH_LIMIT`].
+/// that has it open closes it, also if that is by a kill. Dropping it waits for that, five seconds at most.
 #[derive(Debug)]
 pub struct LoopDevice {
     path: PathBuf,

@@ -256,14 +256,16 @@ fn tiles(plan: &TilesPlan) -> Markup {
         let (processors, memory) = (count(one.vcpus as usize, "processor"), format_bytes(one.memory_bytes));
         format!("{}, {processors}, {memory}, load {}{throttle}", one.appliance, load.kind.name())
     };
+    let members_run = if plan.vm {
+        format!("in a VM each, reached by the network {}", plan.network)
+    } else {
+        "in namespaces of the host each".to_owned()
+    };
     html! {
         dl.facts {
             (fact("Tile", &plan.tile))
             @for one in &plan.members { (fact(&format!("Member {}", one.name), &member(one))) }
-            (fact("Members run", &match plan.vm {
-                true => format!("in a VM each, reached by the network {}", plan.network),
-                false => "in namespaces of the host each".into(),
-            }))
+            (fact("Members run", &members_run))
             (fact("Tiles", &numbers))
             (fact("Ramp-up and measuring time", &format!(
                 "{} and {}",

@@ -75,6 +75,13 @@ struct Line {
     delay_ns: u64,
 }
 
+/// What a worker has still to do, at most.
+#[derive(Debug, Clone)]
+struct Left {
+    bytes: u64,
+    operations: u64,
+}
+
 /// The operations of one worker, in Iometer's way: reads and writes are interspersed on one
 /// stream, and an operation that does not seek goes on from where the last one ended, whatever
 /// that was ([ESX Disk 2003], section 3.4).
@@ -94,11 +101,8 @@ pub struct Stream {
     positions: [u64; 2],
     position_per_direction: bool,
     map: Option<Box<RandomMap>>,
-    /// Whether the worker has an amount: without one nothing is counted.
-    is_limited: bool,
-    /// What is left of the worker's amount.
-    bytes_left: u64,
-    operations_left: u64,
+    /// What is left of the worker's amount, if it has one.
+    left: Option<Left>,
     current: usize,
     left_in_burst: u32,
     delay_due: bool,
@@ -170,9 +174,7 @@ impl Stream {
             positions: [start_bytes; 2],
             position_per_direction: false,
             map: None,
-            is_limited: false,
-            bytes_left: u64::MAX,
-            operations_left: u64::MAX,
+            left: None,
             current: 0,
             left_in_burst: 0,
             delay_due: false,
@@ -219,11 +221,10 @@ impl Stream {
     /// The same stream that ends when this is done.
     #[must_use]
     pub fn with_amount(mut self, amount: Option<Amount>) -> Self {
-        self.is_limited = amount.is_some();
-        if let Some(amount) = amount {
-            self.bytes_left = amount.most_bytes(self.pass_bytes());
-            self.operations_left = amount.operations.unwrap_or(u64::MAX);
-        }
+        self.left = amount.map(|amount| Left {
+            bytes: amount.most_bytes(self.pass_bytes()),
+            operations: amount.operations.unwrap_or(u64::MAX),
+        });
         self
     }
 
@@ -240,7 +241,8 @@ impl Stream {
     #[inline]
     #[must_use]
     pub fn is_over(&self) -> bool {
-        self.is_limited && (self.bytes_left == 0 || self.operations_left == 0) && self.writes_until_flush > 0
+        let is_done = self.left.as_ref().is_some_and(|left| left.bytes == 0 || left.operations == 0);
+        is_done && self.writes_until_flush > 0
     }
 
     /// What to do with a slot that is free.
@@ -279,9 +281,9 @@ impl Stream {
             }
             Direction::Write
         };
-        if self.is_limited {
-            self.bytes_left = self.bytes_left.saturating_sub(len.into());
-            self.operations_left -= 1;
+        if let Some(left) = &mut self.left {
+            left.bytes = left.bytes.saturating_sub(len.into());
+            left.operations -= 1;
         }
         NextOp::Issue(Op { direction, offset: self.start_bytes + offset, len, line: number })
     }

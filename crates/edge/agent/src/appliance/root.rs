@@ -65,11 +65,7 @@ impl Root {
         root.put_disk(&base, &place.join("base"), MountFlags::RDONLY, "noload", "the root")?;
         let layers = format!("lowerdir={PLACE}/base,upperdir={PLACE}/upper,workdir={PLACE}/work");
         root.put("overlay", "overlay", &place.join("root"), MountFlags::empty(), &layers)?;
-        root.furnish()?;
-        if order.screen {
-            let dev = root.path.join("dev");
-            furnish_screen(&dev).map_err(|error| format!("/dev cannot be furnished: {error}"))?;
-        }
+        root.furnish(order.screen)?;
         root.name_hosts(&order.hosts)?;
         if order.init == Init::Full {
             root.add_control_groups()?;
@@ -80,8 +76,8 @@ impl Root {
         Ok(root)
     }
 
-    /// What every Linux program expects.
-    fn furnish(&mut self) -> Result<(), String> {
+    /// What every Linux program expects and, with `screen`, what an X server does.
+    fn furnish(&mut self, screen: bool) -> Result<(), String> {
         let inner = self.path.clone();
         let plain = MountFlags::NOSUID | MountFlags::NODEV;
         for (kind, name, flags, options) in [
@@ -106,7 +102,9 @@ impl Root {
             make(&place)?;
             self.put(kind, kind, &place, flags, options)?;
         }
-        furnish_dev(&inner.join("dev")).map_err(|error| format!("/dev cannot be furnished: {error}"))?;
+        let dev = inner.join("dev");
+        let furnished = furnish_dev(&dev).and_then(|()| if screen { furnish_screen(&dev) } else { Ok(()) });
+        furnished.map_err(|error| format!("/dev cannot be furnished: {error}"))?;
         let hosts = inside(&inner, || {
             if fs::exists("/etc/hosts")? { Ok(()) } else { fs::write("/etc/hosts", "127.0.0.1 localhost\n") }
         });

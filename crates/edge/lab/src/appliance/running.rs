@@ -88,7 +88,7 @@ impl RunningAppliance {
     /// # Errors
     /// It cannot; nothing is left behind.
     pub fn open(spec: &ApplianceSpec) -> Result<Self, ApplianceError> {
-        let spec = &spec.placed();
+        let spec = spec.placed();
         spec.check()?;
         let begun = Instant::now();
         let ports = spec.recipe.ports();
@@ -99,22 +99,22 @@ impl RunningAppliance {
         let path_port = (PATH_PORT + used..).find(|port| !ports.contains(port)).unwrap_or(PATH_PORT);
         let (machine, order, notes) = match &spec.place {
             Place::Native => {
-                let (native, order) = NativeAppliance::start(spec)?;
+                let (native, order) = NativeAppliance::start(&spec)?;
                 let notes = native.limits.notes.iter().map(|note| format!("{}: {note}", spec.name)).collect();
                 (Machine::Native(Box::new(native)), order, notes)
             }
             Place::Guest(place) => {
-                let (guest, order, notes) = guest::boot(spec, place, path_port)?;
+                let (guest, order, notes) = guest::boot(&spec, place, path_port)?;
                 (Machine::Guest(Box::new(guest)), order, notes)
             }
         };
-        let facts = facts(spec, &machine, notes);
+        let facts = facts(&spec, &machine, notes);
         let mut appliance = Self {
             name: spec.name.clone(),
-            reach: reach(spec, &machine),
+            reach: reach(&spec, &machine),
             addresses: BTreeMap::new(),
             machine,
-            spec: spec.clone(),
+            spec,
             path_port,
             begun,
             facts,

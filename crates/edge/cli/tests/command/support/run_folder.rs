@@ -15,10 +15,9 @@ pub fn run_json(out: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(out.join("run.json")).unwrap()).unwrap()
 }
 
-/// Copies of disks and sockets in a run folder, all of which go with the run. A run that failed before it had measured anything has
-/// taken its folder with it.
+/// Copies of disks and sockets in a run folder, all of which go with the run.
 pub fn scratch(out: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(out).into_iter().flatten().flatten();
+    let entries = std::fs::read_dir(out).unwrap().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
     names.filter(|name| name.starts_with("virtbench-")).collect()
 }

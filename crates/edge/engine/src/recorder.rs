@@ -30,6 +30,12 @@ struct Lane {
 }
 
 impl Lane {
+    /// Once a lane: in line it takes registers from the loop that records.
+    #[cold]
+    fn boxed() -> Box<Self> {
+        Box::default()
+    }
+
     fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.bytes += other.bytes;
@@ -107,7 +113,7 @@ impl Recorder {
             return self.outside(now_ns, op.direction, latency_ns, Fate::Completed);
         }
         let bytes = u64::from(op.len);
-        let lane = self.lanes[usize::from(op.line)][op.direction as usize].get_or_insert_default();
+        let lane = self.lanes[usize::from(op.line)][op.direction as usize].get_or_insert_with(Lane::boxed);
         lane.latency.record(latency_ns);
         lane.bytes += bytes;
         if !op.direction.moves_data() {

@@ -141,7 +141,7 @@ fn what_was_flushed_before_a_server_was_killed_must_be_there_and_what_came_later
             while control.completed() < 2_000 && !over.load(Ordering::Relaxed) {
                 thread::sleep(Duration::from_millis(1));
             }
-            drop(server);
+            server.kill();
         });
         let outcome = run(&load, &served, &control, 0, |_| ()).unwrap();
         over.store(true, Ordering::Relaxed);

@@ -25,7 +25,7 @@ use crate::account::Account;
 use crate::cache::{self, CacheCounts, Image, Partition, RecoveryError, Write};
 use crate::config::{Backing, Config};
 use crate::config_error::ConfigError;
-use crate::ports::{NewIo, Owner, Ports};
+use crate::ports::{NewIo, OutstandingIo, Owner, Ports};
 use crate::scheduler::Scheduler;
 use crate::types::{
     Completion, Data, Device, DeviceOp, DiskId, Effect, IoError, IoId, Op, Request, Time, UnknownIo,
@@ -117,8 +117,8 @@ impl Fence {
     /// # Errors
     /// The I/O is not outstanding; nothing has changed.
     pub fn on_device(&mut self, now: Time, completion: Completion) -> Result<(), UnknownIo> {
-        if let Some((completion, owner)) = self.ports.completed(now, completion)? {
-            self.hand_out(now, completion, owner);
+        if let Some(owner) = self.ports.completed(now, &completion)? {
+            self.hand_out(now, &completion, owner);
         }
         self.advance(now);
         Ok(())
@@ -132,7 +132,7 @@ impl Fence {
     /// Hands out the completions whose time has come, and dispatches what the scheduler then allows.
     fn advance(&mut self, now: Time) {
         while let Some((completion, owner)) = self.ports.release(now) {
-            self.hand_out(now, completion, owner);
+            self.hand_out(now, &completion, owner);
         }
         self.dispatch(now);
     }
@@ -145,13 +145,13 @@ impl Fence {
         });
     }
 
-    fn hand_out(&mut self, now: Time, completion: Completion, owner: Owner) {
+    fn hand_out(&mut self, now: Time, completion: &Completion, owner: Owner) {
         match owner {
             Owner::Request(request) => self.ports.part_done(request, completion.result),
             Owner::Block { partition, .. }
             | Owner::Commit { partition }
             | Owner::WriteBackSync { partition } => {
-                let Completion { result, data_crc, .. } = completion;
+                let Completion { result, data_crc, .. } = *completion;
                 self.cache[partition as usize].on_io(now, owner, result, data_crc, &mut self.ports);
             }
         }
@@ -181,9 +181,9 @@ impl Fence {
     #[must_use]
     pub fn bytes(&self, io: IoId) -> Option<&[u8]> {
         match self.ports.io(io)? {
-            NewIo {
-                owner: Owner::Commit { partition }, data: Data::Core, offset_bytes, len_bytes, ..
-            } => self.cache.get(*partition as usize)?.log_bytes(*offset_bytes, *len_bytes),
+            OutstandingIo { owner: Owner::Commit { partition }, data: Data::Core, queued, .. } => {
+                self.cache.get(*partition as usize)?.log_bytes(queued.offset_bytes, queued.len_bytes)
+            }
             _ => None,
         }
     }
@@ -191,7 +191,7 @@ impl Fence {
     /// Tells `each` the places, and how many bytes each has, of an I/O whose data is [`Data::Pieces`], in their order, from
     /// dispatch to completion. Places are [`Data::Guest`], [`Data::Scratch`], or [`Data::None`] for bytes that go nowhere.
     pub fn pieces(&self, io: IoId, each: impl FnMut(Data, u32)) {
-        if let Some(NewIo { owner: Owner::Block { partition, op }, data: Data::Pieces, .. }) =
+        if let Some(OutstandingIo { owner: Owner::Block { partition, op }, data: Data::Pieces, .. }) =
             self.ports.io(io)
             && let Some(partition) = self.cache.get(*partition as usize)
         {

@@ -41,11 +41,21 @@ pub(crate) struct NewIo {
     pub(crate) wants_crc: bool,
 }
 
-impl NewIo {
+/// An I/O from [`Ports::enqueue`] to its completion.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OutstandingIo {
     /// As a scheduler sees it.
-    const fn queued(&self, io: IoId) -> QueuedIo {
-        let Self { disk, device, op, offset_bytes, len_bytes, .. } = *self;
-        QueuedIo { io, disk, device, op, offset_bytes, len_bytes }
+    pub(crate) queued: QueuedIo,
+    pub(crate) owner: Owner,
+    pub(crate) data: Data,
+    wants_crc: bool,
+}
+
+impl NewIo {
+    const fn named(self, io: IoId) -> OutstandingIo {
+        let Self { owner, disk, device, op, offset_bytes, len_bytes, data, wants_crc } = self;
+        let queued = QueuedIo { io, disk, device, op, offset_bytes, len_bytes };
+        OutstandingIo { queued, owner, data, wants_crc }
     }
 }
 
@@ -61,7 +71,7 @@ struct Outstanding {
 pub(crate) struct Ports {
     scheduler: Box<dyn Scheduler>,
     requests: Slab<Outstanding>,
-    ios: Slab<(IoId, NewIo)>,
+    ios: Slab<OutstandingIo>,
     generation: u32,
     /// Completions by the time they become known, equal times in their order.
     held: BTreeMap<(Time, u64), (Completion, Owner)>,
@@ -101,6 +111,7 @@ impl Ports {
     }
 
     /// `count` parts less.
+    #[inline]
     pub(crate) fn parts_done(&mut self, request: u32, count: u32, result: Result<(), IoError>) {
         let Some(outstanding) = self.requests.get_mut(request) else {
             debug_assert!(false, "part of a request that is not outstanding");
@@ -120,39 +131,42 @@ impl Ports {
         self.requests.len()
     }
 
+    #[inline]
     pub(crate) fn enqueue(&mut self, now: Time, new: NewIo) -> IoId {
         self.steps += 1;
         self.generation = self.generation.wrapping_add(1);
         let id = IoId(u64::from(self.generation) << 32 | u64::from(self.ios.next()));
-        self.ios.insert((id, new));
-        self.scheduler.enqueue(now, new.queued(id));
+        let io = new.named(id);
+        self.ios.insert(io);
+        self.scheduler.enqueue(now, io.queued);
         id
     }
 
-    /// An I/O has completed. Gives it with who waits for it if it may become known at once; else
-    /// [`release`](Self::release) does when its time comes.
+    /// An I/O has completed. Gives who waits for it if it may become known at once; else [`release`](Self::release) gives
+    /// both when its time comes.
     ///
     /// # Errors
     /// There is none of that name.
+    #[inline]
     pub(crate) fn completed(
         &mut self,
         now: Time,
-        completion: Completion,
-    ) -> Result<Option<(Completion, Owner)>, UnknownIo> {
+        completion: &Completion,
+    ) -> Result<Option<Owner>, UnknownIo> {
         let unknown = UnknownIo(completion.io);
         let index = completion.io.slot();
-        let (id, io) = self.ios.get(index).filter(|(id, _)| *id == completion.io).ok_or(unknown)?;
-        let (queued, owner) = (io.queued(*id), io.owner);
+        let io = self.ios.get(index).filter(|io| io.queued.io == completion.io).ok_or(unknown)?;
+        self.scheduler.completed(now, &io.queued);
+        let when = self.scheduler.release_at(now, &io.queued);
+        let owner = io.owner;
         self.ios.discard(index);
-        self.scheduler.completed(now, queued);
-        let when = self.scheduler.release_at(now, &queued);
         // What was held until now comes before it.
         if when <= now && self.held.first_key_value().is_none_or(|(&(first, _), _)| first > now) {
             self.steps += 1;
-            return Ok(Some((completion, owner)));
+            return Ok(Some(owner));
         }
         self.completions += 1;
-        self.held.insert((when, self.completions), (completion, owner));
+        self.held.insert((when, self.completions), (*completion, owner));
         Ok(None)
     }
 
@@ -172,15 +186,14 @@ impl Ports {
     /// Dispatches all that the scheduler allows now. `prepare` gives an I/O whose data is [`Data::Pieces`] its memory, and
     /// says how many steps it took.
     pub(crate) fn dispatch(&mut self, now: Time, mut prepare: impl FnMut(Owner) -> u64) {
-        while let Some(QueuedIo { io: id, disk, device, op, offset_bytes, len_bytes }) =
-            self.scheduler.pick(now)
-        {
+        while let Some(picked) = self.scheduler.pick(now) {
             self.steps += 1;
-            let Some((_, io)) = self.ios.get(id.slot()) else {
+            let Some(io) = self.ios.get(picked.io.slot()) else {
                 debug_assert!(false, "the scheduler picked an I/O that is not queued");
                 continue;
             };
-            let NewIo { owner, data, wants_crc, .. } = *io;
+            let OutstandingIo { queued, owner, data, wants_crc } = *io;
+            let QueuedIo { io: id, disk, device, op, offset_bytes, len_bytes } = queued;
             if matches!(data, Data::Pieces) {
                 self.steps += prepare(owner);
             }
@@ -208,8 +221,8 @@ impl Ports {
     }
 
     /// An outstanding I/O.
-    pub(crate) fn io(&self, io: IoId) -> Option<&NewIo> {
-        self.ios.get(io.slot()).filter(|(id, _)| *id == io).map(|(_, new)| new)
+    pub(crate) fn io(&self, io: IoId) -> Option<&OutstandingIo> {
+        self.ios.get(io.slot()).filter(|outstanding| outstanding.queued.io == io)
     }
 
     pub(crate) fn next_deadline(&self) -> Option<Time> {

@@ -33,7 +33,7 @@ pub trait Scheduler: Send {
     fn enqueue(&mut self, now: Time, io: QueuedIo);
 
     /// An I/O that was picked has completed, well or badly.
-    fn completed(&mut self, now: Time, io: QueuedIo);
+    fn completed(&mut self, now: Time, io: &QueuedIo);
 
     /// When the completion of this I/O, which has completed, may become known. It is asked once,
     /// after [`completed`](Scheduler::completed); the fence holds the completion until then.

@@ -150,6 +150,19 @@ fn an_amount_ends_the_stream() {
 }
 
 #[test]
+fn what_is_counted_is_drawn_as_what_is_not() {
+    let mut line = AccessLine::new(4096, 60.0, 40.0);
+    line.trim_percent = 30.0;
+    let plain = ops(&mut stream(line.clone()), 2_000);
+    let amount = Amount { operations: Some(2_000), ..Amount::default() };
+    let counted = ops(&mut stream(line.clone()).with_amount(Some(amount)), 2_000);
+    let flushed = ops(&mut stream(line).with_flush_every(Some(1)), 2_400);
+    let unflushed: Vec<Op> = flushed.into_iter().filter(|op| op.direction != Direction::Flush).collect();
+    assert_eq!(plain, counted);
+    assert!(unflushed.len() < 2_400 && plain.starts_with(&unflushed[..unflushed.len().min(2_000)]));
+}
+
+#[test]
 fn workers_have_regions_of_their_own() {
     let load = crate::LoadSpec {
         workers: 2,

@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use virtbench_engine::{Target, TargetError, TargetRequest};
 use virtbench_record::LoadOutcome;
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
@@ -12,8 +13,31 @@ use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 /// A program that is ended with the test.
 pub struct Server(Child);
 
+/// How long a server may take to end by itself.
+const ENDING: Duration = Duration::from_secs(2);
+
+impl Server {
+    /// Ends it as a power failure would.
+    pub fn kill(mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+
+    fn runs(&mut self) -> bool {
+        matches!(self.0.try_wait(), Ok(None))
+    }
+}
+
 impl Drop for Server {
+    /// Asks before it kills: nbdkit's scripts lie in a folder that only nbdkit itself takes away.
     fn drop(&mut self) {
+        let limit = Instant::now() + ENDING;
+        if self.runs() {
+            let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
+        }
+        while self.runs() && Instant::now() < limit {
+            thread::sleep(Duration::from_millis(5));
+        }
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

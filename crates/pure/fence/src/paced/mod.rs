@@ -98,7 +98,7 @@ impl Scheduler for Paced {
         self.queues[device].push(due, io);
     }
 
-    fn completed(&mut self, now: Time, io: QueuedIo) {
+    fn completed(&mut self, now: Time, io: &QueuedIo) {
         let device = io.device.index();
         self.outstanding[device] -= 1;
         if self.virtual_devices[io.disk.index()].is_some() {

@@ -41,7 +41,7 @@ fn answered(config: PacedConfig, arrivals: &[(u64, u16)]) -> Vec<u64> {
     let mut serving: Option<(u64, QueuedIo)> = None;
     for now in 0..10_000 {
         if let Some((_, io)) = serving.take_if(|(done, _)| *done <= now) {
-            paced.completed(at(now), io);
+            paced.completed(at(now), &io);
             answers[usize::try_from(io.io.0).unwrap()] = paced.release_at(at(now), &io).ns() / MS;
         }
         while let Some(&(_, disk)) = arrivals.get(next).filter(|(when, _)| *when <= now) {
@@ -72,7 +72,7 @@ fn answers_that_were_held_and_those_that_came_late_are_told_apart() {
     for (now, done) in [(0, 4), (100, 140)] {
         paced.enqueue(at(now), io(now, 0, now << 20));
         let picked = paced.pick(at(now)).unwrap();
-        paced.completed(at(done), picked);
+        paced.completed(at(done), &picked);
     }
     // Both are due 25 ms after they came: one is held for 21, one is 15 late.
     let tally = |ms: u64| Tally { count: 1, sum_ns: ms * MS };
@@ -131,7 +131,7 @@ fn nearness_counts_only_among_what_is_due_at_about_the_same_time() {
         }
         let next = || {
             let io = paced.pick(at(0))?;
-            paced.completed(at(0), io);
+            paced.completed(at(0), &io);
             Some(io.io.0)
         };
         std::iter::from_fn(next).collect::<Vec<_>>()

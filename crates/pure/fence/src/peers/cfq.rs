@@ -356,9 +356,9 @@ impl Scheduler for Cfq {
         self.devices[io.device.index()].enqueue(place, now, io);
     }
 
-    fn completed(&mut self, now: Time, io: QueuedIo) {
+    fn completed(&mut self, now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
-        let place = self.place(&io);
+        let place = self.place(io);
         self.devices[io.device.index()].completed(place, now);
     }
 

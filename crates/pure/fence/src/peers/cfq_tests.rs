@@ -45,7 +45,7 @@ fn turns(cfq: &mut Cfq, disks: u16, deep: u64, ms: u64, service_ms: u64) -> Vec<
         }
         now = now.after(service_ms * MS);
         ask(cfq, now, picked.disk.0);
-        cfq.completed(now, picked);
+        cfq.completed(now, &picked);
     }
     turns
 }
@@ -80,7 +80,7 @@ fn disks_of_one_process_share_a_queue() {
     cfq.enqueue(at(0), read(3, 0, 90 << 20));
     let mut next = |now| {
         let io = cfq.pick(at(now)).unwrap();
-        cfq.completed(at(now + 1), io);
+        cfq.completed(at(now + 1), &io);
         io.io.0
     };
     assert_eq!([next(0), next(1), next(2)], [2, 1, 3], "upwards by address");
@@ -92,7 +92,7 @@ fn a_short_way_back_counts_twice_and_a_long_one_is_not_gone() {
         let mut cfq = cfq(CfqConfig::per_disk(1));
         cfq.enqueue(at(0), read(1, 0, GIB));
         let first = cfq.pick(at(0)).unwrap();
-        cfq.completed(at(1), first);
+        cfq.completed(at(1), &first);
         for (id, offset) in (2..).zip(offsets) {
             cfq.enqueue(at(1), read(id, 0, offset));
         }
@@ -112,13 +112,13 @@ fn kept(think_ms: u64, step: u64) -> bool {
         cfq.enqueue(at(now), read(id, 0, id * step));
         let io = cfq.pick(at(now)).unwrap();
         now += 1;
-        cfq.completed(at(now), io);
+        cfq.completed(at(now), &io);
         now += think_ms;
     }
     cfq.enqueue(at(now), read(10, 0, 10 * step));
     let own = cfq.pick(at(now)).unwrap();
     cfq.enqueue(at(now), read(11, 1, 100 * GIB));
-    cfq.completed(at(now + 1), own);
+    cfq.completed(at(now + 1), &own);
     let waits = cfq.pick(at(now + 1)).is_none();
     if waits {
         let until = cfq.next_deadline().expect("the other waits for it");
@@ -141,7 +141,7 @@ fn a_drive_without_seeks_is_not_kept() {
     cfq.enqueue(at(0), read(1, 0, 0));
     let first = cfq.pick(at(0)).unwrap();
     cfq.enqueue(at(0), read(2, 1, 100 * GIB));
-    cfq.completed(at(1), first);
+    cfq.completed(at(1), &first);
     assert_eq!(cfq.pick(at(1)).unwrap().io, IoId(2));
 }
 
@@ -153,10 +153,10 @@ fn what_nobody_waits_for_shares_a_queue_and_gives_way() {
     let first = cfq.pick(at(0)).unwrap();
     assert_eq!(first.io, IoId(1));
     cfq.enqueue(at(1), read(3, 0, GIB));
-    cfq.completed(at(2), first);
+    cfq.completed(at(2), &first);
     let second = cfq.pick(at(2)).unwrap();
     assert_eq!(second.io, IoId(3), "a read takes the turn of write-back");
-    cfq.completed(at(4), second);
+    cfq.completed(at(4), &second);
     assert_eq!(cfq.pick(at(4)), None, "the device is kept for the reader");
     assert_eq!(cfq.pick(cfq.next_deadline().unwrap()).unwrap().io, IoId(2));
 }
@@ -168,13 +168,13 @@ fn the_oldest_goes_first_once_a_slice_when_it_has_waited_too_long() {
     let first = cfq.pick(at(0)).unwrap();
     cfq.enqueue(at(0), read(2, 0, 50 * GIB));
     (3..40).for_each(|id| cfq.enqueue(at(1), read(id, 0, id * 4096)));
-    cfq.completed(at(1), first);
+    cfq.completed(at(1), &first);
     let mut now = 1;
     let place = (2..40)
         .position(|_| {
             let io = cfq.pick(at(now)).unwrap();
             now += 10;
-            cfq.completed(at(now), io);
+            cfq.completed(at(now), &io);
             io.io == IoId(2)
         })
         .unwrap();

@@ -39,7 +39,7 @@ impl Scheduler for Elevator {
         self.queues[io.device.index()].insert((io.offset_bytes, self.arrivals), io);
     }
 
-    fn completed(&mut self, _now: Time, io: QueuedIo) {
+    fn completed(&mut self, _now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
     }
 

@@ -112,7 +112,7 @@ impl Scheduler for FairQueue {
         queue.ios.push_back(io);
     }
 
-    fn completed(&mut self, now: Time, io: QueuedIo) {
+    fn completed(&mut self, now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
         let device = &mut self.devices[io.device.index()];
         if device.served == Some(io.disk.index()) && device.queues[io.disk.index()].ios.is_empty() {

@@ -27,7 +27,7 @@ impl Scheduler for Fifo {
         self.queues[io.device.index()].push_back(io);
     }
 
-    fn completed(&mut self, _now: Time, io: QueuedIo) {
+    fn completed(&mut self, _now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
     }
 

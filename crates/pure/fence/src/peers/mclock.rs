@@ -86,7 +86,7 @@ impl Scheduler for MClock {
         self.disks[io.disk.index()].queues[io.device.index()].push_back((now, io));
     }
 
-    fn completed(&mut self, _now: Time, io: QueuedIo) {
+    fn completed(&mut self, _now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
     }
 

@@ -36,7 +36,7 @@ fn serve(scheduler: &mut dyn Scheduler, disks: &[u32], ms: u64, service_ms: u64)
         served[picked.disk.index()] += 1;
         id += 1;
         scheduler.enqueue(now, io(id, picked.disk.0, id * 4096, picked.len_bytes));
-        scheduler.completed(now, picked);
+        scheduler.completed(now, &picked);
     }
     served
 }
@@ -53,7 +53,7 @@ fn the_elevator_goes_up_and_starts_again() {
         if let Some((id, offset)) = arrives {
             elevator.enqueue(at(0), io(id, 0, offset, 512));
         }
-        elevator.completed(at(0), picked);
+        elevator.completed(at(0), &picked);
         picked.io.0
     };
     // 60 joins the sweep; 10 again, where the head is, waits for the next.
@@ -116,13 +116,13 @@ fn the_slow_device_is_kept_for_whom_it_serves() {
     fair.enqueue(at(0), io(1, 0, 0, 4096));
     fair.enqueue(at(0), io(2, 1, 0, 4096));
     let first = fair.pick(at(0)).unwrap();
-    fair.completed(at(5), first);
+    fair.completed(at(5), &first);
     assert_eq!(fair.pick(at(5)), None);
     assert_eq!(fair.next_deadline(), Some(at(13)));
     fair.enqueue(at(9), io(3, 0, 4096, 4096));
     let second = fair.pick(at(9)).unwrap();
     assert_eq!(second.io, IoId(3));
-    fair.completed(at(10), second);
+    fair.completed(at(10), &second);
     assert_eq!(fair.pick(at(18)).unwrap().io, IoId(2));
 }
 

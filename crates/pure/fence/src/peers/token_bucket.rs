@@ -72,7 +72,7 @@ impl Scheduler for TokenBucket {
         self.disks[io.disk.index()].queues[io.device.index()].push_back(io);
     }
 
-    fn completed(&mut self, _now: Time, io: QueuedIo) {
+    fn completed(&mut self, _now: Time, io: &QueuedIo) {
         self.depth.done(io.device);
     }
 

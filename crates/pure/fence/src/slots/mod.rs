@@ -194,7 +194,7 @@ impl Scheduler for Slots {
         self.queues.push(io);
     }
 
-    fn completed(&mut self, now: Time, io: QueuedIo) {
+    fn completed(&mut self, now: Time, io: &QueuedIo) {
         self.outstanding[io.device.index()] -= 1;
         if self.outstanding[io.device.index()] == 0 {
             self.clock.books.returned(self.clock.current(), io.device, now);

@@ -57,7 +57,7 @@ fn what_ends_early_is_credited() {
     }
     assert_eq!(picks(&mut slots, at(0)), [1, 2]);
     for id in [1, 2] {
-        slots.completed(at(16), io(id, 0, Device::Slow));
+        slots.completed(at(16), &io(id, 0, Device::Slow));
     }
     // The third does not fit into 4 ms: disk 1's slot begins now, and the next of disk 0 lasts 24 ms.
     assert_eq!(picks(&mut slots, at(16)), [0_u64; 0]);
@@ -76,11 +76,11 @@ fn an_overrun_is_debited_and_sends_fast_requests_one_at_a_time() {
     }
     assert_eq!(picks(&mut slots, at(20)), [2]);
     assert_eq!(slots.next_deadline(), None);
-    slots.completed(at(21), io(2, 0, Device::Fast));
+    slots.completed(at(21), &io(2, 0, Device::Fast));
     assert_eq!(picks(&mut slots, at(21)), [3]);
-    slots.completed(at(22), io(1, 0, Device::Slow));
+    slots.completed(at(22), &io(1, 0, Device::Slow));
     assert_eq!(picks(&mut slots, at(22)), [0_u64; 0]);
-    slots.completed(at(25), io(3, 0, Device::Fast));
+    slots.completed(at(25), &io(3, 0, Device::Fast));
     // 5 ms over: disk 1 has 25 to 45, disk 0 then 45 to 60.
     assert_eq!(picks(&mut slots, at(25)), [0_u64; 0]);
     assert_eq!(slots.next_deadline(), Some(at(45)));
@@ -145,8 +145,8 @@ fn the_books_of_a_rotation_are_those_reckoned_by_hand() {
     }
     // 16 ms are predicted and 13 needed; the third access takes 8 and only 7 are left, which are credited.
     assert_eq!(picks(&mut slots, at(0)), [1, 2]);
-    slots.completed(at(12), io(1, 0, Device::Slow));
-    slots.completed(at(13), io(2, 0, Device::Slow));
+    slots.completed(at(12), &io(1, 0, Device::Slow));
+    slots.completed(at(13), &io(2, 0, Device::Slow));
     assert_eq!(picks(&mut slots, at(13)), [0_u64; 0]);
     let first = SlotAccount {
         slots: 1,
@@ -162,7 +162,7 @@ fn the_books_of_a_rotation_are_those_reckoned_by_hand() {
     assert_eq!(picks(&mut slots, at(33)), [3, 4, 5]);
     assert_eq!((account(&slots, 0).balance_ns, account(&slots, 0).slots), (0, 2));
     for id in 3..=5 {
-        slots.completed(at(63), io(id, 0, Device::Slow));
+        slots.completed(at(63), &io(id, 0, Device::Slow));
     }
     let second = SlotAccount {
         slots: 2,
@@ -187,9 +187,9 @@ fn batches_of_the_fast_device_are_booked_beside_those_of_the_slow_one() {
     }
     assert_eq!(picks(&mut slots, at(1)), [1, 2, 3, 4]);
     for id in 2..=4 {
-        slots.completed(at(6), io(id, 0, Device::Fast));
+        slots.completed(at(6), &io(id, 0, Device::Fast));
     }
-    slots.completed(at(9), io(1, 0, Device::Slow));
+    slots.completed(at(9), &io(1, 0, Device::Slow));
     let booked = account(&slots, 0);
     assert_eq!(booked.predictions, [errors(1, 8, 8, 0), errors(1, 3, 5, 2)]);
     assert_eq!((booked.slots, booked.used, booked.balance_ns), (1, 1, 0));
@@ -209,14 +209,14 @@ fn a_debit_that_idleness_forgives_is_off_the_books() {
     let mut slots = Slots::new(config(&[0, 1]), 2);
     slots.enqueue(at(0), io(1, 0, Device::Fast));
     assert_eq!(picks(&mut slots, at(0)), [1]);
-    slots.completed(at(90), io(1, 0, Device::Fast));
+    slots.completed(at(90), &io(1, 0, Device::Fast));
     assert_eq!((account(&slots, 0).overrun, account(&slots, 0).balance_ns), (tally(1, 70), -70_000_000));
     // Disk 1 has 90 to 110; disk 0's slot then is 50 ms short of nothing.
     assert_eq!(picks(&mut slots, at(110)), [0_u64; 0]);
     slots.enqueue(at(111), io(2, 1, Device::Fast));
     assert_eq!(account(&slots, 0).balance_ns, -50_000_000);
     assert_eq!(picks(&mut slots, at(111)), [2]);
-    slots.completed(at(112), io(2, 1, Device::Fast));
+    slots.completed(at(112), &io(2, 1, Device::Fast));
     slots.enqueue(at(10_000), io(3, 1, Device::Fast));
     assert_eq!((account(&slots, 0).overrun, account(&slots, 0).balance_ns), (tally(1, 70), 0));
 }
@@ -243,12 +243,12 @@ fn slots_given_anew_count_from_the_next_rotation_on_and_nothing_queued_is_lost()
     let other = SlotsConfig { slot_ns: 10 * MS, ..config(&[1, 0, 1]) };
     assert!(slots.reconfigure(&other));
     for id in [1, 2] {
-        slots.completed(at(20), io(id, 0, Device::Slow));
+        slots.completed(at(20), &io(id, 0, Device::Slow));
     }
     // The old rotation goes to its end: disk 1 has 20 to 40.
     assert_eq!(picks(&mut slots, at(20)), [11, 12]);
     for id in [11, 12] {
-        slots.completed(at(38), io(id, 1, Device::Slow));
+        slots.completed(at(38), &io(id, 1, Device::Slow));
     }
     // The third does not fit into what is left, which is credited: disk 1 now has 38 to 50, then disk 0 50 to 60.
     assert_eq!(picks(&mut slots, at(38)), [13]);
@@ -256,7 +256,7 @@ fn slots_given_anew_count_from_the_next_rotation_on_and_nothing_queued_is_lost()
     // The books go on with their disks.
     assert_eq!((account(&slots, 0).slots, account(&slots, 1).slots), (1, 2));
     assert_eq!((account(&slots, 1).credit, account(&slots, 1).balance_ns), (tally(1, 2), 0));
-    slots.completed(at(50), io(13, 1, Device::Slow));
+    slots.completed(at(50), &io(13, 1, Device::Slow));
     assert_eq!(picks(&mut slots, at(50)), [3]);
     assert_eq!((slots.clock.current(), slots.clock.ends(), slots.queued()), (1, at(60), 0));
     let caps: Vec<Cap> = Vec::new();

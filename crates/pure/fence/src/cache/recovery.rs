@@ -10,6 +10,9 @@ use super::table::{self, ON_LOG, PENDING, State, Table};
 use super::{CacheConfig, Partition};
 use crate::config::Config;
 
+/// A log block in which there are no entries.
+const NEVER_WRITTEN: [u8; 4096] = [0; 4096];
+
 /// Bytes to be written to the fast device, and synced, before a fence serves anything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Write {
@@ -182,6 +185,10 @@ impl Log {
             entry.block < blocks && disk.is_some_and(|disk| table::block_of(entry.key) < disk.1 / 4096)
         };
         for (log_block, &complete) in bytes.chunks_exact(4096).zip(&end.whole) {
+            // Most of a young log was never written: telling so is quicker than a sum for each entry.
+            if *log_block == NEVER_WRITTEN {
+                continue;
+            }
             for entry in log_block.as_chunks::<ENTRY_BYTES>().0 {
                 let Some(entry) = Entry::decode(Identity::new(&found.uuid), entry) else { continue };
                 if !fits(&entry) {

@@ -74,7 +74,7 @@ fn round_trips(address: SocketAddr) -> io::Result<Vec<u64>> {
     Ok(trips)
 }
 
-/// Bytes a second that arrive there. What is under way at the end is waited for, so that no buffer on the way counts as the path.
+/// Bytes a second that arrive there. What is in flight at the end is waited for, so that no buffer on the way counts as the path.
 fn to(address: SocketAddr) -> io::Result<f64> {
     let mut stream = connect(address, SINK)?;
     let block = vec![0x5a; BLOCK_BYTES];

@@ -30,7 +30,7 @@ pub enum Accounts {
     Agent,
 }
 
-/// Answers the host until it says [`Request::Shutdown`] or closes the connection; a job under way
+/// Answers the host until it says [`Request::Shutdown`] or closes the connection; a job that is running
 /// is stopped then.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ impl<W: Write> Replies<W> {
     }
 }
 
-/// A job, or the making of a file, under way on a thread of its own.
+/// A job, or the making of a file, that is running on a thread of its own.
 struct Running {
     control: Arc<Control>,
     over: Arc<AtomicBool>,
@@ -108,7 +108,7 @@ impl Session {
             Request::Ping { id } => Some(Reply::Pong { id, clock_ns: monotonic_ns() }),
             Request::Describe { name_prefix } => Some(describe(&name_prefix)),
             Request::Facts { path } => Some(Reply::Facts(host_facts(Path::new(&path)))),
-            Request::Prepare(_) if self.is_busy() => Some(refusal("a job is under way")),
+            Request::Prepare(_) if self.is_busy() => Some(refusal("a job is running")),
             Request::Prepare(_) if self.appliance.is_used() => {
                 Some(refusal("an appliance runs here, so no load does"))
             }
@@ -145,7 +145,7 @@ impl Session {
         at_ns: u64,
     ) -> Result<(), ProtocolError> {
         if self.is_busy() {
-            return replies.send(&refusal("a job is under way"));
+            return replies.send(&refusal("a job is running"));
         }
         let Some(prepared) = self.prepared.take() else {
             return replies.send(&refusal("nothing was prepared"));
@@ -173,7 +173,7 @@ impl Session {
         size_bytes: u64,
     ) -> Result<(), ProtocolError> {
         if self.is_busy() {
-            return replies.send(&refusal("a job is under way"));
+            return replies.send(&refusal("a job is running"));
         }
         self.in_background(scope, replies, 1, move |control| {
             let request = TargetRequest {
@@ -211,7 +211,7 @@ impl Session {
             return replies.send(&reply);
         }
         if self.is_busy() {
-            return replies.send(&refusal("something else is under way"));
+            return replies.send(&refusal("something else is running"));
         }
         if self.appliance.begins_to_watch(&request) {
             let desk = self.appliance.clone();

@@ -33,7 +33,7 @@ const MOST_SPREAD_MS: f64 = 100.0;
 
 /// What the agents took.
 #[derive(Debug)]
-struct Figures {
+struct AgentCosts {
     /// Until all had logged in and made their files, in seconds.
     login_s: f64,
     /// Of the controller, each agent's share, in KiB.
@@ -50,7 +50,7 @@ struct Figures {
 
 /// Starts the agents, has all of them apply a light load from one moment on, and says what that took.
 pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
-    let Figures { login_s, own_kib, client_kib, agent_kib, descriptors, spread_ms } =
+    let AgentCosts { login_s, own_kib, client_kib, agent_kib, descriptors, spread_ms } =
         measure(folder, AGENTS)?;
     println!("\n{AGENTS} agents over ssh on loopback, one controller; memory as proportional set size");
     println!("logged in, with a test file of 1 MiB each, after {login_s:.1} s");
@@ -64,7 +64,7 @@ pub fn check(folder: &Path) -> Result<Vec<Verdict>> {
 }
 
 /// What `agents` of them take.
-fn measure(folder: &Path, agents: usize) -> Result<Figures> {
+fn measure(folder: &Path, agents: usize) -> Result<AgentCosts> {
     require_descriptors(agents)?;
     let server = LoopbackSshd::start(&folder.canonicalize()?, "", "")
         .context("an ssh server: scripts/setup.sh bench installs it")?;
@@ -82,7 +82,7 @@ fn measure(folder: &Path, agents: usize) -> Result<Figures> {
     }
     let each = |sum: u64| sum as f64 / agents as f64;
     let sum = |processes: &[u32]| processes.iter().map(|process| pss_kib(*process)).sum::<Result<u64>>();
-    let figures = Figures {
+    let figures = AgentCosts {
         login_s,
         own_kib: each(after.0.saturating_sub(before.0)),
         client_kib: each(sum(&clients)?),

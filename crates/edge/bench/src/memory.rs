@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use crate::binary::virtbench;
 use crate::tools::{Case, Target};
 
-/// Operations that each worker keeps under way, and the size of each one's buffer.
+/// Operations that each worker keeps in flight, and the size of each one's buffer.
 const OUTSTANDING: u32 = 32;
 const BLOCK_BYTES: f64 = 4096.0;
 /// The two numbers of workers that are compared: what both have in common falls out.

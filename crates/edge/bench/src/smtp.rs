@@ -52,7 +52,7 @@ impl SmtpSink {
 
     /// Lets smtp-source send so many messages of so many bytes, over so many connections at once, each message over one of its own.
     ///
-    /// It tells no times. All its sessions have a message under way all the time, so that what one takes on average follows from
+    /// It tells no times. All its sessions always have a message in flight, so that what one takes on average follows from
     /// how many there were and how long all took (Little's law).
     ///
     /// # Errors

@@ -67,7 +67,7 @@ impl Case {
         }
     }
 
-    /// The same load by so many workers, each with as many operations under way.
+    /// The same load by so many workers, each with as many operations in flight.
     pub fn workers(self, workers: u32) -> Self {
         Self { name: format!("{} x {workers} workers", self.name), workers, ..self }
     }

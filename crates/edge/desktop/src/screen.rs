@@ -31,7 +31,7 @@ pub(crate) struct Screen {
     client: Client,
     stream: TcpStream,
     buffer: Box<[u8]>,
-    /// Whether a request for the picture is under way.
+    /// Whether a request for the picture is in flight.
     asked: bool,
     next_request: Instant,
     /// Whether the corner of the picture belongs to a marker.

@@ -260,7 +260,7 @@ impl Guest {
         self.servers.first().map_or(&[], StorageDaemon::command_line)
     }
 
-    /// Stops its virtual processors, once the I/O under way is done; its clock stands still then.
+    /// Stops its virtual processors, once the I/O in flight is done; its clock stands still then.
     ///
     /// # Errors
     /// QEMU does not do it within its limit.

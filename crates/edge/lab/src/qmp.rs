@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use serde_json::{Value, json};
 
-/// How long QEMU may take to answer: `stop` waits for the I/O under way and flushes the disks.
+/// How long QEMU may take to answer: `stop` waits for the I/O in flight and flushes the disks.
 const ANSWER_LIMIT: Duration = Duration::from_secs(60);
 /// The longest line that is read, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;

@@ -8,7 +8,7 @@ use virtbench_record::DatabaseKind;
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Endpoint {
     /// Name or address, and port.
     Tcp(String, u16),
     /// A Unix socket: of PostgreSQL the folder with its port, of MariaDB the socket itself.
@@ -21,7 +21,7 @@ pub struct Address {
     /// Which database serves.
     pub kind: DatabaseKind,
     /// Where it listens.
-    pub place: Place,
+    pub endpoint: Endpoint,
     /// As whom to log in.
     pub user: String,
     /// The database's name.
@@ -80,13 +80,13 @@ impl Address {
         if database.is_empty() {
             return Err(format!("the address lacks the database's name: {FORM}"));
         }
-        let place = match socket {
-            Some(path) => Place::Unix(path, port),
+        let endpoint = match socket {
+            Some(path) => Endpoint::Unix(path, port),
             None if host.is_empty() => return Err(format!("the address lacks a host: {FORM}")),
-            None if host.contains(':') => Place::Tcp(host, port),
-            None => Place::Tcp(decoded(&host)?, port),
+            None if host.contains(':') => Endpoint::Tcp(host, port),
+            None => Endpoint::Tcp(decoded(&host)?, port),
         };
-        Ok(Self { kind, place, user, database })
+        Ok(Self { kind, endpoint, user, database })
     }
 
     /// The folder of PostgreSQL's socket, where the socket itself may be named.
@@ -129,12 +129,14 @@ impl fmt::Display for Address {
             DatabaseKind::PostgreSql => "postgresql",
             DatabaseKind::MariaDb => "mariadb",
         };
-        match &self.place {
-            Place::Tcp(host, port) if host.contains(':') => {
+        match &self.endpoint {
+            Endpoint::Tcp(host, port) if host.contains(':') => {
                 write!(f, "{scheme}://{}@[{host}]:{port}/{}", self.user, self.database)
             }
-            Place::Tcp(host, port) => write!(f, "{scheme}://{}@{host}:{port}/{}", self.user, self.database),
-            Place::Unix(path, port) => {
+            Endpoint::Tcp(host, port) => {
+                write!(f, "{scheme}://{}@{host}:{port}/{}", self.user, self.database)
+            }
+            Endpoint::Unix(path, port) => {
                 let port = if *port == default_port(self.kind) { String::new() } else { format!(":{port}") };
                 let (user, database) = (&self.user, &self.database);
                 write!(f, "{scheme}://{user}@localhost{port}/{database}?socket={}", path.display())

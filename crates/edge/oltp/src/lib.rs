@@ -37,7 +37,7 @@ mod transactions;
 mod user;
 mod value;
 
-pub use address::{Address, Connect, Place};
+pub use address::{Address, Connect, Endpoint};
 pub use check::{Checked, Depth, check};
 pub use error::OltpError;
 pub use fault::{Fault, FaultKind};

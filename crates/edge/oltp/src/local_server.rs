@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use virtbench_record::{DatabaseKind, OltpIsolation};
 use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
-use crate::address::{Address, Connect, Place};
+use crate::address::{Address, Connect, Endpoint};
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
 
@@ -118,7 +118,7 @@ impl LocalServer {
         };
         Address {
             kind: self.kind,
-            place: Place::Unix(path, self.port),
+            endpoint: Endpoint::Unix(path, self.port),
             user: user.into(),
             database: database.into(),
         }

@@ -10,7 +10,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Params};
 use virtbench_record::OltpIsolation;
 
-use crate::address::{Connect, Place};
+use crate::address::{Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_mariadb};
 use crate::isolation::isolation_name;
@@ -37,9 +37,9 @@ impl MariaDb {
             .prefer_socket(false)
             .stmt_cache_size(STATEMENTS + 16)
             .init(vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation_name(isolation))]);
-        let options = match &address.place {
-            Place::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
-            Place::Unix(path, _) => options.socket(Some(path.to_string_lossy())),
+        let options = match &address.endpoint {
+            Endpoint::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
+            Endpoint::Unix(path, _) => options.socket(Some(path.to_string_lossy())),
         };
         let limit = Duration::from_secs(CONNECT_SECONDS);
         let opened = tokio::time::timeout(limit, Conn::new(options)).await;

@@ -12,7 +12,7 @@ use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked
 use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket, tls::NoTlsStream};
 use virtbench_record::OltpIsolation;
 
-use crate::address::{Address, Connect, Place};
+use crate::address::{Address, Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_sqlstate};
 use crate::isolation::isolation_name;
@@ -41,9 +41,9 @@ impl PostgreSql {
         password.iter().for_each(|password| {
             config.password(password);
         });
-        match &address.place {
-            Place::Tcp(host, port) => config.host(host).port(*port),
-            Place::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
+        match &address.endpoint {
+            Endpoint::Tcp(host, port) => config.host(host).port(*port),
+            Endpoint::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
         };
         let limit = Duration::from_secs(CONNECT_SECONDS);
         let opened = tokio::time::timeout(limit, config.connect(NoTls)).await;

@@ -10,8 +10,8 @@ use virtbench_lab::{Label, Owner};
 use virtbench_operations::VmState;
 use virtbench_record::{CloneKind, FailureKind, OperationKind, Phase, Phases, PlatformFacts};
 use virtbench_vsphere::{
-    Address, Course, Disk, FaultKind, Machine, Operation, Password, Place, Power, Reference, Until, Vsphere,
-    VsphereError,
+    Address, Cluster, Course, Disk, FaultKind, Machine, Operation, Password, Power, Reference, Until,
+    Vsphere, VsphereError,
 };
 
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ pub struct OnVsphere {
     server: Vsphere,
     address: String,
     label: String,
-    place: Place,
+    cluster: Cluster,
     template: Option<Reference>,
     hosts: usize,
     others: usize,
@@ -69,11 +69,11 @@ impl OnVsphere {
         let address = Address::parse(address).map_err(failure)?;
         let password = Password::find(address.password_file.as_deref()).map_err(failure)?;
         let server = Vsphere::connect(&address, password, deadline).map_err(failure)?;
-        let (hosts, place) = server.place(deadline).map_err(failure)?;
+        let (hosts, cluster) = server.cluster(deadline).map_err(failure)?;
         let (shown, label) = (address.to_string(), Label::new().to_string());
         let (turn, ours) = (AtomicUsize::new(0), Mutex::default());
         let mut platform =
-            Self { server, address: shown, label, place, template: None, hosts, others: 0, turn, ours };
+            Self { server, address: shown, label, cluster, template: None, hosts, others: 0, turn, ours };
         let swept = platform.sweep(deadline)?;
         if swept > 0 {
             tracing::info!(swept, "VMs of runs that were killed are removed");
@@ -107,12 +107,12 @@ impl OnVsphere {
 
     fn next_host(&self) -> &Reference {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        &self.place.hosts[turn % self.place.hosts.len()]
+        &self.cluster.hosts[turn % self.cluster.hosts.len()]
     }
 
     /// Where a VM moves to: the host after its own.
     fn other_host(&self, host: &Reference) -> &Reference {
-        let hosts = &self.place.hosts;
+        let hosts = &self.cluster.hosts;
         let here = hosts.iter().position(|one| one == host).unwrap_or(0);
         &hosts[(here + 1) % hosts.len()]
     }
@@ -120,7 +120,7 @@ impl OnVsphere {
     /// Makes a VM and remembers it.
     fn make(&self, name: &str, from: Option<(&Reference, CloneKind)>, deadline: Instant) -> Done {
         let mut done = Done::default();
-        let (label, place, host) = (self.label.as_str(), &self.place, self.next_host());
+        let (label, cluster, host) = (self.label.as_str(), &self.cluster, self.next_host());
         if !name.starts_with(label) {
             let why = format!("{name:?} does not begin with the run's label");
             return done.refused(Failure::new(FailureKind::Refused, why));
@@ -138,9 +138,9 @@ impl OnVsphere {
         };
         let operation = match from {
             Some((machine, _)) => {
-                Operation::Clone { machine, name, label, place, host, linked: linked.as_ref() }
+                Operation::Clone { machine, name, label, cluster, host, linked: linked.as_ref() }
             }
-            None => Operation::Create { name, label, place, host },
+            None => Operation::Create { name, label, cluster, host },
         };
         let made = done.run(&self.server, &operation, deadline);
         if let Some(machine) = made {
@@ -296,13 +296,13 @@ impl Platform for OnVsphere {
         PlatformFacts {
             address: self.address.clone(),
             software: format!("{}, API {}", about.software, about.api),
-            hosts: count(self.place.hosts.len()),
+            hosts: count(self.cluster.hosts.len()),
             others: count(self.others),
             notes: vec![format!(
                 "VMs are made on {} of {} hosts, on the datastore {}",
-                self.place.hosts.len(),
+                self.cluster.hosts.len(),
                 self.hosts,
-                self.place.datastore
+                self.cluster.datastore
             )],
         }
     }
@@ -312,7 +312,7 @@ impl Platform for OnVsphere {
             OperationKind::Console => {
                 Some("consoles of vSphere are opened by a browser, not by its API".to_owned())
             }
-            OperationKind::Migrate if self.place.hosts.len() < 2 => {
+            OperationKind::Migrate if self.cluster.hosts.len() < 2 => {
                 Some("only one host of the cluster is connected and out of maintenance".to_owned())
             }
             _ => None,

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Event, EventKind, SECTOR_BYTES};
 
-/// The most operations under way that are kept track of; those beyond have no response time.
+/// The most operations in flight that are kept track of; those beyond have no response time.
 const MOST_PENDING: usize = 1 << 20;
 /// The most threads that are told apart.
 const MOST_THREADS: usize = 1 << 16;
 /// The most sizes that are told apart; those beyond are counted under the nearest below.
 const MOST_SIZES: usize = 1 << 12;
-/// The depth that a worker does not exceed for this share of the time in which it has I/O under way: a
+/// The depth that a worker does not exceed for this share of the time in which it has I/O in flight: a
 /// read-ahead now and then makes no asynchronous application.
 const DEPTH_QUANTILE: f64 = 0.95;
 
@@ -80,7 +80,7 @@ struct Thread {
     outstanding: u32,
     changed_s: f64,
     operations: u64,
-    /// Seconds spent with so many operations under way.
+    /// Seconds spent with so many operations in flight.
     at_depth: BTreeMap<u32, f64>,
     idle_s: f64,
     idles: u64,
@@ -122,11 +122,11 @@ pub(crate) struct Summary {
     /// Mean response time, in seconds, and over how many operations.
     pub response_s: Option<f64>,
     pub responses: u64,
-    /// Sum of all response times, in seconds: divided by the time it is the mean number under way.
+    /// Sum of all response times, in seconds: divided by the time it is the mean number in flight.
     pub busy_s: f64,
-    /// Operations that a worker has under way, at most for 95 % of the time in which it has any.
+    /// Operations that a worker has in flight, at most for 95 % of the time in which it has any.
     pub depth_per_worker: Option<u32>,
-    /// Mean time that a worker had none under way between two, in seconds.
+    /// Mean time that a worker had none in flight between two, in seconds.
     pub think_s: Option<f64>,
     /// Disks that were used.
     pub disks: BTreeSet<(u32, u32)>,

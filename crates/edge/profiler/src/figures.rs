@@ -164,7 +164,7 @@ fn own_times(profile: &mut Profile, summary: &Summary, seconds: f64) {
     let left_s = (cycle_s - summary.response_s.unwrap_or(0.0)).max(0.0);
     let think_s = summary.think_s.map(|think_s| think_s.min(left_s));
     profile.latency_ns = known(summary.response_s.map(|s| s * 1e9), "no completion was seen");
-    profile.think_ns = known(think_s.map(|s| s * 1e9), "no worker was ever without I/O under way");
+    profile.think_ns = known(think_s.map(|s| s * 1e9), "no worker was ever without I/O in flight");
 }
 
 /// Bytes that went into the page cache to be written later.

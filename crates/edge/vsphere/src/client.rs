@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use roxmltree::Node;
 
 use crate::address::Address;
+use crate::cluster::{self, Cluster};
 use crate::effect::Effect;
 use crate::error::VsphereError;
 use crate::fault::{Fault, FaultKind};
@@ -15,7 +16,6 @@ use crate::inventory::{Inventory, MACHINE, Machine, MachineChange};
 use crate::limit::Limit;
 use crate::operation::{Disk, Operation, Slot};
 use crate::password::Password;
-use crate::place::{self, Place};
 use crate::properties::{self, Of};
 use crate::reference::Reference;
 use crate::reply;
@@ -154,18 +154,18 @@ impl Vsphere {
         Ok(Followed { session: &self.session, collector, inventory: Inventory::default() })
     }
 
-    /// How many hosts can be used, and the place with the most of them.
+    /// How many hosts can be used, and the cluster with the most of them.
     ///
     /// # Errors
     /// There is none, or the server does not say.
-    pub fn place(&self, until: Instant) -> Result<(usize, Place), VsphereError> {
+    pub fn cluster(&self, until: Instant) -> Result<(usize, Cluster), VsphereError> {
         let limit = Limit::at(until);
         let view = self.view("HostSystem", limit)?;
-        let groups = place::hosts(&self.session, &view, limit);
+        let groups = cluster::hosts(&self.session, &view, limit);
         self.forget(&view, limit);
         let groups = groups?;
         let usable = groups.values().map(Vec::len).sum();
-        Ok((usable, place::find(&self.session, groups, limit)?))
+        Ok((usable, cluster::find(&self.session, groups, limit)?))
     }
 
     /// A free slot for a disk, and the disks that there are.

@@ -22,6 +22,7 @@
 
 mod address;
 mod client;
+mod cluster;
 mod devices;
 mod effect;
 mod error;
@@ -31,7 +32,6 @@ mod limit;
 mod local_vcenter;
 mod operation;
 mod password;
-mod place;
 mod properties;
 mod reference;
 mod reply;
@@ -47,12 +47,12 @@ mod wire;
 
 pub use address::{Address, Trust};
 pub use client::{Course, Followed, Until, Vsphere};
+pub use cluster::Cluster;
 pub use error::VsphereError;
 pub use fault::{Fault, FaultKind};
 pub use inventory::{Inventory, LABEL_KEY, Machine, Power};
 pub use local_vcenter::LocalVcenter;
 pub use operation::{Disk, Operation, Slot};
 pub use password::{PASSWORD_VARIABLE, Password};
-pub use place::Place;
 pub use reference::Reference;
 pub use session::About;

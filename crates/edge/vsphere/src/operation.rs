@@ -1,8 +1,8 @@
 //! Operations on VMs, as calls of the API.
 
+use crate::cluster::Cluster;
 use crate::effect::Effect;
 use crate::inventory::{LABEL_KEY, Power};
-use crate::place::Place;
 use crate::reference::Reference;
 use crate::request::{Arguments, Request};
 
@@ -22,7 +22,7 @@ pub enum Operation<'a> {
         /// The run that it belongs to.
         label: &'a str,
         /// Where it is made.
-        place: &'a Place,
+        cluster: &'a Cluster,
         /// On which host.
         host: &'a Reference,
     },
@@ -35,7 +35,7 @@ pub enum Operation<'a> {
         /// The run that the copy belongs to.
         label: &'a str,
         /// Where it is made.
-        place: &'a Place,
+        cluster: &'a Cluster,
         /// On which host.
         host: &'a Reference,
         /// A snapshot whose disks the copy shares; otherwise all is copied.
@@ -142,7 +142,7 @@ impl Operation<'_> {
             | Self::PowerOff(machine)
             | Self::Suspend(machine)
             | Self::Destroy(machine) => machine,
-            Self::Create { place, .. } => &place.folder,
+            Self::Create { cluster, .. } => &cluster.folder,
             Self::RemoveSnapshot { snapshot, .. } => snapshot,
             Self::Clone { machine, .. }
             | Self::Migrate { machine, .. }
@@ -184,11 +184,11 @@ impl Operation<'_> {
     pub(crate) fn request(&self) -> Request {
         Request::new(self.method(), self.this(), |xml| match self {
             Self::PowerOn(_) | Self::PowerOff(_) | Self::Suspend(_) | Self::Destroy(_) => {}
-            Self::Create { name, label, place, host } => create(xml, name, label, place, host),
-            Self::Clone { name, label, place, host, linked, .. } => {
-                xml.reference("folder", &place.folder);
+            Self::Create { name, label, cluster, host } => create(xml, name, label, cluster, host),
+            Self::Clone { name, label, cluster, host, linked, .. } => {
+                xml.reference("folder", &cluster.folder);
                 xml.text("name", name);
-                xml.group("spec", |xml| copy(xml, label, place, host, *linked));
+                xml.group("spec", |xml| copy(xml, label, cluster, host, *linked));
             }
             Self::Migrate { host, .. } => {
                 xml.reference("host", host);
@@ -219,11 +219,11 @@ fn marked(xml: &mut Arguments, label: &str) {
 }
 
 /// A small VM that starts without a disk.
-fn create(xml: &mut Arguments, name: &str, label: &str, place: &Place, host: &Reference) {
+fn create(xml: &mut Arguments, name: &str, label: &str, cluster: &Cluster, host: &Reference) {
     xml.group("config", |xml| {
         xml.text("name", name);
         xml.text("guestId", "otherGuest64");
-        xml.group("files", |xml| xml.text("vmPathName", &format!("[{}]", place.datastore)));
+        xml.group("files", |xml| xml.text("vmPathName", &format!("[{}]", cluster.datastore)));
         xml.text("numCPUs", "1");
         xml.text("memoryMB", "64");
         xml.group("deviceChange", |xml| {
@@ -236,16 +236,16 @@ fn create(xml: &mut Arguments, name: &str, label: &str, place: &Place, host: &Re
         });
         marked(xml, label);
     });
-    xml.reference("pool", &place.pool);
+    xml.reference("pool", &cluster.pool);
     xml.reference("host", host);
 }
 
-fn copy(xml: &mut Arguments, label: &str, place: &Place, host: &Reference, linked: Option<&Reference>) {
+fn copy(xml: &mut Arguments, label: &str, cluster: &Cluster, host: &Reference, linked: Option<&Reference>) {
     xml.group("location", |xml| {
         if linked.is_some() {
             xml.text("diskMoveType", "createNewChildDiskBacking");
         }
-        xml.reference("pool", &place.pool);
+        xml.reference("pool", &cluster.pool);
         xml.reference("host", host);
     });
     xml.text("template", "false");

@@ -117,7 +117,7 @@ impl Session {
         self.state().number
     }
 
-    /// Logs out, and breaks what is under way.
+    /// Logs out, and breaks what is in flight.
     pub fn close(&self, limit: Limit) {
         if let Login::Cookie(cookie) = &self.state().login {
             let request = Request::new("Logout", &self.content.sessions, |_| {});

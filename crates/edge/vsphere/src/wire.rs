@@ -95,7 +95,7 @@ impl Wire {
         Ok(Answer { status, body, cookie, waited })
     }
 
-    /// Breaks requests that are under way; later ones fail.
+    /// Breaks requests that are in flight; later ones fail.
     pub fn shut_down(&self) {
         self.agent.clone().shutdown();
     }

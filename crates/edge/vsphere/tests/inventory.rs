@@ -31,7 +31,7 @@ fn a_large_inventory_is_read_followed_and_small() {
     let vsphere =
         Vsphere::connect(&Address::parse(&vcenter.argument()).unwrap(), vcenter.password(), soon()).unwrap();
     let inventory = vsphere.inventory(soon()).unwrap();
-    assert_eq!((inventory.len(), vsphere.place(soon()).unwrap().0), (vms, vms / 10));
+    assert_eq!((inventory.len(), vsphere.cluster(soon()).unwrap().0), (vms, vms / 10));
     assert!(
         inventory.iter().all(|(_, machine)| machine.power == Power::On
             && machine.host.is_some()

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_vsphere::{
-    Address, Course, FaultKind, LocalVcenter, Operation, Place, Power, Reference, Until, Vsphere,
+    Address, Cluster, Course, FaultKind, LocalVcenter, Operation, Power, Reference, Until, Vsphere,
     VsphereError,
 };
 
@@ -23,14 +23,14 @@ fn connect(vcenter: &LocalVcenter) -> Vsphere {
 
 struct Run {
     vsphere: Vsphere,
-    place: Place,
+    cluster: Cluster,
 }
 
 impl Run {
     fn new(vcenter: &LocalVcenter) -> Self {
         let vsphere = connect(vcenter);
-        let (_, place) = vsphere.place(soon()).unwrap();
-        Self { vsphere, place }
+        let (_, cluster) = vsphere.cluster(soon()).unwrap();
+        Self { vsphere, cluster }
     }
 
     fn done(&self, operation: &Operation<'_>) -> (Course, Option<Reference>) {
@@ -52,13 +52,13 @@ impl Run {
     }
 
     fn create(&self, name: &str) -> Reference {
-        let host = &self.place.hosts[0];
-        self.done(&Operation::Create { name, label: LABEL, place: &self.place, host }).1.unwrap()
+        let host = &self.cluster.hosts[0];
+        self.done(&Operation::Create { name, label: LABEL, cluster: &self.cluster, host }).1.unwrap()
     }
 
     fn clone(&self, machine: &Reference, name: &str, linked: Option<&Reference>) -> Reference {
-        let (place, host) = (&self.place, &self.place.hosts[1]);
-        self.done(&Operation::Clone { machine, name, label: LABEL, place, host, linked }).1.unwrap()
+        let (cluster, host) = (&self.cluster, &self.cluster.hosts[1]);
+        self.done(&Operation::Clone { machine, name, label: LABEL, cluster, host, linked }).1.unwrap()
     }
 }
 
@@ -67,12 +67,12 @@ fn every_operation_of_vsphere_is_done_and_seen() {
     let vcenter = LocalVcenter::start(&["--hosts", "3", "--vms", "4"]).unwrap();
     let run = Run::new(&vcenter);
     assert!(run.vsphere.about().software.contains("vCenter"), "{:?}", run.vsphere.about());
-    assert_eq!(run.vsphere.place(soon()).unwrap().0, 3);
+    assert_eq!(run.vsphere.cluster(soon()).unwrap().0, 3);
     let vm = run.create("virtbench-test-1");
     for power in [Operation::PowerOn(&vm), Operation::Suspend(&vm), Operation::PowerOn(&vm)] {
         run.done(&power);
     }
-    run.done(&Operation::Migrate { machine: &vm, host: &run.place.hosts[2] });
+    run.done(&Operation::Migrate { machine: &vm, host: &run.cluster.hosts[2] });
     run.done(&Operation::Reconfigure { machine: &vm, note: "a <note> & more" });
     let snapshot = run.done(&Operation::CreateSnapshot { machine: &vm, name: "first" }).1.unwrap();
     assert_eq!(run.vsphere.current_snapshot(&vm, soon()).unwrap(), Some(snapshot.clone()));
@@ -85,7 +85,7 @@ fn every_operation_of_vsphere_is_done_and_seen() {
     assert_eq!(inventory.len(), 4 + 3);
     let ours = |reference: &Reference| inventory.get(reference).unwrap();
     assert_eq!((&*ours(&full).name, ours(&full).label.as_deref()), ("virtbench-test-3", Some(LABEL)));
-    assert_eq!((ours(&vm).power, ours(&vm).host.as_ref()), (Power::Off, Some(&run.place.hosts[2])));
+    assert_eq!((ours(&vm).power, ours(&vm).host.as_ref()), (Power::Off, Some(&run.cluster.hosts[2])));
     assert!(
         inventory
             .iter()
@@ -160,7 +160,7 @@ fn faults_of_calls_and_of_tasks_are_typed() {
     let vcenter = LocalVcenter::start(&words.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
     let run = Run::new(&vcenter);
     let vm = run.create("virtbench-test-1");
-    let place = &run.place;
+    let cluster = &run.cluster;
     let operations = [
         Operation::Suspend(&vm),
         Operation::Reconfigure { machine: &vm, note: "x" },
@@ -169,11 +169,11 @@ fn faults_of_calls_and_of_tasks_are_typed() {
             machine: &vm,
             name: "x",
             label: LABEL,
-            place,
-            host: &place.hosts[0],
+            cluster,
+            host: &cluster.hosts[0],
             linked: None,
         },
-        Operation::Migrate { machine: &vm, host: &place.hosts[0] },
+        Operation::Migrate { machine: &vm, host: &cluster.hosts[0] },
     ];
     for (operation, (method, _, kind, advice)) in operations.iter().zip(faults) {
         let (course, error) = run.fails(operation);

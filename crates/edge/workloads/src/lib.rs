@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A [`Runner`] is one kind of workload, made ready by [`prepare`]. [`Prepared::run`] begins it at an agreed
-//! moment and repeats it; what a run measures goes to the [`Sheet`], what is under way is counted on
+//! moment and repeats it; what a run measures goes to the [`Sheet`], what is in flight is counted on
 //! the [`Watch`], which also says when to end.
 
 mod ballast;

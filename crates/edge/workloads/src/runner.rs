@@ -29,7 +29,7 @@ pub trait Runner: Send {
         Vec::new()
     }
 
-    /// Runs once. Samples go to `sheet`, operations under way are counted on `watch`; soon after
+    /// Runs once. Samples go to `sheet`, operations in flight are counted on `watch`; soon after
     /// [`Watch::is_over`] it returns, and leaves out what was not measured whole. What it took that long
     /// for one operation to see is for the runner to bound.
     ///

@@ -6,7 +6,7 @@ use virtbench_fence_sim::client::Personality;
 use virtbench_model::{Estimate, OverExperiments, Span, over_experiments};
 
 use crate::case::{Case, CaseResult};
-use crate::metric::{Figure, Machine, Metric};
+use crate::metric::{Machine, Metric, PaperFigure};
 use crate::published::Published;
 use crate::system::{Pacing, Sharing, Store, System};
 
@@ -14,7 +14,7 @@ use crate::system::{Pacing, Sharing, Store, System};
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Of which figure.
-    pub figure: Figure,
+    pub figure: PaperFigure,
     /// Of which workload.
     pub workload: Personality,
     /// Of which system, by its label.
@@ -49,7 +49,7 @@ impl Row {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// Of which figure.
-    pub figure: Figure,
+    pub figure: PaperFigure,
     /// What its rows are labelled with.
     pub label: String,
     /// The place on the horizontal axis, if it has one.
@@ -91,7 +91,7 @@ pub(crate) fn hits_label(percent: f64) -> String {
     format!("{percent} % hits")
 }
 
-impl Figure {
+impl PaperFigure {
     /// All that are reproduced, in the paper's order, and what goes beyond it.
     pub const ALL: [Self; 8] =
         [Self::One, Self::FourA, Self::FourB, Self::Five, Self::Six, Self::Seven, Self::Eight, Self::Own];
@@ -230,7 +230,7 @@ impl Figure {
 impl Bar {
     /// The machines and metrics that are read off its case.
     pub(crate) fn reads(&self) -> Vec<(Machine, Metric)> {
-        let machine = if self.figure == Figure::Six { Machine::All } else { Machine::Low };
+        let machine = if self.figure == PaperFigure::Six { Machine::All } else { Machine::Low };
         let intensity = self.hdd.as_ref().map(|_| (machine, Metric::Intensity));
         self.figure.reads().into_iter().chain(intensity).collect()
     }

@@ -12,7 +12,7 @@ use virtbench_fence::catalogue::{
 use virtbench_model::mean_interval;
 
 use crate::figures::{Row, hits_label};
-use crate::metric::{Figure, Machine, Metric};
+use crate::metric::{Machine, Metric, PaperFigure};
 use virtbench_fence_sim::client::Personality;
 
 /// What measurement says of a sentence.
@@ -61,7 +61,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
     /// Of which figure.
-    pub figure: Figure,
+    pub figure: PaperFigure,
     /// Of which workload.
     pub workload: Personality,
     /// What the paper says.
@@ -93,14 +93,14 @@ const LINEAR: f64 = 0.95;
 pub fn findings(rows: &[Row]) -> Vec<Finding> {
     let mut found = Vec::new();
     for workload in Personality::ALL {
-        let of = |figure: Figure| -> Vec<&Row> {
+        let of = |figure: PaperFigure| -> Vec<&Row> {
             rows.iter().filter(|row| row.figure == figure && row.workload == workload).collect()
         };
-        found.extend(order(&of(Figure::Five), workload));
-        found.extend(hit_rate(&of(Figure::FourB), workload));
-        found.extend(slots(&of(Figure::Seven), workload));
-        found.extend(knee(&of(Figure::Eight), workload));
-        found.extend(own(&of(Figure::Own), workload));
+        found.extend(order(&of(PaperFigure::Five), workload));
+        found.extend(hit_rate(&of(PaperFigure::FourB), workload));
+        found.extend(slots(&of(PaperFigure::Seven), workload));
+        found.extend(knee(&of(PaperFigure::Eight), workload));
+        found.extend(own(&of(PaperFigure::Own), workload));
     }
     found
 }
@@ -120,7 +120,7 @@ fn order(rows: &[&Row], workload: Personality) -> Vec<Finding> {
         let of = |label: &str| row(rows, label, Machine::Low, Metric::ResponseDeviation);
         let (low, high) = (of(less)?, of(more)?);
         Some(Finding {
-            figure: Figure::Five,
+            figure: PaperFigure::Five,
             workload,
             claim: format!("{less} deviates less than {more} (response time)"),
             verdict: Verdict::positive(&above(low, high)),
@@ -134,7 +134,7 @@ fn hit_rate(rows: &[&Row], workload: Personality) -> Option<Finding> {
     let of = |percent: f64| row(rows, &hits_label(percent), Machine::Low, Metric::ResponseDeviation);
     let (half, most, all) = (of(50.0)?, of(75.0)?, of(100.0)?);
     Some(Finding {
-        figure: Figure::FourB,
+        figure: PaperFigure::FourB,
         workload,
         claim: "response time deviation decreases as the hit rate increases".into(),
         verdict: Verdict::all([(most, half), (all, most)].map(|(a, b)| Verdict::positive(&above(a, b)))),
@@ -195,7 +195,7 @@ fn slots(rows: &[&Row], workload: Personality) -> Vec<Finding> {
     let response = Curve::new(rows, Metric::ResponseTogetherMs);
     let deviation = Curve::new(rows, Metric::ResponseDeviation);
     let linear = line(&response.means()).map(|(slope, explained)| Finding {
-        figure: Figure::Seven,
+        figure: PaperFigure::Seven,
         workload,
         claim: "response time worsens linearly with the number of slots".into(),
         verdict: Verdict::all([
@@ -205,7 +205,7 @@ fn slots(rows: &[&Row], workload: Personality) -> Vec<Finding> {
         measured: format!("{slope:.1} ms a slot; a straight line explains {:.1} %", explained * 100.0),
     });
     let falling = line(&deviation.means()).map(|(slope, _)| Finding {
-        figure: Figure::Seven,
+        figure: PaperFigure::Seven,
         workload,
         claim: "response time deviation decreases slowly with the number of slots".into(),
         verdict: Verdict::positive(&deviation.slopes().iter().map(|slope| -slope).collect::<Vec<_>>()),
@@ -225,7 +225,7 @@ fn knee(rows: &[&Row], workload: Personality) -> Option<Finding> {
     let verdict =
         Verdict::all([Verdict::positive(&below), steeper_than(20.0, 30.0)?, steeper_than(30.0, 40.0)?]);
     Some(Finding {
-        figure: Figure::Eight,
+        figure: PaperFigure::Eight,
         workload,
         claim: "10 to 20 ms reduces deviation much, 20 to 40 ms much more slowly: the knee is at 20 ms"
             .into(),
@@ -254,7 +254,7 @@ fn own(rows: &[&Row], workload: Personality) -> Vec<Finding> {
             .collect();
         let less = |(fence, own): (&Row, &Row)| Verdict::positive(&above(own, fence));
         Some(Finding {
-            figure: Figure::Own,
+            figure: PaperFigure::Own,
             workload,
             claim: format!(
                 "our aim, {}: response time lower by 25 % or more, at less deviation than VirtualFence's",

@@ -1,7 +1,7 @@
 use super::*;
 use virtbench_model::{OverExperiments, over_experiments};
 
-fn row_of(figure: Figure, system: &str, x: Option<f64>, experiments: &[f64]) -> Row {
+fn row_of(figure: PaperFigure, system: &str, x: Option<f64>, experiments: &[f64]) -> Row {
     let OverExperiments { estimate, range } = over_experiments(experiments.iter().copied(), 1).unwrap();
     Row {
         figure,
@@ -29,9 +29,9 @@ fn verdict(rows: &[Row], claim: &str) -> Verdict {
 /// Means of 14.9 % and 15.1 % that differ by chance are no order.
 #[test]
 fn an_order_is_judged_by_intervals() {
-    let fence = row_of(Figure::Five, "VirtualFence", None, &[10.0, 20.0, 15.0, 14.0, 15.5]);
+    let fence = row_of(PaperFigure::Five, "VirtualFence", None, &[10.0, 20.0, 15.0, 14.0, 15.5]);
     let claim = "VirtualFence deviates less than HDD+NWC";
-    let hdd = |experiments: &[f64]| row_of(Figure::Five, "HDD+NWC", None, experiments);
+    let hdd = |experiments: &[f64]| row_of(PaperFigure::Five, "HDD+NWC", None, experiments);
     let judged = |experiments: &[f64]| verdict(&[fence.clone(), hdd(experiments)], claim);
     assert_eq!(judged(&[15.0, 15.0, 14.0, 16.0, 15.5]), Verdict::Undecided);
     assert_eq!(judged(&[13.0, 24.0, 18.5, 17.0, 19.0]), Verdict::Held, "above it in each experiment");
@@ -46,7 +46,7 @@ fn a_curve_that_is_steepest_above_20_ms_has_no_knee_there() {
             .into_iter()
             .zip(means)
             .map(|(ms, mean)| {
-                row_of(Figure::Eight, "VirtualFence", Some(ms), &[mean - 0.2, mean, mean + 0.2])
+                row_of(PaperFigure::Eight, "VirtualFence", Some(ms), &[mean - 0.2, mean, mean + 0.2])
             })
             .collect()
     };

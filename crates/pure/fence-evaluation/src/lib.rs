@@ -24,7 +24,7 @@ pub use figures::{Bar, Row};
 pub use findings::{Finding, Verdict, findings};
 pub use guard::{Guard, GuardResult};
 pub use load::{Load, Saturated, Site};
-pub use metric::{Figure, FigureError, Machine, Metric};
+pub use metric::{FigureError, Machine, Metric, PaperFigure};
 pub use pace::{Bench, Paced};
 pub use plan::{Layout, Plan, PlanError, Targets, Trial, front, plans, survivors};
 pub use published::{Published, published};

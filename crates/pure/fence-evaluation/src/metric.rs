@@ -9,7 +9,7 @@ use crate::case::{CaseResult, Sample, VmResult};
 /// A figure of [VirtualFence 2013], or one beyond it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)] // title() says what each shows
-pub enum Figure {
+pub enum PaperFigure {
     #[serde(rename = "1")]
     One,
     #[serde(rename = "4a")]
@@ -33,7 +33,7 @@ pub enum Figure {
 #[error("{0:?} is no figure that is reproduced: write 1, 4a, 4b, 5, 6, 7, 8 or own")]
 pub struct FigureError(String);
 
-impl std::str::FromStr for Figure {
+impl std::str::FromStr for PaperFigure {
     type Err = FigureError;
 
     fn from_str(text: &str) -> Result<Self, FigureError> {

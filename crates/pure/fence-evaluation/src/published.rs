@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::metric::{Figure, Machine, Metric};
+use crate::metric::{Machine, Metric, PaperFigure};
 use virtbench_fence_sim::client::Personality;
 
 const DATA: &str = include_str!("../data/published.json");
@@ -13,7 +13,7 @@ const DATA: &str = include_str!("../data/published.json");
 #[serde(deny_unknown_fields)]
 pub struct Published {
     /// Of which figure.
-    pub figure: Figure,
+    pub figure: PaperFigure,
     /// Of which workload.
     pub workload: Personality,
     /// Of which system, by its label.

@@ -71,7 +71,7 @@ impl Chooser {
         None
     }
 
-    /// The next card of the round, once it is legal. One that cannot become so, since nothing is under way, is passed over.
+    /// The next card of the round, once it is legal. One that cannot become so, since nothing is in flight, is passed over.
     fn next_in_order(&mut self, vms: &mut Vms) -> Option<Choice> {
         for _ in 0..=self.mix.total() {
             if !self.owed.is_empty() {

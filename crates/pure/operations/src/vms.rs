@@ -172,7 +172,7 @@ impl Vms {
         !others.any(|(_, vm)| vm.state == VmState::Off && (vm.is_whole || self.rules.clones_overlays))
     }
 
-    /// Whether no VM has an operation under way.
+    /// Whether no VM has an operation in flight.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.vms.values().all(|vm| !vm.busy)

@@ -66,7 +66,7 @@ pub struct DiskStatus {
     pub write_p99_ms: Option<f64>,
     /// Requests that failed.
     pub errors: f64,
-    /// Requests under way now.
+    /// Requests in flight now.
     pub under_way: f64,
     /// Of blocks read from the disk's partition of the cache, or from the one of all.
     pub hit_ratio: Option<f64>,

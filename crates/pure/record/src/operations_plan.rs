@@ -50,7 +50,7 @@ pub struct OperationsPlan {
     pub clones: Vec<CloneKind>,
     /// The longest that an operation may take, in nanoseconds.
     pub limit_ns: u64,
-    /// Operations under way at once, at most.
+    /// Operations in flight at once, at most.
     pub most_at_once: u32,
     /// Memory of each VM, in bytes.
     pub memory_bytes: u64,

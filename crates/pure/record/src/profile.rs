@@ -197,9 +197,9 @@ pub struct Profile {
     pub random: Sourced<Band>,
     /// Threads that issue I/O.
     pub workers: Sourced<u32>,
-    /// I/Os under way at once, mean over time.
+    /// I/Os in flight at once, mean over time.
     pub outstanding_mean: Sourced<f64>,
-    /// I/Os of a single worker under way at once, not exceeded in 95 % of the time in which it has any;
+    /// I/Os of a single worker in flight at once, not exceeded in 95 % of the time in which it has any;
     /// above 1 it does not wait for each.
     pub outstanding_peak_per_worker: Sourced<u32>,
     /// Mean response time of an operation, in nanoseconds.
@@ -282,7 +282,7 @@ impl Profile {
         self.outstanding_peak_per_worker.value().is_some_and(|peak| *peak > 1)
     }
 
-    /// How many operations can be under way at once: one for each worker, or as many as it was seen to keep
+    /// How many operations can be in flight at once: one for each worker, or as many as it was seen to keep
     /// outstanding.
     #[must_use]
     pub fn concurrency(&self) -> Option<u32> {
@@ -326,7 +326,7 @@ impl Profile {
     }
 
     /// The profile with as many workers as the user names. Of operations whose begin and end were seen, one that takes longer than
-    /// so many workers can spend on each tells that they keep several under way; they think no longer than what is left.
+    /// so many workers can spend on each tells that they keep several in flight; they think no longer than what is left.
     ///
     /// # Errors
     /// The figures contradict each other with so many, and none of them was seen to be otherwise.
@@ -431,7 +431,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Little's law: what is under way at once is rate times time, and no worker is in two places.
+    /// Little's law: what is in flight at once is rate times time, and no worker is in two places.
     fn check_time(&self) -> Result<(), ProfileError> {
         let rate = self.rate();
         let latency_ns = self.latency_ns.value().copied().unwrap_or(0.0);

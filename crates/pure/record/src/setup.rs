@@ -56,7 +56,7 @@ pub struct DeviceFacts {
 }
 
 impl DeviceFacts {
-    /// Requests that can be under way at once in the device, all queues together, as far as is known.
+    /// Requests that can be in flight at once in the device, all queues together, as far as is known.
     #[must_use]
     pub fn outstanding(&self) -> Option<u32> {
         let of_queues = self.queue_tags.map(|tags| tags.saturating_mul(self.queues.unwrap_or(1)));

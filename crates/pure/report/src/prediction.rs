@@ -149,7 +149,7 @@ fn profile(profile: &Profile) -> Markup {
         ("MB/s", number(&profile.bytes_per_second, 1e6), profile.bytes_per_second.origin()),
         ("response time, ms", number(&profile.latency_ns, 1e6), profile.latency_ns.origin()),
         ("think time, ms", number(&profile.think_ns, 1e6), profile.think_ns.origin()),
-        ("I/Os under way", number(&profile.outstanding_mean, 1.0), profile.outstanding_mean.origin()),
+        ("I/Os in flight", number(&profile.outstanding_mean, 1.0), profile.outstanding_mean.origin()),
         ("CPU, user, %", number(&profile.cpu_user_percent, 1.0), profile.cpu_user_percent.origin()),
         ("CPU, system, %", number(&profile.cpu_system_percent, 1.0), profile.cpu_system_percent.origin()),
     ];

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Subcommand};
 use virtbench_fence::catalogue::{Variant, served};
 use virtbench_fence_daemon::config::{SHARE, SLOT_MS, SLOTS, within};
-use virtbench_fence_evaluation::{Figure, Saturating};
+use virtbench_fence_evaluation::{PaperFigure, Saturating};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
 use virtbench_units::{parse_bytes, parse_duration_ns};
@@ -66,7 +66,7 @@ Examples:
 pub struct SimulateArgs {
     /// Only this figure of the paper; may be repeated: 1, 4a, 4b, 5, 6, 7, 8, own [default: all]
     #[arg(long, value_name = "FIGURE")]
-    pub figure: Vec<Figure>,
+    pub figure: Vec<PaperFigure>,
     /// Only this workload; may be repeated: fileserver, mailserver, webserver [default: all]
     #[arg(long, value_name = "NAME")]
     pub workload: Vec<Personality>,

@@ -76,7 +76,7 @@ pub struct OperationsArgs {
     /// The longest that an operation may take
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
     pub limit: u64,
-    /// Operations under way at once, at most
+    /// Operations in flight at once, at most
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub at_once: u32,
     /// How a clone's disk is made; several take turns, clone by clone, and are compared with the first

@@ -115,8 +115,8 @@ pub fn write_table(out: &mut impl Write, profile: &Profile) -> io::Result<()> {
     row(out, "throughput", &profile.bytes_per_second, |bytes| format!("{:.2} MB/s", bytes / 1e6))?;
     row(out, "random", &profile.random, band)?;
     row(out, "workers", &profile.workers, count)?;
-    row(out, "I/Os under way, mean", &profile.outstanding_mean, |mean| format!("{mean:.2}"))?;
-    row(out, "I/Os under way of one worker", &profile.outstanding_peak_per_worker, count)?;
+    row(out, "I/Os in flight, mean", &profile.outstanding_mean, |mean| format!("{mean:.2}"))?;
+    row(out, "I/Os in flight of one worker", &profile.outstanding_peak_per_worker, count)?;
     row(out, "response time", &profile.latency_ns, milliseconds)?;
     row(out, "think time", &profile.think_ns, milliseconds)?;
     row(out, "CPU, user", &profile.cpu_user_percent, percent)?;

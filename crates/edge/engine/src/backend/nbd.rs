@@ -22,7 +22,7 @@ const STAGING_BYTES: usize = 128 << 10;
 /// The longest wait before the worker looks at its stop flag, in nanoseconds.
 const HEARTBEAT_NS: u64 = 50_000_000;
 
-const CLOSED: NbdError = NbdError::Server(ClientError::Closed { during: "while requests were under way" });
+const CLOSED: NbdError = NbdError::Server(ClientError::Closed { during: "while requests were in flight" });
 
 /// One worker's connection.
 ///

@@ -268,7 +268,7 @@ mod tests {
         assert!(ledger.claim(4096, 4096), "what was refused must not stay reserved");
         ledger.written(8192, 8192);
         assert_eq!(ledger.expected(12288, false), Some(1));
-        assert_eq!(ledger.expected(4096, false), None, "it is still under way");
+        assert_eq!(ledger.expected(4096, false), None, "it is still in flight");
         ledger.release(4096, 4096);
         assert_eq!(ledger.expected(4096, false), Some(0));
         assert!(ledger.claim(8192, 4096));

@@ -133,7 +133,7 @@ impl Core {
             let (disk, action) = (DiskId(disk), Action::Flush);
             let request = Request { tag: 0, disk, action, offset_bytes: 0, len_bytes: 0 };
             let flushed = self.submit(usize::MAX, request, Memory::None);
-            debug_assert!(flushed.is_ok(), "nothing else is under way");
+            debug_assert!(flushed.is_ok(), "nothing else is in flight");
         }
     }
 

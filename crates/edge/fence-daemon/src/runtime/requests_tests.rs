@@ -52,7 +52,7 @@ fn a_forced_write_is_flushed_after_its_last_part() {
 fn after_an_error_nothing_more_is_handed_over() {
     let mut failed = pending(Action::Write { fua: true }, 20 * 4096);
     let parts = play(&mut failed, 4096, Some(1));
-    assert_eq!(parts.len(), MOST_PARTS as usize, "only what was under way");
+    assert_eq!(parts.len(), MOST_PARTS as usize, "only what was in flight");
     assert_eq!(failed.finish().0.result, Err(IoError::Device(5)));
 }
 

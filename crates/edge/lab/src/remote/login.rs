@@ -56,7 +56,7 @@ pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration)
                 let agent = agent.ok_or_else(|| LoginError::Unusable(format!("no agent for {machine}")))?;
                 tracing::debug!(machine, bytes = agent.bytes().len(), "the agent is sent");
                 let sent = lines.send(agent.bytes());
-                // A machine that has no room hangs up in the middle, and its word is already under way.
+                // A machine that has no room hangs up in the middle, and its word is already on its way.
                 if let Err(error) = sent
                     && error.kind() != io::ErrorKind::BrokenPipe
                 {

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// How many of this process are under way at once. sshd drops some beyond ten by itself (`MaxStartups 10:30:100` in
+/// How many of this process are in flight at once. sshd drops some beyond ten by itself (`MaxStartups 10:30:100` in
 /// sshd_config(5)).
 const AT_ONCE: usize = 8;
 

@@ -35,9 +35,9 @@ pub(super) struct Other {
     pub(super) back: Option<&'static str>,
 }
 
-/// Where a VM of the run is.
+/// A VM of the run, and whether it has been moved to the other hypervisor.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct RunDomain {
     domain: Domain,
     is_away: bool,
 }
@@ -54,16 +54,16 @@ pub struct LibvirtPlatform {
     pub(super) model: Model,
     pub(super) facts: PlatformFacts,
     pub(super) disks: Disks,
-    pub(super) domains: Mutex<BTreeMap<String, Place>>,
+    pub(super) domains: Mutex<BTreeMap<String, RunDomain>>,
 }
 
 impl LibvirtPlatform {
-    fn places(&self) -> MutexGuard<'_, BTreeMap<String, Place>> {
+    fn places(&self) -> MutexGuard<'_, BTreeMap<String, RunDomain>> {
         self.domains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Where a VM is, as libvirt says if that was not known.
-    fn place(&self, vm: &str) -> Result<Option<Place>, Failure> {
+    fn place(&self, vm: &str) -> Result<Option<RunDomain>, Failure> {
         if let Some(place) = self.places().get(vm) {
             return Ok(Some(place.clone()));
         }
@@ -72,7 +72,7 @@ impl LibvirtPlatform {
             return Err(Failure::new(FailureKind::Denied, why));
         }
         let there = |hypervisor: &Hypervisor, is_away| match hypervisor.domain(vm) {
-            Ok(domain) => Ok(Some(Place { domain, is_away })),
+            Ok(domain) => Ok(Some(RunDomain { domain, is_away })),
             Err(error) if error.kind() == ErrorKind::NoDomain => Ok(None),
             Err(error) => Err(failure(error)),
         };
@@ -131,7 +131,7 @@ impl LibvirtPlatform {
     fn migrate(
         &self,
         vm: &str,
-        from: Place,
+        from: RunDomain,
         deadline: Instant,
         watch: &mut Stopwatch,
     ) -> Result<(), Failure> {
@@ -169,7 +169,7 @@ impl LibvirtPlatform {
                 how_far.map_or_else(|| late.message.clone(), |far| format!("{}; {far}", late.message));
             Failure { message, ..late }
         })?;
-        self.places().insert(vm.to_owned(), Place { domain: domain.clone(), is_away: !from.is_away });
+        self.places().insert(vm.to_owned(), RunDomain { domain: domain.clone(), is_away: !from.is_away });
         let seen = wait_for_answer(&domain, deadline);
         watch.lap(Phase::Seen);
         seen
@@ -243,7 +243,7 @@ impl Platform for LibvirtPlatform {
 
     fn create(&self, vm: &str, deadline: Instant) -> Result<(), Failure> {
         let domain = self.bench(false, deadline).create(vm)?;
-        self.places().insert(vm.to_owned(), Place { domain, is_away: false });
+        self.places().insert(vm.to_owned(), RunDomain { domain, is_away: false });
         Ok(())
     }
 

@@ -141,7 +141,7 @@ impl Sitting<'_> {
                 return Err(StudyError::Stopped);
             }
             let labels: Vec<String> = set.members.iter().map(|member| label(folder, &member.vm)).collect();
-            let places: Vec<Place> = indices.iter().map(|index| self.place(*index, folder)).collect();
+            let places: Vec<RunsOn> = indices.iter().map(|index| self.place(*index, folder)).collect();
             let (record, lost) = record_of(set, repetition, attempt, &places, together);
             for (position, why) in &lost {
                 let vm = &labels[*position];
@@ -175,13 +175,13 @@ impl Sitting<'_> {
     }
 
     /// What a machine's figures are told with.
-    fn place(&self, index: usize, folder: &RunFolder<SetRecord>) -> Place {
+    fn place(&self, index: usize, folder: &RunFolder<SetRecord>) -> RunsOn {
         let in_environments =
             folder.provenance().plan.colocation().is_some_and(|plan| !plan.homes.is_empty());
         match (in_environments, self.machines.is_on_host(index)) {
-            (false, _) => Place::Guest,
-            (true, true) => Place::Here,
-            (true, false) => Place::Elsewhere,
+            (false, _) => RunsOn::Guest,
+            (true, true) => RunsOn::ThisHost,
+            (true, false) => RunsOn::OtherHost,
         }
     }
 
@@ -200,13 +200,13 @@ impl Sitting<'_> {
 
 /// Where a machine of a set runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum RunsOn {
     /// In a study of guests of this host.
     Guest,
     /// On this host, in a study of environments.
-    Here,
+    ThisHost,
     /// On another machine.
-    Elsewhere,
+    OtherHost,
 }
 
 fn has_suspect_clock(member: &MemberRecord) -> bool {
@@ -243,7 +243,7 @@ fn record_of(
     set: &SetPlan,
     repetition: u32,
     attempts: u32,
-    places: &[Place],
+    places: &[RunsOn],
     together: MeasuredTogether,
 ) -> (SetRecord, Vec<(usize, String)>) {
     let (mut host, mut processes, mut lost) = (None, Vec::new(), Vec::new());
@@ -253,8 +253,8 @@ fn record_of(
         let status = match result {
             Ok(measured) => {
                 let own = match place {
-                    Place::Elsewhere => Some(measured.host),
-                    Place::Guest | Place::Here => {
+                    RunsOn::OtherHost => Some(measured.host),
+                    RunsOn::Guest | RunsOn::ThisHost => {
                         host.get_or_insert(measured.host);
                         if processes.is_empty() {
                             processes = measured.processes;
@@ -266,7 +266,7 @@ fn record_of(
                     outcome: measured.outcome,
                     host_elapsed_ns: measured.host_elapsed_ns,
                     clock: measured.clock,
-                    start: start.filter(|_| *place != Place::Guest),
+                    start: start.filter(|_| *place != RunsOn::Guest),
                     host: own,
                 }))
             }

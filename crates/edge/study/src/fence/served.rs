@@ -17,7 +17,7 @@ const START_LIMIT: Duration = Duration::from_secs(60);
 /// Of the daemon's thread among this host's, as `nice` counts.
 const PRIORITY: i32 = -15;
 
-/// A daemon at work. Dropping it waits until requests under way are finished, for a limited time.
+/// A daemon at work. Dropping it waits until requests in flight are finished, for a limited time.
 #[derive(Debug)]
 pub(super) struct Served {
     stopper: Stopper,

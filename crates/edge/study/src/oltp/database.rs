@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use virtbench_oltp::{Address, Connect, Place};
+use virtbench_oltp::{Address, Connect, Endpoint};
 use virtbench_record::DatabaseKind;
 
 /// The recipe of a database.
@@ -32,6 +32,6 @@ pub(crate) fn connect(kind: DatabaseKind, at: SocketAddr) -> Connect {
         DatabaseKind::PostgreSql => ("postgres", "postgres", None),
         DatabaseKind::MariaDb => ("bench", "bench", Some("bench".to_owned())),
     };
-    let place = Place::Tcp(at.ip().to_string(), at.port());
-    Connect { address: Address { kind, place, user: user.into(), database: database.into() }, password }
+    let endpoint = Endpoint::Tcp(at.ip().to_string(), at.port());
+    Connect { address: Address { kind, endpoint, user: user.into(), database: database.into() }, password }
 }

@@ -36,7 +36,7 @@ pub(crate) enum Starts {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PieceLoad {
     pub(crate) starts: Starts,
-    /// Operations under way at once, at most.
+    /// Operations in flight at once, at most.
     pub(crate) clients: u32,
     pub(crate) length: Duration,
     pub(crate) seed: u64,

@@ -14,7 +14,7 @@ use super::outcome::{read_client, read_outcome};
 use crate::application_study::{Client, client_words, explained};
 use crate::oltp::{connect, database_kind, port};
 
-/// Beyond ramp-up and measuring: connections, operations that are under way at the end, a check of consistency.
+/// Beyond ramp-up and measuring: connections, operations that are in flight at the end, a check of consistency.
 const GRACE: Duration = Duration::from_secs(150);
 const PAUSE: Duration = Duration::from_millis(20);
 /// The largest outcome that is read, in bytes.

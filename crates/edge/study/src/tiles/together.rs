@@ -125,7 +125,7 @@ fn all(
                     || plan.infrastructure.is_some() && beside.is_finished())
         };
         let failure = follow(plan, standing, watch, stop, &|| until() || has_failed());
-        // Operations that are under way at the end are waited for.
+        // Operations that are in flight at the end are waited for.
         halt.store(failure.is_some() || monotonic_ns() < moments.end_ns, Ordering::Relaxed);
         over.store(true, Ordering::Relaxed);
         let defect = || Err(NoOutcome::Failed("its generator's thread has failed: a defect".to_owned()));

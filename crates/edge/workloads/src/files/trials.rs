@@ -25,7 +25,7 @@ pub(crate) struct Trials<'a> {
     pub(crate) random: Random,
 }
 
-/// A test under way.
+/// A test that is running.
 pub(crate) struct Trial<'a> {
     part: Part,
     outside: &'a Outside<'a>,

@@ -152,7 +152,7 @@ impl ReplyStream {
         let entry = self.expected.get(slot as usize).copied().flatten();
         let Some(expected) = entry.filter(|expected| expected.cookie == cookie) else {
             return Err(ClientError::Protocol(format!(
-                "a reply to request {cookie:#x}, which is not under way"
+                "a reply to request {cookie:#x}, which is not in flight"
             )));
         };
         if error == 0 && expected.payload && expected.len > 0 {

@@ -57,7 +57,7 @@ fn replies_to_nothing_are_refused() {
     let cookie = stream.expect(1, 0, false);
     for wrong in [cookie + 1, cookie ^ 1 << 40, u64::MAX, 0] {
         let error = fed(&mut stream, &header(0, wrong), 16).unwrap_err();
-        assert!(error.to_string().contains("not under way"), "{error}");
+        assert!(error.to_string().contains("not in flight"), "{error}");
     }
     fed(&mut stream, &header(0, cookie), 16).unwrap();
     assert!(fed(&mut stream, &header(0, cookie), 16).is_err(), "the same reply counted twice");

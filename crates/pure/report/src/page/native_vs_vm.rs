@@ -13,7 +13,7 @@ use crate::{provenance, tables, takeaway};
 
 /// The report's HTML.
 pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> String {
-    let figures = Figures {
+    let figures = PageFigures {
         surfaces: figures::surfaces(run),
         ratio: figures::ratio_curve(run),
         latency: figures::latency(run, histograms),
@@ -69,14 +69,14 @@ fn over_points(mean: Ratio) -> Option<String> {
 }
 
 /// All figures, in the order of the page.
-struct Figures {
+struct PageFigures {
     surfaces: Vec<Figure>,
     ratio: Option<Figure>,
     latency: Option<Figure>,
     cpu: Option<Figure>,
 }
 
-impl Figures {
+impl PageFigures {
     fn all(&self) -> impl Iterator<Item = &Figure> {
         self.surfaces.iter().chain(&self.ratio).chain(&self.latency).chain(&self.cpu)
     }

@@ -1,7 +1,7 @@
 //! What goes beyond the paper and is no figure of one case: best effort beside predictable machines.
 
 use serde::Serialize;
-use virtbench_fence_evaluation::{Figure, Guard, GuardResult, Load, System, VmResult};
+use virtbench_fence_evaluation::{Guard, GuardResult, Load, PaperFigure, System, VmResult};
 use virtbench_fence_sim::client::Personality;
 use virtbench_model::{Estimate, OverExperiments};
 use virtbench_report::FenceTable;
@@ -25,8 +25,8 @@ pub struct GuardRow {
 }
 
 /// The experiments that were asked for: part of the figure "own".
-pub fn asked(figures: &[Figure], workloads: &[Personality]) -> Vec<(Guard, Load)> {
-    if !figures.contains(&Figure::Own) {
+pub fn asked(figures: &[PaperFigure], workloads: &[Personality]) -> Vec<(Guard, Load)> {
+    if !figures.contains(&PaperFigure::Own) {
         return Vec::new();
     }
     let load = |workload: &Personality| Guard::load(System::VIRTUAL_FENCE, *workload);

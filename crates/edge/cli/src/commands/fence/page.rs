@@ -1,6 +1,6 @@
 //! The evaluation as the page of the report.
 
-use virtbench_fence_evaluation::{Figure, Finding, Row, Saturating, Settings};
+use virtbench_fence_evaluation::{Finding, PaperFigure, Row, Saturating, Settings};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::disk::HddModel;
 use virtbench_report::{FenceFigure, FencePage, FenceTable, FenceValue, fence_html};
@@ -11,7 +11,7 @@ use super::{best_effort, explain, reasons};
 /// The page as HTML.
 pub fn html(evaluated: &Evaluated) -> String {
     let Evaluated { settings, rows, findings, tally, misses, guards, .. } = evaluated;
-    let figures = Figure::ALL.into_iter().filter_map(|figure| section(figure, rows, findings)).collect();
+    let figures = PaperFigure::ALL.into_iter().filter_map(|figure| section(figure, rows, findings)).collect();
     fence_html(&FencePage {
         headline: tally.sentence(),
         details: details(settings),
@@ -47,7 +47,7 @@ fn details(settings: &Settings) -> Vec<String> {
     ]
 }
 
-fn section(figure: Figure, rows: &[Row], findings: &[Finding]) -> Option<FenceFigure> {
+fn section(figure: PaperFigure, rows: &[Row], findings: &[Finding]) -> Option<FenceFigure> {
     let values: Vec<FenceValue> = rows.iter().filter(|row| row.figure == figure).map(value).collect();
     let of_figure = findings.iter().filter(|finding| finding.figure == figure);
     (!values.is_empty()).then(|| FenceFigure {

@@ -4,7 +4,7 @@
 //! changed at a time, a sentence has the interval that it was judged by.
 
 use serde::Serialize;
-use virtbench_fence_evaluation::{Figure, Finding, Published, Row, Verdict};
+use virtbench_fence_evaluation::{Finding, PaperFigure, Published, Row, Verdict};
 use virtbench_fence_sim::client::Personality;
 use virtbench_report::FenceTable;
 
@@ -13,7 +13,7 @@ use super::explain::Explanation;
 /// One value outside its band, or one sentence that does not hold.
 #[derive(Debug, Serialize)]
 pub struct Miss {
-    figure: Figure,
+    figure: PaperFigure,
     workload: Personality,
     what: String,
     by_how_much: String,

@@ -4,7 +4,7 @@ use std::fs;
 
 use anyhow::Context;
 use serde::Serialize;
-use virtbench_fence_evaluation::{Bar, Figure, Finding, Published, Row, Settings, findings, published};
+use virtbench_fence_evaluation::{Bar, Finding, PaperFigure, Published, Row, Settings, findings, published};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_fence_sim::client::Personality;
 
@@ -25,7 +25,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
     if !args.trace.is_empty() {
         return replay::execute(args, &settings);
     }
-    let figures = chosen(&args.figure, &Figure::ALL);
+    let figures = chosen(&args.figure, &PaperFigure::ALL);
     let workloads = chosen(&args.workload, &Personality::ALL);
     let evaluated = evaluate(settings, &figures, &workloads, args.world.jobs)?;
     if let Some(path) = &args.html {
@@ -43,7 +43,7 @@ pub fn execute(args: &SimulateArgs) -> Outcome {
 
 fn evaluate(
     settings: Settings,
-    figures: &[Figure],
+    figures: &[PaperFigure],
     workloads: &[Personality],
     jobs: Option<usize>,
 ) -> Result<Evaluated, Failure> {

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::evaluated::Evaluated;
 use super::{best_effort, reasons};
 use crate::text_table::{TextTable, left, right};
-use virtbench_fence_evaluation::{Figure, Published, Row};
+use virtbench_fence_evaluation::{PaperFigure, Published, Row};
 use virtbench_fence_sim::calibrate::Errors;
 use virtbench_report::FenceTable;
 
@@ -17,7 +17,7 @@ pub fn write(out: &mut impl Write, evaluated: &Evaluated) -> io::Result<()> {
     for (device, errors) in [("HDD", &calibration.slow), ("SSD", &calibration.fast)] {
         write_errors(out, device, errors)?;
     }
-    for figure in Figure::ALL {
+    for figure in PaperFigure::ALL {
         let of_figure: Vec<&Row> = rows.iter().filter(|row| row.figure == figure).collect();
         if of_figure.is_empty() {
             continue;

@@ -21,7 +21,7 @@ use crate::{recipes, small_file};
 /// Memory and disk of each VM that management operations are done on.
 const VM_MEMORY: u64 = 96 << 20;
 const VM_DISK: u64 = 64 << 20;
-/// Management operations under way at once.
+/// Management operations in flight at once.
 const MOST_AT_ONCE: u32 = 64;
 
 /// Measures what is missing, then writes the report, also of what an interrupted or failed run has measured.

@@ -14,7 +14,7 @@ use super::waiting::Waiting;
 
 /// The largest request, in bytes: what the daemon of a study takes.
 pub(super) const MAX_REQUEST_BYTES: u32 = 64 << 10;
-/// Requests that the kernel may have under way: as many as a loop device has.
+/// Requests that the kernel may have in flight: as many as a loop device has.
 const UNDER_WAY: u16 = 128;
 const _: () = assert!((UNDER_WAY as u32) < SLOTS, "those that the kernel waits for come on top");
 /// Nothing about the file changes.

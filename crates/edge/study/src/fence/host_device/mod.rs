@@ -5,11 +5,11 @@
 //! ```
 //!
 //! The file is served by threads of this process. Each request is answered when the daemon has answered it, however many
-//! are under way. `qemu-storage-daemon --export type=fuse` (7.2) was tried and is no substitute: under 32 requests of 10 ms
+//! are in flight. `qemu-storage-daemon --export type=fuse` (7.2) was tried and is no substitute: under 32 requests of 10 ms
 //! at once it did 1,020 a second in place of 3,200. The kernel's own NBD client would need a driver that many kernels lack.
 //!
 //! Nothing has to be cleaned up, also after a kill: the file system is mounted nowhere, the kernel takes the loop device
-//! away with its last user, and fails what is under way when the process that answers is gone.
+//! away with its last user, and fails what is in flight when the process that answers is gone.
 
 mod file;
 mod mount;

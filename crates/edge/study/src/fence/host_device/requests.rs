@@ -14,7 +14,7 @@ use virtbench_nbd::{Command, encode_request};
 
 use super::waiting::Waiting;
 
-/// Requests under way at most.
+/// Requests in flight at most.
 pub(super) const SLOTS: u32 = 256;
 /// Received at once, in bytes.
 const STAGING_BYTES: usize = 128 << 10;
@@ -36,7 +36,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// A connection to an export. Dropping it ends the thread that receives, and fails what is under way.
+/// A connection to an export. Dropping it ends the thread that receives, and fails what is in flight.
 pub(super) struct Requests {
     shared: Arc<Shared>,
 }
@@ -148,7 +148,7 @@ impl Shared {
         }
     }
 
-    /// Fails what is under way, and what comes after it.
+    /// Fails what is in flight, and what comes after it.
     fn give_up(&self) {
         let mut under_way = self.lock();
         under_way.is_broken = true;

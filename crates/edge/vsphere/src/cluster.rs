@@ -1,4 +1,4 @@
-//! Where VMs are made: hosts that belong together, with what they share.
+//! Where VMs are made: hosts that belong together, with what they share. A host by itself counts as a cluster.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::session::Session;
 
 /// A cluster, or a host by itself, with a folder, a pool and a datastore.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct Cluster {
     /// The folder of its VMs.
     pub folder: Reference,
     /// The pool that gives them memory and processors.
@@ -72,7 +72,7 @@ pub(crate) fn hosts(
     Ok(groups)
 }
 
-/// The place with the most hosts.
+/// The cluster with the most hosts.
 ///
 /// # Errors
 /// There is no host, no datastore, or the server does not say.
@@ -80,7 +80,7 @@ pub(crate) fn find(
     session: &Session,
     groups: BTreeMap<Reference, Vec<Reference>>,
     limit: Limit,
-) -> Result<Place, VsphereError> {
+) -> Result<Cluster, VsphereError> {
     let largest = groups.into_iter().max_by_key(|(_, hosts)| hosts.len());
     let (compute, hosts) =
         largest.ok_or_else(|| none("hosts", "no host is connected and out of maintenance"))?;
@@ -95,7 +95,7 @@ pub(crate) fn find(
     let found = properties::of_one(session, &compute, COMPUTE, limit, take)?.value;
     let (pool, stores, parent) = found.ok_or_else(|| none("hosts", "their cluster is gone"))?;
     let datastore = roomiest(session, &stores, limit)?;
-    Ok(Place { folder: vm_folder(session, parent, limit)?, pool, datastore, hosts })
+    Ok(Cluster { folder: vm_folder(session, parent, limit)?, pool, datastore, hosts })
 }
 
 fn roomiest(session: &Session, stores: &[Reference], limit: Limit) -> Result<String, VsphereError> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use serde_json::Value;
 use virtbench_vsphere::{
-    Address, Course, LocalVcenter, Operation, Place, Reference, Until, Vsphere, VsphereError,
+    Address, Cluster, Course, LocalVcenter, Operation, Reference, Until, Vsphere, VsphereError,
 };
 
 use crate::footprint;
@@ -103,14 +103,14 @@ fn lines(case: &str, pairs: &[(Driven, Driven)]) -> [Verdict; 2] {
 /// Threads on one connection, each with a VM of its own, again and again.
 fn ours(vcenter: &LocalVcenter, kind: &str, clients: usize) -> Result<Driven> {
     let server = connect(vcenter)?;
-    let (_, place) = server.place(later(LENGTH))?;
+    let (_, cluster) = server.cluster(later(LENGTH))?;
     let inventory = server.inventory(later(Duration::from_secs(60)))?;
     let mut machines: Vec<&Reference> = inventory.iter().map(|(machine, _)| machine).collect();
     machines.sort();
     ensure!(machines.len() >= clients, "there are {} VMs only", machines.len());
     let begun = Instant::now();
     let done: Vec<Vec<(Duration, Course)>> = thread::scope(|scope| {
-        let client = |machine| load(&server, kind, machine, &place, begun);
+        let client = |machine| load(&server, kind, machine, &cluster, begun);
         let threads: Vec<_> =
             machines.iter().take(clients).map(|machine| scope.spawn(move || client(machine))).collect();
         let joined =
@@ -135,7 +135,7 @@ fn load(
     server: &Vsphere,
     kind: &str,
     machine: &Reference,
-    place: &Place,
+    cluster: &Cluster,
     begun: Instant,
 ) -> Result<Vec<(Duration, Course)>> {
     let mut done = Vec::new();
@@ -147,7 +147,7 @@ fn load(
             ("snapshot", None) => Operation::CreateSnapshot { machine, name: "bench" },
             ("snapshot", Some(snapshot)) => Operation::RemoveSnapshot { machine, snapshot },
             ("reconfigure", _) => Operation::Reconfigure { machine, note: &note },
-            _ => Operation::Relocate { machine, host: &place.hosts[number % place.hosts.len()] },
+            _ => Operation::Relocate { machine, host: &cluster.hosts[number % cluster.hosts.len()] },
         };
         let at = Instant::now();
         let (course, made) = server.perform(&operation, Until::Done, later(Duration::from_secs(60)));

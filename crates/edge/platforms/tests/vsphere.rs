@@ -42,8 +42,8 @@ fn label_of_the_dead() -> String {
 fn leave(vcenter: &LocalVcenter, name: &str, label: &str) {
     let server =
         Vsphere::connect(&Address::parse(&vcenter.argument()).unwrap(), vcenter.password(), soon()).unwrap();
-    let (_, place) = server.place(soon()).unwrap();
-    let operation = Operation::Create { name, label, place: &place, host: &place.hosts[0] };
+    let (_, cluster) = server.cluster(soon()).unwrap();
+    let operation = Operation::Create { name, label, cluster: &cluster, host: &cluster.hosts[0] };
     let made = server.perform(&operation, Until::Seen, soon()).1.unwrap().unwrap();
     server.perform(&Operation::PowerOn(&made), Until::Seen, soon()).1.unwrap();
 }

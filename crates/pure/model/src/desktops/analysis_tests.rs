@@ -5,7 +5,7 @@ use virtbench_record::{
     DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse,
 };
 
-use super::{analyse_desktops, next_desktops};
+use super::{analyse_desktops, next_desktops, search_left};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -129,12 +129,14 @@ fn too_many_desktops_that_fail_are_a_failure_however_fast_the_others_are() {
 #[test]
 fn a_search_doubles_then_halves_and_ends_between_neighbours() {
     let plan = plan(DesktopNumbers::Auto { most: 64 });
-    let (mut records, mut tried) = (Vec::new(), Vec::new());
+    let (mut records, mut tried, mut left) = (Vec::new(), Vec::new(), Vec::new());
     while let Some((number, repetition)) = next_desktops(&plan, &records) {
         assert_eq!(repetition, 0);
         tried.push(number);
         records.push(record(number, 0));
+        left.push(search_left(&plan, &records));
     }
+    assert_eq!(left, [None, None, None, Some(2), Some(1), Some(0)]);
     assert_eq!(tried, [1, 2, 4, 8, 6, 5], "modify breaks beyond five");
     assert_eq!(analyse_desktops(&plan, &records).most, Some(5));
     let mut small = plan.clone();

@@ -45,6 +45,11 @@ fn plan() -> DesktopsPlan {
 
 /// One user, who sees 240 of 250 frames in 9.56 seconds each time, if there is a video at all.
 fn records(video: Option<DesktopVideo>) -> Records {
+    Records::Desktops(vec![record(1, 4, video)])
+}
+
+/// So many operations of a second each, with so many desktops.
+fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> DesktopsRecord {
     let times = DesktopTimes {
         latency_ns: SECOND_NS,
         first_change_ns: None,
@@ -65,7 +70,7 @@ fn records(video: Option<DesktopVideo>) -> Records {
     };
     let measured = DesktopsMeasured {
         ready_ns: SECOND_NS,
-        operations: vec![done; 4],
+        operations: vec![done; operations],
         gone: Vec::new(),
         echo: None,
         pictures: Vec::new(),
@@ -73,13 +78,27 @@ fn records(video: Option<DesktopVideo>) -> Records {
         elapsed_ns: 60 * SECOND_NS,
         host,
     };
-    Records::Desktops(vec![DesktopsRecord {
+    DesktopsRecord {
         format: FORMAT,
-        desktops: 1,
+        desktops,
         repetition: 0,
         started_unix_ns: 0,
         status: DesktopsStatus::Measured(Box::new(measured)),
-    }])
+    }
+}
+
+#[test]
+fn what_is_sure_is_told_from_what_was_measured() {
+    let facts = synthetic::described(Plan::Desktops(plan()));
+    let told = |records: &[(u32, usize)]| {
+        let records = records.iter().map(|(desktops, operations)| record(*desktops, *operations, None));
+        takeaway(&facts, &Records::Desktops(records.collect())).details.join("\n")
+    };
+    // Of a few operations the slowest says nothing of what 95 % take at most.
+    let some = told(&[(1, 4), (2, 400), (3, 4)]);
+    assert!(some.contains("Sure by 95 % intervals: 2 desktops. Beyond that, up to 3, "), "{some}");
+    assert!(told(&[(1, 4)]).contains("no number is sure"));
+    assert!(!told(&[(1, 400)]).contains("sure"));
 }
 
 #[test]

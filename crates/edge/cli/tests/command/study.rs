@@ -91,6 +91,7 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     let json = done.json();
     assert_eq!((&json["points_measured"], &json["points_unavailable"]), (&8.into(), &0.into()), "{json}");
     assert!(json["headline"].as_str().unwrap().contains("of native throughput"));
+    // Of both repetitions together: in a single one the disk may stand still, because others flush it.
     numbers_are_there(&json);
     let progress = done.stderr.lines().filter(|line| line.contains(" left: ")).count();
     assert!(progress >= 5, "off a terminal there is no progress: {}", done.stderr);
@@ -100,8 +101,6 @@ fn native_and_vm_are_measured_and_one_page_shows_the_difference() {
     assert!(provenance["guest"]["boot_ns"].as_u64().unwrap() > 0);
     for line in fs::read_to_string(out.join("results.jsonl")).unwrap().lines() {
         let record: serde_json::Value = serde_json::from_str(line).unwrap();
-        // A single one may find the disk standing still, since others flush it: that each side moved data is seen above.
-        assert!(record["outcome"]["total"]["operations"].is_u64(), "{line}");
         assert_eq!(record["clock"].is_object(), record["environment"] == "vm");
     }
     // The report can be written again, anywhere, and a finished run has nothing to resume.

@@ -44,6 +44,8 @@ pub(crate) fn of_desktops(
     let mut details = Vec::new();
     let at_most = analysis.numbers.iter().find(|at| Some(at.desktops) == analysis.most);
     details.extend(at_most.map(|at| quality(plan, at)));
+    details
+        .extend(at_most.filter(|at| at.quality != "passed").map(|at| surely(&analysis.numbers, at.desktops)));
     if let (Some(at), Some(first)) = (broken, &analysis.broke_first) {
         details.push(format!(
             "With {} desktops {} {} broke first.{}",
@@ -58,6 +60,18 @@ pub(crate) fn of_desktops(
     details.extend(broken.into_iter().flat_map(videos));
     details.extend(at_most.and_then(echo));
     Takeaway { headline, details, cautions: cautions(provenance, plan, analysis) }
+}
+
+/// How many fit where the intervals keep to the limits as well, of up to `most`.
+fn surely(numbers: &[DesktopsNumbers], most: u32) -> String {
+    let sure = numbers.iter().take_while(|at| at.desktops <= most).filter(|at| at.quality == "passed").last();
+    match sure {
+        Some(at) => format!(
+            "Sure by 95 % intervals: {}. Beyond that, up to {most}, a limit lies within the interval.",
+            count(at.desktops as usize, "desktop")
+        ),
+        None => "By 95 % intervals no number is sure.".to_owned(),
+    }
 }
 
 fn quality(plan: &DesktopsPlan, at: &DesktopsNumbers) -> String {

@@ -17,6 +17,7 @@ mod estimated;
 pub mod history;
 pub mod interval;
 pub mod kind;
+mod knee;
 mod machine_use;
 pub mod oltp;
 pub mod operations;

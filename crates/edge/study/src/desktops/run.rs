@@ -9,7 +9,7 @@ use virtbench_desktop::{
 };
 use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
-use virtbench_model::desktops::{next_desktops, search_left};
+use virtbench_model::desktops::{desktops_left, next_desktops};
 use virtbench_record::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
     DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
@@ -81,14 +81,7 @@ impl DesktopsStudy {
             };
             folder.add(DesktopsRecord { format: FORMAT, desktops, repetition, started_unix_ns, status })?;
             let done = folder.records().len() as u64;
-            let total = match self.plan.desktops {
-                DesktopNumbers::Given(_) => total.max(done),
-                // How far a search must go is known once it has gone too far.
-                DesktopNumbers::Auto { .. } => {
-                    search_left(&self.plan, folder.records()).map_or(total.max(done + 1), |left| done + left)
-                }
-            };
-            progress.observer.event(Event::Done { done, total });
+            progress.done(done, desktops_left(&self.plan, folder.records()), total);
             let last = folder.records().last().and_then(DesktopsRecord::measured);
             progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
         }

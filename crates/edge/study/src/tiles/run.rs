@@ -1,6 +1,6 @@
 //! A run of the study of tiles: numbers of them, one after the other, until a service level breaks.
 
-use virtbench_model::tiles_study::{breaches, next_tiles};
+use virtbench_model::tiles_study::{breaches, next_tiles, tiles_left};
 use virtbench_record::{
     ApplianceRoot, FORMAT, GuestFacts, Plan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
 };
@@ -130,7 +130,7 @@ impl TilesStudy {
             self.tell(&record, progress);
             folder.add(record)?;
             let done = folder.records().len() as u64;
-            progress.observer.event(Event::Done { done: done.min(total), total });
+            progress.done(done, tiles_left(&self.plan, folder.records()), total);
             let last = folder.records().last().and_then(TilesRecord::measured);
             progress.observer.event(Event::Recorded(last.map(|measured| &measured.host)));
         }

@@ -5,7 +5,7 @@ use virtbench_record::{
     DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, HostUse,
 };
 
-use super::{analyse_desktops, next_desktops, search_left};
+use super::{analyse_desktops, desktops_left, next_desktops};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -134,7 +134,7 @@ fn a_search_doubles_then_halves_and_ends_between_neighbours() {
         assert_eq!(repetition, 0);
         tried.push(number);
         records.push(record(number, 0));
-        left.push(search_left(&plan, &records));
+        left.push(desktops_left(&plan, &records));
     }
     assert_eq!(left, [None, None, None, Some(2), Some(1), Some(0)]);
     assert_eq!(tried, [1, 2, 4, 8, 6, 5], "modify breaks beyond five");
@@ -145,4 +145,5 @@ fn a_search_doubles_then_halves_and_ends_between_neighbours() {
     assert_eq!(next_desktops(&small, &[record(1, 0), record(2, 0), record(3, 0)]), None);
     let given = DesktopsPlan { desktops: DesktopNumbers::Given(vec![1, 4]), repetitions: 2, ..plan };
     assert_eq!(next_desktops(&given, &[record(1, 0)]), Some((1, 1)));
+    assert_eq!(desktops_left(&given, &[record(1, 0)]), Some(3));
 }

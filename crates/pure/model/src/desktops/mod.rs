@@ -9,5 +9,5 @@ mod summary;
 mod videos;
 
 pub use analysis::{DesktopsAnalysis, analyse_desktops};
-pub use search::{next_desktops, search_left};
+pub use search::{desktops_left, next_desktops};
 pub use summary::summarise_desktops;

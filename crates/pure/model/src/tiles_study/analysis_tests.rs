@@ -9,7 +9,7 @@ use virtbench_record::{
     TilesStatus,
 };
 
-use super::{analyse_tiles_study, mean_watts, next_tiles, summarise_tiles_study};
+use super::{analyse_tiles_study, mean_watts, next_tiles, summarise_tiles_study, tiles_left};
 
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -173,13 +173,15 @@ fn levels_of_response_time_and_of_errors_are_kept_or_broken() {
 fn a_search_doubles_then_halves_and_does_not_repeat_what_is_broken() {
     let mut plan = plan(TileNumbers::Auto { most: 32 });
     plan.repetitions = 2;
-    let (mut records, mut tried) = (Vec::new(), Vec::new());
+    let (mut records, mut tried, mut left) = (Vec::new(), Vec::new(), Vec::new());
     while let Some((tiles, repetition)) = next_tiles(&plan, &records) {
         tried.push((tiles, repetition));
+        left.push(tiles_left(&plan, &records));
         records.push(record(tiles, repetition, if tiles <= 5 { [1.0, 1.0] } else { [1.0, 0.5] }));
         assert!(tried.len() < 50);
     }
     assert_eq!(tried, [(1, 0), (1, 1), (2, 0), (2, 1), (4, 0), (4, 1), (8, 0), (6, 0), (5, 0), (5, 1)]);
+    assert_eq!(left[6..], [None, Some(4), Some(2), Some(1)]);
     assert_eq!(analyse_tiles_study(&plan, &records).configuration().unwrap().most().unwrap().tiles, 5);
     let first_broken = [record(1, 0, [1.0, 0.5])];
     assert_eq!(next_tiles(&plan, &first_broken), None, "no tile fits");

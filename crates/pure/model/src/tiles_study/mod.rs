@@ -17,5 +17,5 @@ pub use analysis::{TilesStudyAnalysis, analyse_tiles_study};
 pub use breaches::breaches;
 pub use energy::mean_watts;
 pub use rows::tile_rows;
-pub use search::next_tiles;
+pub use search::{next_tiles, tiles_left};
 pub use summary::summarise_tiles_study;

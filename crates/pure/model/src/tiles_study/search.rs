@@ -1,8 +1,11 @@
 //! How many tiles to try next: decided without measuring, from what the run folder holds.
 
+use std::collections::BTreeSet;
+
 use virtbench_record::{TileNumbers, TilesPlan, TilesRecord};
 
 use super::breaches::breaches;
+use crate::knee::Bracket;
 
 /// A run that does not count is tried once more.
 const TRIES: usize = 2;
@@ -11,36 +14,55 @@ const TRIES: usize = 2;
 /// level breaks, then halved in between until two neighbours are known. One broken level settles a number: it is not repeated.
 #[must_use]
 pub fn next_tiles(plan: &TilesPlan, records: &[TilesRecord]) -> Option<(u32, u32)> {
-    let missing = |number: u32| {
-        let repetition = (0..plan.repetitions).find(|repetition| !is_settled(records, number, *repetition));
-        repetition.map(|repetition| (number, repetition))
-    };
+    let missing = |number: u32| missing(plan, records, number).next().map(|repetition| (number, repetition));
     let most = match &plan.tiles {
         TileNumbers::Given(numbers) => return numbers.iter().find_map(|number| missing(*number)),
         TileNumbers::Auto { most } => *most,
     };
-    let is_broken = |number: u32| {
-        let mut own = records.iter().filter(|record| record.tiles == number);
-        own.any(|record| !breaches(plan, record).is_empty())
+    let open = open(plan, records).into_iter().find_map(missing);
+    open.or_else(|| missing(bracket(plan, records).next(most)?))
+}
+
+/// How many runs are left at most, if all of them count. Nobody knows of a search that has not gone too far yet.
+#[must_use]
+pub fn tiles_left(plan: &TilesPlan, records: &[TilesRecord]) -> Option<u64> {
+    let (numbers, left) = match &plan.tiles {
+        TileNumbers::Given(numbers) => (numbers.iter().copied().collect(), 0),
+        TileNumbers::Auto { .. } => (open(plan, records), u64::from(bracket(plan, records).left()?)),
     };
-    let mut tried: Vec<u32> = records.iter().map(|record| record.tiles).collect();
-    tried.sort_unstable();
-    tried.dedup();
-    let unfinished = tried.iter().filter(|number| !is_broken(**number)).find_map(|number| missing(*number));
-    if unfinished.is_some() {
-        return unfinished;
-    }
-    // Of runs that do not count nothing is known, and nothing larger is tried.
-    let fits = |number: u32| {
-        !is_broken(number) && records.iter().any(|record| record.tiles == number && record.void().is_none())
+    let unfinished: usize = numbers.iter().map(|number| missing(plan, records, *number).count()).sum();
+    Some(left * u64::from(plan.repetitions) + unfinished as u64)
+}
+
+/// Repetitions of a number that are not there.
+fn missing<'a>(
+    plan: &TilesPlan,
+    records: &'a [TilesRecord],
+    number: u32,
+) -> impl Iterator<Item = u32> + use<'a> {
+    (0..plan.repetitions).filter(move |repetition| !is_settled(records, number, *repetition))
+}
+
+fn is_broken(plan: &TilesPlan, records: &[TilesRecord], number: u32) -> bool {
+    records.iter().any(|record| record.tiles == number && !breaches(plan, record).is_empty())
+}
+
+/// Numbers that were tried and not broken.
+fn open(plan: &TilesPlan, records: &[TilesRecord]) -> BTreeSet<u32> {
+    let tried = records.iter().map(|record| record.tiles);
+    tried.filter(|number| !is_broken(plan, records, *number)).collect()
+}
+
+/// Of runs that do not count nothing is known, and nothing larger is tried.
+fn bracket(plan: &TilesPlan, records: &[TilesRecord]) -> Bracket {
+    let tried: BTreeSet<u32> = records.iter().map(|record| record.tiles).collect();
+    let fits = |number: &&u32| {
+        let counts = records.iter().any(|record| record.tiles == **number && record.void().is_none());
+        counts && !is_broken(plan, records, **number)
     };
-    let broken = tried.iter().copied().find(|number| !fits(*number));
-    let fit = tried.iter().copied().take_while(|number| fits(*number)).last().unwrap_or(0);
-    match broken {
-        None if fit >= most => None,
-        None => missing((fit * 2).clamp(1, most)),
-        Some(broken) if broken <= fit + 1 => None,
-        Some(broken) => missing(fit.midpoint(broken)),
+    Bracket {
+        fits: tried.iter().take_while(fits).last().copied().unwrap_or(0),
+        too_many: tried.iter().find(|number| !fits(number)).copied(),
     }
 }
 

@@ -32,8 +32,8 @@ const PROPERTY_WORDS: u32 = 1024;
 pub(crate) enum Heard {
     /// A key was pressed.
     Key,
-    /// A watched window was drawn on.
-    Drawn,
+    /// This width and height of a watched window were drawn on, in pixels.
+    Drawn([u16; 2]),
     /// A window has answered the question of this number.
     Answered(u32),
     /// Anything else, after which windows may be others.
@@ -86,7 +86,7 @@ impl Display {
         let Some(event) = self.connection.poll_for_event()? else { return Ok(None) };
         Ok(Some(match event {
             Event::XinputRawKeyPress(_) => Heard::Key,
-            Event::DamageNotify(_) => Heard::Drawn,
+            Event::DamageNotify(damage) => Heard::Drawn([damage.area.width, damage.area.height]),
             Event::ClientMessage(message) if message.type_ == self.atoms.WM_PROTOCOLS => {
                 match message.data.as_data32() {
                     [protocol, number, ..] if protocol == self.atoms._NET_WM_PING => Heard::Answered(number),

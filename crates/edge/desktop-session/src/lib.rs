@@ -14,6 +14,7 @@ mod display;
 mod error;
 mod marker_window;
 mod session;
+mod settling;
 mod started;
 mod watch;
 

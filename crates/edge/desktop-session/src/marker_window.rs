@@ -48,7 +48,7 @@ impl MarkerWindow {
         )?;
         connection.create_gc(context, window, &CreateGCAux::new())?;
         connection.map_window(window)?;
-        let shown = Marker { sequence: 0, operation: 0, phase: Phase::Idle };
+        let shown = Marker { sequence: 0, operation: 0, phase: Phase::Idle, revision: 0 };
         let marker = Self { window, context, depth: screen.root_depth, shown };
         marker.draw(connection)?;
         Ok(marker)

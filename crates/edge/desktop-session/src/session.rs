@@ -10,7 +10,7 @@ use crate::controller::Controller;
 use crate::display::Display;
 use crate::error::SessionError;
 use crate::started::Started;
-use crate::watch::Watch;
+use crate::watch::{Look, Watch};
 
 /// How often files and processes are looked at while an operation goes on.
 const LOOK: Duration = Duration::from_millis(5);
@@ -78,8 +78,13 @@ impl Session {
             self.display.watch_none()?;
         }
         let Some(watch) = &mut self.watch else { return self.hear() };
-        if let Some(ended) = watch.look(&mut self.display, &mut self.started)? {
-            self.end(ended.map_or_else(Ending::Failed, |()| Ending::Done))?;
+        match watch.look(&mut self.display, &mut self.started)? {
+            Look::On => {}
+            Look::Ended(revision) => {
+                let Order { sequence, operation, .. } = watch.order;
+                self.display.show(Marker { sequence, operation, phase: Phase::Ended, revision })?;
+            }
+            Look::Over(ended) => self.end(ended)?,
         }
         // What came along with answers of the server is here already, and would wake nobody.
         self.hear()
@@ -90,7 +95,7 @@ impl Session {
         self.display.watch_none()?;
         let watch = Watch::begin(order, &mut self.display)?;
         let Order { sequence, operation, .. } = watch.order;
-        self.display.show(Marker { sequence, operation, phase: Phase::Begun })?;
+        self.display.show(Marker { sequence, operation, phase: Phase::Begun, revision: 0 })?;
         let started = match watch.order.start.as_slice() {
             [] => Ok(()),
             words => self
@@ -104,16 +109,19 @@ impl Session {
             }
         }
         self.watch = Some(watch);
-        started.or_else(|why| self.end(Ending::Failed(why)))
+        started.or_else(|why| self.end(Err(why)))
     }
 
-    fn end(&mut self, ending: Ending) -> Result<(), SessionError> {
+    /// Over, with this revision of its end; or failed.
+    fn end(&mut self, ended: Result<u16, String>) -> Result<(), SessionError> {
         let Some(watch) = self.watch.take() else { return Ok(()) };
-        let Order { sequence, operation, .. } = watch.order;
-        let phase = if ending == Ending::Done { Phase::Ended } else { Phase::Failed };
-        self.display.show(Marker { sequence, operation, phase })?;
         let inside_ns = u64::try_from(watch.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.controller.answer(&Answer { sequence, ending, inside_ns });
+        let Order { sequence, operation, .. } = watch.order;
+        let phase = if ended.is_ok() { Phase::Ended } else { Phase::Failed };
+        let revision = *ended.as_ref().unwrap_or(&0);
+        self.display.show(Marker { sequence, operation, phase, revision })?;
+        let ending = ended.map_or_else(Ending::Failed, |_| Ending::Done);
+        self.controller.answer(&Answer { sequence, ending, inside_ns, revision });
         self.display.watch_none()
     }
 
@@ -121,7 +129,7 @@ impl Session {
         self.watch = None;
         self.display.watch_none()?;
         self.started.end_all();
-        self.controller.answer(&Answer { sequence, ending: Ending::Done, inside_ns: 0 });
+        self.controller.answer(&Answer { sequence, ending: Ending::Done, inside_ns: 0, revision: 0 });
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use x11rb::protocol::xproto::Window;
 
 use crate::display::{Display, Heard};
 use crate::error::SessionError;
+use crate::settling::{Settled, Settling};
 use crate::started::Started;
 
 /// A file as it is: its number, size and time of change.
@@ -19,6 +20,8 @@ type FileState = Option<(u64, u64, i64, i64)>;
 pub(crate) struct Watch {
     pub(crate) order: Order,
     begun: Instant,
+    /// From when on its time counts: from the last key, or from its beginning where there is none.
+    from: Instant,
     /// Windows that were there before.
     before: Vec<Window>,
     file: FileState,
@@ -28,6 +31,19 @@ pub(crate) struct Watch {
     question: Question,
     /// Whether its windows answer at all.
     answers: bool,
+    /// Once its end was shown, where its windows have to stand still as well.
+    settling: Option<Settling>,
+}
+
+/// What a look at an operation comes to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// It goes on.
+    On,
+    /// It is over unless its application draws once more: the picture is to tell this revision of its end.
+    Ended(u16),
+    /// It is over with this revision; or has failed.
+    Over(Result<u16, String>),
 }
 
 /// Whether the application has answered.
@@ -48,11 +64,13 @@ impl Watch {
             display.watch(*window)?;
         }
         let begun = Instant::now();
-        Ok(Self { order, begun, before, file, keys: 0, drawn: false, question: Question::No, answers: false })
+        let (keys, drawn, question, answers) = (0, false, Question::No, false);
+        Ok(Self { order, begun, from: begun, before, file, keys, drawn, question, answers, settling: None })
     }
 
+    /// How long it has gone on since the last key, or took to its end.
     pub(crate) fn elapsed(&self) -> Duration {
-        self.begun.elapsed()
+        self.settling.as_ref().map_or_else(Instant::now, Settling::ended).saturating_duration_since(self.from)
     }
 
     /// Windows of the application that were there when it began.
@@ -67,9 +85,15 @@ impl Watch {
                 // What is drawn for an earlier key is not what is waited for.
                 if self.keys <= self.order.keys {
                     self.drawn = false;
+                    self.from = Instant::now();
                 }
             }
-            Heard::Drawn => self.drawn = true,
+            Heard::Drawn(size) => {
+                self.drawn = true;
+                if let Some(settling) = &mut self.settling {
+                    settling.drawn(size);
+                }
+            }
             Heard::Answered(number) if self.question == Question::Asked(number) => {
                 self.question = Question::Answered;
             }
@@ -82,18 +106,40 @@ impl Watch {
         &mut self,
         display: &mut Display,
         started: &mut Started,
-    ) -> Result<Option<Result<(), String>>, SessionError> {
-        if self.elapsed() >= Duration::from_nanos(self.order.give_up_ns) {
-            return Ok(Some(Err(self.missing())));
+    ) -> Result<Look, SessionError> {
+        if self.begun.elapsed() >= Duration::from_nanos(self.order.give_up_ns) {
+            return Ok(Look::Over(Err(self.missing())));
         }
         if let Some(why) = self.ended_badly(started) {
-            return Ok(Some(Err(why)));
+            return Ok(Look::Over(Err(why)));
         }
+        if let Some(settling) = &mut self.settling {
+            for window in display.windows(&self.order.window)? {
+                display.watch(window)?;
+            }
+            return Ok(match settling.look(Instant::now()) {
+                Settled::NotYet => Look::On,
+                Settled::Again(revision) => Look::Ended(revision),
+                Settled::Yes(revision) => Look::Over(Ok(revision)),
+            });
+        }
+        Ok(match self.is_over(display, started)? {
+            false => Look::On,
+            true if self.order.still => {
+                self.settling = Some(Settling::begin(Instant::now()));
+                Look::Ended(0)
+            }
+            true => Look::Over(Ok(0)),
+        })
+    }
+
+    /// Whether what it waits for has happened.
+    fn is_over(&mut self, display: &mut Display, started: &mut Started) -> Result<bool, SessionError> {
         if self.keys < self.order.keys {
-            return Ok(None);
+            return Ok(false);
         }
         let windows = display.windows(&self.order.window)?;
-        let over = match &self.order.until {
+        Ok(match &self.order.until {
             Until::Window => {
                 let new = windows.iter().filter(|window| !self.before.contains(window)).copied();
                 let new: Vec<Window> = new.collect();
@@ -130,8 +176,7 @@ impl Watch {
                 is_written && self.has_answered(windows.last(), display)?
             }
             Until::Exit | Until::Video(_) => started.end_of_last().is_some_and(|status| status.success()),
-        };
-        Ok(over.then_some(Ok(())))
+        })
     }
 
     /// Asks once; a window that does not answer such questions has answered.
@@ -155,6 +200,7 @@ impl Watch {
         let seconds = self.order.give_up_ns / 1_000_000_000;
         let class = &self.order.window;
         let what = match &self.order.until {
+            _ if self.settling.is_some() => format!("windows of the class {class:?} never stand still"),
             _ if self.keys < self.order.keys => {
                 format!("{} of {} keys arrived in the session", self.keys, self.order.keys)
             }

@@ -11,6 +11,7 @@ use virtbench_desktops::{
 };
 
 use crate::desk::Desk;
+use crate::operation::STILL;
 
 const SIZE: [u16; 2] = [320, 200];
 
@@ -31,6 +32,8 @@ pub struct Drawing {
     pub blink: Option<Duration>,
     /// How long after the last key the cursor changes as well; keys change nothing if there is none.
     pub echo: Option<Duration>,
+    /// How long after its end an operation that has to stand still draws once more, and again.
+    pub repaints: &'static [Duration],
     /// Frames of a video that are not drawn.
     pub dropped: &'static [u16],
 }
@@ -39,7 +42,7 @@ impl Drawing {
     /// A desktop with a marker that answers each key at once.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
-        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO), dropped: &[] }
+        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO), repaints: &[], dropped: &[] }
     }
 }
 
@@ -78,7 +81,7 @@ impl DrawnDesktop {
     pub fn start(drawing: Drawing) -> io::Result<Self> {
         let (screen, control) = (TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?);
         let desktop = Self { screen: screen.local_addr()?, control: control.local_addr()? };
-        let idle = Marker { sequence: 0, operation: 0, phase: Phase::Idle };
+        let idle = Marker { sequence: 0, operation: 0, phase: Phase::Idle, revision: 0 };
         let state = State {
             marker: drawing.marker.then_some(idle),
             keys: 0,
@@ -134,24 +137,25 @@ fn serve_control(stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Re
     let mut answers = stream.try_clone()?;
     for line in BufReader::new(stream).lines() {
         let request: Request = serde_json::from_str(&line?)?;
-        let (sequence, took) = match request {
-            Request::Clear { sequence } => (sequence, Duration::ZERO),
+        let (sequence, (took, revision)) = match request {
+            Request::Clear { sequence } => (sequence, (Duration::ZERO, 0)),
             Request::Watch(order) => (order.sequence, operation(shared, &order, drawing)),
         };
         let inside_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        let mut text = serde_json::to_vec(&Answer { sequence, ending: Ending::Done, inside_ns })?;
+        let mut text = serde_json::to_vec(&Answer { sequence, ending: Ending::Done, inside_ns, revision })?;
         text.push(b'\n');
         answers.write_all(&text)?;
     }
     Ok(())
 }
 
-/// Returns how long it has really taken: a busy machine lets nobody sleep exactly.
-fn operation(shared: &Shared, order: &Order, drawing: Drawing) -> Duration {
-    let marker = |phase| Marker { sequence: order.sequence, operation: order.operation, phase };
+/// Returns how long it has really taken, since a busy machine lets nobody sleep exactly, and which end was the last.
+fn operation(shared: &Shared, order: &Order, drawing: Drawing) -> (Duration, u16) {
+    let &Order { sequence, operation, .. } = order;
+    let marker = |phase, revision| Marker { sequence, operation, phase, revision };
     change(shared, |state| state.keys = 0);
     let begun = Instant::now();
-    show(shared, marker(Phase::Begun));
+    show(shared, marker(Phase::Begun, 0));
     let mut state = lock(shared);
     while state.keys < order.keys && !state.closed {
         state = shared.1.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -163,8 +167,19 @@ fn operation(shared: &Shared, order: &Order, drawing: Drawing) -> Duration {
     if let Until::Video(video) = order.until {
         took = play(shared, video, drawing.dropped);
     }
-    show(shared, marker(Phase::Ended));
-    took
+    show(shared, marker(Phase::Ended, 0));
+    let mut revision = 0;
+    for pause in drawing.repaints.iter().filter(|_| order.still) {
+        thread::sleep(*pause);
+        revision += 1;
+        took = from.elapsed();
+        change(shared, |state| (state.owes_echo, state.last_key) = (true, Instant::now()));
+        show(shared, marker(Phase::Ended, revision));
+    }
+    if order.still {
+        thread::sleep(STILL);
+    }
+    (took, revision)
 }
 
 /// Shows a video's frames in time, each once the one before has been sent and another picture is asked for: so none but those that are

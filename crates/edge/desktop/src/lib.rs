@@ -9,6 +9,8 @@
 //! marker of its end. Beside it stands what needs no help from inside: from the same moment to the first and to the last change of
 //! the picture.
 //!
+//! An operation that has to stand still ends with the last marker of an end: something was drawn after each of the others.
+//!
 //! A video's frames carry their numbers in the picture ([`virtbench_desktops::frame_level`]). While one plays, every picture that
 //! arrives is looked at for the number in it.
 
@@ -23,6 +25,7 @@ mod outcome;
 mod screen;
 mod screenshot;
 mod slow_link;
+mod still;
 mod unaided;
 mod user;
 mod video;

@@ -15,7 +15,7 @@ use crate::screen::Screen;
 use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
-const LAG: Duration = Duration::from_secs(10);
+pub(crate) const LAG: Duration = Duration::from_secs(10);
 /// How long the picture stands still before what came before is taken for the last change. Cursors blink more slowly.
 pub(crate) const STILL: Duration = Duration::from_millis(400);
 /// How long an answer takes at most once the picture has told.
@@ -50,9 +50,9 @@ pub(crate) struct Seat {
     pub(crate) screen: Screen,
     /// To the program inside the session, where there is one.
     control: Option<Control>,
-    sequence: u16,
+    pub(crate) sequence: u16,
     /// When the picture changed last.
-    last: Instant,
+    pub(crate) last: Instant,
 }
 
 /// What an operation came to.
@@ -108,7 +108,7 @@ impl Seat {
         number: u8,
     ) -> Result<Timed, Fault> {
         let keys = Keys::of(&operation.act)?;
-        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence = Marker::sequence_after(self.sequence);
         let mut give_up = Duration::from_nanos(day.limits.give_up);
         let mut noted = Noted::default();
         if let Until::Video(video) = operation.until {
@@ -120,13 +120,20 @@ impl Seat {
             return self.perform_unaided(day, &keys).await;
         };
         let order = order(application, operation, number, self.sequence, &keys.chords, give_up);
+        let asked = Instant::now();
         control.ask(&Request::Watch(order)).await?;
         let until = Instant::now() + give_up + LAG;
         let begun = self.see(Phase::Begun, until, &mut Noted::default()).await?;
         let (from, echo) = self.type_keys(day, &keys, begun).await?;
-        let ended = self.see(Phase::Ended, until, &mut noted).await?;
-        let answer = self.answer(ANSWER).await?;
-        let answer = answer.ok_or_else(|| Fault::Frozen("the session does not answer".into()))?;
+        let mut ended = self.see(Phase::Ended, until, &mut noted).await?;
+        let answer = if operation.still {
+            let (last, answer) = self.follow(ended, until, &mut noted.changes).await?;
+            ended = last;
+            answer
+        } else {
+            let answer = self.answer(ANSWER).await?;
+            answer.ok_or_else(|| Fault::Frozen("the session does not answer".into()))?
+        };
         if let Ending::Failed(why) = answer.ending {
             return Err(Fault::Session(why));
         }
@@ -141,10 +148,10 @@ impl Seat {
         };
         let times = Times {
             latency_ns: between(from, end),
-            first_change_ns: None,
-            last_change_ns: None,
             inside_ns: Some(answer.inside_ns),
+            around_ns: Some(between(if keys.chords.is_empty() { asked } else { from }, ended)),
             video,
+            ..Times::default()
         };
         Ok(Timed { times, echo, from, changes })
     }
@@ -214,7 +221,7 @@ impl Seat {
     }
 
     /// Why the picture has not told in time.
-    async fn missed(&mut self, wait: Duration) -> Result<Fault, Fault> {
+    pub(crate) async fn missed(&mut self, wait: Duration) -> Result<Fault, Fault> {
         let marker = self.screen.marker();
         let answer = self.answer(wait).await?;
         Ok(match (answer.map(|answer| answer.ending), marker) {
@@ -255,7 +262,7 @@ impl Seat {
     }
 
     /// What the session says of the operation, if it does so in time.
-    async fn answer(&mut self, wait: Duration) -> Result<Option<Answer>, Fault> {
+    pub(crate) async fn answer(&mut self, wait: Duration) -> Result<Option<Answer>, Fault> {
         match &mut self.control {
             Some(control) => control.answer(self.sequence, Instant::now() + wait).await,
             None => Ok(None),
@@ -264,7 +271,7 @@ impl Seat {
 
     /// Has all programs of the session end, so that the user can begin anew.
     pub(crate) async fn clear(&mut self) -> Result<(), Fault> {
-        self.sequence = self.sequence.wrapping_add(1);
+        self.sequence = Marker::sequence_after(self.sequence);
         let Some(control) = &mut self.control else { return Ok(()) };
         control.ask(&Request::Clear { sequence: self.sequence }).await?;
         let answer = self.answer(ANSWER).await?;
@@ -308,6 +315,7 @@ fn order(
         activate: operation.act == Act::Activate,
         keys: u32::try_from(keys).unwrap_or(u32::MAX),
         until: operation.until.clone(),
+        still: operation.still,
         give_up_ns: u64::try_from(give_up.as_nanos()).unwrap_or(u64::MAX),
     }
 }

@@ -4,7 +4,7 @@ use crate::screenshot::Screenshot;
 
 /// How long an operation took, in nanoseconds, from its last key or, where there is none, from the marker of its beginning.
 /// Where nobody inside draws a marker, it is over with the last change of the picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Times {
     /// To the marker of its end.
     pub latency_ns: u64,
@@ -12,8 +12,10 @@ pub struct Times {
     pub first_change_ns: Option<u64>,
     /// To the last change of the picture elsewhere before it stood still.
     pub last_change_ns: Option<u64>,
-    /// By the session's own clock, from the order to the end, where somebody is inside: shown, and used for nothing.
+    /// By the session's own clock, where somebody is inside: shown, and used for nothing.
     pub inside_ns: Option<u64>,
+    /// Within which `inside_ns` lies unless that clock runs fast: from the last key, or from the order, to the marker of the end.
+    pub around_ns: Option<u64>,
     /// What arrived of the video, where one was played. `latency_ns` is then the time to the first of its frames.
     pub video: Option<VideoSeen>,
 }

@@ -83,8 +83,7 @@ impl Seat {
         }
         let end = pictures.end().ok_or_else(|| no("does not change"))?;
         let latency_ns = between(from, end);
-        let times =
-            Times { latency_ns, first_change_ns: None, last_change_ns: None, inside_ns: None, video: None };
+        let times = Times { latency_ns, ..Times::default() };
         changes.last = Some(end);
         Ok(Timed { times, echo, from, changes })
     }

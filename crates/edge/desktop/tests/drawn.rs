@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_clock_ns;
-use virtbench_desktop::{Desk, Done, Drawing, DrawnDesktop, Event, Plan, drive, slow_down};
+use virtbench_desktop::{Desk, Done, Drawing, DrawnDesktop, Event, Plan, Times, drive, slow_down};
 use virtbench_desktops::{Act, Day, Think, supplied};
 
 const DELAY: Duration = Duration::from_millis(50);
@@ -78,6 +78,38 @@ fn what_users_see_of_a_known_delay_is_right_to_a_frame() {
         assert!(errors.len() >= 12, "{done:?}");
         assert!(errors[errors.len() / 2] < FRAME_NS, "{delay:?}: {errors:?}");
     }
+}
+
+/// Each within the time for which windows stand still once they are done.
+const REPAINTS: [Duration; 3] =
+    [Duration::from_millis(30), Duration::from_millis(300), Duration::from_millis(100)];
+
+#[test]
+fn an_operation_that_has_to_stand_still_ends_with_what_is_drawn_last() {
+    let drawing = Drawing { repaints: &REPAINTS, ..Drawing::after(DELAY) };
+    let desktops: Vec<_> = (0..2).map(|_| DrawnDesktop::start(drawing).unwrap()).collect();
+    let desks = desktops.iter().map(|desktop| desktop.desk().unwrap()).collect();
+    let mut day = day();
+    for operation in day.applications.iter_mut().flat_map(|application| &mut application.operations) {
+        operation.still = true;
+    }
+    let (done, gone) = run_day(&day, desks, Duration::from_secs(8));
+    assert!(gone.is_empty(), "{gone:?}");
+    let is_typed = |one: &&Done| {
+        matches!(day.operations().nth(one.operation.into()).unwrap().1.act, Act::Keys(_) | Act::Text(_))
+    };
+    let times: Vec<_> = done.iter().filter(is_typed).map(|one| *one.result.as_ref().unwrap()).collect();
+    assert!(times.len() >= 6, "{done:?}");
+    assert!(times.iter().all(|times| times.latency_ns >= 480_000_000), "{times:?}");
+    let median = |of: &dyn Fn(&Times) -> u64| {
+        let mut errors: Vec<u64> = times.iter().map(of).collect();
+        errors.sort_unstable();
+        errors[errors.len() / 2]
+    };
+    assert!(median(&|times| times.latency_ns.abs_diff(times.inside_ns.unwrap())) < FRAME_NS, "{times:?}");
+    // Without help from inside the same is seen.
+    let apart = |times: &Times| times.latency_ns.abs_diff(times.last_change_ns.unwrap());
+    assert!(median(&apart) < FRAME_NS, "{times:?}");
 }
 
 #[test]

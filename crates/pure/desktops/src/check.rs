@@ -75,6 +75,11 @@ fn operation(at: &str, operation: &Operation) -> Result<(), DayError> {
         }
         Act::Start | Act::Activate => {}
     }
+    let has_window =
+        matches!(operation.until, Until::Window | Until::Title(_) | Until::Drawn | Until::File(_));
+    ensure(!operation.still || has_window, &format!("{at}.still"), || {
+        "still is for operations that end with a window, its title, what it draws, or a file".into()
+    })?;
     let starts = operation.act == Act::Start;
     match &operation.until {
         Until::File(path) => absolute(&format!("{at}.until.file"), path),

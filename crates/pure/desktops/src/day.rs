@@ -39,6 +39,10 @@ pub struct Operation {
     pub act: Act,
     /// By what it is known to be over.
     pub until: Until,
+    /// Whether its application's windows have to stand still as well: it is then over with the last that they draw which is larger
+    /// than a cursor.
+    #[serde(default)]
+    pub still: bool,
 }
 
 /// An application and what a user does with it, in this order.

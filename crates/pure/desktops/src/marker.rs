@@ -1,9 +1,10 @@
-//! The marker: cells in a corner of the picture that tell what an operation is at. Their 64 bits are version, phase, operation,
-//! sequence and a CRC-32 of them; another checksum is unreadable.
+//! The marker: cells in a corner of the picture that tell what an operation is at. Their 64 bits are phase, operation, sequence,
+//! revision and a CRC-32 of them; another checksum is unreadable.
 
 use crate::cells::{Unreadable, level_of, read_cells};
 
-const VERSION: u32 = 5;
+/// Sequences and revisions that a marker can tell: ten bits each.
+const NUMBERS: u16 = 1 << 10;
 
 /// What an operation is at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,31 +35,44 @@ impl Phase {
 /// What the marker tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Marker {
-    /// The operation's number in the run; after the last one it begins anew.
+    /// The operation's number in the run, below 1024; after the last one it begins anew.
     pub sequence: u16,
     /// The operation's number in the day.
     pub operation: u8,
     /// What it is at.
     pub phase: Phase,
+    /// How often its end was taken back because something was drawn after it, up to 1023.
+    pub revision: u16,
 }
 
 impl Marker {
+    /// The last revision of an end.
+    pub const LAST_REVISION: u16 = NUMBERS - 1;
+
+    /// The sequence that follows.
+    #[must_use]
+    pub fn sequence_after(sequence: u16) -> u16 {
+        sequence.wrapping_add(1) % NUMBERS
+    }
+
     fn bits(self) -> u64 {
-        let word = VERSION << 28
-            | self.phase.number() << 24
-            | u32::from(self.operation) << 16
-            | u32::from(self.sequence);
+        let word = self.phase.number() << 28
+            | u32::from(self.operation) << 20
+            | u32::from(self.sequence % NUMBERS) << 10
+            | u32::from(self.revision % NUMBERS);
         u64::from(word) << 32 | u64::from(crc32fast::hash(&word.to_be_bytes()))
     }
 
     fn from_bits(bits: u64) -> Option<Self> {
-        let bytes = bits.to_be_bytes();
-        let [first, operation, high, low, check @ ..] = bytes;
-        if crc32fast::hash(&bytes[..4]) != u32::from_be_bytes(check) || u32::from(first >> 4) != VERSION {
+        let [word @ .., _, _, _, _] = bits.to_be_bytes();
+        if u64::from(crc32fast::hash(&word)) != bits & u64::from(u32::MAX) {
             return None;
         }
-        let phase = Phase::ALL.into_iter().find(|phase| phase.number() == u32::from(first & 15))?;
-        Some(Self { sequence: u16::from_be_bytes([high, low]), operation, phase })
+        let word = u32::from_be_bytes(word);
+        let number = |shift: u32| u16::try_from(word >> shift & u32::from(NUMBERS - 1)).ok();
+        let phase = Phase::ALL.into_iter().find(|phase| phase.number() == word >> 28)?;
+        let operation = u8::try_from(word >> 20 & 0xff).ok()?;
+        Some(Self { sequence: number(10)?, operation, phase, revision: number(0)? })
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Order {
     pub keys: u32,
     /// By what it is known to be over.
     pub until: Until,
+    /// Whether the windows have to stand still as well.
+    pub still: bool,
     /// When it is given up, in nanoseconds.
     pub give_up_ns: u64,
 }
@@ -59,6 +61,9 @@ pub struct Answer {
     pub sequence: u16,
     /// How it ended.
     pub ending: Ending,
-    /// How long it took by the session's own clock, in nanoseconds. It is shown beside what the picture tells, and used for nothing.
+    /// How long it took by the session's own clock, from its last key or, where there is none, from its beginning, in nanoseconds. It is
+    /// shown beside what the picture tells, and used for nothing.
     pub inside_ns: u64,
+    /// Which marker of its end is the last one ([`Marker::revision`](crate::Marker)).
+    pub revision: u16,
 }

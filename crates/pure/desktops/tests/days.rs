@@ -36,6 +36,7 @@ fn a_day_that_cannot_be_meant_names_the_field() {
         ("file = \"/home", "file = \"home", "save.until.file"),
         ("until = \"gone\"", "until = \"never\"", "until"),
         ("until = \"gone\"", "until = { title = \"\" }", "close.until.title"),
+        ("until = \"gone\"", "until = \"gone\", still = true", "close.still"),
         ("until = \"gone\"", "until = { video = { frames = 9, rate = 9 } }", "close.until.video"),
         ("until = \"exit\"", "until = { video = { frames = 1, rate = 9 } }", "compress.until.video.frames"),
         ("until = \"exit\"", "until = { video = { frames = 9, rate = 61 } }", "compress.until.video.rate"),

@@ -77,11 +77,8 @@ fn transform(at: &dyn Fn(usize, usize) -> f64, step: f64) -> Vec<Vec<f64>> {
 
 fn markers() -> impl Strategy<Value = Marker> {
     let phases = prop_oneof![Just(Phase::Idle), Just(Phase::Begun), Just(Phase::Ended), Just(Phase::Failed)];
-    (any::<u16>(), any::<u8>(), phases).prop_map(|(sequence, operation, phase)| Marker {
-        sequence,
-        operation,
-        phase,
-    })
+    (0..1024u16, any::<u8>(), phases, 0..=Marker::LAST_REVISION)
+        .prop_map(|(sequence, operation, phase, revision)| Marker { sequence, operation, phase, revision })
 }
 
 proptest! {
@@ -127,7 +124,7 @@ fn missed_markers_are_counted_and_none_is_mistaken() {
     for amplitude in [0.0, 100.0, 200.0, 400.0, 800.0] {
         let mut count = 0;
         for sequence in 0..200 {
-            let marker = Marker { sequence, operation: 3, phase: Phase::Begun };
+            let marker = Marker { sequence, operation: 3, phase: Phase::Begun, revision: 0 };
             match read(&noisy(&picture(marker), amplitude, &mut random)) {
                 Ok(found) => assert_eq!(found, marker),
                 Err(_) => count += 1,
@@ -140,7 +137,7 @@ fn missed_markers_are_counted_and_none_is_mistaken() {
     // Cells at random within a right frame: only the checksum stands between them and a marker.
     for _ in 0..20_000 {
         let cells = random.next_u64();
-        let drawn = Marker { sequence: 1, operation: 1, phase: Phase::Idle };
+        let drawn = Marker { sequence: 1, operation: 1, phase: Phase::Idle, revision: 0 };
         let found = read_marker(|x, y| match (x / CELL, y / CELL) {
             (0 | 17, _) => level(drawn, x, y),
             (column, row) => {

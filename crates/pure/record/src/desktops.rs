@@ -17,8 +17,12 @@ pub struct DesktopTimes {
     pub first_change_ns: Option<u64>,
     /// To the last change of the picture elsewhere before it stood still.
     pub last_change_ns: Option<u64>,
-    /// By the session's own clock, where somebody is inside: shown, and used for nothing.
+    /// By the session's own clock, from the last key or else the beginning to the end, where somebody is inside: shown, and used for
+    /// nothing. From the order on, keys and all, where `around_ns` is not there.
     pub inside_ns: Option<u64>,
+    /// By the client's clock, within which `inside_ns` lies: from the last key, or from the order, to the marker of the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub around_ns: Option<u64>,
     /// What arrived of the video, where one was played: `latency_ns` is then the time to its first frame.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<DesktopVideo>,

@@ -29,8 +29,22 @@ pub struct DesktopGroupNumbers {
     pub limit_ns: u64,
     /// The plan's percentile of its operations in the steady state.
     pub percentile: Option<DesktopPercentile>,
-    /// The same of the operations with which all users begin at once.
+    /// The same to the last change of the picture, for which nobody inside is needed.
+    pub last_change: Option<DesktopPercentile>,
+    /// The same as `percentile` of the operations with which all users begin at once.
     pub storm: Option<DesktopPercentile>,
+}
+
+/// How far the marker of an operation's end and the last change of the picture are apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DesktopAgreement {
+    /// Operations of which both are known, in the steady state.
+    pub operations: u64,
+    /// In half of them at most, in nanoseconds.
+    pub median_ns: u64,
+    /// In the plan's share of them at most, in nanoseconds.
+    pub percentile_ns: u64,
 }
 
 /// An operation at a number of desktops.
@@ -46,6 +60,8 @@ pub struct DesktopOperationNumbers {
     pub percentile: Option<DesktopPercentile>,
     /// To the last change of the picture, half of them at most, in nanoseconds.
     pub last_change_median_ns: Option<u64>,
+    /// By the session's own clock, which needs no picture, half of them at most, in nanoseconds.
+    pub inside_median_ns: Option<u64>,
     /// How many failed.
     pub failed: u64,
     /// What arrived of videos, where it plays one.
@@ -82,10 +98,14 @@ pub struct DesktopsNumbers {
     pub quality: String,
     /// Both groups.
     pub groups: Vec<DesktopGroupNumbers>,
+    /// How far marker and picture are apart, where somebody inside draws markers.
+    pub agreement: Option<DesktopAgreement>,
     /// Every operation.
     pub operations: Vec<DesktopOperationNumbers>,
     /// The share of operations that failed, from 0 to 1.
     pub errors: f64,
+    /// Operations whose time by the session's own clock is longer than the client's around it: that clock runs fast.
+    pub outside: u64,
     /// Users whose desktops failed.
     pub gone: u64,
     /// The median of each user's operations differs between users by this standard deviation, in percent of the mean.
@@ -105,6 +125,8 @@ pub struct DesktopsSummary {
     pub conclusion: Conclusion,
     /// The most desktops with which users are content.
     pub most: Option<u32>,
+    /// The same where operations end with the last change of the picture: of the numbers that were measured.
+    pub most_by_last_change: Option<u32>,
     /// The operation that broke first beyond it.
     pub broke_first: Option<DesktopOperation>,
     /// Every number of desktops, ascending.

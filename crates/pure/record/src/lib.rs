@@ -76,8 +76,8 @@ pub use desktops::{
 };
 pub use desktops_plan::{DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan};
 pub use desktops_summary::{
-    DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopVideoNumbers, DesktopsNumbers,
-    DesktopsSummary,
+    DesktopAgreement, DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopVideoNumbers,
+    DesktopsNumbers, DesktopsSummary,
 };
 pub use fence_status::{
     DiskStatus, FenceStatus, OfWindow, PacedStatus, PredictionStatus, SlotStatus, SteadinessStatus,

@@ -66,7 +66,10 @@ impl BeforeAfterPage<'_> {
         if self.compared.is_regression() {
             let points = environments.iter().flat_map(|environment| &environment.points);
             let worse = points.filter(|point| point.changes.iter().any(|change| change.regression)).count();
-            return format!("It got worse at {}, though not on average.", count(worse, "point"));
+            // Of so many comparisons some would look worse by chance.
+            let seems_worse = overall().any(|(_, change)| change.verdict == Direction::Worse);
+            let average = if seems_worse { "whether on average too is not sure" } else { "not on average" };
+            return format!("It got worse at {}; {average}.", count(worse, "point"));
         }
         if overall().all(|(_, change)| change.verdict == Direction::Better) {
             return format!("It got better by more than {margin}.");
@@ -233,4 +236,41 @@ fn in_words(change: &Change) -> String {
 
 fn are(points: usize) -> String {
     if points == 1 { "1 point is".into() } else { format!("{points} points are") }
+}
+
+#[cfg(test)]
+mod tests {
+    use virtbench_record::PointKey;
+
+    use super::*;
+
+    /// One point that got worse beyond doubt, in an environment of which this is said on average.
+    fn headline(overall: Direction) -> String {
+        let change = |verdict, regression| Change {
+            quantity: Quantity::ALL[0],
+            ratio: 0.1,
+            interval: Some([0.02, 0.6]),
+            verdict,
+            regression,
+        };
+        let point = PointKey { block_bytes: 4096, read_percent: 0, random_percent: 100 };
+        let points =
+            vec![ChangedPoint { point, repetitions: [4, 4], changes: vec![change(Direction::Worse, true)] }];
+        let overall = vec![change(overall, false)];
+        let compared = BeforeAfter {
+            margin: 0.05,
+            differences: Vec::new(),
+            alternated: true,
+            environments: vec![ChangedEnvironment { name: "vm".into(), overall, points }],
+            unmatched_points: 0,
+        };
+        BeforeAfterPage { compared: &compared, runs: ["before", "after"] }.takeaway().headline
+    }
+
+    #[test]
+    fn the_headline_does_not_say_of_an_average_what_the_table_contradicts() {
+        assert_eq!(headline(Direction::Undecided), "It got worse at 1 point; not on average.");
+        let unsure = "It got worse at 1 point; whether on average too is not sure.";
+        assert_eq!(headline(Direction::Worse), unsure);
+    }
 }

@@ -55,6 +55,7 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
         first_change_ns: None,
         last_change_ns: None,
         inside_ns: Some(11 * SECOND_NS),
+        around_ns: Some(10 * SECOND_NS),
         video,
     };
     let done =
@@ -98,7 +99,34 @@ fn what_is_sure_is_told_from_what_was_measured() {
     let some = told(&[(1, 4), (2, 400), (3, 4)]);
     assert!(some.contains("Sure by 95 % intervals: 2 desktops. Beyond that, up to 3, "), "{some}");
     assert!(told(&[(1, 4)]).contains("no number is sure"));
+    let cautions = takeaway(&facts, &Records::Desktops(vec![record(1, 4, None)])).cautions.join("\n");
+    assert!(cautions.contains("Of 4 operations the session's own clock tells more time"), "{cautions}");
     assert!(!told(&[(1, 400)]).contains("sure"));
+}
+
+#[test]
+fn how_many_fit_by_the_picture_stands_beside_how_many_fit_by_the_marker() {
+    let facts = synthetic::described(Plan::Desktops(plan()));
+    let seen = |desktops: u32, last_change_ns: u64| {
+        let mut record = record(desktops, 400, None);
+        if let DesktopsStatus::Measured(measured) = &mut record.status {
+            for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
+                times.last_change_ns = Some(last_change_ns);
+            }
+        }
+        record
+    };
+    let records = Records::Desktops(vec![seen(1, 2 * SECOND_NS), seen(2, 7 * SECOND_NS)]);
+    let told = takeaway(&facts, &records);
+    assert!(told.headline.contains("2 desktops fit"), "{}", told.headline);
+    assert!(told.headline.contains("(1 by the last change of the picture)"), "{}", told.headline);
+    let details = told.details.join("\n");
+    assert!(
+        details.contains("at most 6.00 s apart in half of the operations and 6.00 s in 95.0 %"),
+        "{details}"
+    );
+    let html = documents(&facts, &records, &BTreeMap::new()).unwrap().html;
+    assert!(html.contains("B, last change") && html.contains(">7.00<"));
 }
 
 #[test]

@@ -8,12 +8,12 @@ use crate::support::run_folder::{loops, records};
 use crate::support::{children, finish, folder, is_alive, signal_pid, small_desktops, virtbench, wait_for};
 use serde_json::Value;
 
-/// Comes to a fault soon: an operation is given up after two seconds.
+/// Comes to a fault soon: an operation is given up after three seconds.
 fn impatient(folder: &Path) -> PathBuf {
     let file = folder.join("day.toml");
     let day = include_str!("../../../../pure/desktops/days/small.toml");
     let limits =
-        "\nlimits = { a = \"1s\", b = \"2s\", give_up = \"2s\" }\n\n[[applications]]\nname = \"editor\"";
+        "\nlimits = { a = \"1s\", b = \"2s\", give_up = \"3s\" }\n\n[[applications]]\nname = \"editor\"";
     fs::write(&file, day.replacen("\n[[applications]]\nname = \"editor\"", limits, 1)).unwrap();
     file
 }

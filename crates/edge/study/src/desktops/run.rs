@@ -235,6 +235,7 @@ fn record(done: Done) -> DesktopDone {
         first_change_ns: times.first_change_ns,
         last_change_ns: times.last_change_ns,
         inside_ns: times.inside_ns,
+        around_ns: times.around_ns,
         video: times.video.map(video),
     };
     DesktopDone {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    DesktopDone, DesktopGroup, DesktopGroupNumbers, DesktopOperation, DesktopOperationNumbers,
-    DesktopsMeasured, DesktopsNumbers, DesktopsPlan, DesktopsRecord,
+    DesktopAgreement, DesktopDone, DesktopGroup, DesktopGroupNumbers, DesktopOperation,
+    DesktopOperationNumbers, DesktopTimes, DesktopsMeasured, DesktopsNumbers, DesktopsPlan, DesktopsRecord,
 };
 
 use super::percentile::percentile;
@@ -15,6 +15,8 @@ use super::videos::videos;
 pub struct DesktopsAnalysis {
     /// The most desktops with which users are content, if there are any: with all smaller numbers they are content too.
     pub most: Option<u32>,
+    /// The same where operations end with the last change of the picture.
+    pub most_by_last_change: Option<u32>,
     /// The operation that broke first at the least number with which they are not.
     pub broke_first: Option<DesktopOperation>,
     /// Every number that was measured, ascending.
@@ -49,9 +51,11 @@ pub fn analyse_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Desk
     let numbers: Vec<DesktopsNumbers> =
         by_number.iter().map(|(desktops, measured)| judge(plan, *desktops, measured)).collect();
     let most = numbers.iter().take_while(|at| is_content(plan, at)).last().map(|at| at.desktops);
+    let most_by_last_change =
+        numbers.iter().take_while(|at| is_content_by_picture(plan, at)).last().map(|at| at.desktops);
     let first_broken = numbers.iter().find(|at| !is_content(plan, at));
     let broke_first = first_broken.and_then(|at| worst(plan, at));
-    DesktopsAnalysis { most, broke_first, numbers, failures }
+    DesktopsAnalysis { most, most_by_last_change, broke_first, numbers, failures }
 }
 
 /// Whether users are content by what was measured, an open question counting by its figure.
@@ -59,23 +63,31 @@ pub(crate) fn is_content(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
     at.quality != FAILED && at.quality != UNKNOWN && at.errors <= plan.errors
 }
 
+/// The same by the last change of the picture. What changes nothing in it, such as an archiver, is not in there.
+fn is_content_by_picture(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
+    let known = || at.groups.iter().filter_map(|group| Some((group.limit_ns, group.last_change?)));
+    known().count() > 0 && known().all(|(limit, found)| found.ns <= limit) && at.errors <= plan.errors
+}
+
 fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> DesktopsNumbers {
     let done: Vec<&DesktopDone> = measured.iter().flat_map(|one| &one.operations).collect();
-    let of = |group: DesktopGroup, storm: bool| {
+    let of = |group: DesktopGroup, storm: bool, time: fn(DesktopTimes) -> Option<u64>| {
         let belongs = |one: &&&DesktopDone| {
             let operation = plan.operations.get(one.operation as usize);
             one.storm == storm && operation.is_some_and(|operation| operation.group == group)
         };
-        let latencies = done.iter().filter(belongs).filter_map(|one| Some(one.times?.latency_ns));
-        percentile(&latencies.collect::<Vec<_>>(), plan.share)
+        let times = done.iter().filter(belongs).filter_map(|one| time(one.times?));
+        percentile(&times.collect::<Vec<_>>(), plan.share)
     };
+    let latency: fn(DesktopTimes) -> Option<u64> = |times| Some(times.latency_ns);
     let groups: Vec<DesktopGroupNumbers> = DesktopGroup::ALL
         .into_iter()
         .map(|group| DesktopGroupNumbers {
             group,
             limit_ns: plan.limit_ns(group),
-            percentile: of(group, false),
-            storm: of(group, true),
+            percentile: of(group, false, latency),
+            last_change: of(group, false, |times| times.last_change_ns),
+            storm: of(group, true, latency),
         })
         .collect();
     let failed = done.iter().filter(|one| one.times.is_none()).count();
@@ -91,9 +103,11 @@ fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> 
         desktops,
         per_processor: f64::from(desktops) / f64::from(processors),
         quality: quality(&groups, errors > plan.errors).to_owned(),
+        agreement: agreement(plan, &done),
         operations: operations(plan, &done),
         groups,
         errors,
+        outside: done.iter().filter(|one| is_outside(one)).count() as u64,
         gone: gone as u64,
         between_users_percent: between_users(plan, measured),
         echo_median_ns: percentile(&echoes, 0.5).map(|found| found.ns),
@@ -119,16 +133,39 @@ fn operations(plan: &DesktopsPlan, done: &[&DesktopDone]) -> Vec<DesktopOperatio
         let steady = || own.iter().filter(|one| !one.storm).filter_map(|one| one.times);
         let latencies: Vec<u64> = steady().map(|times| times.latency_ns).collect();
         let changes: Vec<u64> = steady().filter_map(|times| times.last_change_ns).collect();
+        let inside = steady().filter(|times| times.around_ns.is_some()).filter_map(|times| times.inside_ns);
+        let inside: Vec<u64> = inside.collect();
         DesktopOperationNumbers {
             operation: operation.clone(),
             median_ns: percentile(&latencies, 0.5).map(|found| found.ns),
             percentile: percentile(&latencies, plan.share),
             last_change_median_ns: percentile(&changes, 0.5).map(|found| found.ns),
+            inside_median_ns: percentile(&inside, 0.5).map(|found| found.ns),
             failed: own.iter().filter(|one| one.times.is_none()).count() as u64,
             video: videos(&steady().filter_map(|times| times.video).collect::<Vec<_>>()),
         }
     };
     plan.operations.iter().enumerate().map(of).collect()
+}
+
+fn is_outside(done: &DesktopDone) -> bool {
+    let times = done.times.and_then(|times| times.inside_ns.zip(times.around_ns));
+    times.is_some_and(|(inside, around)| inside > around)
+}
+
+/// Where nobody is inside, an operation's end is the last change: there is nothing to compare.
+fn agreement(plan: &DesktopsPlan, done: &[&DesktopDone]) -> Option<DesktopAgreement> {
+    let steady = done.iter().filter(|one| !one.storm).filter_map(|one| one.times);
+    let both = steady.filter(|times| times.inside_ns.is_some()).filter_map(|times| {
+        let last_change_ns = times.last_change_ns?;
+        Some(last_change_ns.abs_diff(times.latency_ns))
+    });
+    let apart: Vec<u64> = both.collect();
+    Some(DesktopAgreement {
+        operations: apart.len() as u64,
+        median_ns: percentile(&apart, 0.5)?.ns,
+        percentile_ns: percentile(&apart, plan.share)?.ns,
+    })
 }
 
 /// How far users differ, who all do the same: over the medians of what each operation took beside its limit.

@@ -45,7 +45,8 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
             latency_ns,
             first_change_ns: None,
             last_change_ns: Some(latency_ns),
-            inside_ns: Some(0),
+            inside_ns: Some(latency_ns / 2),
+            around_ns: Some(latency_ns),
             video: None,
         })
     };
@@ -101,6 +102,51 @@ fn the_knee_and_the_operation_that_breaks_first_are_named() {
     assert_eq!(at.groups[0].storm.map(|storm| storm.operations), Some(4));
     assert!(at.between_users_percent.is_some_and(|percent| percent < 1e-6));
     assert_eq!(at.quality, "passed");
+}
+
+#[test]
+fn the_picture_judges_beside_the_marker_and_their_agreement_is_told() {
+    let plan = plan(DesktopNumbers::Given(vec![2, 3, 4]));
+    // The picture still changes for as long again as an operation took, in all of its own but an archiver's.
+    let later = |number| {
+        let mut record = record(number, 0);
+        if let DesktopsStatus::Measured(measured) = &mut record.status {
+            for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
+                times.last_change_ns = Some(2 * times.latency_ns);
+            }
+            measured.operations[2].times.as_mut().unwrap().last_change_ns = None;
+        }
+        record
+    };
+    let records: Vec<DesktopsRecord> = [2, 3, 4].map(later).into();
+    let analysis = analyse_desktops(&plan, &records);
+    assert_eq!((analysis.most, analysis.most_by_last_change), (Some(4), Some(2)));
+    let at = &analysis.numbers[1];
+    assert_eq!(at.groups[0].last_change.map(|found| found.ns), Some(1_200_000_000));
+    let agreement = at.agreement.unwrap();
+    assert_eq!((agreement.operations, agreement.percentile_ns), (113, 1_500_000_000));
+    assert_eq!(analyse_desktops(&plan, &[record(2, 0)]).most_by_last_change, Some(2));
+    let mut existing = record(2, 0);
+    if let DesktopsStatus::Measured(measured) = &mut existing.status {
+        for times in measured.operations.iter_mut().filter_map(|done| done.times.as_mut()) {
+            times.inside_ns = None;
+        }
+    }
+    assert_eq!(analyse_desktops(&plan, &[existing]).numbers[0].agreement, None);
+}
+
+#[test]
+fn what_the_session_s_own_clock_tells_is_held_against_the_client_s() {
+    let plan = plan(DesktopNumbers::Given(vec![2]));
+    let mut fast = record(2, 0);
+    if let DesktopsStatus::Measured(measured) = &mut fast.status {
+        let times = measured.operations[7].times.as_mut().unwrap();
+        times.inside_ns = Some(times.latency_ns + 1);
+    }
+    let analysis = analyse_desktops(&plan, &[fast]);
+    let at = &analysis.numbers[0];
+    assert_eq!((at.outside, at.operations[0].inside_median_ns), (1, Some(SECOND_NS / 2)));
+    assert_eq!(analyse_desktops(&plan, &[record(2, 0)]).numbers[0].outside, 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@ pub fn summarise_desktops(conclusion: Conclusion, analysis: &DesktopsAnalysis) -
     DesktopsSummary {
         conclusion,
         most: analysis.most,
+        most_by_last_change: analysis.most_by_last_change,
         broke_first: analysis.broke_first.clone(),
         numbers: analysis.numbers.clone(),
     }

@@ -9,8 +9,8 @@ use crate::figures;
 use crate::format::{MILLISECOND_NS, SECOND_NS, rounded, significant};
 use crate::takeaway::of_desktops;
 
-/// Pictures that a page shows at most.
-const PICTURES: usize = 6;
+/// Pictures that a page shows at most: each may have a third of a megabyte.
+const PICTURES: usize = 3;
 
 /// One self-contained page.
 pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[DesktopsRecord]) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[Desk
         }
         @for at in &analysis.numbers { (operations(at)) }
         (videos(&analysis))
-        (pictures(records))
+        (pictures(records, &analysis))
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
@@ -49,6 +49,7 @@ fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
             thead { tr {
                 th.number scope="col" { "desktops" } th.number scope="col" { "a processor" } th scope="col" { "quality" }
                 th.number scope="col" { "group A, s" } th.number scope="col" { "group B, s" }
+                th.number scope="col" { "A, last change" } th.number scope="col" { "B, last change" }
                 th.number scope="col" { "A, all at once" } th.number scope="col" { "B, all at once" }
                 th.number scope="col" { "failed, %" } th.number scope="col" { "gone" }
                 th.number scope="col" { "between users, %" } th.number scope="col" { "echo of a key, ms" }
@@ -61,6 +62,7 @@ fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
                         td.number { @if plan.are_existing() { "–" } @else { (significant(at.per_processor)) } }
                         td { (at.quality) }
                         @for group in &at.groups { td.number { (seconds(group.percentile.map(|found| found.ns))) } }
+                        @for group in &at.groups { td.number { (seconds(group.last_change.map(|found| found.ns))) } }
                         @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }
                         td.number { (rounded(at.errors * 100.0, 1)) }
                         td.number { (at.gone) }
@@ -84,7 +86,8 @@ fn operations(at: &DesktopsNumbers) -> Markup {
                 thead { tr {
                     th scope="col" { "application" } th scope="col" { "operation" } th scope="col" { "group" }
                     th.number scope="col" { "done" } th.number scope="col" { "median, s" } th.number scope="col" { "percentile, s" }
-                    th.number scope="col" { "interval, s" } th.number scope="col" { "last change, median, s" } th.number scope="col" { "failed" }
+                    th.number scope="col" { "interval, s" } th.number scope="col" { "last change, median, s" } th.number scope="col" { "inside, median, s" }
+                    th.number scope="col" { "failed" }
                 } }
                 tbody {
                     @for one in &at.operations {
@@ -97,6 +100,7 @@ fn operations(at: &DesktopsNumbers) -> Markup {
                             td.number { (seconds(one.percentile.map(|found| found.ns))) }
                             td.number { (one.percentile.map_or_else(|| "–".into(), |found| format!("{} to {}", seconds(Some(found.low_ns)), seconds(found.high_ns)))) }
                             td.number { (seconds(one.last_change_median_ns)) }
+                            td.number { (seconds(one.inside_median_ns)) }
                             td.number { (one.failed) }
                         }
                     }
@@ -148,14 +152,21 @@ fn videos(analysis: &DesktopsAnalysis) -> Markup {
     }
 }
 
-/// Those of the greatest numbers of desktops.
-fn pictures(records: &[DesktopsRecord]) -> Markup {
+/// First those of the least number with which users are not content, then those of the greatest with which they are.
+fn pictures(records: &[DesktopsRecord], analysis: &DesktopsAnalysis) -> Markup {
+    let broken =
+        analysis.numbers.iter().map(|at| at.desktops).find(|desktops| Some(*desktops) > analysis.most);
+    let rank = |desktops: u32| match Some(desktops) {
+        some if some == broken => 0,
+        some if some == analysis.most => 1,
+        _ => 2,
+    };
     let mut shown: Vec<(u32, &DesktopPicture)> = records
         .iter()
         .filter_map(|record| Some((record.desktops, record.measured()?)))
         .flat_map(|(desktops, measured)| measured.pictures.iter().map(move |picture| (desktops, picture)))
         .collect();
-    shown.sort_by_key(|(desktops, _)| std::cmp::Reverse(*desktops));
+    shown.sort_by_key(|(desktops, _)| (rank(*desktops), std::cmp::Reverse(*desktops)));
     let base64 = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "+/=".contains(c));
     html! {
         @if !shown.is_empty() {

@@ -32,8 +32,10 @@ pub(crate) fn of_desktops(
                 format!("Users are content with {} where they are", count(most as usize, "desktop"))
             } else {
                 let each = significant(f64::from(most) / processors);
-                format!("{} fit on this host, {each} a processor", count(most as usize, "desktop"))
+                let verb = if most == 1 { "fits" } else { "fit" };
+                format!("{} {verb} on this host, {each} a processor", count(most as usize, "desktop"))
             };
+            let fit = format!("{fit}{}", by_the_picture(plan, analysis, most));
             match broken {
                 Some(next) => format!("{fit}: with {} users are no longer content.", next.desktops),
                 None if last.desktops == most => format!("{fit}; more were not tried."),
@@ -46,10 +48,11 @@ pub(crate) fn of_desktops(
     details.extend(at_most.map(|at| quality(plan, at)));
     details
         .extend(at_most.filter(|at| at.quality != "passed").map(|at| surely(&analysis.numbers, at.desktops)));
+    details.extend(at_most.and_then(|at| agreement(plan, at)));
     if let (Some(at), Some(first)) = (broken, &analysis.broke_first) {
         details.push(format!(
-            "With {} desktops {} {} broke first.{}",
-            at.desktops,
+            "With {} {} {} broke first.{}",
+            count(at.desktops as usize, "desktop"),
             first.application,
             first.operation,
             behind(at)
@@ -72,6 +75,29 @@ fn surely(numbers: &[DesktopsNumbers], most: u32) -> String {
         ),
         None => "By 95 % intervals no number is sure.".to_owned(),
     }
+}
+
+/// How many fit by the last change of the picture, where that is another number.
+fn by_the_picture(plan: &DesktopsPlan, analysis: &DesktopsAnalysis, most: u32) -> String {
+    match analysis.most_by_last_change {
+        _ if plan.are_existing() => String::new(),
+        Some(other) if other == most => String::new(),
+        Some(other) => format!(" ({other} by the last change of the picture)"),
+        None => " (none by the last change of the picture)".into(),
+    }
+}
+
+/// How far the marker of an end and the last change of the picture are apart.
+fn agreement(plan: &DesktopsPlan, at: &DesktopsNumbers) -> Option<String> {
+    let found = at.agreement?;
+    let seconds = |ns: u64| significant(ns as f64 / SECOND_NS);
+    Some(format!(
+        "The marker of an operation's end and the last change of the picture, which needs no help from inside, are at most {} s apart in \
+         half of the operations and {} s in {} %; a cursor that blinks and a bar that fades are such changes.",
+        seconds(found.median_ns),
+        seconds(found.percentile_ns),
+        significant(plan.share * 100.0)
+    ))
 }
 
 fn quality(plan: &DesktopsPlan, at: &DesktopsNumbers) -> String {
@@ -152,8 +178,17 @@ fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAna
     let open: Vec<String> = open.collect();
     if !open.is_empty() {
         cautions.push(format!(
-            "With {} desktops the limit lies within the interval, or operations are too few for one: measure longer.",
-            open.join(", ")
+            "With {} {} the limit lies within the interval, or operations are too few for one: measure longer.",
+            open.join(", "),
+            if open == ["1"] { "desktop" } else { "desktops" }
+        ));
+    }
+    let outside: u64 = analysis.numbers.iter().map(|at| at.outside).sum();
+    if outside > 0 {
+        cautions.push(format!(
+            "Of {} the session's own clock tells more time than passed for its user: it runs fast, and times inside are not to be \
+             trusted.",
+            count(usize::try_from(outside).unwrap_or(usize::MAX), "operation")
         ));
     }
     for (desktops, why) in &analysis.failures {

@@ -62,6 +62,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "recipe",
             "record",
             "units",
+            "users",
             "workload",
         ],
     ),

@@ -95,6 +95,7 @@ mod programs;
 mod run;
 mod saturate;
 mod schedule;
+mod served;
 mod setup;
 mod sides;
 mod study_error;

@@ -45,6 +45,12 @@ impl Address {
         Ok(Self { host: host.to_owned(), port, found })
     }
 
+    /// Where the host's name leads, in the order in which it is tried.
+    #[must_use]
+    pub fn found(&self) -> &[SocketAddr] {
+        &self.found
+    }
+
     /// The same host with another port.
     #[must_use]
     pub fn with_port(&self, port: u16) -> Self {

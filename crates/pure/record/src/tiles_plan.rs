@@ -110,6 +110,9 @@ pub struct TileMemberPlan {
     /// Other members of its tile that it reaches: the host's name inside, and the member behind it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub uses: BTreeMap<String, String>,
+    /// Where it is already, for each tile: `HOST` or `HOST:PORT`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub at: Vec<String>,
     /// Its load.
     pub load: TileLoad,
     /// Its service levels.
@@ -142,6 +145,9 @@ pub struct TilesPlan {
     pub members: Vec<TileMemberPlan>,
     /// Whether each member is a VM; else in namespaces of this host.
     pub vm: bool,
+    /// Whether members are there already, wherever their addresses lead.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub existing: bool,
     /// How VMs are reached: `user` or `tap`.
     #[serde(default = "user_network")]
     pub network: String,
@@ -169,13 +175,17 @@ fn user_network() -> String {
 }
 
 impl TilesPlan {
-    /// What is measured, as configurations are named: `native` or `vm`.
+    /// What is measured, as configurations are named: `existing`, `native` or `vm`.
     #[must_use]
     pub fn configuration(&self) -> &'static str {
-        if self.vm { "vm" } else { "native" }
+        match (self.existing, self.vm) {
+            (true, _) => "existing",
+            (false, true) => "vm",
+            (false, false) => "native",
+        }
     }
 
-    /// Memory of one tile's members, in bytes.
+    /// Memory of one tile's members on this host, in bytes.
     #[must_use]
     pub fn memory_of_a_tile(&self) -> u64 {
         self.members.iter().map(|member| member.memory_bytes).fold(0, u64::saturating_add)
@@ -194,7 +204,7 @@ impl TilesPlan {
             ("the tile", self.tile == other.tile),
             ("the roots of the members' appliances", roots(self) == roots(other)),
             ("the members", self.members == other.members),
-            ("where members run", self.vm == other.vm),
+            ("where members run", self.configuration() == other.configuration()),
             ("the network", self.network == other.network),
             ("the numbers of tiles", self.tiles == other.tiles),
             ("the number of repetitions", self.repetitions == other.repetitions),

@@ -45,12 +45,16 @@ Loads: oltp (users, rate, warehouses), web, key-value and mail (users, and rate 
 words of `virtbench oltp run` or `virtbench users`; client (command, with {host}, {port} and {seconds}; patterns per_second, \
 response_ms, failed); idle. prepare = [[...]] fills a member's data once.
 
+Members that are there already (--environment existing) are left as they are: the software of the recipe, on whatever machine, with an \
+address for each tile (at = [\"HOST\", \"HOST:PORT\"]). As many tiles can be tried as there are addresses.
+
 Natively (in namespaces of this host) it needs root. The first run builds the appliances.
 
 Examples:
   virtbench study tiles
   virtbench study tiles --tiles 1,2 --time 2m --out tiles
   virtbench study tiles --tile my-tile.toml --environment native
+  virtbench study tiles --tile my-tile.toml --environment existing   # at = [\"HOST\", ...] for each member
   virtbench study tiles --platform libvirt+qemu:///system --pace 12/min
   virtbench study tiles --energy 'command:ipmitool dcmi power reading | grep Instantaneous'")]
 pub struct TilesStudyArgs {
@@ -126,6 +130,8 @@ pub enum TilePlaceArg {
     Native,
     /// In a VM
     Vm,
+    /// Already there: at the addresses that the tile's file has for each member (`at`)
+    Existing,
 }
 
 /// The ways to clone that leave a disk room for the snapshots of the infrastructure's mix.

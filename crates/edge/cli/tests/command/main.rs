@@ -57,6 +57,7 @@ mod support;
 mod synthetic;
 mod systems;
 mod tiles;
+mod tiles_existing;
 mod tiles_joined;
 mod tiles_paper;
 mod trace;

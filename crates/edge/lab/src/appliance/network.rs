@@ -144,6 +144,12 @@ fn make_tap(is_first: bool) -> io::Result<OwnedFd> {
 pub struct Reach(pub(crate) Option<Arc<NetworkNamespace>>);
 
 impl Reach {
+    /// Where this process is.
+    #[must_use]
+    pub fn here() -> Self {
+        Self(None)
+    }
+
     /// Brings the calling thread there, with threads that it starts from now on. Sockets that it opens then stay there whoever uses
     /// them.
     ///

@@ -2,17 +2,17 @@
 
 use std::net::SocketAddr;
 
-use virtbench_lab::RunningAppliance;
+use crate::served::Served;
 
-/// A command for this appliance: `{host}` and `{port}` are the address of its first port, `{port:N}` that of port N,
+/// A command for this software: `{host}` and `{port}` are the address of its first port, `{port:N}` that of port N,
 /// `{processors}` how many it has. Everything else stays as it is.
 ///
 /// # Errors
-/// The appliance has no such port; in words.
-pub(crate) fn client_words(words: &[String], appliance: &RunningAppliance) -> Result<Vec<String>, String> {
-    let ports = appliance.ports();
-    let address = |port: u16| appliance.address(port);
-    words.iter().map(|word| filled(word, &ports, appliance.facts().vcpus, &address)).collect()
+/// It has no such port; in words.
+pub(crate) fn client_words(words: &[String], served: &dyn Served) -> Result<Vec<String>, String> {
+    let ports = served.ports();
+    let address = |port: u16| served.address(port);
+    words.iter().map(|word| filled(word, &ports, served.processors(), &address)).collect()
 }
 
 fn filled(

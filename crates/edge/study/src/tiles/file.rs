@@ -112,6 +112,7 @@ fn member(table: MemberTable) -> Result<TileFileMember, String> {
         prepare: table.prepare,
         prepare_by: table.prepare_by,
         uses: table.uses,
+        at: table.at,
         levels: levels(table.levels.unwrap_or_default(), &load)?,
         load,
         reference,

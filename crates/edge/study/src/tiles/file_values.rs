@@ -22,6 +22,8 @@ pub(super) struct FileTable {
 pub(super) struct MemberTable {
     pub(super) name: String,
     pub(super) appliance: String,
+    #[serde(default)]
+    pub(super) at: Vec<String>,
     #[serde(default = "one")]
     pub(super) vcpus: u32,
     pub(super) memory: Option<String>,

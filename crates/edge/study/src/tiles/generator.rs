@@ -7,12 +7,13 @@ use std::thread;
 use std::time::Duration;
 
 use virtbench_engine::monotonic_ns;
-use virtbench_lab::{CommandError, RunningAppliance};
+use virtbench_lab::CommandError;
 use virtbench_record::{TileDone, TileLoad, TileLoadKind, TileMemberPlan, TilesPlan};
 
 use super::outcome::{read_client, read_outcome};
 use crate::application_study::{Client, client_words, explained};
 use crate::oltp::{connect, database_kind, port};
+use crate::served::Served;
 
 /// Beyond ramp-up and measuring: connections, operations that are in flight at the end, a check of consistency.
 const GRACE: Duration = Duration::from_secs(150);
@@ -73,11 +74,11 @@ impl Generator {
     /// What loads this member; nothing where it is idle.
     ///
     /// # Errors
-    /// The appliance has no port for it; in words.
+    /// It has no port for it; in words.
     pub(super) fn of(
         plan: &TilesPlan,
         member: &TileMemberPlan,
-        appliance: &RunningAppliance,
+        served: &dyn Served,
         program: &Path,
         folder: &Path,
         moments: Moments,
@@ -98,12 +99,12 @@ impl Generator {
                 let file = folder.join(format!("outcome-{seed}.json"));
                 let mut words: Vec<String> = ["sh", "-c", INTO_FILE].map(str::to_owned).into();
                 words.extend([file.display().to_string(), program.display().to_string()]);
-                words.extend(own_words(plan, member, appliance, moments, seed)?);
+                words.extend(own_words(plan, member, served, moments, seed)?);
                 (words, Some(file))
             }
         };
-        let words = client_words(&words, appliance)?;
-        let command = Client { words, reach: appliance.reach(), limit };
+        let words = client_words(&words, served)?;
+        let command = Client { words, reach: served.reach(), limit };
         Ok(Some(Self { load, command, outcome, moments }))
     }
 
@@ -148,7 +149,7 @@ impl Generator {
 fn own_words(
     plan: &TilesPlan,
     member: &TileMemberPlan,
-    appliance: &RunningAppliance,
+    served: &dyn Served,
     moments: Moments,
     seed: u64,
 ) -> Result<Vec<String>, String> {
@@ -156,7 +157,7 @@ fn own_words(
     let mut words: Vec<String> = match load.kind {
         TileLoadKind::Oltp => {
             let kind = database_kind(&member.appliance).ok_or("its recipe is no database: a defect")?;
-            let at = appliance.address(port(kind)).ok_or("the database has no address")?;
+            let at = served.address(port(kind)).ok_or("the database has no address")?;
             let uri = connect(kind, at).address.to_string();
             ["oltp", "run", "--database", &uri].map(str::to_owned).into()
         }

@@ -9,6 +9,9 @@ const OF_A_VM: u64 = 64 << 20;
 
 /// Why so many tiles have no room; nothing where they have, or the host does not say what is available.
 pub(super) fn too_little_memory(plan: &TilesPlan, tiles: u32) -> Option<String> {
+    if plan.existing {
+        return None;
+    }
     missing(plan, tiles, available_memory_bytes()?)
 }
 

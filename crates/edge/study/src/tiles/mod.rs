@@ -2,10 +2,12 @@
 //! and IV.B).
 
 mod energy;
+mod existing;
 mod file;
 mod file_values;
 mod generator;
 mod infrastructure;
+mod member_machine;
 mod memory;
 mod outcome;
 mod run;

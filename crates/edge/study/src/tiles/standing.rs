@@ -9,8 +9,11 @@ use std::time::Instant;
 use virtbench_appliance::DataSet;
 use virtbench_lab::{ApplianceError, ApplianceSpec, Network, RunningAppliance, TierLinks};
 use virtbench_platforms::Platform;
+use virtbench_recipe::Recipe;
 use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
 
+use super::existing::ExistingMember;
+use super::member_machine::MemberMachine;
 use super::sides::TilesFailure;
 use super::tile_member::TileMember;
 use super::uses::{stages, uses};
@@ -37,6 +40,8 @@ pub struct TilesPlace {
     pub program: PathBuf,
     /// Where the infrastructure load's operations are done, if there is one.
     pub platform: Option<Box<dyn Platform>>,
+    /// The recipes of members that are there already, in the plan's order; nothing where this run starts them.
+    pub existing: Option<Vec<Recipe>>,
 }
 
 /// A member that runs.
@@ -45,7 +50,7 @@ pub(super) struct StandingMember {
     pub(super) tile: u32,
     /// Its place in the plan's members.
     pub(super) place: usize,
-    pub(super) appliance: RunningAppliance,
+    pub(super) machine: MemberMachine,
 }
 
 /// Tiles that stand. They end with this, before their data go.
@@ -54,7 +59,7 @@ pub(super) struct Standing {
     pub(super) members: Vec<StandingMember>,
     /// From the first start until all were ready, in nanoseconds.
     pub(super) ready_ns: u64,
-    _disks: DataDisks,
+    _disks: Option<DataDisks>,
     pub(super) folder: StudyFolder,
 }
 
@@ -68,6 +73,9 @@ impl Standing {
         progress: &mut Progress<'_>,
     ) -> Result<Self, TilesFailure> {
         let folder = StudyFolder::make(&place.parent, &place.name).map_err(StudyError::from)?;
+        if let Some(recipes) = &place.existing {
+            return Self::find(plan, recipes, tiles, folder, progress);
+        }
         let preparing: Vec<_> = members.iter().map(|member| member.preparing(members)).collect();
         let mut of_a_tile: Vec<Option<&DataSet>> = Vec::new();
         for (member, by) in members.iter_mut().zip(&preparing) {
@@ -98,19 +106,44 @@ impl Standing {
             standing.append(&mut start_all(plan, &now, progress.stop)?);
         }
         standing.sort_by_key(|one| (one.tile, one.place));
-        Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _disks: disks, folder })
+        Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _disks: Some(disks), folder })
+    }
+
+    /// Finds the members of the first so many tiles where they are. Who is not there is no sign of how many fit.
+    fn find(
+        plan: &TilesPlan,
+        recipes: &[Recipe],
+        tiles: u32,
+        folder: StudyFolder,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, TilesFailure> {
+        progress.doing(&format!("{tiles} tiles: looking for their members"));
+        let begun = Instant::now();
+        let mut members = Vec::new();
+        for (tile, number) in (1..=tiles).zip(0..) {
+            for (place, (member, recipe)) in plan.members.iter().zip(recipes).enumerate() {
+                progress.check().map_err(StudyError::from)?;
+                // One that stands by may be without an address.
+                let Some(at) = member.at.get::<usize>(number) else { continue };
+                let found = ExistingMember::find(at, recipe, member.vcpus).map_err(|why| {
+                    StudyError::Environment(format!("{} of tile {tile}: {why}", member.name).into())
+                })?;
+                members.push(StandingMember { tile, place, machine: MemberMachine::Existing(found) });
+            }
+        }
+        Ok(Self { members, ready_ns: nanoseconds(begun.elapsed()), _disks: None, folder })
     }
 
     /// What the first one's guest is, where there are guests.
     pub(super) fn guest(&self, place: &TilesPlace) -> Option<GuestFacts> {
-        Some(place.guests.as_ref()?.facts(self.members.first()?.appliance.facts()))
+        Some(place.guests.as_ref()?.facts(self.members.first()?.machine.facts()?))
     }
 
     /// Who has ended, and why, if anybody has.
     pub(super) fn crashed(&mut self, plan: &TilesPlan) -> Option<TilesFailure> {
         self.members.iter_mut().find_map(|one| {
-            let error = one.appliance.crashed()?;
-            Some(TilesFailure::member(one.tile, &plan.members[one.place].name, error.to_string()))
+            let why = one.machine.crashed()?;
+            Some(TilesFailure::member(one.tile, &plan.members[one.place].name, why))
         })
     }
 }
@@ -169,7 +202,8 @@ fn start_all(
             // What a path costs is in what the generators see.
             match RunningAppliance::start_unmeasured(spec) {
                 Ok(appliance) => {
-                    held().standing.push(StandingMember { tile: *tile, place: *place, appliance })
+                    let machine = MemberMachine::Started(Box::new(appliance));
+                    held().standing.push(StandingMember { tile: *tile, place: *place, machine });
                 }
                 Err(error) => {
                     let name = &plan.members[*place].name;

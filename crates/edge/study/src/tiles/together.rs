@@ -149,7 +149,7 @@ fn generators(
     let members = (first..).zip(&standing.members);
     let generator = |(seed, one): (u64, &super::standing::StandingMember)| {
         let member = &plan.members[one.place];
-        Generator::of(plan, member, &one.appliance, &place.program, folder, moments, seed)
+        Generator::of(plan, member, one.machine.served(), &place.program, folder, moments, seed)
             .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
     };
     members.map(generator).collect()
@@ -203,7 +203,7 @@ fn done(
     let measured = |(one, end): (&super::standing::StandingMember, Ended)| {
         let member = plan.members[one.place].name.clone();
         let done = end.transpose().map_err(|end| TilesFailure::member(one.tile, &member, end.words()))?;
-        let ready_ns = one.appliance.facts().ready_ns;
+        let ready_ns = one.machine.facts().map_or(0, |facts| facts.ready_ns);
         let tile = one.tile;
         Ok(TileMemberMeasured { tile, member, ready_ns, network_thread_percent: None, done })
     };

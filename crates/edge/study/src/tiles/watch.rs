@@ -46,7 +46,7 @@ impl Watch {
         let Ok(cpu) = CpuSample::take() else { return };
         let (available_bytes, disk_ms) = (available_memory_bytes(), disk_busy_ms(&self.folder));
         let network = NetworkSample::take();
-        let threads = members.iter().map(|member| member.appliance.network_thread_ns());
+        let threads = members.iter().map(|member| member.machine.network_thread_ns());
         if self.looks.is_empty() {
             self.threads = threads.map(|first| [first, None]).collect();
         } else {

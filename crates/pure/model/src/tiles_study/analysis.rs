@@ -62,7 +62,12 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
         let runs: Vec<&TilesMeasured> =
             counts().filter(|record| record.tiles == tiles).filter_map(TilesRecord::measured).collect();
         let step = scored.configurations.first()?.steps.iter().find(|step| step.tiles == tiles);
-        host_numbers(tiles, &runs, step.and_then(|step| Some(step.score()?.mean)))
+        let mut numbers = host_numbers(tiles, &runs, step.and_then(|step| Some(step.score()?.mean)))?;
+        if plan.existing {
+            // This host has the generators alone: what it lacks is not what the tiles lack.
+            numbers.exhausted.clear();
+        }
+        Some(numbers)
     });
     let host = host.collect();
     let unavailable = records.iter().filter_map(TilesRecord::measured).find_map(|run| match &run.energy {

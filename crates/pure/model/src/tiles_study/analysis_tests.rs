@@ -32,6 +32,7 @@ fn member(name: &str, kind: TileLoadKind, reference: Option<f64>) -> TileMemberP
         prepare: Vec::new(),
         prepare_by: None,
         uses: BTreeMap::new(),
+        at: Vec::new(),
         load,
         levels: TileLevels {
             percentile: 95.0,
@@ -53,6 +54,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
             member("standby", TileLoadKind::Idle, None),
         ],
         vm: true,
+        existing: false,
         network: "user".into(),
         tiles,
         repetitions: 1,
@@ -131,6 +133,9 @@ fn a_study_s_score_is_the_model_s_and_the_first_to_break_is_named_with_the_resou
     assert_eq!((first.member.as_str(), first.beyond.map(|beyond| beyond.round())), ("oltp", Some(3.0)));
     assert!(analysis.host[1].exhausted.is_empty(), "{:?}", analysis.host);
     assert_eq!(analysis.host[2].exhausted, ["the processors, 99 % busy"]);
+    // This host says nothing of members that are elsewhere.
+    let elsewhere = TilesPlan { vm: false, existing: true, ..plan };
+    assert!(analyse_tiles_study(&elsewhere, &records).host[2].exhausted.is_empty());
     let numbers = summarise_tiles_study(virtbench_record::Conclusion::default(), &analysis);
     assert_eq!(numbers.tiles.unwrap().fits, Some(2));
     assert_eq!(numbers.energy_unavailable.as_deref(), Some("no energy source"));

@@ -25,7 +25,7 @@ pub(crate) fn of_tiles_study(
     if let Some(first) = &analysis.broke_first {
         details.push(broke(first));
         details.extend(first_in_time(analysis, first));
-        details.push(behind(analysis, first.tiles));
+        details.push(behind(plan, analysis, first.tiles));
         details.extend(others(analysis, first));
     }
     details.extend(energy(analysis));
@@ -71,7 +71,10 @@ fn covers(plan: &TilesPlan, analysis: &TilesStudyAnalysis) -> String {
     format!("The score covers {}{parts}. Operations ran on {}.", analysis.covers, load.platform)
 }
 
-fn behind(analysis: &TilesStudyAnalysis, tiles: u32) -> String {
+fn behind(plan: &TilesPlan, analysis: &TilesStudyAnalysis, tiles: u32) -> String {
+    if plan.existing {
+        return "What limits it is not known: its machine is elsewhere.".into();
+    }
     let Some(host) = analysis.host.iter().find(|host| host.tiles == tiles) else {
         return "Nothing was measured of the host there.".into();
     };
@@ -115,7 +118,13 @@ fn energy(analysis: &TilesStudyAnalysis) -> Option<String> {
 
 fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnalysis) -> Vec<String> {
     let mut cautions: Vec<String> = emulation(provenance).into_iter().collect();
-    if !plan.vm {
+    if plan.existing {
+        cautions.push(
+            "Members were there already, on machines of their own: the use of this host is that of the generators, and what their \
+             machines lacked is not known."
+                .into(),
+        );
+    } else if !plan.vm {
         cautions
             .push("Members ran on the host itself, in namespaces: no hypervisor is in these figures.".into());
     }
@@ -126,7 +135,9 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
                 .into(),
         );
     }
-    cautions.push("The generators share the host with the tiles; what they cost is in its use.".into());
+    if !plan.existing {
+        cautions.push("The generators share the host with the tiles; what they cost is in its use.".into());
+    }
     cautions.extend(analysis.others.clone());
     for void in &analysis.void {
         cautions.push(format!(

@@ -5,12 +5,14 @@ use std::path::Path;
 use virtbench_operations::Mix;
 use virtbench_recipe::Recipe;
 use virtbench_record::{
-    OperationKind, OperationsLoad, OperationsPlan, TileMemberPlan, TilesPlan, TilesRecord, TilesStatus,
+    OperationKind, OperationsLoad, OperationsPlan, TileLoadKind, TileMemberPlan, TileNumbers, TilesPlan,
+    TilesRecord, TilesStatus,
 };
 use virtbench_study::{
     Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesPlace,
     TilesStudy, mix_on,
 };
+use virtbench_users::Address;
 
 use super::common;
 use super::platform::WantedPlatform;
@@ -28,6 +30,7 @@ const MOST_AT_ONCE: u32 = 64;
 pub fn execute(args: &TilesStudyArgs) -> Outcome {
     let wanted = Wanted::read(args)?;
     check(args)?;
+    wanted.check_addresses(args)?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "tiles"))?;
     let measured = common::run(&out, args.folder.resume, |run| wanted.run(args, run))?;
     let run = common::show(&out, args.folder.json)?;
@@ -91,10 +94,68 @@ impl Wanted {
         Ok(Self { recipes: recipes.collect::<Result<_, _>>()?, file })
     }
 
+    /// Whether members that are there already have an address for each tile.
+    fn check_addresses(&self, args: &TilesStudyArgs) -> Outcome {
+        let usage = |why: String| Err(Failure::message(Kind::Usage, why));
+        let members = || self.file.members.iter().map(|member| &member.plan);
+        if args.environment != TilePlaceArg::Existing {
+            return match members().find(|member| !member.at.is_empty()) {
+                Some(member) => usage(format!(
+                    "member {}: at: it is there already: add --environment existing, or leave the addresses out",
+                    member.name
+                )),
+                None => Ok(()),
+            };
+        }
+        let most = match &args.tiles {
+            TileNumbers::Given(numbers) => numbers.iter().max().copied().unwrap_or(1),
+            TileNumbers::Auto { .. } => 1,
+        };
+        let few = members()
+            .find(|member| member.load.kind != TileLoadKind::Idle && member.at.len() < most as usize);
+        match few {
+            Some(member) => usage(format!(
+                "member {}: at: {} of {most} addresses: each tile needs one, such as at = [\"HOST\", \"HOST:PORT\"]",
+                member.name,
+                member.at.len()
+            )),
+            None => members().flat_map(|member| member.at.iter().map(move |at| (member, at))).try_for_each(
+                |(member, at)| match Address::parse(at, 1) {
+                    Ok(_) => Ok(()),
+                    Err(why) => usage(format!("member {}: at: {why}", member.name)),
+                },
+            ),
+        }
+    }
+
+    /// How many tiles are tried at most: of those that are there already as many as there are addresses.
+    fn tiles(&self, args: &TilesStudyArgs) -> TileNumbers {
+        let loaded = self.file.members.iter().map(|member| &member.plan);
+        let loaded = loaded.filter(|member| member.load.kind != TileLoadKind::Idle);
+        let addresses = loaded.map(|member| u32::try_from(member.at.len()).unwrap_or(u32::MAX)).min();
+        match (&args.tiles, args.environment, addresses) {
+            (TileNumbers::Auto { most }, TilePlaceArg::Existing, Some(addresses)) => {
+                TileNumbers::Auto { most: addresses.min(*most) }
+            }
+            (tiles, ..) => tiles.clone(),
+        }
+    }
+
+    /// Members that are there already, as the plan has them.
+    fn existing(&self) -> Vec<TileMemberPlan> {
+        let members = self.file.members.iter().zip(&self.recipes).map(|(member, recipe)| TileMemberPlan {
+            appliance: recipe.name.clone(),
+            memory_bytes: member.memory_bytes.unwrap_or(0),
+            ..member.plan.clone()
+        });
+        members.collect()
+    }
+
     fn run(&self, args: &TilesStudyArgs, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
+        let are_there = args.environment == TilePlaceArg::Existing;
         let mut members = Vec::new();
-        for (member, recipe) in self.file.members.iter().zip(&self.recipes) {
+        for (member, recipe) in self.file.members.iter().zip(&self.recipes).filter(|_| !are_there) {
             members.push(TileMember::find(member, recipe, progress)?);
         }
         let (platform, infrastructure) = match platform(args) {
@@ -105,7 +166,8 @@ impl Wanted {
                 (Some(platform), Some(operations(args, &wanted, &mix, left_out)))
             }
         };
-        let members_plan = members.iter().map(|member| member.plan().clone()).collect();
+        let started = || members.iter().map(|member| member.plan().clone()).collect();
+        let members_plan = if are_there { self.existing() } else { started() };
         let plan = self.plan(args, members_plan, infrastructure);
         let mut roots: Vec<_> = Vec::new();
         for root in members.iter().map(TileMember::root) {
@@ -118,7 +180,8 @@ impl Wanted {
         let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
-        let place = TilesPlace { guests, parent, name: run.name(), program, platform };
+        let existing = are_there.then(|| self.recipes.clone());
+        let place = TilesPlace { guests, parent, name: run.name(), program, platform, existing };
         TilesStudy { plan, roots }.run(&mut members, &place, run)
     }
 
@@ -132,8 +195,9 @@ impl Wanted {
             tile: self.file.name.clone(),
             members,
             vm: args.environment == TilePlaceArg::Vm,
+            existing: args.environment == TilePlaceArg::Existing,
             network: args.network.name().to_owned(),
-            tiles: args.tiles.clone(),
+            tiles: self.tiles(args),
             repetitions: args.repetitions,
             ramp_up_ns: args.ramp_up,
             time_ns: args.time,

@@ -1,0 +1,75 @@
+//! `virtbench study tiles --environment existing`: members that somebody else has started.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::run_folder::records;
+use crate::support::{Finished, folder, run};
+use virtbench_users::{LocalKind, LocalService, free_port};
+
+/// A tile of a store at these addresses, and of one that stands by nowhere.
+fn tile(addresses: &[String]) -> String {
+    format!(
+        "name = 'test'\n[[member]]\nname = 'store'\nappliance = 'redis'\nat = {addresses:?}\nreference = 40\n\
+         load = {{ kind = 'key-value', users = 2, rate = 40 }}\nlevels = {{ least = 20 }}\n\
+         [[member]]\nname = 'standby'\nappliance = 'nginx'\nload = {{ kind = 'idle' }}\n"
+    )
+}
+
+fn study(folder: &Path, name: &str, text: &str, more: &[&str]) -> Finished {
+    let file = folder.join(format!("{name}.toml"));
+    fs::write(&file, text).unwrap();
+    let [file, out] = [file, folder.join(name)].map(|path| path.display().to_string());
+    let words = ["study", "tiles", "--time", "2s", "--ramp-up", "1s", "--repetitions", "1", "--json"];
+    run(&[&words[..], &["--tile", &file, "--out", &out], more].concat())
+}
+
+#[test]
+fn members_that_are_there_already_are_loaded_where_they_are_and_left_alone() {
+    let stores = [(); 2].map(|()| LocalService::start(LocalKind::Redis).unwrap());
+    let addresses = stores.each_ref().map(LocalService::address);
+    let temp = folder();
+    let finished = study(temp.path(), "run", &tile(&addresses), &["--environment", "existing"]);
+    assert_eq!(finished.code(), 0, "{finished:?}");
+    let summary = finished.json();
+    let tiles = &summary["tiles"];
+    // As many as there are addresses, and the search ends there.
+    assert_eq!((&tiles["configuration"], &tiles["fits"]), (&"existing".into(), &2.into()), "{summary}");
+    let score = tiles["steps"][1]["score"]["value"].as_f64().unwrap();
+    assert!(score > 1.0 && score < 3.0, "{summary}");
+    let out = temp.path().join("run");
+    let records = records(&out);
+    assert_eq!(records.len(), 2, "{records:?}");
+    for (number, member) in (1..).zip(records[1]["members"].as_array().unwrap()) {
+        assert_eq!((&member["tile"], &member["member"]), (&number.into(), &"store".into()));
+        assert!(member["done"]["completed"].as_u64().is_some_and(|completed| completed > 0), "{member}");
+    }
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    assert!(page.contains("Members were there already") && page.contains("The generators' host"));
+    assert!(!page.contains("no hypervisor is in these figures"));
+}
+
+#[test]
+fn members_that_are_nowhere_are_said_before_anything_is_measured() {
+    let store = LocalService::start(LocalKind::Redis).unwrap();
+    let temp = folder();
+    let nobody = format!("127.0.0.1:{}", free_port().unwrap());
+    let existing = &["--environment", "existing"][..];
+    for (name, addresses, more, code, said) in [
+        (
+            "few",
+            vec![store.address()],
+            &["--environment", "existing", "--tiles", "2"][..],
+            2,
+            "member store: at: 1 of 2 addresses",
+        ),
+        ("none", vec![], existing, 2, "member store: at: 0 of 1 addresses"),
+        ("started", vec![store.address()], &["--environment", "native"], 2, "add --environment existing"),
+        ("wrong", vec!["127.0.0.1:x".into()], existing, 2, "member store: at: \"127.0.0.1:x\" is no address"),
+        ("gone", vec![nobody], existing, 4, "store of tile 1: nobody answers at 127.0.0.1"),
+    ] {
+        let finished = study(temp.path(), name, &tile(&addresses), more);
+        assert_eq!(finished.code(), code, "{name}: {finished:?}");
+        assert!(finished.stderr.contains(said), "{name}: {finished:?}");
+    }
+}

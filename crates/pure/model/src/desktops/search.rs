@@ -1,48 +1,36 @@
 //! How many desktops to try next: decided without measuring, from what the run folder holds.
 
-use std::collections::BTreeSet;
-
 use virtbench_record::{DesktopNumbers, DesktopsPlan, DesktopsRecord};
 
 use super::analysis::{analyse_desktops, is_content};
-use crate::knee::Bracket;
+use crate::knee::{Bracket, Course, Numbers};
 
 /// The next number of desktops and which repetition it is; nothing once everything is there. Of a search: doubled until users are
 /// no longer content, then halved in between until two neighbours are known.
 #[must_use]
 pub fn next_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<(u32, u32)> {
-    let missing = |number: u32| missing(plan, records, number).next().map(|repetition| (number, repetition));
-    let most = match &plan.desktops {
-        DesktopNumbers::Given(numbers) => return numbers.iter().find_map(|number| missing(*number)),
-        DesktopNumbers::Auto { most } => *most,
-    };
-    let unfinished = records.iter().map(|record| record.desktops).find_map(missing);
-    unfinished.or_else(|| missing(bracket(plan, records).next(most)?))
+    course(plan, records, &|course| course.next())
 }
 
 /// How many measurements are left at most. Nobody knows of a search that has not gone too far yet.
 #[must_use]
 pub fn desktops_left(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Option<u64> {
-    let (numbers, left) = match &plan.desktops {
-        DesktopNumbers::Given(numbers) => (numbers.iter().copied().collect(), 0),
-        DesktopNumbers::Auto { .. } => {
-            let tried: BTreeSet<u32> = records.iter().map(|record| record.desktops).collect();
-            (tried, u64::from(bracket(plan, records).left()?))
-        }
-    };
-    let unfinished: usize = numbers.iter().map(|number| missing(plan, records, *number).count()).sum();
-    Some(left * u64::from(plan.repetitions) + unfinished as u64)
+    course(plan, records, &|course| course.left())
 }
 
-/// Repetitions of a number that are not there.
-fn missing<'a>(
-    plan: &DesktopsPlan,
-    records: &'a [DesktopsRecord],
-    number: u32,
-) -> impl Iterator<Item = u32> + use<'a> {
-    (0..plan.repetitions).filter(move |repetition| {
-        !records.iter().any(|record| record.desktops == number && record.repetition == *repetition)
-    })
+fn course<T>(plan: &DesktopsPlan, records: &[DesktopsRecord], ask: &dyn Fn(&Course<'_>) -> T) -> T {
+    let is_there = |number: u32, repetition: u32| {
+        records.iter().any(|record| record.desktops == number && record.repetition == repetition)
+    };
+    let bracket = || bracket(plan, records);
+    let numbers = match &plan.desktops {
+        DesktopNumbers::Given(numbers) => Numbers::Given(numbers),
+        DesktopNumbers::Auto { most } => {
+            let tried = records.iter().map(|record| record.desktops).collect();
+            Numbers::Search { most: *most, tried, bracket: &bracket }
+        }
+    };
+    ask(&Course { numbers, repetitions: plan.repetitions, is_there: &is_there })
 }
 
 /// Users are content or are not; what did not stand is too many as well.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use virtbench_record::{TileNumbers, TilesPlan, TilesRecord};
 
 use super::breaches::breaches;
-use crate::knee::Bracket;
+use crate::knee::{Bracket, Course, Numbers};
 
 /// A run that does not count is tried once more.
 const TRIES: usize = 2;
@@ -14,33 +14,25 @@ const TRIES: usize = 2;
 /// level breaks, then halved in between until two neighbours are known. One broken level settles a number: it is not repeated.
 #[must_use]
 pub fn next_tiles(plan: &TilesPlan, records: &[TilesRecord]) -> Option<(u32, u32)> {
-    let missing = |number: u32| missing(plan, records, number).next().map(|repetition| (number, repetition));
-    let most = match &plan.tiles {
-        TileNumbers::Given(numbers) => return numbers.iter().find_map(|number| missing(*number)),
-        TileNumbers::Auto { most } => *most,
-    };
-    let open = open(plan, records).into_iter().find_map(missing);
-    open.or_else(|| missing(bracket(plan, records).next(most)?))
+    course(plan, records, &|course| course.next())
 }
 
 /// How many runs are left at most, if all of them count. Nobody knows of a search that has not gone too far yet.
 #[must_use]
 pub fn tiles_left(plan: &TilesPlan, records: &[TilesRecord]) -> Option<u64> {
-    let (numbers, left) = match &plan.tiles {
-        TileNumbers::Given(numbers) => (numbers.iter().copied().collect(), 0),
-        TileNumbers::Auto { .. } => (open(plan, records), u64::from(bracket(plan, records).left()?)),
-    };
-    let unfinished: usize = numbers.iter().map(|number| missing(plan, records, *number).count()).sum();
-    Some(left * u64::from(plan.repetitions) + unfinished as u64)
+    course(plan, records, &|course| course.left())
 }
 
-/// Repetitions of a number that are not there.
-fn missing<'a>(
-    plan: &TilesPlan,
-    records: &'a [TilesRecord],
-    number: u32,
-) -> impl Iterator<Item = u32> + use<'a> {
-    (0..plan.repetitions).filter(move |repetition| !is_settled(records, number, *repetition))
+fn course<T>(plan: &TilesPlan, records: &[TilesRecord], ask: &dyn Fn(&Course<'_>) -> T) -> T {
+    let is_there = |number: u32, repetition: u32| is_settled(records, number, repetition);
+    let bracket = || bracket(plan, records);
+    let numbers = match &plan.tiles {
+        TileNumbers::Given(numbers) => Numbers::Given(numbers),
+        TileNumbers::Auto { most } => {
+            Numbers::Search { most: *most, tried: open(plan, records), bracket: &bracket }
+        }
+    };
+    ask(&Course { numbers, repetitions: plan.repetitions, is_there: &is_there })
 }
 
 fn is_broken(plan: &TilesPlan, records: &[TilesRecord], number: u32) -> bool {

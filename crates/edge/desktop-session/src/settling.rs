@@ -1,11 +1,9 @@
 //! An operation that is over unless its application draws once more.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use virtbench_desktops::Marker;
+use virtbench_desktops::{Marker, STILL};
 
-/// How long windows stand still before what they drew last is taken for the last. Cursors blink more slowly.
-const STILL: Duration = Duration::from_millis(400);
 /// Width and height of the largest cursor, in pixels.
 const CURSOR: [u16; 2] = [16, 48];
 
@@ -56,6 +54,8 @@ impl Settling {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

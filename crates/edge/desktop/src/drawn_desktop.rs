@@ -7,11 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_desktops::{
-    Answer, Ending, HEIGHT, Marker, Order, Phase, Request, Until, Video, WIDTH, frame_level, level,
+    Answer, Ending, HEIGHT, Marker, Order, Phase, Request, STILL, Until, Video, WIDTH, frame_level, level,
 };
 
 use crate::desk::Desk;
-use crate::operation::STILL;
 
 const SIZE: [u16; 2] = [320, 200];
 

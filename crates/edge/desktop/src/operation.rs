@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::{
-    Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, Unreadable, Until,
+    Act, Answer, Application, Day, Ending, Marker, Operation, Order, Phase, Request, STILL, Unreadable, Until,
 };
 use virtbench_rfb::{Chord, Frame, parse_chord, type_text};
 
@@ -16,8 +16,6 @@ use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
 pub(crate) const LAG: Duration = Duration::from_secs(10);
-/// How long the picture stands still before what came before is taken for the last change. Cursors blink more slowly.
-pub(crate) const STILL: Duration = Duration::from_millis(400);
 /// How long an answer takes at most once the picture has told.
 const ANSWER: Duration = Duration::from_secs(10);
 

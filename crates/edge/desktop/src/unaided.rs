@@ -4,11 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use virtbench_desktops::Day;
+use virtbench_desktops::{Day, STILL};
 use virtbench_rfb::Frame;
 
 use crate::fault::Fault;
-use crate::operation::{Changes, Keys, STILL, Seat, Timed, between};
+use crate::operation::{Changes, Keys, Seat, Timed, between};
 use crate::outcome::Times;
 
 /// Pictures since the last key, in the order in which each was first seen.

@@ -30,4 +30,4 @@ pub use frame_number::{find_frame_number, frame_level, read_frame_number};
 pub use itinerary::{Itinerary, Step};
 pub use link::{Link, NoLink, OneWay};
 pub use marker::{Marker, Phase, level, read_marker};
-pub use order::{Answer, Ending, LONGEST_LINE, Order, Request};
+pub use order::{Answer, Ending, LONGEST_LINE, Order, Request, STILL};

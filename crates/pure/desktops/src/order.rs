@@ -1,11 +1,16 @@
 //! What whoever measures says to the program inside the session, and hears from it: a line of JSON each.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::act::Until;
 
 /// The longest line that either side takes, in bytes.
 pub const LONGEST_LINE: usize = 64 << 10;
+
+/// How long nothing is drawn before what was drawn last is taken for the last, inside and by the picture. Cursors blink more slowly.
+pub const STILL: Duration = Duration::from_millis(400);
 
 /// An operation that is to be watched, or begun, inside the session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -61,8 +61,9 @@ impl ApplianceDesk {
         reply(match request {
             ApplianceRequest::Mount(_) if self.is_used() => Err("there is an appliance already".to_owned()),
             ApplianceRequest::Mount(order) => Appliance::mount(&order).map(|appliance| {
+                let address = appliance.address.map(|address| address.octets());
                 let _ = self.appliance.set(appliance);
-                ApplianceReply::Mounted
+                ApplianceReply::Mounted { address }
             }),
             ApplianceRequest::Run(order) => {
                 self.get().and_then(|appliance| appliance.run(&order, is_stopped)).map(ApplianceReply::Ran)

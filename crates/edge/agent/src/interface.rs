@@ -13,6 +13,10 @@ const SIOCGIFFLAGS: Opcode = 0x8913;
 const SIOCSIFFLAGS: Opcode = 0x8914;
 const SIOCSIFADDR: Opcode = 0x8916;
 const SIOCSIFNETMASK: Opcode = 0x891c;
+const SIOCADDRT: Opcode = 0x890b;
+/// Of `linux/route.h`.
+const RTF_UP: u16 = 1;
+const RTF_GATEWAY: u16 = 2;
 /// Of `linux/if.h`.
 const IFF_UP: u16 = 1;
 const AF_INET: u16 = 2;
@@ -130,6 +134,67 @@ pub fn set_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> 
         call::<SIOCSIFADDR>(socket.as_fd(), &mut request.with_address(address))?;
         call::<SIOCSIFNETMASK>(socket.as_fd(), &mut request.with_address(mask))
     }
+}
+
+/// `struct sockaddr_in`.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct InternetAddress {
+    family: u16,
+    port: u16,
+    address: [u8; 4],
+    zero: [u8; 8],
+}
+
+impl InternetAddress {
+    fn new(address: Ipv4Addr) -> Self {
+        Self { family: AF_INET, port: 0, address: address.octets(), zero: [0; 8] }
+    }
+}
+
+/// `struct rtentry` of Linux with 64-bit longs.
+#[repr(C)]
+struct RouteRequest {
+    pad1: u64,
+    destination: InternetAddress,
+    gateway: InternetAddress,
+    mask: InternetAddress,
+    flags: u16,
+    pad2: i16,
+    pad3: [u64; 2],
+    metric: i16,
+    device: usize,
+    mtu: u64,
+    window: u64,
+    irtt: u16,
+}
+
+const _: () = assert!(size_of::<RouteRequest>() == 120, "as the kernel lays it out");
+
+/// Has a router lead to all networks that are no interface's.
+///
+/// # Errors
+/// There is a default route already, the router is on no interface's network, or root is needed.
+pub fn set_default_route(router: Ipv4Addr) -> io::Result<()> {
+    let everywhere = InternetAddress::new(Ipv4Addr::UNSPECIFIED);
+    let mut request = RouteRequest {
+        pad1: 0,
+        destination: everywhere,
+        gateway: InternetAddress::new(router),
+        mask: everywhere,
+        flags: RTF_UP | RTF_GATEWAY,
+        pad2: 0,
+        pad3: [0; 2],
+        metric: 0,
+        device: 0,
+        mtu: 0,
+        window: 0,
+        irtt: 0,
+    };
+    let socket = control_socket()?;
+    // SAFETY: SIOCADDRT takes a `struct rtentry`, and its device may be a null pointer.
+    unsafe { ioctl::ioctl(socket.as_fd(), Updater::<SIOCADDRT, RouteRequest>::new(&mut request)) }?;
+    Ok(())
 }
 
 #[cfg(test)]

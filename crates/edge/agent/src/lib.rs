@@ -8,6 +8,7 @@ mod appliance;
 mod appliance_desk;
 mod block_device;
 mod console;
+mod dhcp;
 mod greeting;
 mod guest;
 mod heard;

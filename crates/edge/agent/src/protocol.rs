@@ -38,7 +38,7 @@ use virtbench_workload::JobSpec;
 use appliance::{ApplianceReply, ApplianceRequest};
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 6;
+pub const VERSION: u32 = 7;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;

@@ -3,7 +3,7 @@
 pub mod alternate;
 pub mod analyse;
 pub mod appliance;
-mod appliance_place;
+pub mod appliance_place;
 pub mod application_study;
 pub mod compare;
 pub mod costs;

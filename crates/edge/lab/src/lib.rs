@@ -84,8 +84,8 @@ pub use image::{GuestImage, ImageError};
 pub use io_limit::{IoLimitError, IoLimits, check_io_limits};
 pub use kernel::{GuestKernel, KernelError, find_kernel};
 pub use libvirt::{
-    BootFiles, Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtGuest, Noise, NotByLibvirt, Owner,
-    boot_files_for, check_disk, connect_with_pool,
+    BootFiles, DomainNetwork, Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtAppliances,
+    LibvirtGuest, Noise, NotByLibvirt, Owner, boot_files_for, check_disk, connect_with_pool,
 };
 pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};

@@ -135,6 +135,18 @@ pub enum TileNumbers {
     Given(Vec<u32>),
 }
 
+/// A hypervisor that the user runs, as members run on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TilesHypervisor {
+    /// Its address, `libvirt+URI?pool=NAME`.
+    pub address: String,
+    /// What its VMs are on: `network NAME` or `bridge NAME`.
+    pub network: String,
+    /// Whether it is on another machine than this host.
+    pub elsewhere: bool,
+}
+
 /// What a study of tiles set out to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -148,7 +160,10 @@ pub struct TilesPlan {
     /// Whether members are there already, wherever their addresses lead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
-    /// How VMs are reached: `user` or `tap`.
+    /// Who runs the VMs; null where this run does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypervisor: Option<TilesHypervisor>,
+    /// How VMs that this run starts are reached: `user` or `tap`.
     #[serde(default = "user_network")]
     pub network: String,
     /// How many tiles.
@@ -175,14 +190,21 @@ fn user_network() -> String {
 }
 
 impl TilesPlan {
-    /// What is measured, as configurations are named: `existing`, `native` or `vm`.
+    /// What is measured, as configurations are named: `existing`, `libvirt`, `native` or `vm`.
     #[must_use]
     pub fn configuration(&self) -> &'static str {
-        match (self.existing, self.vm) {
-            (true, _) => "existing",
-            (false, true) => "vm",
-            (false, false) => "native",
+        match (self.existing, &self.hypervisor, self.vm) {
+            (true, ..) => "existing",
+            (false, Some(_), _) => "libvirt",
+            (false, None, true) => "vm",
+            (false, None, false) => "native",
         }
+    }
+
+    /// Whether members run on other machines than this host, which has the generators alone then.
+    #[must_use]
+    pub fn is_elsewhere(&self) -> bool {
+        self.existing || self.hypervisor.as_ref().is_some_and(|hypervisor| hypervisor.elsewhere)
     }
 
     /// Memory of one tile's members on this host, in bytes.
@@ -205,6 +227,7 @@ impl TilesPlan {
             ("the roots of the members' appliances", roots(self) == roots(other)),
             ("the members", self.members == other.members),
             ("where members run", self.configuration() == other.configuration()),
+            ("the hypervisor", self.hypervisor == other.hypervisor),
             ("the network", self.network == other.network),
             ("the numbers of tiles", self.tiles == other.tiles),
             ("the number of repetitions", self.repetitions == other.repetitions),

@@ -13,6 +13,8 @@ mod unit;
 mod users;
 
 use std::collections::BTreeMap;
+use std::io;
+use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,8 +25,11 @@ use rustix::system::sethostname;
 use virtbench_recipe::Service;
 use virtbench_record::CommandEnd;
 
+use crate::dhcp;
 use crate::interface;
-use crate::protocol::appliance::{ApplianceState, CommandOrder, MountOrder, ServiceEnd, ServiceFailure};
+use crate::protocol::appliance::{
+    AddressOrder, ApplianceState, CommandOrder, InterfaceOrder, MountOrder, ServiceEnd, ServiceFailure,
+};
 use children::Children;
 use full_init::FullInit;
 use inside::Interior;
@@ -44,6 +49,8 @@ const FULL_PART: u64 = 200;
 
 /// What the agent runs. Threads share it.
 pub(crate) struct Appliance {
+    /// At which clients come, beside the loopback.
+    pub(crate) address: Option<Ipv4Addr>,
     children: Children,
     state: Mutex<State>,
     /// Whether services may end.
@@ -60,6 +67,23 @@ struct State {
     told: Vec<String>,
 }
 
+/// Switches an interface on, with its address, which is returned.
+fn connect(order: &InterfaceOrder) -> Result<Ipv4Addr, String> {
+    let name = order.name.as_str();
+    let failed = |error: io::Error| format!("the network interface {name} cannot be used: {error}");
+    interface::set_up(name).map_err(failed)?;
+    let (address, prefix, router) = match order.address {
+        AddressOrder::Fixed { address, prefix } => (address.into(), prefix, None),
+        AddressOrder::Granted => {
+            let lease = dhcp::lease(name)?;
+            (lease.address, lease.prefix, lease.router)
+        }
+    };
+    interface::set_address(name, address, prefix).map_err(failed)?;
+    router.map_or(Ok(()), interface::set_default_route).map_err(failed)?;
+    Ok(address)
+}
+
 impl Appliance {
     /// Puts its root together.
     ///
@@ -72,14 +96,14 @@ impl Appliance {
         sethostname(order.host_name.as_bytes())
             .map_err(|error| format!("the host name cannot be set: {error}"))?;
         interface::set_up("lo").map_err(|error| format!("the loopback cannot be used: {error}"))?;
-        for one in order.interface.iter().chain(&order.links) {
-            interface::set_address(&one.name, one.address.into(), one.prefix)
-                .and_then(|()| interface::set_up(&one.name))
-                .map_err(|error| format!("the network interface {} cannot be used: {error}", one.name))?;
+        let address = order.interface.as_ref().map(connect).transpose()?;
+        for link in &order.links {
+            connect(link)?;
         }
         let root = Some(Root::mount(order)?);
         let state = State { root, init: None, services: Vec::new(), told: Vec::new() };
         Ok(Self {
+            address,
             children: Children::new().map_err(|error| format!("no thread can be started: {error}"))?,
             state: Mutex::new(state),
             stopping: AtomicBool::new(false),

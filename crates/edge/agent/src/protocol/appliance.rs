@@ -30,15 +30,28 @@ pub struct DataOrder {
     pub user: String,
 }
 
+/// Which IPv4 address an interface gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressOrder {
+    /// This one.
+    Fixed {
+        /// The address.
+        address: [u8; 4],
+        /// How many of its bits name the network.
+        prefix: u8,
+    },
+    /// The one that a DHCP server of its network grants.
+    Granted,
+}
+
 /// A network interface and its address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceOrder {
     /// Its name, such as `eth0`.
     pub name: String,
-    /// Its IPv4 address.
-    pub address: [u8; 4],
-    /// How many of the address's bits name the network.
-    pub prefix: u8,
+    /// Its address.
+    pub address: AddressOrder,
 }
 
 /// A name by which an appliance reaches another.
@@ -159,7 +172,10 @@ pub struct ApplianceState {
 #[serde(rename_all = "snake_case")]
 pub enum ApplianceReply {
     /// The root is there.
-    Mounted,
+    Mounted {
+        /// The IPv4 address at which clients come; nothing where that is the loopback.
+        address: Option<[u8; 4]>,
+    },
     /// The command has ended.
     Ran(CommandEnd),
     /// A service is ready; the next one is started.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
+use virtbench_study::HypervisorAddress;
 use virtbench_units::parse_duration_ns;
 
 use super::appliance_place::NetworkArg;
@@ -48,6 +49,10 @@ response_ms, failed); idle. prepare = [[...]] fills a member's data once.
 Members that are there already (--environment existing) are left as they are: the software of the recipe, on whatever machine, with an \
 address for each tile (at = [\"HOST\", \"HOST:PORT\"]). As many tiles can be tried as there are addresses.
 
+On a hypervisor of yours (--environment libvirt+URI) members are VMs that libvirt starts and that end with the run. Roots and data are \
+uploaded to its pool once. Each VM gets its address by DHCP on libvirt's network default, or on network=NAME or bridge=NAME; this \
+host has to reach it there.
+
 Natively (in namespaces of this host) it needs root. The first run builds the appliances.
 
 Examples:
@@ -55,6 +60,7 @@ Examples:
   virtbench study tiles --tiles 1,2 --time 2m --out tiles
   virtbench study tiles --tile my-tile.toml --environment native
   virtbench study tiles --tile my-tile.toml --environment existing   # at = [\"HOST\", ...] for each member
+  virtbench study tiles --environment 'libvirt+qemu+ssh://root@hv/system?pool=fast&bridge=br0'
   virtbench study tiles --platform libvirt+qemu:///system --pace 12/min
   virtbench study tiles --energy 'command:ipmitool dcmi power reading | grep Instantaneous'")]
 pub struct TilesStudyArgs {
@@ -64,8 +70,9 @@ pub struct TilesStudyArgs {
     /// How many tiles at once: auto, which adds tiles until a service level breaks, or numbers with commas between them
     #[arg(long, value_name = "auto|LIST", default_value = "auto", value_parser = numbers)]
     pub tiles: TileNumbers,
-    /// Where each member runs
-    #[arg(long, value_enum, default_value = "vm")]
+    /// Where each member runs: native (on this host, in namespaces of its own), vm, existing (already there, at the addresses that
+    /// the tile's file has), or a VM of a hypervisor that runs already: libvirt+URI?pool=NAME, with network=NAME or bridge=NAME
+    #[arg(long, value_name = "PLACE", default_value = "vm", value_parser = TilePlaceArg::parse)]
     pub environment: TilePlaceArg,
     /// How VMs are reached: user needs no rights, tap is faster and needs root
     #[arg(long, value_enum, default_value = "user")]
@@ -124,14 +131,30 @@ pub struct InfrastructureArgs {
 }
 
 /// Where a member runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TilePlaceArg {
-    /// On this host, in namespaces of its own
+    /// On this host, in namespaces of its own.
     Native,
-    /// In a VM
+    /// In a VM.
     Vm,
-    /// Already there: at the addresses that the tile's file has for each member (`at`)
+    /// Already there: at the addresses that the tile's file has for each member (`at`).
     Existing,
+    /// In a VM of a hypervisor that runs already.
+    Hypervisor(Box<HypervisorAddress>),
+}
+
+impl TilePlaceArg {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "native" => Ok(Self::Native),
+            "vm" => Ok(Self::Vm),
+            "existing" => Ok(Self::Existing),
+            _ if text.starts_with("libvirt+") => {
+                HypervisorAddress::parse(text).map(|address| Self::Hypervisor(Box::new(address)))
+            }
+            _ => Err("native, vm, existing, or libvirt+URI?pool=NAME".into()),
+        }
+    }
 }
 
 /// The ways to clone that leave a disk room for the snapshots of the infrastructure's mix.

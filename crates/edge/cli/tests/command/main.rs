@@ -59,6 +59,7 @@ mod systems;
 mod tiles;
 mod tiles_existing;
 mod tiles_joined;
+mod tiles_libvirt;
 mod tiles_paper;
 mod trace;
 mod users;

@@ -317,15 +317,9 @@ fn latency_is_fitted_against_the_number_of_real_guests() {
 
 #[test]
 fn guests_move_between_two_hypervisors_that_share_storage() {
-    // Hosts are told apart by what their firmware says, which is the same here.
-    let uuid = "echo 'host_uuid = \"8f07fe28-753f-2729-d76d-bdbd892f949a\"' >>etc/libvirtd.conf";
-    let (one, two, temp) = (Libvirtd::start(), Libvirtd::with(uuid), folder());
-    let shared = one.path("pool").display().to_string();
-    let made = two.virsh(&["pool-create-as", "shared", "dir", "--target", &shared]);
-    assert!(made.status.success(), "{made:?}");
+    let ((one, two, to), temp) = (Libvirtd::two(), folder());
     let (out, mix) = (temp.path().join("run"), temp.path().join("mix.toml"));
     fs::write(&mix, "power_on = 1\npower_off = 1\nmigrate = 3\n").unwrap();
-    let to = format!("libvirt+{}&pool=shared", two.connection());
     let words =
         ["--vms", "3", "--time", "10s", "--ramp-up", "0s", "--clients", "2", "--json", "--destination", &to];
     let finished = study(&one, &out, &[&words[..], &["--mix", &mix.display().to_string()]].concat());

@@ -169,7 +169,7 @@ fn a_load_at_shares_of_its_saturation_deviates_by_some_percent() {
         "--pattern",
         "10,30",
         "--time",
-        "1s",
+        "3s",
         "--ramp",
         "200ms",
         "--size",

@@ -222,11 +222,11 @@ fn tiles_run_in_guests() {
     assert_eq!(left(temp.path(), &out), Vec::<String>::new());
 }
 
-/// A libvirtd of the test's own; each kind of operation comes once in the measuring time, and the last may end after it.
+/// Libvirtds of the test's own, so that VMs can move; each kind of operation comes once in the measuring time, and the last may end after it.
 #[test]
 fn management_operations_beside_tiles_are_a_fifth_of_the_score() {
     build_appliances(&["nginx", "redis"]);
-    let (libvirtd, temp) = (Libvirtd::start(), folder());
+    let ((libvirtd, other, to), temp) = (Libvirtd::two(), folder());
     let (file, out) = (temp.path().join("tile.toml"), temp.path().join("run"));
     fs::write(&file, tile(WELL, "least = 40")).unwrap();
     let mut command = virtbench();
@@ -243,21 +243,24 @@ fn management_operations_beside_tiles_are_a_fifth_of_the_score() {
     ]);
     command.args(["--time", "12s", "--ramp-up", "4s", "--pace", "35/min", "--accelerator", "tcg"]);
     command.arg("--platform").arg(format!("libvirt+{}", libvirtd.connection()));
+    command.arg("--destination").arg(to);
     command.arg("--tile").arg(&file).arg("--out").arg(&out);
     let finished = finish(command.spawn().unwrap());
     assert_eq!(finished.code(), 0, "{finished:?}");
     assert!(libvirtd.is_clean(), "{:?} {:?}", libvirtd.domains(), libvirtd.volumes());
+    assert!(other.domains().is_empty(), "{:?}", other.domains());
     let summary = finished.json();
     let covers = summary["covers"].as_str().unwrap();
     assert!(covers.starts_with("applications 80 %, infrastructure 20 % (power_on, "), "{covers}");
-    assert!(covers.ends_with("; without migrate)"), "there is nowhere to migrate to: {covers}");
+    assert!(covers.contains("migrate") && !covers.contains("without"), "{covers}");
     let step = &summary["tiles"]["steps"][0];
     let value = |name: &str| step[name]["value"].as_f64().unwrap_or_else(|| panic!("{name}: {summary}"));
     let (sum, infrastructure) = (value("sum"), value("infrastructure"));
     assert!((sum - 1.0).abs() < 1e-9 && infrastructure > 0.0 && infrastructure <= 1.0, "{summary}");
     assert!((value("score") - 0.8 * sum - 0.2 * infrastructure).abs() < 1e-6, "{summary}");
     let operations = &records(&out)[0]["infrastructure"]["operations"];
-    for kind in ["power_on", "power_off", "clone", "remove", "create_snapshot", "delete_snapshot"] {
+    for kind in ["power_on", "power_off", "clone", "remove", "migrate", "create_snapshot", "delete_snapshot"]
+    {
         assert_eq!(operations[kind]["done"], 1, "{kind}: {operations}");
     }
     let page = fs::read_to_string(out.join("report.html")).unwrap();

@@ -9,7 +9,7 @@ use crate::support::run_folder::{loops_in, records, scratch};
 use crate::support::{build_appliances, finish, finish_within, folder, is_alive, virtbench, wait_for};
 
 /// Two front ends with the same port, which pass on what they are asked to a store. The first has put the number 7 into it.
-fn tile(script: &str) -> String {
+pub fn tile(script: &str) -> String {
     let front = |name: &str| {
         format!(
             "[[member]]\nname = '{name}'\nappliance = './relay.toml'\nuses = {{ cache = 'store' }}\nreference = 7\n\
@@ -26,17 +26,24 @@ fn tile(script: &str) -> String {
     )
 }
 
-const ASK: &str = "sleep {seconds}; echo rate $(redis-cli -h {host} -p {port} get kept)";
+/// Reads it through a front end.
+pub const ASK: &str = "sleep {seconds}; echo rate $(redis-cli -h {host} -p {port} get kept)";
 
-fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Child) {
+/// Writes such a tile as `name.toml`, and builds what its members are made of.
+pub fn write(folder: &Path, name: &str, text: &str) -> PathBuf {
     build_appliances(&["redis"]);
     let recipe = folder.join("relay.toml");
     fs::write(&recipe, RELAY).unwrap();
     let built = virtbench().args(["appliance", "build"]).arg(&recipe).spawn().unwrap();
     let built = finish_within(built, BUILD_LIMIT);
     assert_eq!(built.code(), 0, "{built:?}");
-    let (file, out) = (folder.join(format!("{name}.toml")), folder.join(name));
+    let file = folder.join(format!("{name}.toml"));
     fs::write(&file, text).unwrap();
+    file
+}
+
+fn begin(folder: &Path, name: &str, text: &str, more: &[&str]) -> (PathBuf, Child) {
+    let (file, out) = (write(folder, name, text), folder.join(name));
     let mut command = virtbench();
     command.args(["study", "tiles", "--time", "2s", "--ramp-up", "0s", "--repetitions", "1", "--json"]);
     (out.clone(), command.arg("--tile").arg(&file).arg("--out").arg(&out).args(more).spawn().unwrap())

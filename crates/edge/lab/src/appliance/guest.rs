@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use virtbench_agent::protocol::appliance::{DataOrder, DiskPlace, InterfaceOrder, MountOrder};
+use virtbench_agent::protocol::appliance::{AddressOrder, DataOrder, DiskPlace, InterfaceOrder, MountOrder};
 
 use super::error::ApplianceError;
 use super::host_names::host_names;
@@ -97,13 +97,14 @@ fn config(
 /// The interface at the end of a cable; the kernel numbers them in the order of QEMU's devices.
 fn link((number, cable): (usize, &CableEnd)) -> InterfaceOrder {
     let (address, prefix) = (cable.address().octets(), cable.prefix());
-    InterfaceOrder { name: format!("eth{number}"), address, prefix }
+    InterfaceOrder { name: format!("eth{number}"), address: AddressOrder::Fixed { address, prefix } }
 }
 
 fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> MountOrder {
     let disk = |prefix: &str, index| DiskPlace::Disk { name_prefix: prefix.to_owned(), index };
     let (root, prefix) = (DEFAULT_ADAPTER.disk_prefix, place.adapter.disk_prefix);
-    let (address, bits) = network.address();
+    let (address, prefix_bits) = network.address();
+    let address = AddressOrder::Fixed { address: address.octets(), prefix: prefix_bits };
     MountOrder {
         host_name: spec.recipe.name.clone(),
         init: spec.recipe.init,
@@ -116,6 +117,6 @@ fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> Mo
         links: (1..).zip(&spec.tiers.cables).map(link).collect(),
         hosts: host_names(&spec.tiers),
         screen: spec.recipe.screen,
-        interface: Some(InterfaceOrder { name: INTERFACE.into(), address: address.octets(), prefix: bits }),
+        interface: Some(InterfaceOrder { name: INTERFACE.into(), address }),
     }
 }

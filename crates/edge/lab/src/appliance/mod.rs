@@ -3,6 +3,7 @@
 //! An [`ApplianceSpec`] says what runs where. [`RunningAppliance::start`] puts it together; whoever loads it takes the
 //! [`Reach`] and the addresses that it gives.
 
+mod domain;
 mod error;
 mod guest;
 mod host_names;

@@ -36,10 +36,11 @@ const LAST_GUEST: u8 = 250;
 const MOST_USERS: u16 = 1000;
 
 /// How clients reach an appliance.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub enum Network {
     /// A guest by QEMU's user-mode network, at ports of the host's loopback. Needs no rights. Natively the loopback of a network
     /// namespace that is made for it.
+    #[default]
     User,
     /// Through a network namespace of the run's own: a guest by a tap device, natively by the loopback there.
     Namespace(Arc<NetworkNamespace>),

@@ -12,6 +12,7 @@ use virtbench_agent::protocol::appliance::{
 use virtbench_recipe::Init;
 use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
 
+use super::domain;
 use super::error::ApplianceError;
 use super::guest;
 use super::native::NativeAppliance;
@@ -21,6 +22,7 @@ use super::spec::{ApplianceSpec, Place};
 use crate::connection::{Connection, ConnectionError, unexpected};
 use crate::disk_operations::of_block_device;
 use crate::guest::Guest;
+use crate::libvirt::DomainAppliance;
 use crate::process::MachineError;
 
 /// How long the agent may take for what takes no time, under emulation on a busy host.
@@ -44,6 +46,7 @@ const LINE_CHARACTERS: usize = 300;
 enum Machine {
     Native(Box<NativeAppliance>),
     Guest(Box<Guest>),
+    Domain(Box<DomainAppliance>),
 }
 
 impl Machine {
@@ -51,6 +54,7 @@ impl Machine {
         match self {
             Self::Native(native) => &mut native.agent.connection,
             Self::Guest(guest) => guest.connection(),
+            Self::Domain(domain) => &mut domain.connection,
         }
     }
 
@@ -58,6 +62,7 @@ impl Machine {
         match self {
             Self::Native(native) => native.agent.process.explain(error),
             Self::Guest(guest) => guest.explain(error),
+            Self::Domain(domain) => domain.explain(error),
         }
     }
 
@@ -65,6 +70,7 @@ impl Machine {
         match self {
             Self::Native(native) => native.agent.process.check(),
             Self::Guest(guest) => guest.check(),
+            Self::Domain(domain) => domain.check(),
         }
     }
 }
@@ -107,6 +113,11 @@ impl RunningAppliance {
                 let (guest, order, notes) = guest::boot(&spec, place, path_port)?;
                 (Machine::Guest(Box::new(guest)), order, notes)
             }
+            Place::Domain(place) => {
+                let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
+                let (domain, order) = domain::boot(&spec, place).map_err(failed)?;
+                (Machine::Domain(Box::new(domain)), order, Vec::new())
+            }
         };
         let facts = facts(&spec, &machine, notes);
         let mut appliance = Self {
@@ -119,8 +130,8 @@ impl RunningAppliance {
             begun,
             facts,
         };
-        appliance.find_addresses(&order)?;
-        appliance.mount(order)?;
+        let address = appliance.mount(order)?;
+        appliance.find_addresses(address)?;
         Ok(appliance)
     }
 
@@ -144,15 +155,16 @@ impl RunningAppliance {
         Ok(appliance)
     }
 
-    fn mount(&mut self, order: MountOrder) -> Result<(), ApplianceError> {
+    /// Returns the address that its interface has got.
+    fn mount(&mut self, order: MountOrder) -> Result<Option<Ipv4Addr>, ApplianceError> {
         self.ask(ApplianceRequest::Mount(Box::new(order)))?;
-        match self.hear("put its root together", MOUNT_LIMIT)? {
-            ApplianceReply::Mounted => {}
+        let address = match self.hear("put its root together", MOUNT_LIMIT)? {
+            ApplianceReply::Mounted { address } => address.map(Ipv4Addr::from),
             other => return Err(self.failed(unexpected("put its root together", &other))),
-        }
+        };
         self.ask(ApplianceRequest::ServePath { port: self.path_port })?;
         match self.hear("serve its path", ANSWER_LIMIT)? {
-            ApplianceReply::PathServed => Ok(()),
+            ApplianceReply::PathServed => Ok(address),
             other => Err(self.failed(unexpected("serve its path", &other))),
         }
     }
@@ -227,12 +239,13 @@ impl RunningAppliance {
         &self.facts
     }
 
-    /// Its processes on this host, for accounting: the agent's natively, else QEMU's.
+    /// Its processes on this host, for accounting: the agent's natively, else QEMU's; nobody's where a hypervisor runs it.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match &self.machine {
             Machine::Native(native) => vec![native.agent.process.id()],
             Machine::Guest(guest) => vec![guest.process_id()],
+            Machine::Domain(_) => Vec::new(),
         }
     }
 
@@ -256,6 +269,9 @@ impl RunningAppliance {
             Machine::Native(native) => of_block_device(native.data.as_deref().ok_or_else(nothing)?),
             Machine::Guest(_) if self.spec.data.is_none() => Err(nothing()),
             Machine::Guest(guest) => guest.disk_operations(1),
+            Machine::Domain(_) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "its hypervisor is not asked for them"))
+            }
         }
     }
 
@@ -297,8 +313,9 @@ impl RunningAppliance {
     /// The address by which others of its network reach it, where it shares one with them.
     #[must_use]
     pub fn shared_address(&self) -> Option<Ipv4Addr> {
-        match (&self.spec.network, self.addresses.get(&self.path_port)?.ip()) {
-            (Network::Namespace(_), IpAddr::V4(address)) => Some(address),
+        let is_shared = matches!(self.spec.network, Network::Namespace(_));
+        match self.addresses.get(&self.path_port)?.ip() {
+            IpAddr::V4(address) if is_shared || matches!(self.machine, Machine::Domain(_)) => Some(address),
             _ => None,
         }
     }
@@ -392,26 +409,24 @@ impl RunningAppliance {
         match self.machine {
             Machine::Native(native) => native.shut_down(),
             Machine::Guest(guest) => guest.shut_down(),
+            Machine::Domain(domain) => domain.shut_down(),
         }
         Ok(ended)
     }
 
-    fn find_addresses(&mut self, order: &MountOrder) -> Result<(), ApplianceError> {
+    fn find_addresses(&mut self, granted: Option<Ipv4Addr>) -> Result<(), ApplianceError> {
         let ports = self.spec.recipe.ports().into_iter().chain([self.path_port]);
-        let here = IpAddr::from(Ipv4Addr::LOCALHOST);
-        self.addresses = match (&mut self.machine, &order.interface) {
-            (Machine::Guest(guest), Some(interface)) => match self.spec.network {
-                Network::User => {
-                    let forwarded = guest.forwarded_ports();
-                    let forwarded = forwarded
-                        .map_err(|source| ApplianceError::Machine { name: self.name.clone(), source })?;
-                    forwarded.into_iter().map(|(port, to)| (port, (here, to).into())).collect()
-                }
-                Network::Namespace(_) => {
-                    ports.map(|port| (port, (IpAddr::from(interface.address), port).into())).collect()
-                }
-            },
-            _ => ports.map(|port| (port, (here, port).into())).collect(),
+        let here = Ipv4Addr::LOCALHOST;
+        let all_at = |address: Ipv4Addr| ports.map(|port| (port, (address, port).into())).collect();
+        self.addresses = match (&mut self.machine, &self.spec.network, granted) {
+            (Machine::Guest(guest), Network::User, _) => {
+                let forwarded = guest.forwarded_ports();
+                let forwarded = forwarded
+                    .map_err(|source| ApplianceError::Machine { name: self.name.clone(), source })?;
+                forwarded.into_iter().map(|(port, to)| (port, (here, to).into())).collect()
+            }
+            (Machine::Guest(_) | Machine::Domain(_), _, Some(address)) => all_at(address),
+            _ => all_at(here),
         };
         Ok(())
     }
@@ -450,23 +465,24 @@ fn reach(spec: &ApplianceSpec, machine: &Machine) -> Reach {
     match (machine, &spec.network) {
         (Machine::Native(native), _) => Reach(Some(native.network.clone())),
         (Machine::Guest(_), Network::Namespace(namespace)) => Reach(Some(namespace.clone())),
-        (Machine::Guest(_), Network::User) => Reach(None),
+        (Machine::Guest(_), Network::User) | (Machine::Domain(_), _) => Reach(None),
     }
 }
 
 fn facts(spec: &ApplianceSpec, machine: &Machine, notes: Vec<String>) -> ApplianceFacts {
     let (network, boot, command_line) = match (machine, &spec.network) {
-        (Machine::Native(native), _) => ("loopback", native.boot, Vec::new()),
-        (Machine::Guest(guest), Network::User) => ("user", guest.boot_time(), guest.command_line().to_vec()),
-        (Machine::Guest(guest), Network::Namespace(_)) => {
-            ("tap", guest.boot_time(), guest.command_line().to_vec())
+        (Machine::Native(native), _) => ("loopback".into(), native.boot, Vec::new()),
+        (Machine::Guest(guest), network) => {
+            let name = if matches!(network, Network::User) { "user" } else { "tap" };
+            (name.into(), guest.boot_time(), guest.command_line().to_vec())
         }
+        (Machine::Domain(domain), _) => (domain.network.to_string(), domain.boot, vec![domain.xml.clone()]),
     };
     ApplianceFacts {
         recipe: spec.recipe.name.clone(),
         vcpus: spec.vcpus,
         memory_bytes: spec.memory_bytes,
-        network: network.into(),
+        network,
         boot_ns: nanoseconds(boot),
         ready_ns: 0,
         services: Vec::new(),

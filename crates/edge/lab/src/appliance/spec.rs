@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use virtbench_recipe::{Recipe, ServicePlace};
@@ -14,6 +15,7 @@ use super::tiers::TierLinks;
 use crate::adapters::{Adapter, DiskSettings};
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
+use crate::libvirt::LibvirtAppliances;
 use crate::qemu::Qemu;
 
 /// Where ext4 has its magic number (Linux, Documentation/filesystems/ext4/super.rst).
@@ -27,6 +29,8 @@ pub enum Place {
     Native,
     /// In a guest.
     Guest(Box<GuestPlace>),
+    /// In a domain of a hypervisor that the user runs, which has its root and its data already.
+    Domain(Arc<LibvirtAppliances>),
 }
 
 /// What a guest is made of.
@@ -55,7 +59,7 @@ pub struct ApplianceSpec {
     pub recipe: Recipe,
     /// Its root: a file with an ext4 file system. It is only read; many appliances can have the same.
     pub root: PathBuf,
-    /// Its data: a file with an ext4 file system that nobody else has.
+    /// Its data: a file with an ext4 file system that nobody else has; a domain gets a copy of its own.
     pub data: Option<PathBuf>,
     /// Processors.
     pub vcpus: u32,
@@ -76,7 +80,7 @@ impl ApplianceSpec {
     pub(crate) fn placed(&self) -> Self {
         let place = match self.place {
             Place::Native => ServicePlace::Native,
-            Place::Guest(_) => ServicePlace::Vm,
+            Place::Guest(_) | Place::Domain(_) => ServicePlace::Vm,
         };
         Self { recipe: self.recipe.at(place), ..self.clone() }
     }
@@ -95,7 +99,12 @@ impl ApplianceSpec {
             let (has, least) = (format_bytes(self.memory_bytes), format_bytes(recipe.memory));
             return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
         }
-        if matches!(&self.place, Place::Guest(place) if recipe.screen && !place.image.has_screen) {
+        let has_no_screen = match &self.place {
+            Place::Native => false,
+            Place::Guest(place) => !place.image.has_screen,
+            Place::Domain(_) => true,
+        };
+        if recipe.screen && has_no_screen {
             return no(format!(
                 "the recipe {} needs a screen, which VMs have in a study of desktops alone",
                 recipe.name

@@ -5,7 +5,7 @@ use std::io::Read;
 use virtbench_libvirt::{Hypervisor, Pool};
 
 use super::address::LibvirtAddress;
-use super::environment::{boot_files, capabilities, choose, connect};
+use super::prepared::{boot_files, capabilities, choose, connect};
 use super::storage::find_pool;
 use crate::guest::{Accelerator, kernel_arguments};
 use crate::image::GuestImage;

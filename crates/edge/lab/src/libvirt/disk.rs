@@ -1,5 +1,6 @@
 //! A guest's disk in libvirt's words.
 
+use quick_xml::escape::escape;
 use thiserror::Error;
 
 use crate::adapters::{Adapter, DiskSettings, Transport};
@@ -55,9 +56,24 @@ pub fn check_disk(adapter: &'static Adapter, settings: &DiskSettings) -> Result<
     Ok(())
 }
 
-/// The elements of the disk, whose blocks are a volume of a pool, and of its controller.
-pub(super) fn disk_xml(adapter: &Adapter, settings: &DiskSettings, pool: &str, volume: &str) -> String {
+/// A disk of a domain, whose blocks are a volume of a pool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DomainDisk<'a> {
+    pub(super) adapter: &'static Adapter,
+    pub(super) settings: &'a DiskSettings,
+    /// The volume's name.
+    pub(super) volume: &'a str,
+    /// Whether the guest may only read it; others may have it as well then.
+    pub(super) read_only: bool,
+}
+
+/// The elements of the disk with this number among the domain's, and of its controller.
+pub(super) fn disk_xml(disk: &DomainDisk<'_>, pool: &str, number: u8) -> String {
+    let DomainDisk { adapter, settings, volume, read_only } = *disk;
     let Some(Bus { bus, target, model }) = bus(adapter) else { return String::new() };
+    let (pool, volume) = (escape(pool), escape(volume));
+    let target = format!("{}{}", target.trim_end_matches('a'), char::from(b'a' + number));
+    let read_only = if read_only { "<readonly/>" } else { "" };
     let mut queueing = String::new();
     let mut set = |name: &str, value: &str| queueing.push_str(&format!(" {name}='{value}'"));
     let on_controller = model.is_some();
@@ -85,7 +101,7 @@ pub(super) fn disk_xml(adapter: &Adapter, settings: &DiskSettings, pool: &str, v
     let address = if adapter.name == "mptsas1068" { "<wwn>5000000000000001</wwn>" } else { "" };
     format!(
         "    <disk type='volume' device='disk'>\n      <driver name='qemu' type='raw' cache='{}' io='{io}'{of_disk}/>\n      \
-         <source pool='{pool}' volume='{volume}'/>\n      <target dev='{target}' bus='{bus}'/>{address}\n    </disk>\n{controller}",
+         <source pool='{pool}' volume='{volume}'/>\n      <target dev='{target}' bus='{bus}'/>{read_only}{address}\n    </disk>\n{controller}",
         settings.cache().name()
     )
 }
@@ -96,7 +112,8 @@ mod tests {
     use crate::adapters::{ADAPTERS, find_adapter};
 
     fn xml(adapter: &str, settings: &str) -> String {
-        disk_xml(find_adapter(adapter).unwrap(), &DiskSettings::parse(settings).unwrap(), "p", "v")
+        let (adapter, settings) = (find_adapter(adapter).unwrap(), DiskSettings::parse(settings).unwrap());
+        disk_xml(&DomainDisk { adapter, settings: &settings, volume: "v", read_only: false }, "p", 0)
     }
 
     #[test]

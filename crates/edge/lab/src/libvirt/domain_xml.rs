@@ -4,8 +4,8 @@ use quick_xml::escape::escape;
 use virtbench_agent::WATCH;
 use virtbench_agent::protocol::PORT_NAME;
 
-use super::disk::disk_xml;
-use crate::adapters::{Adapter, DiskSettings};
+use super::disk::{DomainDisk, disk_xml};
+use super::network::DomainNetwork;
 use crate::guest::{Accelerator, kernel_arguments};
 
 /// The namespace of the element by which a domain is known to be ours.
@@ -25,9 +25,11 @@ pub(super) struct DomainSpec<'a> {
     pub(super) kernel: &'a str,
     pub(super) initramfs: &'a str,
     pub(super) pool: &'a str,
-    pub(super) disk: &'a str,
-    pub(super) adapter: &'static Adapter,
-    pub(super) settings: &'a DiskSettings,
+    pub(super) disks: &'a [DomainDisk<'a>],
+    /// How others reach it, if they do.
+    pub(super) network: Option<&'a DomainNetwork>,
+    /// The label of volumes that it shares with others.
+    pub(super) shares: Option<&'a str>,
     /// Frequency of the machine's time stamp counter, where it is known.
     pub(super) tsc_khz: Option<u64>,
 }
@@ -45,10 +47,13 @@ impl DomainSpec<'_> {
         };
         // Room for a second processor, for the reason that a guest of `qemu:` has it.
         let most = self.vcpus.max(2);
-        let iothreads =
-            if self.settings.iothread == Some(true) { "  <iothreads>1</iothreads>\n" } else { "" };
+        let has_thread = self.disks.iter().any(|disk| disk.settings.iothread == Some(true));
+        let iothreads = if has_thread { "  <iothreads>1</iothreads>\n" } else { "" };
         let arguments = format!("{} {WATCH}", kernel_arguments(self.accelerator, self.tsc_khz));
-        let disk = disk_xml(self.adapter, self.settings, &escape(self.pool), &escape(self.disk));
+        let disks: String =
+            self.disks.iter().zip(0..).map(|(disk, number)| disk_xml(disk, self.pool, number)).collect();
+        let network = self.network.map(DomainNetwork::xml).unwrap_or_default();
+        let shares = self.shares.map(|label| format!(" shares='{}'", escape(label))).unwrap_or_default();
         let (label, controller) = (escape(self.label), escape(self.controller));
         let (vcpus, memory) = (self.vcpus, self.memory_bytes.next_multiple_of(1 << 20));
         let (kernel, initramfs, arguments) =
@@ -58,7 +63,7 @@ impl DomainSpec<'_> {
   <name>{label}</name>
   <title>virtbench, a guest that is measured</title>
   <description>Made by {controller}; it is removed when that ends.</description>
-  <metadata><virtbench:made xmlns:virtbench='{NAMESPACE}' label='{label}'/></metadata>
+  <metadata><virtbench:made xmlns:virtbench='{NAMESPACE}' label='{label}'{shares}/></metadata>
   <memory unit='b'>{memory}</memory>
   <vcpu placement='static' current='{vcpus}'>{most}</vcpu>
 {iothreads}  <os>
@@ -74,7 +79,7 @@ impl DomainSpec<'_> {
   <on_reboot>destroy</on_reboot>
   <on_crash>destroy</on_crash>
   <devices>
-{disk}    <controller type='usb' model='none'/>
+{disks}{network}    <controller type='usb' model='none'/>
     <serial type='pty'><target port='0'/></serial>
     <console type='pty'><target type='serial' port='0'/></console>
     <channel type='unix'><target type='virtio' name='{PORT_NAME}'/></channel>
@@ -89,9 +94,14 @@ impl DomainSpec<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::adapters::find_adapter;
+    use crate::adapters::{DiskSettings, find_adapter};
 
-    fn spec(settings: &DiskSettings) -> DomainSpec<'_> {
+    fn disk(settings: &DiskSettings) -> DomainDisk<'_> {
+        let adapter = find_adapter("virtio-scsi").unwrap();
+        DomainDisk { adapter, settings, volume: "d", read_only: false }
+    }
+
+    fn spec<'a>(disks: &'a [DomainDisk<'a>]) -> DomainSpec<'a> {
         DomainSpec {
             label: "virtbench-x",
             controller: "process 1 on a<b",
@@ -101,9 +111,9 @@ mod tests {
             kernel: "/pool/it's a kernel",
             initramfs: "/pool/initramfs",
             pool: "a & b",
-            disk: "d",
-            adapter: find_adapter("virtio-scsi").unwrap(),
-            settings,
+            disks,
+            network: None,
+            shares: None,
             tsc_khz: Some(2_100_000),
         }
     }
@@ -111,7 +121,7 @@ mod tests {
     #[test]
     fn a_description_is_xml_whatever_names_are_in_it() {
         let settings = DiskSettings::parse("iothread=on").unwrap();
-        let xml = spec(&settings).xml();
+        let xml = spec(&[disk(&settings)]).xml();
         let document = roxmltree::Document::parse(&xml).unwrap();
         let text = |name: &str| {
             document.descendants().find(|node| node.has_tag_name(name)).and_then(|node| node.text())
@@ -129,8 +139,23 @@ mod tests {
     #[test]
     fn hardware_virtualization_passes_the_processor_on() {
         let settings = DiskSettings::default();
-        let xml = DomainSpec { accelerator: Accelerator::Kvm, ..spec(&settings) }.xml();
+        let xml = DomainSpec { accelerator: Accelerator::Kvm, ..spec(&[disk(&settings)]) }.xml();
         assert!(xml.contains("<domain type='kvm'>") && xml.contains("host-passthrough"), "{xml}");
         assert!(!xml.contains("tsc_early_khz"), "{xml}");
+    }
+    #[test]
+    fn one_of_several_has_a_disk_of_its_own_and_one_that_all_read() {
+        let (settings, network) = (DiskSettings::default(), DomainNetwork::Bridge("br<0".into()));
+        let virtio = DomainDisk { adapter: find_adapter("virtio-blk").unwrap(), ..disk(&settings) };
+        let disks = [DomainDisk { read_only: true, ..virtio }, virtio];
+        let spec = DomainSpec { network: Some(&network), shares: Some("virtbench-y"), ..spec(&disks) };
+        let xml = spec.xml();
+        let document = roxmltree::Document::parse(&xml).unwrap();
+        let named = |name: &'static str| document.descendants().filter(move |node| node.has_tag_name(name));
+        let targets: Vec<_> = named("target").filter_map(|node| node.attribute("dev")).collect();
+        assert_eq!((targets, named("readonly").count()), (vec!["vda", "vdb"], 1));
+        let bridge = named("interface").next().unwrap().children().find(|node| node.has_tag_name("source"));
+        assert_eq!(bridge.unwrap().attribute("bridge"), Some("br<0"));
+        assert!(xml.contains("label='virtbench-x' shares='virtbench-y'"), "{xml}");
     }
 }

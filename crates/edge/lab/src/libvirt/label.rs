@@ -12,7 +12,7 @@ const PREFIX: &str = "virtbench";
 /// Digits of a machine's and of a start's name.
 const DIGITS: usize = 10;
 
-/// The volumes of a guest, as the ends of their names.
+/// The volumes of a guest, as the ends of their names; where there are several of a kind, with a number.
 pub(super) const KERNEL: &str = "kernel";
 pub(super) const INITRAMFS: &str = "initramfs";
 pub(super) const DISK: &str = "disk";
@@ -88,6 +88,7 @@ impl Label {
     /// The label in a volume's name.
     pub(super) fn of_volume(name: &str) -> Option<Self> {
         let (label, purpose) = name.rsplit_once('-')?;
+        let purpose = purpose.trim_end_matches(|character: char| character.is_ascii_digit());
         [KERNEL, INITRAMFS, DISK].contains(&purpose).then(|| Self::parse(label)).flatten()
     }
 
@@ -147,6 +148,7 @@ mod tests {
         assert_ne!(one, two);
         assert_eq!(Label::parse(&one.to_string()), Some(one.clone()));
         assert_eq!(Label::of_volume(&one.volume("disk")), Some(one.clone()));
+        assert_eq!(Label::of_volume(&one.volume("disk12")), Some(one.clone()));
         for text in [
             "virtbench-results".to_owned(),
             "virtbench-results-disk".to_owned(),

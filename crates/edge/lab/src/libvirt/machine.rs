@@ -105,7 +105,7 @@ impl Running {
         }
     }
 
-    fn check(&self) -> Result<(), MachineError> {
+    pub(super) fn check(&self) -> Result<(), MachineError> {
         match self.ended_within(Duration::ZERO) {
             Ok(false) => Ok(()),
             _ => Err(self.explain(ProtocolError::Closed.into())),
@@ -113,7 +113,7 @@ impl Running {
     }
 
     /// Says what a broken conversation means.
-    fn explain(&self, error: ConnectionError) -> MachineError {
+    pub(super) fn explain(&self, error: ConnectionError) -> MachineError {
         if let ConnectionError::Refused { kind, message } = error {
             return MachineError::Refused { kind, message };
         }
@@ -130,6 +130,15 @@ impl Running {
             Ok(true) => MachineError::Ended { what: "the domain", how: self.end(), console },
             Ok(false) => MachineError::Conversation { source: error, console },
             Err(error) => self.lost(&error),
+        }
+    }
+
+    /// Has its agent power it off, within a time limit.
+    pub(super) fn power_off(&self, connection: &mut Connection) {
+        let told = connection.shut_down().is_ok();
+        tracing::info!(told, "a domain powers off");
+        if told {
+            let _ = self.ended_within(POWER_OFF_LIMIT);
         }
     }
 
@@ -231,10 +240,6 @@ impl Machine for LibvirtMachine {
     }
 
     fn shut_down(mut self: Box<Self>) {
-        let told = self.connection.shut_down().is_ok();
-        tracing::info!(name = self.name, told, "the domain powers off");
-        if told {
-            let _ = self.running.ended_within(POWER_OFF_LIMIT);
-        }
+        self.running.power_off(&mut self.connection);
     }
 }

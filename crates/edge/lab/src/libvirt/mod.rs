@@ -10,6 +10,7 @@
 //! ```
 
 mod address;
+mod appliances;
 mod bare;
 mod disk;
 mod domain_xml;
@@ -17,12 +18,17 @@ mod environment;
 mod host;
 mod label;
 mod machine;
+mod network;
+mod prepared;
 mod storage;
 mod sweep;
 
 pub use address::{LibvirtAddress, LibvirtAddressError};
+pub use appliances::LibvirtAppliances;
+pub(crate) use appliances::{DomainAppliance, DomainParts};
 pub use bare::{BootFiles, boot_files_for, connect_with_pool};
 pub use disk::{NotByLibvirt, check_disk};
 pub use environment::{Libvirt, LibvirtGuest};
 pub use label::{Label, Owner};
+pub use network::DomainNetwork;
 pub use storage::Noise;

@@ -15,9 +15,12 @@ use super::label::Label;
 const REFRESHES: u32 = 20;
 const REFRESH_PAUSE: Duration = Duration::from_millis(100);
 
+/// How long the hypervisor may take to copy a volume.
+const COPY_LIMIT: Duration = Duration::from_secs(600);
+
 /// What goes into a volume.
 pub(super) struct Contents {
-    pub(super) purpose: &'static str,
+    pub(super) purpose: String,
     pub(super) length: u64,
     pub(super) source: Box<dyn Read + Send>,
 }
@@ -112,6 +115,15 @@ pub(super) fn check_room(pool: &Pool, address: &LibvirtAddress, needed_bytes: u6
     ))
 }
 
+/// A kernel is read by whoever runs guests there, a disk by its guest alone.
+fn described(name: &str, length: u64) -> String {
+    format!(
+        "<volume><name>{}</name><capacity unit='bytes'>{length}</capacity><allocation unit='bytes'>0</allocation>\
+         <target><format type='raw'/><permissions><mode>0600</mode></permissions></target></volume>",
+        escape(name)
+    )
+}
+
 /// Volumes that are removed when this value goes.
 #[derive(Debug)]
 pub(super) struct Volumes {
@@ -133,18 +145,21 @@ impl Volumes {
         on_progress: &mut OnUpload<'_>,
     ) -> Result<String, LibvirtError> {
         let Contents { purpose, length, source } = contents;
-        let name = self.label.volume(purpose);
-        // A kernel is read by whoever runs guests there, a disk by its guest alone.
-        let xml = format!(
-            "<volume><name>{}</name><capacity unit='bytes'>{length}</capacity><allocation unit='bytes'>0</allocation>\
-             <target><format type='raw'/><permissions><mode>0600</mode></permissions></target></volume>",
-            escape(&name)
-        );
-        let volume = self.pool.create(&xml)?;
+        let name = self.label.volume(&purpose);
+        let volume = self.pool.create(&described(&name, length))?;
         self.made.push(volume.clone());
         volume.upload(source, length, on_progress)?;
         tracing::info!(name, bytes = length, "a volume is filled");
         volume.path()
+    }
+
+    /// Makes a volume with the bytes of another one's, which are `length`.
+    pub(super) fn copy(&mut self, purpose: &str, from: &str, length: u64) -> Result<(), LibvirtError> {
+        let (name, from) = (self.name(purpose), self.pool.volume(from)?);
+        let volume = self.pool.copy(&described(&name, length), &from, false, COPY_LIMIT)?;
+        self.made.push(volume);
+        tracing::info!(name, bytes = length, "a volume is copied");
+        Ok(())
     }
 
     /// The name of the volume for this purpose.

@@ -17,13 +17,13 @@ const STALE: Duration = Duration::from_secs(3600);
 pub(super) fn sweep(hypervisor: &Hypervisor, pool: &Pool) -> Result<usize, LibvirtError> {
     let (mut running, mut removed) = (BTreeSet::new(), 0);
     for domain in hypervisor.domains()? {
-        let Some(label) = label_of(&domain)? else { continue };
+        let Some(Made { label, shares }) = made(&domain)? else { continue };
         if label.owner() == Owner::Gone {
             gone(domain.destroy(), ErrorKind::NoDomain)?;
             tracing::info!(%label, "a domain of a run that was killed is ended");
             removed += 1;
         } else {
-            running.insert(label);
+            running.extend([label].into_iter().chain(shares));
         }
     }
     for volume in pool.volumes()? {
@@ -49,18 +49,28 @@ fn gone(removed: Result<(), LibvirtError>, as_well: ErrorKind) -> Result<(), Lib
     removed.or_else(|error| if error.kind() == as_well { Ok(()) } else { Err(error) })
 }
 
-/// The label of a domain that is ours: it has our element, and the label for its name.
-fn label_of(domain: &Domain) -> Result<Option<Label>, LibvirtError> {
+/// What is said of a domain of ours.
+struct Made {
+    label: Label,
+    /// Whose volumes it has beside its own.
+    shares: Option<Label>,
+}
+
+/// What a domain is made as, if it is ours: it has our element, and the label for its name.
+fn made(domain: &Domain) -> Result<Option<Made>, LibvirtError> {
     let name = domain.name()?;
     let Some(label) = Label::parse(&name) else { return Ok(None) };
     // It may have ended meanwhile, or somebody gave a domain of his own such a name.
-    Ok(domain.metadata(NAMESPACE).is_ok_and(|made| label_in(&made) == Some(name)).then_some(label))
+    let element = domain.metadata(NAMESPACE).unwrap_or_default();
+    let is_ours = attribute(&element, "label") == Some(name);
+    let shares = attribute(&element, "shares").and_then(|label| Label::parse(&label));
+    Ok(is_ours.then_some(Made { label, shares }))
 }
 
-/// The label in an element of ours.
-fn label_in(made: &str) -> Option<String> {
-    let document = Document::parse(made).ok()?;
-    document.root_element().attribute("label").map(str::to_owned)
+/// An attribute of an element of ours.
+fn attribute(element: &str, name: &str) -> Option<String> {
+    let document = Document::parse(element).ok()?;
+    document.root_element().attribute(name).map(str::to_owned)
 }
 
 /// Whether it was not written to for long, as far as the pool says when that was.
@@ -83,9 +93,11 @@ mod tests {
 
     #[test]
     fn labels_and_times_are_read_as_libvirt_writes_them() {
-        let made = "<virtbench:made xmlns:virtbench=\"urn:virtbench:made\" label=\"virtbench-x\"/>";
-        assert_eq!(label_in(made).as_deref(), Some("virtbench-x"));
-        assert_eq!(label_in("<made"), None);
+        let made =
+            "<virtbench:made xmlns:virtbench=\"urn:virtbench:made\" label=\"virtbench-x\" shares=\"y\"/>";
+        assert_eq!(attribute(made, "label").as_deref(), Some("virtbench-x"));
+        assert_eq!(attribute(made, "shares").as_deref(), Some("y"));
+        assert_eq!(attribute("<made", "label"), None);
         let volume = "<volume type='file'><target><timestamps><atime>1.5</atime><mtime>1341933637.273190990</mtime>\
                       </timestamps></target></volume>";
         assert_eq!(written_at(volume), Some(Duration::from_secs(1_341_933_637)));

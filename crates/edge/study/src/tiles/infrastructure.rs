@@ -8,7 +8,7 @@ use virtbench_platforms::Platform;
 use virtbench_record::{OperationsMeasured, OperationsPlan, TilesPlan};
 
 use super::generator::{Moments, wait_until};
-use super::standing::TilesPlace;
+use super::tiles_place::TilesPlace;
 use crate::applications::Progress;
 use crate::operations::{Fleet, PieceLoad, REMOVE_LIMIT, Starts, measure_piece};
 use crate::study_error::StudyError;

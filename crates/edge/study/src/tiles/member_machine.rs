@@ -1,5 +1,7 @@
 //! What a member of a tile runs on.
 
+use std::net::Ipv4Addr;
+
 use virtbench_lab::RunningAppliance;
 use virtbench_record::ApplianceFacts;
 
@@ -31,6 +33,14 @@ impl MemberMachine {
         }
     }
 
+    /// The address by which others of its tile reach it, where they share a network.
+    pub(super) fn shared_address(&self) -> Option<Ipv4Addr> {
+        match self {
+            Self::Started(appliance) => appliance.shared_address(),
+            Self::Existing(_) => None,
+        }
+    }
+
     /// Why it has ended, if it has. Of one that was there before only its generator tells.
     pub(super) fn crashed(&mut self) -> Option<String> {
         match self {
@@ -46,4 +56,13 @@ impl MemberMachine {
             Self::Existing(_) => None,
         }
     }
+}
+
+/// A member that runs.
+pub(super) struct StandingMember {
+    /// Which tile, from 1.
+    pub(super) tile: u32,
+    /// Its place in the plan's members.
+    pub(super) place: usize,
+    pub(super) machine: MemberMachine,
 }

@@ -2,15 +2,17 @@
 
 use virtbench_model::tiles_study::{breaches, next_tiles, tiles_left};
 use virtbench_record::{
-    ApplianceRoot, FORMAT, GuestFacts, Plan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
+    ApplianceRoot, FORMAT, Plan, TileNumbers, TilesMeasured, TilesPlan, TilesRecord, TilesStatus,
 };
 
 use super::energy::source;
 use super::infrastructure::Infrastructure;
 use super::memory::too_little_memory;
 use super::sides::TilesFailure;
-use super::standing::{Standing, TilesPlace};
+use super::standing::{SeenGuest, Standing};
+use super::tile_count::tile_count;
 use super::tile_member::TileMember;
+use super::tiles_place::TilesPlace;
 use super::together::run_together;
 use crate::applications::Progress;
 use crate::course::unix_ns;
@@ -119,8 +121,11 @@ impl TilesStudy {
             let started_unix_ns = unix_ns();
             let status = match self.once(members, place, tiles, repetition, progress) {
                 Ok((measured, guest)) => {
-                    if folder.provenance().guest.is_none() && guest.is_some() {
-                        folder.amend(|provenance| provenance.guest = guest)?;
+                    if let Some(guest) = guest.filter(|_| folder.provenance().guest.is_none()) {
+                        folder.amend(|provenance| {
+                            provenance.guest = Some(guest.facts);
+                            provenance.add_notes(guest.notes);
+                        })?;
                     }
                     TilesStatus::Measured(Box::new(measured))
                 }
@@ -141,11 +146,11 @@ impl TilesStudy {
     fn tell(&self, record: &TilesRecord, progress: &mut Progress<'_>) {
         let tiles = record.tiles;
         for why in record.void().unwrap_or_default() {
-            progress.remark(&format!("this run of {tiles} tiles does not count: {why}"));
+            progress.remark(&format!("this run of {} does not count: {why}", tile_count(tiles)));
         }
         for breach in breaches(&self.plan, record).iter().take(3) {
             let (member, tile, level) = (&breach.member, breach.tile, &breach.level);
-            progress.remark(&format!("{tiles} tiles: {member} of tile {tile}: {level}"));
+            progress.remark(&format!("{}: {member} of tile {tile}: {level}", tile_count(tiles)));
         }
     }
 
@@ -156,13 +161,13 @@ impl TilesStudy {
         tiles: u32,
         repetition: u32,
         progress: &mut Progress<'_>,
-    ) -> Result<(TilesMeasured, Option<GuestFacts>), TilesFailure> {
+    ) -> Result<(TilesMeasured, Option<SeenGuest>), TilesFailure> {
         if let Some(why) = too_little_memory(&self.plan, tiles) {
             return Err(TilesFailure::Member { tile: None, member: None, why });
         }
         let infrastructure = Infrastructure::prepare(&self.plan, place, progress)?;
         let mut standing = Standing::start(&self.plan, members, place, tiles, progress)?;
-        progress.doing(&format!("{tiles} tiles under load, repetition {}", repetition + 1));
+        progress.doing(&format!("{} under load, repetition {}", tile_count(tiles), repetition + 1));
         let beside = infrastructure.as_ref();
         let measured = run_together(&self.plan, &mut standing, place, beside, repetition, progress)?;
         Ok((measured, standing.guest(place)))

@@ -1,56 +1,33 @@
 //! So many tiles that stand at once.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceError, ApplianceSpec, Network, RunningAppliance, TierLinks};
-use virtbench_platforms::Platform;
+use virtbench_lab::{ApplianceSpec, RunningAppliance};
 use virtbench_recipe::Recipe;
-use virtbench_record::{ApplianceSide, GuestFacts, TilesPlan};
+use virtbench_record::{GuestFacts, TilesPlan};
 
 use super::existing::ExistingMember;
-use super::member_machine::MemberMachine;
+use super::hypervisor::Hypervisor;
+use super::materials::{Data, Materials};
+use super::member_machine::{MemberMachine, StandingMember};
 use super::sides::TilesFailure;
+use super::tile_count::tile_count;
 use super::tile_member::TileMember;
-use super::uses::{stages, uses};
-use crate::appliance_place::{network, place};
-use crate::appliance_processors::processors_of;
-use crate::application_study::{DataDisks, DataPlace};
+use super::tiles_place::TilesPlace;
+use super::uses::stages;
 use crate::applications::Progress;
 use crate::course::nanoseconds;
-use crate::guests::ApplianceGuests;
-use crate::joined::joined;
 use crate::study_error::StudyError;
 use crate::study_folder::StudyFolder;
 
-/// Where members run.
-#[derive(Debug)]
-pub struct TilesPlace {
-    /// What boots VMs; nothing natively.
-    pub guests: Option<ApplianceGuests>,
-    /// Where copies of the data go: a folder in this one, held while there is a measurement.
-    pub parent: PathBuf,
-    /// The name of the run, for that folder.
-    pub name: String,
-    /// The program that the generators are modes of: this one.
-    pub program: PathBuf,
-    /// Where the infrastructure load's operations are done, if there is one.
-    pub platform: Option<Box<dyn Platform>>,
-    /// The recipes of members that are there already, in the plan's order; nothing where this run starts them.
-    pub existing: Option<Vec<Recipe>>,
-}
-
-/// A member that runs.
-pub(super) struct StandingMember {
-    /// Which tile, from 1.
-    pub(super) tile: u32,
-    /// Its place in the plan's members.
-    pub(super) place: usize,
-    pub(super) machine: MemberMachine,
+/// What is known of a guest.
+pub(super) struct SeenGuest {
+    pub(super) facts: GuestFacts,
+    /// What to note of who runs it.
+    pub(super) notes: Vec<String>,
 }
 
 /// Tiles that stand. They end with this, before their data go.
@@ -59,7 +36,7 @@ pub(super) struct Standing {
     pub(super) members: Vec<StandingMember>,
     /// From the first start until all were ready, in nanoseconds.
     pub(super) ready_ns: u64,
-    _disks: Option<DataDisks>,
+    _data: Option<Data>,
     pub(super) folder: StudyFolder,
 }
 
@@ -76,37 +53,27 @@ impl Standing {
         if let Some(recipes) = &place.existing {
             return Self::find(plan, recipes, tiles, folder, progress);
         }
-        let preparing: Vec<_> = members.iter().map(|member| member.preparing(members)).collect();
-        let mut of_a_tile: Vec<Option<&DataSet>> = Vec::new();
-        for (member, by) in members.iter_mut().zip(&preparing) {
-            of_a_tile.push(member.data(by.as_ref(), progress)?);
-        }
-        let sets: Vec<Option<&DataSet>> =
-            of_a_tile.iter().copied().cycle().take(of_a_tile.len() * tiles as usize).collect();
-        progress.doing(&format!("{tiles} tiles: copying data"));
-        let disks = DataDisks::make(&DataPlace::File, folder.path(), &sets, progress)?;
-        let mut wanted = Vec::new();
-        for tile in 1..=tiles {
-            let ways = joined(members.len(), &uses(&plan.members), plan.vm);
-            let failed = |error: ApplianceError| StudyError::Environment(error.into());
-            for ((number, member), mut way) in members.iter().enumerate().zip(ways.map_err(failed)?) {
-                if plan.vm {
-                    // A network each, so that members may have the same ports.
-                    way.0 = network(&plan.network).map_err(failed)?;
-                }
-                let spec = spec(plan, member, place, (tile, wanted.len()), way, &disks)?;
-                wanted.push((tile, number, spec));
-            }
-        }
-        progress.doing(&format!("{tiles} tiles: starting {} members", wanted.len()));
+        let mut materials = Materials::gather(plan, members, place, tiles, &folder, progress)?;
+        progress.doing(&format!(
+            "{}: starting {} members",
+            tile_count(tiles),
+            members.len() * tiles as usize
+        ));
         let begun = Instant::now();
-        let mut standing = Vec::new();
+        let mut standing: Vec<StandingMember> = Vec::new();
         for stage in stages(&plan.members) {
-            let now: Vec<&Wanted> = wanted.iter().filter(|(_, place, _)| stage.contains(place)).collect();
-            standing.append(&mut start_all(plan, &now, progress.stop)?);
+            let mut wanted: Vec<Wanted> = Vec::new();
+            for tile in 1..=tiles {
+                for number in &stage {
+                    let spec = materials.spec(&members[*number], (tile, *number), &standing)?;
+                    wanted.push((tile, *number, spec));
+                }
+            }
+            standing.append(&mut start_all(plan, &wanted, progress.stop)?);
         }
         standing.sort_by_key(|one| (one.tile, one.place));
-        Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _disks: Some(disks), folder })
+        let data = Some(materials.into_data());
+        Ok(Self { members: standing, ready_ns: nanoseconds(begun.elapsed()), _data: data, folder })
     }
 
     /// Finds the members of the first so many tiles where they are. Who is not there is no sign of how many fit.
@@ -117,7 +84,7 @@ impl Standing {
         folder: StudyFolder,
         progress: &mut Progress<'_>,
     ) -> Result<Self, TilesFailure> {
-        progress.doing(&format!("{tiles} tiles: looking for their members"));
+        progress.doing(&format!("{}: looking for the members", tile_count(tiles)));
         let begun = Instant::now();
         let mut members = Vec::new();
         for (tile, number) in (1..=tiles).zip(0..) {
@@ -131,12 +98,18 @@ impl Standing {
                 members.push(StandingMember { tile, place, machine: MemberMachine::Existing(found) });
             }
         }
-        Ok(Self { members, ready_ns: nanoseconds(begun.elapsed()), _disks: None, folder })
+        Ok(Self { members, ready_ns: nanoseconds(begun.elapsed()), _data: None, folder })
     }
 
-    /// What the first one's guest is, where there are guests.
-    pub(super) fn guest(&self, place: &TilesPlace) -> Option<GuestFacts> {
-        Some(place.guests.as_ref()?.facts(self.members.first()?.machine.facts()?))
+    /// The first one's guest, where there are guests.
+    pub(super) fn guest(&self, place: &TilesPlace) -> Option<SeenGuest> {
+        let facts = self.members.first()?.machine.facts()?;
+        match place.hypervisor.as_ref().and_then(Hypervisor::prepared) {
+            Some(hypervisor) => {
+                Some(SeenGuest { facts: hypervisor.guest_facts(facts), notes: hypervisor.notes() })
+            }
+            None => Some(SeenGuest { facts: place.guests.as_ref()?.facts(facts), notes: Vec::new() }),
+        }
     }
 
     /// Who has ended, and why, if anybody has.
@@ -146,35 +119,6 @@ impl Standing {
             Some(TilesFailure::member(one.tile, &plan.members[one.place].name, why))
         })
     }
-}
-
-fn spec(
-    plan: &TilesPlan,
-    member: &TileMember,
-    at: &TilesPlace,
-    (tile, number): (u32, usize),
-    (network, tiers): (Network, TierLinks),
-    disks: &DataDisks,
-) -> Result<ApplianceSpec, StudyError> {
-    let own = member.plan();
-    let name = format!("{} of tile {tile}", own.name);
-    let (vcpus, memory_bytes) = (own.vcpus, own.memory_bytes);
-    let side = ApplianceSide { name: name.clone(), vm: plan.vm, vcpus, memory_bytes };
-    // Natively members are dealt to processors in turn, and held to as many as they have. A VM has threads for its processors,
-    // which the host's scheduler places.
-    let processors = if plan.vm { Vec::new() } else { processors_of(number, vcpus)? };
-    Ok(ApplianceSpec {
-        name,
-        recipe: member.recipe().clone(),
-        root: member.image(),
-        data: disks.paths.get(number).cloned().flatten(),
-        vcpus,
-        memory_bytes,
-        network,
-        tiers,
-        processors,
-        place: place(at.guests.as_ref(), &side)?,
-    })
 }
 
 /// Who is to be started: tile, place in the plan, and what it is.
@@ -189,13 +133,13 @@ struct Starts {
 
 fn start_all(
     plan: &TilesPlan,
-    wanted: &[&Wanted],
+    wanted: &[Wanted],
     stop: &AtomicBool,
 ) -> Result<Vec<StandingMember>, TilesFailure> {
     let (next, starts) = (AtomicUsize::new(0), Mutex::new(Starts::default()));
     let held = || starts.lock().unwrap_or_else(PoisonError::into_inner);
     let work = || {
-        while let Some((tile, place, spec)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)).copied() {
+        while let Some((tile, place, spec)) = wanted.get(next.fetch_add(1, Ordering::Relaxed)) {
             if stop.load(Ordering::Relaxed) || held().failure.is_some() {
                 return;
             }

@@ -11,7 +11,8 @@ use super::energy::{ask, read, source};
 use super::generator::{Generator, Moments, NoOutcome};
 use super::infrastructure::Infrastructure;
 use super::sides::TilesFailure;
-use super::standing::{Standing, TilesPlace};
+use super::standing::Standing;
+use super::tiles_place::TilesPlace;
 use super::watch::Watch;
 use crate::applications::Progress;
 use crate::course::unix_ns;
@@ -147,7 +148,7 @@ fn generators(
     let folder = standing.folder.path();
     let first = plan.seed.wrapping_add(u64::from(repetition) << 32);
     let members = (first..).zip(&standing.members);
-    let generator = |(seed, one): (u64, &super::standing::StandingMember)| {
+    let generator = |(seed, one): (u64, &super::member_machine::StandingMember)| {
         let member = &plan.members[one.place];
         Generator::of(plan, member, one.machine.served(), &place.program, folder, moments, seed)
             .map_err(|why| StudyError::input(format!("member {}: {why}", member.name)).into())
@@ -200,7 +201,7 @@ fn done(
         }
         return Err(TilesFailure::member(tile, &plan.members[place].name, why));
     }
-    let measured = |(one, end): (&super::standing::StandingMember, Ended)| {
+    let measured = |(one, end): (&super::member_machine::StandingMember, Ended)| {
         let member = plan.members[one.place].name.clone();
         let done = end.transpose().map_err(|end| TilesFailure::member(one.tile, &member, end.words()))?;
         let ready_ns = one.machine.facts().map_or(0, |facts| facts.ready_ns);

@@ -6,7 +6,7 @@ use virtbench_engine::monotonic_ns;
 use virtbench_lab::{CpuSample, NetworkSample, available_memory_bytes, disk_busy_ms};
 use virtbench_record::{HostUse, TileHostSecond};
 
-use super::standing::StandingMember;
+use super::member_machine::StandingMember;
 
 const SECOND_NS: u64 = 1_000_000_000;
 

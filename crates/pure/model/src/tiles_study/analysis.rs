@@ -63,7 +63,7 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
             counts().filter(|record| record.tiles == tiles).filter_map(TilesRecord::measured).collect();
         let step = scored.configurations.first()?.steps.iter().find(|step| step.tiles == tiles);
         let mut numbers = host_numbers(tiles, &runs, step.and_then(|step| Some(step.score()?.mean)))?;
-        if plan.existing {
+        if plan.is_elsewhere() {
             // This host has the generators alone: what it lacks is not what the tiles lack.
             numbers.exhausted.clear();
         }

@@ -55,6 +55,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
         ],
         vm: true,
         existing: false,
+        hypervisor: None,
         network: "user".into(),
         tiles,
         repetitions: 1,

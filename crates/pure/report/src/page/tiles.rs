@@ -32,7 +32,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
         @for record in firsts(records) { (members_table(plan, record)) }
         (infrastructure(plan, records))
         (breaches(&analysis))
-        (section("host", if plan.existing { "The generators' host" } else { "The host" }, "Nobody looked at the host.", &host))
+        (section("host", if plan.is_elsewhere() { "The generators' host" } else { "The host" }, "Nobody looked at the host.", &host))
         (host_table(&analysis))
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Provenance" }

@@ -72,7 +72,7 @@ fn covers(plan: &TilesPlan, analysis: &TilesStudyAnalysis) -> String {
 }
 
 fn behind(plan: &TilesPlan, analysis: &TilesStudyAnalysis, tiles: u32) -> String {
-    if plan.existing {
+    if plan.is_elsewhere() {
         return "What limits it is not known: its machine is elsewhere.".into();
     }
     let Some(host) = analysis.host.iter().find(|host| host.tiles == tiles) else {
@@ -124,6 +124,12 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
              machines lacked is not known."
                 .into(),
         );
+    } else if let Some(hypervisor) = plan.hypervisor.as_ref().filter(|hypervisor| hypervisor.elsewhere) {
+        cautions.push(format!(
+            "Members were VMs of {}, by the {} there: the use of this host is that of the generators, and what the hypervisor's \
+             machine lacked is not known.",
+            hypervisor.address, hypervisor.network
+        ));
     } else if !plan.vm {
         cautions
             .push("Members ran on the host itself, in namespaces: no hypervisor is in these figures.".into());
@@ -135,7 +141,7 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
                 .into(),
         );
     }
-    if !plan.existing {
+    if !plan.is_elsewhere() {
         cautions.push("The generators share the host with the tiles; what they cost is in its use.".into());
     }
     cautions.extend(analysis.others.clone());

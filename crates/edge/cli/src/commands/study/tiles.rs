@@ -9,13 +9,14 @@ use virtbench_record::{
     TilesRecord, TilesStatus,
 };
 use virtbench_study::{
-    Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesPlace,
-    TilesStudy, mix_on,
+    Estimate, Hypervisor, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember,
+    TilesPlace, TilesStudy, mix_on,
 };
 use virtbench_users::Address;
 
 use super::common;
 use super::platform::WantedPlatform;
+use crate::args::appliance_place::NetworkArg;
 use crate::args::tiles_study::{TilePlaceArg, TilesStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::{recipes, small_file};
@@ -133,7 +134,7 @@ impl Wanted {
         let loaded = self.file.members.iter().map(|member| &member.plan);
         let loaded = loaded.filter(|member| member.load.kind != TileLoadKind::Idle);
         let addresses = loaded.map(|member| u32::try_from(member.at.len()).unwrap_or(u32::MAX)).min();
-        match (&args.tiles, args.environment, addresses) {
+        match (&args.tiles, &args.environment, addresses) {
             (TileNumbers::Auto { most }, TilePlaceArg::Existing, Some(addresses)) => {
                 TileNumbers::Auto { most: addresses.min(*most) }
             }
@@ -177,11 +178,19 @@ impl Wanted {
         }
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
         let find = || args.qemu.appliance_guests(false, remark);
-        let guests = plan.vm.then(find).transpose().map_err(StudyError::from)?;
+        let boots_here = plan.vm && plan.hypervisor.is_none();
+        let guests = boots_here.then(find).transpose().map_err(StudyError::from)?;
+        let hypervisor = match &args.environment {
+            TilePlaceArg::Hypervisor(address) => {
+                let (wanted, kernel) = (args.qemu.accelerator.wanted(), args.qemu.kernel.as_deref());
+                Some(Hypervisor::find((**address).clone(), wanted, kernel)?)
+            }
+            _ => None,
+        };
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
         let existing = are_there.then(|| self.recipes.clone());
-        let place = TilesPlace { guests, parent, name: run.name(), program, platform, existing };
+        let place = TilesPlace { guests, parent, name: run.name(), program, platform, existing, hypervisor };
         TilesStudy { plan, roots }.run(&mut members, &place, run)
     }
 
@@ -194,8 +203,12 @@ impl Wanted {
         TilesPlan {
             tile: self.file.name.clone(),
             members,
-            vm: args.environment == TilePlaceArg::Vm,
+            vm: matches!(args.environment, TilePlaceArg::Vm | TilePlaceArg::Hypervisor(_)),
             existing: args.environment == TilePlaceArg::Existing,
+            hypervisor: match &args.environment {
+                TilePlaceArg::Hypervisor(address) => Some(address.record()),
+                _ => None,
+            },
             network: args.network.name().to_owned(),
             tiles: self.tiles(args),
             repetitions: args.repetitions,
@@ -223,8 +236,12 @@ fn platform(args: &TilesStudyArgs) -> Option<WantedPlatform<'_>> {
     })
 }
 
-/// What is wrong with the infrastructure load is said before anything is made.
+/// What is wrong with the infrastructure load, or contradicts the place, is said before anything is made.
 fn check(args: &TilesStudyArgs) -> Outcome {
+    if matches!(args.environment, TilePlaceArg::Hypervisor(_)) && args.network != NetworkArg::User {
+        let why = "--network: a hypervisor's VMs are on network=NAME or bridge=NAME of its address: leave --network out";
+        return Err(Failure::message(Kind::Usage, why));
+    }
     let Some(wanted) = platform(args) else { return Ok(()) };
     wanted.check()?;
     let mix = Mix::infrastructure();

@@ -11,6 +11,9 @@ use super::{children, folder, is_alive, wait_for};
 /// The server's program, which is not on everybody's path.
 const SERVER: &str = "/usr/sbin/libvirtd";
 
+/// The bridge of a server with a network of its own.
+pub const BRIDGE: &str = "virtbench-test";
+
 /// The server. Dropping it, or killing the test, ends it and every guest of its: they share a process namespace.
 pub struct Libvirtd {
     child: Child,
@@ -59,6 +62,42 @@ impl Libvirtd {
 
     /// The same after `before` in its mount namespace.
     pub fn with(before: &str) -> Self {
+        Self::in_namespaces(&[], before)
+    }
+
+    /// Two on which VMs can move, since the second has the first one's pool too; its address goes with it.
+    pub fn two() -> (Self, Self, String) {
+        // Hosts are told apart by what their firmware says, which is the same here.
+        let uuid = "echo 'host_uuid = \"8f07fe28-753f-2729-d76d-bdbd892f949a\"' >>etc/libvirtd.conf";
+        let (one, two) = (Self::start(), Self::with(uuid));
+        let shared = one.path("pool").display().to_string();
+        let made = two.virsh(&["pool-create-as", "shared", "dir", "--target", &shared]);
+        assert!(made.status.success(), "{made:?}");
+        let address = format!("libvirt+{}&pool=shared", two.connection());
+        (one, two, address)
+    }
+
+    /// The same as one alone in a network of its own, with a bridge on which a DHCP server gives addresses.
+    pub fn with_bridge() -> Self {
+        let serve = format!(
+            "ip link set lo up\nip link add {BRIDGE} type bridge\nip address add 10.99.7.1/24 dev {BRIDGE}\n\
+             ip link set {BRIDGE} up\n\
+             printf 'interface {BRIDGE}\\nstart 10.99.7.20\\nend 10.99.7.200\\nopt subnet 255.255.255.0\\nopt router 10.99.7.1\\n\
+             lease_file /run/leases\\npidfile /run/udhcpd\\n' >/run/udhcpd.conf\n: >/run/leases\n\
+             busybox udhcpd -f /run/udhcpd.conf >/run/udhcpd.log 2>&1 &"
+        );
+        Self::in_namespaces(&["--net"], &serve)
+    }
+
+    /// virtbench in the server's network.
+    pub fn within(&self) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net=/proc/{}/ns/net", self.server())).arg(env!("CARGO_BIN_EXE_virtbench"));
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn in_namespaces(more: &[&str], before: &str) -> Self {
         assert!(
             rustix::process::geteuid().is_root(),
             "libvirtd in namespaces of its own needs root: run it as root"
@@ -75,19 +114,8 @@ impl Libvirtd {
              while sleep 0.1; do {SERVER} --pid-file {root}/pid 2>>{root}/log/libvirtd || :; done"
         );
         let mut command = Command::new("setpriv");
-        command.args([
-            "--pdeathsig",
-            "KILL",
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-            "sh",
-            "-ec",
-            &serve,
-        ]);
+        command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
+        command.args(more).args(["--mount-proc", "sh", "-ec", &serve]);
         command
             .stdin(Stdio::null())
             .stdout(Stdio::null())

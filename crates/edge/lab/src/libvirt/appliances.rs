@@ -1,0 +1,221 @@
+//! Appliances as domains of a hypervisor: their roots and data as volumes there, and their addresses by DHCP.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use virtbench_libvirt::LibvirtError;
+use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts};
+
+use super::address::LibvirtAddress;
+use super::disk::DomainDisk;
+use super::domain_xml::DomainSpec;
+use super::label::{DISK, Label};
+use super::machine::{Booted, Running};
+use super::network::DomainNetwork;
+use super::prepared::{Prepared, Wanted};
+use super::storage::{Contents, Volumes};
+use crate::adapters::{DEFAULT_ADAPTER, DiskSettings};
+use crate::connection::{Connection, ConnectionError};
+use crate::error::LabError;
+use crate::guest::{Accelerator, BOOT_LIMIT};
+use crate::image::GuestImage;
+use crate::kernel::GuestKernel;
+use crate::process::MachineError;
+use crate::remote::Alive;
+
+/// A file that was uploaded.
+#[derive(Debug)]
+struct Uploaded {
+    volume: String,
+    length: u64,
+}
+
+/// What a domain is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DomainParts<'a> {
+    /// For the log.
+    pub(crate) name: &'a str,
+    /// Files that were uploaded: the root, and the data, of which it gets a copy.
+    pub(crate) root: &'a Path,
+    pub(crate) data: Option<&'a Path>,
+    pub(crate) vcpus: u32,
+    /// Memory, in bytes.
+    pub(crate) memory_bytes: u64,
+}
+
+/// A hypervisor that has what appliances are made of. Dropping it removes that.
+#[derive(Debug)]
+pub struct LibvirtAppliances {
+    prepared: Prepared,
+    network: DomainNetwork,
+    kernel: String,
+    files: BTreeMap<PathBuf, Uploaded>,
+}
+
+impl LibvirtAppliances {
+    /// Connects, removes what killed runs have left, and uploads what guests of this kernel and image boot, and `files`: roots of
+    /// appliances, and data that each gets a copy of. `on_progress` is told what is made, bytes done, and bytes in all.
+    ///
+    /// # Errors
+    /// The hypervisor or its pool cannot be used, a file cannot be read, or `stop` was set. What was made is removed.
+    pub fn prepare(
+        (address, network): (&LibvirtAddress, &DomainNetwork),
+        (kernel, image): (&GuestKernel, &GuestImage),
+        accelerator: Option<Accelerator>,
+        files: &[PathBuf],
+        stop: &AtomicBool,
+        on_progress: &mut dyn FnMut(&str, u64, u64),
+    ) -> Result<Self, LabError> {
+        let name = "libvirt";
+        let (mut contents, mut uploaded) = (Vec::new(), BTreeMap::new());
+        for path in files {
+            if uploaded.contains_key(path) {
+                continue;
+            }
+            let purpose = format!("{DISK}{}", uploaded.len());
+            let one = open(path, purpose.clone()).map_err(|error| LabError::Machine {
+                machine: name.into(),
+                source: MachineError::Start { program: path.display().to_string().into(), source: error },
+            })?;
+            uploaded.insert(path.clone(), (purpose, one.length));
+            contents.push(one);
+        }
+        let wanted = Wanted { name, address, kernel, image, accelerator };
+        let prepared = Prepared::make(&wanted, contents, stop, on_progress)?;
+        let volume = |(path, (purpose, length)): (PathBuf, (String, u64))| {
+            (path, Uploaded { volume: prepared.volumes.name(&purpose), length })
+        };
+        let files = uploaded.into_iter().map(volume).collect();
+        Ok(Self { prepared, network: network.clone(), kernel: kernel.release.clone(), files })
+    }
+
+    /// What a reader should know of it.
+    #[must_use]
+    pub fn notes(&self) -> Vec<String> {
+        let (facts, [hypervisor, library]) = (&self.prepared.facts, &self.prepared.versions);
+        let memory = virtbench_units::format_bytes(facts.memory_bytes >> 20 << 20);
+        let own = format!(
+            "{}: {hypervisor} by libvirt {library}: {}, {} processors, {memory}; addresses by DHCP on {}",
+            self.prepared.address, facts.cpu, facts.processors, self.network
+        );
+        [own].into_iter().chain(self.prepared.notes.iter().cloned()).collect()
+    }
+
+    /// Memory of its machine, in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.prepared.facts.memory_bytes
+    }
+
+    /// What is known of a guest that runs an appliance.
+    #[must_use]
+    pub fn guest_facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
+        let [hypervisor, library] = &self.prepared.versions;
+        let (name, why) = (self.prepared.accelerator.name().into(), self.prepared.why.clone());
+        GuestFacts {
+            accelerator: AcceleratorFacts { name, why },
+            qemu: format!("{hypervisor}, by libvirt {library}"),
+            kernel: self.kernel.clone(),
+            vcpus: appliance.vcpus,
+            memory_bytes: appliance.memory_bytes,
+            adapter: DEFAULT_ADAPTER.name.to_owned(),
+            command_line: appliance.command_line.clone(),
+            boot_ns: appliance.boot_ns,
+        }
+    }
+
+    fn uploaded(&self, path: &Path) -> Result<&Uploaded, MachineError> {
+        self.files.get(path).ok_or_else(|| MachineError::Unreachable {
+            why: format!("{} was not uploaded: a defect", path.display()),
+            console: Vec::new(),
+        })
+    }
+
+    /// Boots a domain for an appliance, with a copy of its data: the root is its first disk, the data its second.
+    pub(crate) fn boot(&self, parts: &DomainParts<'_>) -> Result<DomainAppliance, MachineError> {
+        let prepared = &self.prepared;
+        let failed = |error: LibvirtError| MachineError::Unreachable {
+            why: format!("{}: {error}", prepared.address),
+            console: Vec::new(),
+        };
+        let root = self.uploaded(parts.root)?;
+        let label = Label::new();
+        let shown = label.to_string();
+        let mut own = Volumes::new(prepared.address.clone(), prepared.pool.clone(), label);
+        if let Some(data) = parts.data {
+            let from = self.uploaded(data)?;
+            own.copy(DISK, &from.volume, from.length).map_err(failed)?;
+        }
+        let (settings, data) = (DiskSettings::default(), own.name(DISK));
+        let disk = |volume, read_only| DomainDisk {
+            adapter: DEFAULT_ADAPTER,
+            settings: &settings,
+            volume,
+            read_only,
+        };
+        let disks: Vec<DomainDisk<'_>> = [disk(root.volume.as_str(), true)]
+            .into_iter()
+            .chain(parts.data.map(|_| disk(&data, false)))
+            .collect();
+        let domain = DomainSpec {
+            vcpus: parts.vcpus,
+            memory_bytes: parts.memory_bytes,
+            disks: &disks,
+            network: Some(&self.network),
+            shares: Some(&prepared.label),
+            ..prepared.spec(&shown)
+        };
+        let Booted { running, connection, boot, .. } =
+            Running::boot(&prepared.hypervisor, &domain.xml(), BOOT_LIMIT)?;
+        let alive = Alive::begin(connection.sender())
+            .map_err(|source| MachineError::Start { program: "a thread".into(), source })?;
+        let xml = running.xml()?;
+        tracing::info!(
+            name = parts.name,
+            domain = shown,
+            boot_ms = boot.as_millis(),
+            "the domain's agent answers"
+        );
+        let network = self.network.clone();
+        Ok(DomainAppliance { running, connection, _alive: alive, boot, network, xml, _own: own })
+    }
+}
+
+fn open(path: &Path, purpose: String) -> io::Result<Contents> {
+    let file = File::open(path)?;
+    Ok(Contents { purpose, length: file.metadata()?.len(), source: Box::new(file) })
+}
+
+/// A domain that runs an appliance. Dropping it ends the domain and removes its data.
+#[derive(Debug)]
+pub(crate) struct DomainAppliance {
+    running: Running,
+    pub(crate) connection: Connection,
+    _alive: Alive,
+    pub(crate) boot: Duration,
+    /// What it is on.
+    pub(crate) network: DomainNetwork,
+    /// Its description, as libvirt has it.
+    pub(crate) xml: String,
+    // They go after the domain, which is dropped first.
+    _own: Volumes,
+}
+
+impl DomainAppliance {
+    pub(crate) fn check(&self) -> Result<(), MachineError> {
+        self.running.check()
+    }
+
+    pub(crate) fn explain(&self, error: ConnectionError) -> MachineError {
+        self.running.explain(error)
+    }
+
+    /// Ends it in good order, within a time limit.
+    pub(crate) fn shut_down(mut self) {
+        self.running.power_off(&mut self.connection);
+    }
+}

@@ -34,7 +34,7 @@ pub struct DataOrder {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressOrder {
-    /// This one.
+    /// An address that the host has chosen.
     Fixed {
         /// The address.
         address: [u8; 4],

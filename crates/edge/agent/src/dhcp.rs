@@ -17,8 +17,8 @@ const BROADCAST: u8 = 0x80;
 /// Relays may drop what is shorter (RFC 1542, section 2.1).
 const LEAST_BYTES: usize = 300;
 const MOST_BYTES: usize = 1500;
-/// How long a server may take to answer before it is asked anew.
-const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+/// How long a server may take to answer before it is asked anew: some first look whether an address is used, for 2 or 3 s.
+const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 /// How long an address may take: a bridge that looks for loops forwards nothing for half a minute.
 const LEASE_LIMIT: Duration = Duration::from_secs(60);
 
@@ -78,29 +78,25 @@ struct Client<'a> {
 impl Client<'_> {
     fn lease(&self, limit: Duration) -> Option<Lease> {
         let begun = Instant::now();
-        // Others on the network have other addresses of their hardware, so that a count will do.
-        for transaction in 1.. {
-            if begun.elapsed() > limit {
-                return None;
-            }
+        while begun.elapsed() <= limit {
             let discover = [DhcpOption::MessageType(MessageType::Discover), WANTED];
-            let Some(offer) = self.ask(transaction, &discover, MessageType::Offer) else { continue };
+            let Some(offer) = self.ask(&discover, MessageType::Offer) else { continue };
             let request = [
                 DhcpOption::MessageType(MessageType::Request),
                 DhcpOption::RequestedIpAddress(offer.lease.address),
                 DhcpOption::ServerIdentifier(offer.server),
                 WANTED,
             ];
-            if let Some(granted) = self.ask(transaction, &request, MessageType::Ack) {
+            if let Some(granted) = self.ask(&request, MessageType::Ack) {
                 return Some(granted.lease);
             }
         }
         None
     }
 
-    /// Sends a message and waits for its answer.
-    fn ask(&self, transaction: u32, options: &[DhcpOption<'_>], expected: MessageType) -> Option<Answer> {
-        let message = message(self.hardware, transaction, options)?;
+    /// Sends a message and waits for its answer; nothing if none comes, or a refusal.
+    fn ask(&self, options: &[DhcpOption<'_>], expected: MessageType) -> Option<Answer> {
+        let message = message(self.hardware, options)?;
         let until = Instant::now() + ANSWER_LIMIT;
         // A link that is not up yet takes nothing; the next attempt is later.
         let _ = self.socket.send_to(&message, self.servers);
@@ -109,8 +105,10 @@ impl Client<'_> {
             let left = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
             self.socket.set_read_timeout(Some(left)).ok()?;
             let Ok(count) = self.socket.recv(&mut buffer) else { continue };
-            if let Some(answer) = answer(&buffer[..count], self.hardware, transaction, expected) {
-                return Some(answer);
+            match answer(&buffer[..count], self.hardware) {
+                Some(answer) if answer.kind == expected => return Some(answer),
+                Some(answer) if answer.kind == MessageType::Nak => return None,
+                _ => {}
             }
         }
     }
@@ -120,8 +118,14 @@ impl Client<'_> {
 const WANTED: DhcpOption<'static> =
     DhcpOption::ParameterRequestList(&[DhcpOption::CODE_SUBNET, DhcpOption::CODE_ROUTER]);
 
-fn message(hardware: [u8; 6], transaction: u32, options: &[DhcpOption<'_>]) -> Option<Vec<u8>> {
-    let packet = Packet::new_request(hardware, transaction, 0, None, false, Options::new(options));
+/// Others on the network have other hardware. One number for all attempts, so that a late answer counts.
+fn transaction(hardware: [u8; 6]) -> u32 {
+    let [.., a, b, c, d] = hardware;
+    u32::from_be_bytes([a, b, c, d])
+}
+
+fn message(hardware: [u8; 6], options: &[DhcpOption<'_>]) -> Option<Vec<u8>> {
+    let packet = Packet::new_request(hardware, transaction(hardware), 0, None, false, Options::new(options));
     let mut bytes = vec![0; MOST_BYTES];
     let length = packet.encode(&mut bytes).ok()?.len();
     bytes.truncate(length.max(LEAST_BYTES));
@@ -129,24 +133,28 @@ fn message(hardware: [u8; 6], transaction: u32, options: &[DhcpOption<'_>]) -> O
     Some(bytes)
 }
 
-/// What a server has said to a message.
+/// What a server has said.
 #[derive(Debug, PartialEq, Eq)]
 struct Answer {
+    kind: MessageType,
     lease: Lease,
     server: Ipv4Addr,
 }
 
-/// The answer to a transaction; nothing if it is not one, or not what was expected.
-fn answer(bytes: &[u8], hardware: [u8; 6], transaction: u32, expected: MessageType) -> Option<Answer> {
+/// The answer to this hardware; nothing if it is not one.
+fn answer(bytes: &[u8], hardware: [u8; 6]) -> Option<Answer> {
     let packet = Packet::decode(bytes).ok()?;
-    let is_expected = |option| matches!(option, DhcpOption::MessageType(kind) if kind == expected);
-    if !packet.is_for_us(&hardware, transaction) || !packet.options.iter().any(is_expected) {
+    if !packet.is_for_us(&hardware, transaction(hardware)) {
         return None;
     }
+    let kind = packet.options.iter().find_map(|option| match option {
+        DhcpOption::MessageType(kind) => Some(kind),
+        _ => None,
+    })?;
     let settings = Settings::new(&packet);
     let prefix = settings.subnet.map_or(24, |mask| mask.to_bits().leading_ones());
     let lease = Lease { address: settings.ip, prefix: u8::try_from(prefix).ok()?, router: settings.gateway };
-    Some(Answer { lease, server: settings.server_ip? })
+    Some(Answer { kind, lease, server: settings.server_ip? })
 }
 
 #[cfg(test)]
@@ -220,7 +228,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_of_a_server_panic(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
-            let _ = answer(&bytes, HARDWARE, 1, MessageType::Offer);
+            let _ = answer(&bytes, HARDWARE);
         }
     }
 }

@@ -28,7 +28,8 @@ pub fn saturation(plan: &ColocationPlan, records: &[SetRecord], workload: usize)
     if rates.is_empty() {
         let mut members = found.iter().flat_map(|record| &record.members);
         let why = members.find_map(|member| Some(format!("{}: {}", member.vm, member.unusable()?)));
-        return Err(why.unwrap_or_else(|| "no operation completed".to_owned()));
+        let nothing = "no operation completed while it was measured: raise --time, or take a quieter host";
+        return Err(why.unwrap_or_else(|| nothing.to_owned()));
     }
     Ok(rates.iter().sum::<f64>() / rates.len() as f64)
 }

@@ -62,7 +62,7 @@ pub use adapters::{
 pub use agents::own_agent;
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
-    TierLinks, measure_path, usable_processors,
+    TierLinks, appliance_guest_facts, measure_path, usable_processors,
 };
 pub use cable::CableEnd;
 pub use cache::cache_directory;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, Adapter, CarriedFile, DEFAULT_ADAPTER, Environment, Filesystem, GuestConfig, GuestDisk,
-    GuestImage, GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, choose_accelerator, find_kernel,
+    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
+    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, appliance_guest_facts, choose_accelerator, find_kernel,
     known_accelerator, kvm_refusal,
 };
 use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts, SetupFacts};
@@ -178,16 +178,8 @@ impl ApplianceGuests {
 
     /// What is known of one of them that runs.
     pub(crate) fn facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
-        GuestFacts {
-            accelerator: self.accelerator_facts.clone(),
-            qemu: self.qemu.version.clone(),
-            kernel: self.kernel.clone(),
-            vcpus: appliance.vcpus,
-            memory_bytes: appliance.memory_bytes,
-            adapter: DEFAULT_ADAPTER.name.to_owned(),
-            command_line: appliance.command_line.clone(),
-            boot_ns: appliance.boot_ns,
-        }
+        let (accelerator, qemu) = (self.accelerator_facts.clone(), self.qemu.version.clone());
+        appliance_guest_facts(appliance, accelerator, qemu, self.kernel.clone())
     }
 }
 

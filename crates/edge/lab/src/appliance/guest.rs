@@ -2,23 +2,19 @@
 
 use std::sync::Arc;
 
-use virtbench_agent::protocol::appliance::{AddressOrder, DataOrder, DiskPlace, InterfaceOrder, MountOrder};
+use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 
 use super::error::ApplianceError;
-use super::host_names::host_names;
+use super::mount_order::mount_order;
 use super::network::Network;
 use super::spec::{ApplianceSpec, GuestPlace};
 use crate::adapters::DEFAULT_ADAPTER;
-use crate::cable::CableEnd;
 use crate::connection::ConnectionError;
 use crate::guest::{Guest, GuestConfig};
 use crate::guest_disk::GuestDisk;
 use crate::guest_network::GuestNetwork;
 use crate::io_uring_fallback::io_without_uring;
 use crate::process::MachineError;
-
-/// What the guest's kernel calls its first network interface.
-const INTERFACE: &str = "eth0";
 
 /// Boots a guest; returns it with what it is to mount, and with what is to be noted. `port` is one more to be reached. A boot that
 /// hangs or panics is repeated once.
@@ -53,7 +49,9 @@ pub(crate) fn boot(
             return Err(ApplianceError::Machine { name: spec.name.clone(), source: error });
         }
     };
-    let order = order(spec, place, &network);
+    let (address, prefix) = network.address();
+    let address = AddressOrder::Fixed { address: address.octets(), prefix };
+    let order = mount_order(spec, place.adapter, address);
     Ok((guest, order, notes))
 }
 
@@ -91,32 +89,5 @@ fn config(
         cables: spec.tiers.cables.clone(),
         screen: spec.recipe.screen,
         ..GuestConfig::new(place.accelerator)
-    }
-}
-
-/// The interface at the end of a cable; the kernel numbers them in the order of QEMU's devices.
-fn link((number, cable): (usize, &CableEnd)) -> InterfaceOrder {
-    let (address, prefix) = (cable.address().octets(), cable.prefix());
-    InterfaceOrder { name: format!("eth{number}"), address: AddressOrder::Fixed { address, prefix } }
-}
-
-fn order(spec: &ApplianceSpec, place: &GuestPlace, network: &GuestNetwork) -> MountOrder {
-    let disk = |prefix: &str, index| DiskPlace::Disk { name_prefix: prefix.to_owned(), index };
-    let (root, prefix) = (DEFAULT_ADAPTER.disk_prefix, place.adapter.disk_prefix);
-    let (address, prefix_bits) = network.address();
-    let address = AddressOrder::Fixed { address: address.octets(), prefix: prefix_bits };
-    MountOrder {
-        host_name: spec.recipe.name.clone(),
-        init: spec.recipe.init,
-        root: disk(root, 0),
-        data: spec.recipe.data.as_ref().map(|data| DataOrder {
-            disk: disk(prefix, usize::from(prefix == root)),
-            folder: data.folder.clone(),
-            user: data.user.clone(),
-        }),
-        links: (1..).zip(&spec.tiers.cables).map(link).collect(),
-        hosts: host_names(&spec.tiers),
-        screen: spec.recipe.screen,
-        interface: Some(InterfaceOrder { name: INTERFACE.into(), address }),
     }
 }

@@ -6,8 +6,10 @@
 mod domain;
 mod error;
 mod guest;
+mod guest_facts;
 mod host_names;
 mod limits;
+mod mount_order;
 mod namespace_cable;
 mod native;
 mod network;
@@ -17,6 +19,7 @@ mod spec;
 mod tiers;
 
 pub use error::ApplianceError;
+pub use guest_facts::appliance_guest_facts;
 pub use limits::usable_processors;
 pub use network::{Network, NetworkNamespace, Reach};
 pub use path_cost::measure_path;

@@ -1,14 +1,12 @@
 //! Appliances as domains of a hypervisor: their roots and data as volumes there, and their addresses by DHCP.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use virtbench_libvirt::LibvirtError;
-use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts};
+use virtbench_record::{ApplianceFacts, GuestFacts};
 
 use super::address::LibvirtAddress;
 use super::disk::DomainDisk;
@@ -19,6 +17,7 @@ use super::network::DomainNetwork;
 use super::prepared::{Prepared, Wanted};
 use super::storage::{Contents, Volumes};
 use crate::adapters::{DEFAULT_ADAPTER, DiskSettings};
+use crate::appliance::appliance_guest_facts;
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::guest::{Accelerator, BOOT_LIMIT};
@@ -77,7 +76,7 @@ impl LibvirtAppliances {
                 continue;
             }
             let purpose = format!("{DISK}{}", uploaded.len());
-            let one = open(path, purpose.clone()).map_err(|error| LabError::Machine {
+            let one = Contents::of_file(&purpose, path).map_err(|error| LabError::Machine {
                 machine: name.into(),
                 source: MachineError::Start { program: path.display().to_string().into(), source: error },
             })?;
@@ -114,18 +113,9 @@ impl LibvirtAppliances {
     /// What is known of a guest that runs an appliance.
     #[must_use]
     pub fn guest_facts(&self, appliance: &ApplianceFacts) -> GuestFacts {
-        let [hypervisor, library] = &self.prepared.versions;
-        let (name, why) = (self.prepared.accelerator.name().into(), self.prepared.why.clone());
-        GuestFacts {
-            accelerator: AcceleratorFacts { name, why },
-            qemu: format!("{hypervisor}, by libvirt {library}"),
-            kernel: self.kernel.clone(),
-            vcpus: appliance.vcpus,
-            memory_bytes: appliance.memory_bytes,
-            adapter: DEFAULT_ADAPTER.name.to_owned(),
-            command_line: appliance.command_line.clone(),
-            boot_ns: appliance.boot_ns,
-        }
+        let prepared = &self.prepared;
+        let (accelerator, qemu) = (prepared.accelerator_facts(), prepared.software());
+        appliance_guest_facts(appliance, accelerator, qemu, self.kernel.clone())
     }
 
     fn uploaded(&self, path: &Path) -> Result<&Uploaded, MachineError> {
@@ -183,11 +173,6 @@ impl LibvirtAppliances {
         let network = self.network.clone();
         Ok(DomainAppliance { running, connection, _alive: alive, boot, network, xml, _own: own })
     }
-}
-
-fn open(path: &Path, purpose: String) -> io::Result<Contents> {
-    let file = File::open(path)?;
-    Ok(Contents { purpose, length: file.metadata()?.len(), source: Box::new(file) })
 }
 
 /// A domain that runs an appliance. Dropping it ends the domain and removes its data.

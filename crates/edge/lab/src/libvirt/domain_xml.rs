@@ -143,6 +143,7 @@ mod tests {
         assert!(xml.contains("<domain type='kvm'>") && xml.contains("host-passthrough"), "{xml}");
         assert!(!xml.contains("tsc_early_khz"), "{xml}");
     }
+
     #[test]
     fn one_of_several_has_a_disk_of_its_own_and_one_that_all_read() {
         let (settings, network) = (DiskSettings::default(), DomainNetwork::Bridge("br<0".into()));

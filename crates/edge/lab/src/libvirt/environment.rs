@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use virtbench_record::{AcceleratorFacts, GuestFacts};
+use virtbench_record::GuestFacts;
 
 use super::address::LibvirtAddress;
 use super::disk::DomainDisk;
@@ -139,13 +139,9 @@ impl Environment for Libvirt {
         let Booted { running, connection, greeting, boot } = self.boot_somehow().map_err(failed)?;
         let alive = Alive::begin(connection.sender())
             .map_err(|source| MachineError::Start { program: "a thread".into(), source });
-        let [hypervisor, library] = &self.prepared.versions;
         let guest = GuestFacts {
-            accelerator: AcceleratorFacts {
-                name: self.prepared.accelerator.name().into(),
-                why: self.prepared.why.clone(),
-            },
-            qemu: format!("{hypervisor}, by libvirt {library}"),
+            accelerator: self.prepared.accelerator_facts(),
+            qemu: self.prepared.software(),
             kernel: greeting.kernel.clone(),
             vcpus: greeting.processors,
             memory_bytes: greeting.memory_bytes,

@@ -1,13 +1,11 @@
 //! What is made on a hypervisor for guests of ours: their kernel and initramfs as volumes, and whatever else they need.
 
-use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::system::uname;
 use virtbench_libvirt::{Hypervisor, LibvirtError, Pool};
-use virtbench_record::HostFacts;
+use virtbench_record::{AcceleratorFacts, HostFacts};
 
 use super::address::LibvirtAddress;
 use super::domain_xml::DomainSpec;
@@ -137,6 +135,17 @@ impl Prepared {
         })
     }
 
+    /// What runs guests there.
+    pub(super) fn software(&self) -> String {
+        let [hypervisor, library] = &self.versions;
+        format!("{hypervisor}, by libvirt {library}")
+    }
+
+    /// What executes their instructions, and why.
+    pub(super) fn accelerator_facts(&self) -> AcceleratorFacts {
+        AcceleratorFacts { name: self.accelerator.name().into(), why: self.why.clone() }
+    }
+
     /// A domain with this label that has nothing yet.
     pub(super) fn spec<'a>(&'a self, label: &'a str) -> DomainSpec<'a> {
         DomainSpec {
@@ -221,16 +230,7 @@ pub(super) fn boot_files(
         Accelerator::Kvm => &kernel.image,
     };
     let (_lent, initramfs) = image.initramfs.lend()?;
-    let contents = |purpose: &str, path: &Path| {
-        let file =
-            File::open(path).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
-        Ok::<_, io::Error>(Contents {
-            purpose: purpose.to_owned(),
-            length: file.metadata()?.len(),
-            source: Box::new(file),
-        })
-    };
-    Ok([contents(KERNEL, kernel)?, contents(INITRAMFS, &initramfs)?])
+    Ok([Contents::of_file(KERNEL, kernel)?, Contents::of_file(INITRAMFS, &initramfs)?])
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a guest needs in a storage pool: made, filled, and removed again.
 
+use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -23,6 +25,15 @@ pub(super) struct Contents {
     pub(super) purpose: String,
     pub(super) length: u64,
     pub(super) source: Box<dyn Read + Send>,
+}
+
+impl Contents {
+    /// The bytes of a file.
+    pub(super) fn of_file(purpose: &str, path: &Path) -> io::Result<Self> {
+        let file =
+            File::open(path).map_err(|error| io::Error::other(format!("{}: {error}", path.display())))?;
+        Ok(Self { purpose: purpose.to_owned(), length: file.metadata()?.len(), source: Box::new(file) })
+    }
 }
 
 /// Bytes that no storage can make smaller, and never the same.

@@ -174,10 +174,18 @@ impl Unit {
 
     /// What systemd itself has noted of it, such as a program that is not there.
     fn journal(&self, children: &Children) -> Vec<String> {
-        let words = ["/usr/bin/journalctl", "--no-pager", "-o", "cat", "-n", "10", "-u", &self.name];
-        let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let said = super::program::Program::run(children, &self.interior, &words, ANSWER_LIMIT);
-        said.map_or_else(|_| Vec::new(), |(_, text)| text.lines().map(str::to_owned).collect())
+        // The journal does not know whose process it was that has ended before it looked (systemd issue 2913, which is why -u
+        // misses lines), but systemd says whom a line of its own is about.
+        let (of_it, about_it) = (format!("_SYSTEMD_UNIT={}", self.name), format!("UNIT={}", self.name));
+        let show = ["--no-pager", "-o", "cat", "-n", "10", &of_it, "+", &about_it];
+        let run = |words: &[&str]| {
+            let words: Vec<String> =
+                ["/usr/bin/journalctl"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+            super::program::Program::run(children, &self.interior, &words, ANSWER_LIMIT)
+        };
+        // What was said a moment ago may not be in it yet.
+        let _ = run(&["--sync"]);
+        run(&show).map_or_else(|_| Vec::new(), |(_, text)| text.lines().map(str::to_owned).collect())
     }
 
     /// How it ended, with systemd's word for it, if it has. It costs a look into a file while it runs.

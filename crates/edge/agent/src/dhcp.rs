@@ -1,12 +1,13 @@
 //! An address from the DHCP server of an interface's network (RFC 2131, section 4.4.1).
 
-use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use edge_dhcp::{DhcpOption, MessageType, Options, Packet, Settings};
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::interface::hardware_address;
 
 /// Of RFC 2131, section 4.1.
 const SERVER_PORT: u16 = 67;
@@ -38,7 +39,8 @@ pub(crate) struct Lease {
 /// In words: there is no such interface, or nobody grants an address within a minute.
 pub(crate) fn lease(interface: &str) -> Result<Lease, String> {
     let socket = open(interface).map_err(|error| format!("no socket for DHCP on {interface}: {error}"))?;
-    let hardware = hardware_address(interface)?;
+    let hardware = hardware_address(interface);
+    let hardware = hardware.map_err(|error| format!("{interface} has no Ethernet address: {error}"))?;
     let servers = (Ipv4Addr::BROADCAST, SERVER_PORT).into();
     let client = Client { socket: &socket, servers, hardware };
     client.lease(LEASE_LIMIT).ok_or_else(|| {
@@ -56,16 +58,6 @@ fn open(interface: &str) -> io::Result<UdpSocket> {
     socket.bind_device(Some(interface.as_bytes()))?;
     socket.bind(&SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT)).into())?;
     Ok(socket.into())
-}
-
-fn hardware_address(interface: &str) -> Result<[u8; 6], String> {
-    let path = format!("/sys/class/net/{interface}/address");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"))?;
-    let bytes: Option<Vec<u8>> =
-        text.trim().split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-    bytes
-        .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| format!("{path} has no Ethernet address: {text:?}"))
 }
 
 /// Who asks whom.

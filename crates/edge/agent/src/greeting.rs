@@ -5,7 +5,17 @@ use std::thread::available_parallelism;
 
 use rustix::system::{sysinfo, uname};
 
-use crate::protocol::{Greeting, VERSION};
+use crate::protocol::{FailureKind, Greeting, Reply, VERSION};
+
+/// The answer to a host that speaks this version of the protocol.
+pub(crate) fn hello(version: u32) -> Reply {
+    if version == VERSION {
+        return Reply::Hello(greeting());
+    }
+    let message =
+        format!("the host speaks protocol version {version}, the agent {VERSION}: they are not of one build");
+    Reply::Failed { kind: FailureKind::Request, message }
+}
 
 /// What this machine is, as its own kernel says. What cannot be read is empty.
 #[must_use]

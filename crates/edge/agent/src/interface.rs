@@ -13,10 +13,13 @@ const SIOCGIFFLAGS: Opcode = 0x8913;
 const SIOCSIFFLAGS: Opcode = 0x8914;
 const SIOCSIFADDR: Opcode = 0x8916;
 const SIOCSIFNETMASK: Opcode = 0x891c;
+const SIOCGIFHWADDR: Opcode = 0x8927;
 const SIOCADDRT: Opcode = 0x890b;
 /// Of `linux/route.h`.
 const RTF_UP: u16 = 1;
 const RTF_GATEWAY: u16 = 2;
+/// Of `linux/if_arp.h`.
+const ARPHRD_ETHER: u16 = 1;
 /// Of `linux/if.h`.
 const IFF_UP: u16 = 1;
 const AF_INET: u16 = 2;
@@ -136,6 +139,21 @@ pub fn set_address(name: &str, address: Ipv4Addr, prefix: u8) -> io::Result<()> 
     }
 }
 
+/// The Ethernet address of an interface.
+///
+/// # Errors
+/// There is none of that name, or it is not of Ethernet.
+pub fn hardware_address(name: &str) -> io::Result<[u8; 6]> {
+    let (socket, mut request) = (control_socket()?, InterfaceRequest::new(name)?);
+    // SAFETY: SIOCGIFHWADDR takes a `struct ifreq`.
+    unsafe { call::<SIOCGIFHWADDR>(socket.as_fd(), &mut request) }?;
+    if request.u16() != ARPHRD_ETHER {
+        return Err(io::Error::other("it is not of Ethernet"));
+    }
+    let [_, _, a, b, c, d, e, f, ..] = request.value;
+    Ok([a, b, c, d, e, f])
+}
+
 /// `struct sockaddr_in`.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -205,6 +223,8 @@ mod tests {
     fn the_loopback_is_up_and_what_is_no_interface_is_refused() {
         assert!(set_up("a-name-that-is-too-long").is_err());
         assert!(set_up("").is_err() && set_up("virtbench9").is_err());
+        let none = hardware_address("lo").unwrap_err().to_string();
+        assert_eq!(none, "it is not of Ethernet");
     }
 
     #[test]

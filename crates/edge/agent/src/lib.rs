@@ -9,6 +9,8 @@ mod appliance_desk;
 mod block_device;
 mod console;
 mod dhcp;
+mod enclosed;
+pub mod enclosure;
 mod greeting;
 mod guest;
 mod heard;
@@ -18,6 +20,7 @@ mod path_cost;
 pub mod protocol;
 mod remote;
 mod session;
+mod stored_file;
 mod work_folder;
 
 pub use alone::run_alone;
@@ -25,7 +28,7 @@ pub use console::Console;
 pub use greeting::greeting;
 pub use guest::{HERE, MODULE_LIST, STAY, WATCH, run_as_init};
 pub use path_cost::measure_path_cost;
-pub use remote::run_remotely;
+pub use remote::{Role, run_remotely};
 pub use session::{Accounts, serve};
 /// The agent's clock, which is also the engine's.
 pub use virtbench_engine::monotonic_ns as now_ns;

@@ -1,5 +1,6 @@
 //! `virtbench-agent`: init of a guest, a child on an inherited socket (`--fd N`), the same in namespaces of its own
-//! (`--alone N NETWORK`, NETWORK an open network namespace), what watches a desktop's session (`--desktop-session DISPLAY PORT`), or on another machine (`--remote FOLDER [PROGRAM]`, or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder).
+//! (`--alone N NETWORK`, NETWORK an open network namespace), what watches a desktop's session (`--desktop-session DISPLAY PORT`), or on another machine (`--remote FOLDER [PROGRAM]`,
+//! or `--remote-as NAME FOLDER [PROGRAM]` where several share a folder; `--enclose-as` for an appliance there).
 
 use std::os::fd::{FromRawFd, RawFd};
 use std::os::unix::net::UnixStream;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use rustix::process::{Signal, set_parent_process_death_signal};
-use virtbench_agent::Accounts;
+use virtbench_agent::{Accounts, Role};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -17,15 +18,13 @@ fn main() -> ExitCode {
     }
     let fd = match arguments.as_slice() {
         [flag, folder, program @ ..] if flag == "--remote" && program.len() < 2 => {
-            return virtbench_agent::run_remotely(
-                Path::new(folder),
-                None,
-                program.first().map(PathBuf::from),
-            );
+            return remotely(Role::Loads, folder, None, program);
         }
         [flag, name, folder, program @ ..] if flag == "--remote-as" && program.len() < 2 => {
-            let program = program.first().map(PathBuf::from);
-            return virtbench_agent::run_remotely(Path::new(folder), Some(name), program);
+            return remotely(Role::Loads, folder, Some(name), program);
+        }
+        [flag, name, folder, program @ ..] if flag == "--enclose-as" && program.len() < 2 => {
+            return remotely(Role::Appliance, folder, Some(name), program);
         }
         [flag, display, port] if flag == "--desktop-session" => {
             let port = port.parse().map_err(|_| "--desktop-session takes a display and a port".into());
@@ -50,6 +49,10 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(error),
     }
+}
+
+fn remotely(role: Role, folder: &str, name: Option<&str>, program: &[String]) -> ExitCode {
+    virtbench_agent::run_remotely(role, Path::new(folder), name, program.first().map(PathBuf::from))
 }
 
 fn failed(error: Box<dyn std::error::Error>) -> ExitCode {

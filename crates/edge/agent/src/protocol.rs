@@ -17,6 +17,7 @@
 //!                           Finished   with the outcome, and what the machine's processors did meanwhile if the host cannot see it
 //! Stop -------------------> Finished   early, with what was measured so far
 //! Appliance --------------> Appliance  what is said of an appliance; that a service crashed comes unasked, at any time
+//! Enclosing --------------> Enclosing  files and shares of a machine of the user's for appliances
 //! Shutdown ---------------> (the end; a guest powers off)
 //! ```
 //!
@@ -24,6 +25,7 @@
 //! again. Neither side trusts the other with more than [`MAX_FRAME_BYTES`].
 
 pub mod appliance;
+pub mod enclosing;
 pub mod path;
 
 use std::io::{self, Read, Write};
@@ -36,9 +38,10 @@ use virtbench_record::{DeviceFacts, HostFacts, HostUse, JobOutcome, TargetFacts}
 use virtbench_workload::JobSpec;
 
 use appliance::{ApplianceReply, ApplianceRequest};
+use enclosing::{EnclosingReply, EnclosingRequest};
 
 /// Version of the protocol. Host and agent come from one build, so any difference is refused.
-pub const VERSION: u32 = 7;
+pub const VERSION: u32 = 8;
 
 /// The largest frame either side accepts, in bytes.
 pub const MAX_FRAME_BYTES: u32 = 4 << 20;
@@ -122,6 +125,8 @@ pub enum Request {
     },
     /// Something about an appliance.
     Appliance(ApplianceRequest),
+    /// Something about what an appliance gets of this machine.
+    Enclosing(EnclosingRequest),
     /// End the load early, or what is done for an appliance.
     Stop,
     /// End the agent.
@@ -207,6 +212,8 @@ pub enum Reply {
     },
     /// Something about an appliance.
     Appliance(ApplianceReply),
+    /// Something about what an appliance gets of this machine.
+    Enclosing(EnclosingReply),
     /// It could not be done.
     Failed {
         /// What kind of failure.

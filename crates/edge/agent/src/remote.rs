@@ -9,26 +9,39 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::enclosed::{self, Enclosure};
 use crate::heard::{Heard, Watched};
 use crate::protocol::{NOT_READY, READY};
 use crate::session::{Accounts, serve};
 use crate::work_folder::WorkFolder;
 
+/// What an agent on another machine is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Loads, and files that are kept.
+    Loads,
+    /// To enclose one appliance.
+    Appliance,
+}
+
 /// Serves the controller at the other end of the standard streams, in a folder made in `folder`, where agents of several
 /// names have one each. `program` is this program's own file, to be removed at once; nothing where it is to stay.
 #[must_use]
-pub fn run_remotely(folder: &Path, name: Option<&str>, program: Option<PathBuf>) -> ExitCode {
+pub fn run_remotely(role: Role, folder: &Path, name: Option<&str>, program: Option<PathBuf>) -> ExitCode {
     if let Some(program) = program {
         let _ = fs::remove_file(program);
     }
     let mut out = io::stdout();
     let begun = WorkFolder::make(folder, name).and_then(|folder| {
-        std::env::set_current_dir(folder.path())
-            .map_err(|error| format!("cannot enter {}: {error}", folder.path().display()))?;
-        Ok(Ending::new(folder))
+        let path = folder.path().to_owned();
+        std::env::set_current_dir(&path)
+            .map_err(|error| format!("cannot enter {}: {error}", path.display()))?;
+        let ending = Ending::new(folder);
+        ending.on_signals()?;
+        Ok((path, ending))
     });
-    let ending = match begun.and_then(|ending| ending.on_signals().map(|()| ending)) {
-        Ok(ending) => ending,
+    let (folder, ending) = match begun {
+        Ok(begun) => begun,
         Err(why) => {
             // A login's greeting may have ended without a line's end.
             let _ = writeln!(out, "\n{NOT_READY}{why}").and_then(|()| out.flush());
@@ -40,8 +53,11 @@ pub fn run_remotely(folder: &Path, name: Option<&str>, program: Option<PathBuf>)
         let ending = ending.clone();
         move |why| ending.end(why)
     });
-    let served = writeln!(out, "\n{READY}").and_then(|()| out.flush()).map_err(Into::into).and_then(|()| {
-        serve(Watched { reader: io::stdin(), heard: heard.clone() }, io::stdout(), Accounts::Agent)
+    let reader = Watched { reader: io::stdin(), heard: heard.clone() };
+    let said = writeln!(out, "\n{READY}").and_then(|()| out.flush());
+    let served = said.map_err(Into::into).and_then(|()| match role {
+        Role::Loads => serve(reader, out, Accounts::Agent),
+        Role::Appliance => enclosed::serve(&folder, reader, out, |enclosure| ending.keep(enclosure)),
     });
     ending.tidy();
     match served {
@@ -53,16 +69,26 @@ pub fn run_remotely(folder: &Path, name: Option<&str>, program: Option<PathBuf>)
     }
 }
 
-/// The folder, until somebody has removed it.
+/// What has to go before the process does, in this order: the appliance that it has enclosed, and its folder.
+type Kept = (Option<Enclosure>, WorkFolder);
+
+/// What is kept, until somebody has let go of it.
 #[derive(Clone)]
-struct Ending(Arc<Mutex<Option<WorkFolder>>>);
+struct Ending(Arc<Mutex<Option<Kept>>>);
 
 impl Ending {
     fn new(folder: WorkFolder) -> Self {
-        Self(Arc::new(Mutex::new(Some(folder))))
+        Self(Arc::new(Mutex::new(Some((None, folder)))))
     }
 
-    /// Removes the folder, once.
+    /// Has an appliance go first.
+    fn keep(&self, enclosure: Enclosure) {
+        if let Some(kept) = self.0.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            kept.0 = Some(enclosure);
+        }
+    }
+
+    /// Lets go of all, once.
     fn tidy(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }

@@ -7,16 +7,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::process::geteuid;
 use virtbench_engine::{Control, Target, TargetRequest, monotonic_ns};
 use virtbench_host::{CpuSample, host_facts};
 use virtbench_record::HostUse;
 
 use crate::appliance_desk::ApplianceDesk;
 use crate::block_device::{device_facts, wait_for_disk};
-use crate::greeting::greeting;
+use crate::enclosure::{LoopDevice, check_bridge};
+use crate::greeting::hello;
 use crate::job::Prepared;
 use crate::protocol::appliance::ApplianceRequest;
-use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, VERSION, receive, send};
+use crate::protocol::enclosing::{EnclosingReply, EnclosingRequest};
+use crate::protocol::{FailureKind, Job, ProtocolError, Reply, Request, receive, send};
+use crate::stored_file::store;
 
 /// How often the progress of a test file is told.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
@@ -101,10 +105,7 @@ impl Session {
     /// The answer to everything but a start, where there is one.
     fn answer(&mut self, request: Request) -> Option<Reply> {
         match request {
-            Request::Hello { version: VERSION } => Some(Reply::Hello(greeting())),
-            Request::Hello { version } => Some(refusal(&format!(
-                "the host speaks protocol version {version}, the agent {VERSION}: they are not of one build"
-            ))),
+            Request::Hello { version } => Some(hello(version)),
             Request::Ping { id } => Some(Reply::Pong { id, clock_ns: monotonic_ns() }),
             Request::Describe { name_prefix } => Some(describe(&name_prefix)),
             Request::Facts { path } => Some(Reply::Facts(host_facts(Path::new(&path)))),
@@ -113,6 +114,7 @@ impl Session {
                 Some(refusal("an appliance runs here, so no load does"))
             }
             Request::Prepare(job) => Some(self.prepare(*job)),
+            Request::Enclosing(request) => Some(enclosing(&request)),
             Request::Stop => {
                 self.stop();
                 None
@@ -258,6 +260,28 @@ fn used_since(begin: Option<CpuSample>) -> Option<HostUse> {
 
 fn refusal(message: &str) -> Reply {
     Reply::Failed { kind: FailureKind::Request, message: message.to_owned() }
+}
+
+/// What an agent that keeps files does for appliances of this machine.
+fn enclosing(request: &EnclosingRequest) -> Reply {
+    let (done, reply) = match request {
+        EnclosingRequest::CheckBridge { bridge } => (can_enclose(bridge), EnclosingReply::Checked),
+        EnclosingRequest::Store(piece) => (store(Path::new("."), piece), EnclosingReply::Stored),
+        EnclosingRequest::Enclose(_) => return refusal("this agent was not started for an appliance"),
+    };
+    match done {
+        Ok(()) => Reply::Enclosing(reply),
+        Err(message) => Reply::Failed { kind: FailureKind::Appliance, message },
+    }
+}
+
+/// Whether appliances can be enclosed here.
+fn can_enclose(bridge: &str) -> Result<(), String> {
+    if !geteuid().is_root() {
+        return Err("root is needed there: name it, as in ssh://root@HOST/FOLDER".into());
+    }
+    LoopDevice::check().map_err(|error| format!("on that machine: {error}"))?;
+    check_bridge(bridge)
 }
 
 fn describe(name_prefix: &str) -> Reply {

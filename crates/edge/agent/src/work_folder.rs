@@ -73,6 +73,11 @@ fn folder_name(name: Option<&str>) -> Result<String, String> {
     Ok(format!("{NAME}-{name}"))
 }
 
+/// Where an agent of another name works, beside one in `folder`; nothing where no agent has such a name.
+pub(crate) fn beside(folder: &Path, name: &str) -> Option<PathBuf> {
+    Some(folder.parent()?.join(folder_name(Some(name)).ok()?))
+}
+
 /// The folder itself, opened; nothing if it has just gone.
 fn open(path: &Path) -> io::Result<Option<File>> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

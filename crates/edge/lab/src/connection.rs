@@ -1,6 +1,7 @@
 //! The host's end of the conversation with one agent: nothing is waited for without a limit.
 
 mod appliance;
+mod enclosing;
 
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;

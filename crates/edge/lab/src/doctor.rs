@@ -7,6 +7,7 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::process::{Resource, geteuid, getrlimit};
 use serde::Serialize;
+use virtbench_agent::enclosure::LoopDevice;
 use virtbench_host::free_bytes;
 use virtbench_units::format_bytes;
 
@@ -15,7 +16,6 @@ use crate::agents::own_agent;
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::kernel::{GuestKernel, find_kernel};
-use crate::loop_device::LoopDevice;
 use crate::qcow2::find_qemu_img;
 use crate::qemu::Qemu;
 use crate::storage_daemon::find_storage_daemon;

@@ -6,8 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{major, minor};
 use thiserror::Error;
-
-use crate::control_group::{ControlGroup, GroupError, Hierarchy, PROCESSES};
+use virtbench_agent::enclosure::{ControlGroup, GroupError, Hierarchy, PROCESSES};
 
 /// cgroup v2's controller.
 const CONTROLLER: &str = "io";

@@ -16,7 +16,6 @@ mod child;
 mod clock;
 mod command;
 mod connection;
-mod control_group;
 mod descriptors;
 mod disk_operations;
 mod doctor;
@@ -33,7 +32,6 @@ mod io_limit;
 mod io_uring_fallback;
 mod kernel;
 mod libvirt;
-mod loop_device;
 mod machine;
 mod measure;
 mod memory_file;
@@ -62,7 +60,7 @@ pub use adapters::{
 pub use agents::own_agent;
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
-    TierLinks, appliance_guest_facts, measure_path, usable_processors,
+    TierLinks, appliance_guest_facts, measure_path,
 };
 pub use cable::CableEnd;
 pub use cache::cache_directory;
@@ -70,7 +68,6 @@ pub use carried_files::{CarriedFile, CarriedFilesError, pack};
 pub use clock::{ClockOffset, RoundTrip, best_of};
 pub use command::{CommandError, run_at_terminal, run_command, run_command_followed, run_watched};
 pub use connection::{Connection, ConnectionError, Measuring, Stopper};
-pub use control_group::GroupError;
 pub use descriptors::{DESCRIPTORS_EACH, TooFewDescriptors, require_descriptors};
 pub use doctor::{Check, Status, examine_host};
 pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};
@@ -87,7 +84,6 @@ pub use libvirt::{
     BootFiles, DomainNetwork, Label, Libvirt, LibvirtAddress, LibvirtAddressError, LibvirtAppliances,
     LibvirtGuest, Noise, NotByLibvirt, Owner, boot_files_for, check_disk, connect_with_pool,
 };
-pub use loop_device::{LoopCache, LoopDevice, LoopError};
 pub use machine::{Environment, Machine, OnProgress};
 pub use measure::{
     Assignment, Kind, MeasuredTogether, TimeLimits, measure, measure_observed, measure_together, observe,
@@ -99,8 +95,13 @@ pub use process::MachineError;
 pub use process_cpu::Observed;
 pub use qcow2::{ImageMakingError, Preallocation, Qcow2, find_qemu_img};
 pub use qemu::{Qemu, QemuError};
-pub use remote::{AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress};
+pub use remote::{
+    AddressError, LoopbackKeys, LoopbackSshd, Ssh, SshAddress, SshAppliances, SshHost, check_ssh_host,
+};
 pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
+pub use virtbench_agent::enclosure::{
+    GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
+};
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
     CpuSample, NetworkSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts,

@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{MountFlags, MountPropagationFlags, UnmountFlags, mount, mount_change, unmount};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 use thiserror::Error;
+use virtbench_agent::enclosure::{LoopCache, LoopDevice, LoopError};
 
 use crate::filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem_with};
-use crate::loop_device::{LoopCache, LoopDevice, LoopError};
 
 /// Why there is none.
 #[derive(Debug, Error)]

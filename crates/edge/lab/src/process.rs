@@ -182,7 +182,7 @@ impl AgentProcess {
     }
 
     /// Waits for its end, then asks for it by SIGTERM, then kills it.
-    pub(crate) fn end_within(mut self, limit: Duration) {
+    pub(crate) fn end_within(&mut self, limit: Duration) {
         let what = self.what;
         if let Ok(Some(status)) = self.child.wait_within(limit) {
             return tracing::debug!(process = self.child.id(), "{what} {}", describe_end(status));

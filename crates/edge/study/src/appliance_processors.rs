@@ -1,6 +1,6 @@
 //! Which of the host's processors appliances are held to.
 
-use virtbench_lab::usable_processors;
+use virtbench_lab::{processors_in_turn, usable_processors};
 
 use crate::study_error::StudyError;
 
@@ -19,6 +19,5 @@ pub(crate) fn processors_of(number: usize, vcpus: u32) -> Result<Vec<usize>, Stu
             allowed.len()
         )));
     }
-    let vcpus = vcpus as usize;
-    Ok(allowed.iter().copied().cycle().skip(number * vcpus % allowed.len()).take(vcpus).collect())
+    Ok(processors_in_turn(&allowed, number, vcpus))
 }

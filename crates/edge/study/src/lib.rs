@@ -157,6 +157,6 @@ pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
 pub use tiles::{
-    Hypervisor, HypervisorAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember,
-    TileMember, TilesPlace, TilesStudy,
+    HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
+    TilesHosting, TilesPlace, TilesStudy,
 };

@@ -135,7 +135,7 @@ pub use systems::{Ranged, Simulated, SystemFate, SystemNumbers, SystemRow, Syste
 pub use table_facts::TableFacts;
 pub use tiles::{INFRASTRUCTURE, TileRow, TileTable};
 pub use tiles_plan::{
-    TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHypervisor, TilesPlan,
+    TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan, TileNumbers, TilesHost, TilesPlan,
 };
 pub use tiles_study::{
     PowerSample, TileDone, TileEnergy, TileHostSecond, TileMemberMeasured, TileSecond, TilesMeasured,

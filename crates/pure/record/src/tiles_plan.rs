@@ -135,13 +135,13 @@ pub enum TileNumbers {
     Given(Vec<u32>),
 }
 
-/// A hypervisor that the user runs, as members run on it.
+/// A machine of the user's that runs members.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TilesHypervisor {
-    /// Its address, `libvirt+URI?pool=NAME`.
+pub struct TilesHost {
+    /// Its address: `libvirt+URI?pool=NAME`, or `ssh://HOST/FOLDER` where members run natively.
     pub address: String,
-    /// What its VMs are on: `network NAME` or `bridge NAME`.
+    /// What members are on there: `network NAME` or `bridge NAME`.
     pub network: String,
     /// Whether it is on another machine than this host.
     pub elsewhere: bool,
@@ -155,14 +155,14 @@ pub struct TilesPlan {
     pub tile: String,
     /// Its members.
     pub members: Vec<TileMemberPlan>,
-    /// Whether each member is a VM; else in namespaces of this host.
+    /// Whether each member is a VM; else it runs in namespaces.
     pub vm: bool,
     /// Whether members are there already, wherever their addresses lead.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub existing: bool,
-    /// Who runs the VMs; null where this run does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hypervisor: Option<TilesHypervisor>,
+    /// The machine of the user's that runs members; null where this host does.
+    #[serde(default, alias = "hypervisor", skip_serializing_if = "Option::is_none")]
+    pub host: Option<TilesHost>,
     /// How VMs that this run starts are reached: `user` or `tap`.
     #[serde(default = "user_network")]
     pub network: String,
@@ -190,12 +190,13 @@ fn user_network() -> String {
 }
 
 impl TilesPlan {
-    /// What is measured, as configurations are named: `existing`, `libvirt`, `native` or `vm`.
+    /// What is measured, as configurations are named: `existing`, `libvirt`, `ssh`, `native` or `vm`.
     #[must_use]
     pub fn configuration(&self) -> &'static str {
-        match (self.existing, &self.hypervisor, self.vm) {
+        match (self.existing, &self.host, self.vm) {
             (true, ..) => "existing",
-            (false, Some(_), _) => "libvirt",
+            (false, Some(_), true) => "libvirt",
+            (false, Some(_), false) => "ssh",
             (false, None, true) => "vm",
             (false, None, false) => "native",
         }
@@ -204,7 +205,7 @@ impl TilesPlan {
     /// Whether members run on other machines than this host, which has the generators alone then.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        self.existing || self.hypervisor.as_ref().is_some_and(|hypervisor| hypervisor.elsewhere)
+        self.existing || self.host.as_ref().is_some_and(|host| host.elsewhere)
     }
 
     /// Memory of one tile's members on this host, in bytes.
@@ -227,7 +228,7 @@ impl TilesPlan {
             ("the roots of the members' appliances", roots(self) == roots(other)),
             ("the members", self.members == other.members),
             ("where members run", self.configuration() == other.configuration()),
-            ("the hypervisor", self.hypervisor == other.hypervisor),
+            ("the machine that runs members", self.host == other.host),
             ("the network", self.network == other.network),
             ("the numbers of tiles", self.tiles == other.tiles),
             ("the number of repetitions", self.repetitions == other.repetitions),

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat, sync};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::umask;
 use virtbench_recipe::Init;
 
 use super::inside::inside;
@@ -53,6 +54,8 @@ impl Root {
     /// # Errors
     /// In words, with the next step.
     pub(crate) fn mount(order: &MountOrder) -> Result<Self, String> {
+        // Users of its own have to enter what is made here, whatever the host's user keeps to himself.
+        umask(Mode::from_raw_mode(0o022));
         let place = Path::new(PLACE);
         let mut root =
             Self { path: place.join("root"), data: None, control_groups: None, mounts: Vec::new() };

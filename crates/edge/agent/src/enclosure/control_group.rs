@@ -15,7 +15,7 @@ const PREFIX: &str = "virtbench-";
 /// A group can be removed once the kernel has let go of its last process: tries, and the time between them.
 const REMOVAL: (u32, Duration) = (100, Duration::from_millis(20));
 /// The file of a group that lists its processes, and takes new ones.
-pub(crate) const PROCESSES: &str = "cgroup.procs";
+pub const PROCESSES: &str = "cgroup.procs";
 
 /// A group cannot be made, or does not take a limit.
 #[derive(Debug, Error)]
@@ -31,7 +31,7 @@ pub struct GroupError {
 
 /// Where groups are, and how they are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Hierarchy {
+pub enum Hierarchy {
     /// cgroup v1, of one controller.
     V1(PathBuf),
     /// cgroup v2.
@@ -41,7 +41,8 @@ pub(crate) enum Hierarchy {
 impl Hierarchy {
     /// The one that is mounted and has a controller, which the versions may call differently; of v1 if both have it, which
     /// cannot be.
-    pub(crate) fn find(v1: &str, v2: &str) -> Option<Self> {
+    #[must_use]
+    pub fn find(v1: &str, v2: &str) -> Option<Self> {
         let mounts = Process::myself().and_then(|process| process.mountinfo()).map(|mounts| mounts.0);
         let mounts = mounts.unwrap_or_default();
         let of_v1 = mounts
@@ -57,19 +58,25 @@ impl Hierarchy {
     }
 
     /// The one of version 2 that is mounted, whatever controllers it has.
-    pub(crate) fn find_unified() -> Option<Self> {
+    #[must_use]
+    pub fn find_unified() -> Option<Self> {
         let mounts = Process::myself().and_then(|process| process.mountinfo()).ok()?.0;
         mounts.into_iter().find(|mount| mount.fs_type == "cgroup2").map(|mount| Self::V2(mount.mount_point))
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    /// Its top.
+    #[must_use]
+    pub fn root(&self) -> &Path {
         match self {
             Self::V1(root) | Self::V2(root) => root,
         }
     }
 
     /// v2 gives a controller to the groups below another only when told to.
-    pub(crate) fn enable(&self, controller: &str) -> Result<(), GroupError> {
+    ///
+    /// # Errors
+    /// It has none of this name, or root is needed.
+    pub fn enable(&self, controller: &str) -> Result<(), GroupError> {
         let Self::V2(root) = self else { return Ok(()) };
         let path = root.join("cgroup.subtree_control");
         let names = fs::read_to_string(&path).unwrap_or_default();
@@ -88,7 +95,6 @@ impl Hierarchy {
     }
 }
 
-/// Removes a group and those that its processes have made in it.
 /// Removes a group with those below it, some of which an init of theirs may be removing at this moment.
 fn remove(path: &Path) -> io::Result<()> {
     let gone = |error: io::Error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) };
@@ -119,19 +125,25 @@ fn write(path: &Path, text: &str) -> Result<(), GroupError> {
 
 /// A group. It goes when this does; one that a kill left goes when the next is made.
 #[derive(Debug)]
-pub(crate) struct ControlGroup {
+pub struct ControlGroup {
     path: PathBuf,
 }
 
 impl ControlGroup {
     /// Makes one without processes; `controller` is version 2's name of the one that it is for.
-    pub(crate) fn make(hierarchy: &Hierarchy, controller: &str) -> Result<Self, GroupError> {
+    ///
+    /// # Errors
+    /// Root is needed, or the controller cannot be had.
+    pub fn make(hierarchy: &Hierarchy, controller: &str) -> Result<Self, GroupError> {
         hierarchy.enable(controller)?;
         Self::make_plain(hierarchy)
     }
 
     /// Makes one that limits nothing.
-    pub(crate) fn make_plain(hierarchy: &Hierarchy) -> Result<Self, GroupError> {
+    ///
+    /// # Errors
+    /// Root is needed.
+    pub fn make_plain(hierarchy: &Hierarchy) -> Result<Self, GroupError> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         hierarchy.sweep();
         let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -141,12 +153,17 @@ impl ControlGroup {
         Ok(Self { path })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Its folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Writes one of its files.
-    pub(crate) fn write(&self, file: &str, text: &str) -> Result<(), GroupError> {
+    ///
+    /// # Errors
+    /// It does not take that.
+    pub fn write(&self, file: &str, text: &str) -> Result<(), GroupError> {
         write(&self.path.join(file), text)
     }
 }

@@ -1,4 +1,4 @@
-//! The memory and the processors of a guest, natively.
+//! The memory and the processors of a guest, for a process.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -9,7 +9,7 @@ use std::process::Command;
 use rustix::io::write;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::control_group::{ControlGroup, GroupError, Hierarchy, PROCESSES};
+use super::control_group::{ControlGroup, GroupError, Hierarchy, PROCESSES};
 
 /// Numbers of the host's processors that this process may use.
 ///
@@ -20,18 +20,30 @@ pub fn usable_processors() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|processor| set.is_set(*processor)).collect())
 }
 
+/// The processors of an appliance of this number, of those that are `allowed`: the first one has the first ones, others have those
+/// that follow, as long as there are any, then the first ones again.
+#[must_use]
+pub fn processors_in_turn(allowed: &[usize], number: usize, vcpus: u32) -> Vec<usize> {
+    let vcpus = (vcpus as usize).min(allowed.len());
+    let first = (number * vcpus).checked_rem(allowed.len()).unwrap_or(0);
+    allowed.iter().copied().cycle().skip(first).take(vcpus).collect()
+}
+
 /// What a process and all that it starts may use.
 #[derive(Debug, Default)]
-pub(crate) struct Limits {
+pub struct Limits {
     groups: Vec<ControlGroup>,
     processors: Vec<usize>,
     /// What could not be had, with the reason.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Limits {
     /// Gets ready to limit: `vcpus` processors, those that are named, or the first ones that this process may use.
-    pub(crate) fn make(memory_bytes: u64, vcpus: u32, processors: &[usize]) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// Nobody can say which those are.
+    pub fn make(memory_bytes: u64, vcpus: u32, processors: &[usize]) -> io::Result<Self> {
         let mut limits = Self::default();
         let allowed: Vec<usize> = match processors {
             [] => usable_processors()?,
@@ -52,7 +64,7 @@ impl Limits {
     ///
     /// # Errors
     /// There is no such hierarchy, or no group can be made; in words.
-    pub(crate) fn add_init(&mut self) -> Result<(), String> {
+    pub fn add_init(&mut self) -> Result<(), String> {
         let hierarchy = Hierarchy::find_unified().ok_or("no control groups of version 2 are mounted here")?;
         let is_in = |group: &ControlGroup| group.path().parent() == Some(hierarchy.root());
         if !self.groups.iter().any(is_in) {
@@ -90,7 +102,10 @@ impl Limits {
     }
 
     /// Has a command, and all that it starts, run within the limits from its first instruction on.
-    pub(crate) fn apply(&self, command: &mut Command) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// A group cannot be opened.
+    pub fn apply(&self, command: &mut Command) -> io::Result<()> {
         let open = |group: &ControlGroup| OpenOptions::new().write(true).open(group.path().join(PROCESSES));
         let lists: Vec<OwnedFd> =
             self.groups.iter().map(|group| open(group).map(Into::into)).collect::<Result<_, _>>()?;

@@ -1,11 +1,12 @@
 //! `virtbench study tiles`
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
-use virtbench_study::HypervisorAddress;
+use virtbench_study::HostAddress;
 use virtbench_units::parse_duration_ns;
 
 use super::appliance_place::NetworkArg;
@@ -53,6 +54,10 @@ On a hypervisor of yours (--environment libvirt+URI) members are VMs that libvir
 uploaded to its pool once. Each VM gets its address by DHCP on libvirt's network default, or on network=NAME or bridge=NAME; this \
 host has to reach it there.
 
+On a machine of yours (--environment ssh://root@HOST/FOLDER?bridge=NAME) members run natively, each in namespaces there, with a place on \
+the bridge and an address by DHCP. Roots and data are sent into the folder once; with the run all is gone. It needs Linux, OpenSSH, \
+iproute2 and loop devices there, and the system's ssh here.
+
 Natively (in namespaces of this host) it needs root. The first run builds the appliances.
 
 Examples:
@@ -61,6 +66,7 @@ Examples:
   virtbench study tiles --tile my-tile.toml --environment native
   virtbench study tiles --tile my-tile.toml --environment existing   # at = [\"HOST\", ...] for each member
   virtbench study tiles --environment 'libvirt+qemu+ssh://root@hv/system?pool=fast&bridge=br0'
+  virtbench study tiles --environment 'ssh://root@metal/srv/virtbench?bridge=br0'
   virtbench study tiles --platform libvirt+qemu:///system --pace 12/min
   virtbench study tiles --energy 'command:ipmitool dcmi power reading | grep Instantaneous'")]
 pub struct TilesStudyArgs {
@@ -71,8 +77,9 @@ pub struct TilesStudyArgs {
     #[arg(long, value_name = "auto|LIST", default_value = "auto", value_parser = numbers)]
     pub tiles: TileNumbers,
     /// Where each member runs: native (on this host, in namespaces of its own), vm, existing (already there, at the addresses that
-    /// the tile's file has), or a VM of a hypervisor that runs already: libvirt+URI?pool=NAME, with network=NAME or bridge=NAME
-    #[arg(long, value_name = "PLACE", default_value = "vm", value_parser = TilePlaceArg::parse)]
+    /// the tile's file has), a VM of a hypervisor that runs already: libvirt+URI?pool=NAME, with network=NAME or bridge=NAME, or natively
+    /// on a machine of yours: ssh://root@HOST/FOLDER?bridge=NAME
+    #[arg(long, value_name = "PLACE", default_value = "vm", value_parser = TilePlaces, hide_possible_values = true)]
     pub environment: TilePlaceArg,
     /// How VMs are reached: user needs no rights, tap is faster and needs root
     #[arg(long, value_enum, default_value = "user")]
@@ -139,8 +146,8 @@ pub enum TilePlaceArg {
     Vm,
     /// Already there: at the addresses that the tile's file has for each member (`at`).
     Existing,
-    /// In a VM of a hypervisor that runs already.
-    Hypervisor(Box<HypervisorAddress>),
+    /// On a machine of the user's: in a VM of its hypervisor, or natively.
+    Host(Box<HostAddress>),
 }
 
 impl TilePlaceArg {
@@ -149,11 +156,32 @@ impl TilePlaceArg {
             "native" => Ok(Self::Native),
             "vm" => Ok(Self::Vm),
             "existing" => Ok(Self::Existing),
-            _ if text.starts_with("libvirt+") => {
-                HypervisorAddress::parse(text).map(|address| Self::Hypervisor(Box::new(address)))
+            _ if text.starts_with("libvirt+") || text.starts_with("ssh://") => {
+                HostAddress::parse(text).map(|address| Self::Host(Box::new(address)))
             }
-            _ => Err("native, vm, existing, or libvirt+URI?pool=NAME".into()),
+            _ => Err("native, vm, existing, libvirt+URI?pool=NAME, or ssh://HOST/FOLDER?bridge=NAME".into()),
         }
+    }
+}
+
+/// Reads a place; shells complete those that are no addresses.
+#[derive(Debug, Clone)]
+struct TilePlaces;
+
+impl TypedValueParser for TilePlaces {
+    type Value = TilePlaceArg;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<TilePlaceArg, clap::Error> {
+        TilePlaceArg::parse.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(["native", "vm", "existing"].into_iter().map(PossibleValue::new)))
     }
 }
 
@@ -173,4 +201,19 @@ fn numbers(text: &str) -> Result<TileNumbers, String> {
 fn time(text: &str) -> Result<u64, String> {
     let time_ns = parse_duration_ns(text).map_err(|error| error.to_string())?;
     if time_ns >= 2_000_000_000 { Ok(time_ns) } else { Err("measure for 2s at least".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_shells_complete_is_a_place() {
+        let words: Vec<PossibleValue> = TilePlaces.possible_values().unwrap().collect();
+        assert_eq!(words.len(), 3);
+        for word in words {
+            TilePlaceArg::parse(word.get_name()).unwrap();
+        }
+        assert!(TilePlaceArg::parse("vms").unwrap_err().starts_with("native, vm, existing, libvirt+URI"));
+    }
 }

@@ -61,6 +61,7 @@ mod tiles_existing;
 mod tiles_joined;
 mod tiles_libvirt;
 mod tiles_paper;
+mod tiles_ssh;
 mod trace;
 mod users;
 mod verify;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::libvirtd::{BRIDGE, Libvirtd};
+use crate::support::bridge::BRIDGE;
+use crate::support::libvirtd::Libvirtd;
 use crate::support::run_folder::records;
 use crate::support::{finish, folder, run, wait_for};
 use crate::tiles_joined::{ASK, tile, write};
@@ -66,10 +67,15 @@ fn a_hypervisor_that_cannot_run_members_is_said_before_anything_is_built() {
     for (place, network, code, said) in [
         (at("&memory=1GiB"), "user", 2, "memory=1GiB: pool, and network or bridge, can be set"),
         (at("&bridge=a&network=b"), "user", 2, "network and bridge: name one of both"),
-        (at(""), "tap", 2, "--network: a hypervisor's VMs are on network=NAME or bridge=NAME"),
+        (at(""), "tap", 2, "--network: on another machine members are on network=NAME or bridge=NAME"),
         (at("&pool=none"), "user", 4, "no storage pool none"),
         ("libvirt+qemu:///system?socket=/nonexistent".to_owned(), "user", 4, "cannot be reached"),
-        ("libvirtd".to_owned(), "user", 2, "native, vm, existing, or libvirt+URI"),
+        (
+            "libvirtd".to_owned(),
+            "user",
+            2,
+            "native, vm, existing, libvirt+URI?pool=NAME, or ssh://HOST/FOLDER?bridge=NAME",
+        ),
     ] {
         let temp = folder();
         let out = temp.path().join("run").display().to_string();

@@ -5,7 +5,7 @@ use virtbench_agent::protocol::appliance::{AddressOrder, MountOrder};
 use super::mount_order::mount_order;
 use super::spec::ApplianceSpec;
 use crate::adapters::DEFAULT_ADAPTER;
-use crate::libvirt::{DomainAppliance, DomainParts, LibvirtAppliances};
+use crate::libvirt::{DomainAppliance, LibvirtAppliances};
 use crate::process::MachineError;
 
 /// Boots a domain; returns it with what it is to mount.
@@ -13,12 +13,5 @@ pub(crate) fn boot(
     spec: &ApplianceSpec,
     place: &LibvirtAppliances,
 ) -> Result<(DomainAppliance, MountOrder), MachineError> {
-    let parts = DomainParts {
-        name: &spec.name,
-        root: &spec.root,
-        data: spec.data.as_deref(),
-        vcpus: spec.vcpus,
-        memory_bytes: spec.memory_bytes,
-    };
-    Ok((place.boot(&parts)?, mount_order(spec, DEFAULT_ADAPTER, AddressOrder::Granted)))
+    Ok((place.boot(&spec.parts())?, mount_order(spec, DEFAULT_ADAPTER, AddressOrder::Granted)))
 }

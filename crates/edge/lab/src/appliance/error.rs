@@ -3,9 +3,9 @@
 use std::io;
 
 use thiserror::Error;
+use virtbench_agent::enclosure::LoopError;
 use virtbench_agent::protocol::appliance::ServiceFailure;
 
-use crate::loop_device::LoopError;
 use crate::process::MachineError;
 
 /// What can go wrong with an appliance. Each kind names what to do next, where something can be done.

@@ -4,15 +4,17 @@
 //! [`Reach`] and the addresses that it gives.
 
 mod domain;
+mod enclosed;
 mod error;
 mod guest;
 mod guest_facts;
 mod host_names;
-mod limits;
+mod machine;
 mod mount_order;
 mod namespace_cable;
 mod native;
 mod network;
+mod parts;
 mod path_cost;
 mod running;
 mod spec;
@@ -20,8 +22,8 @@ mod tiers;
 
 pub use error::ApplianceError;
 pub use guest_facts::appliance_guest_facts;
-pub use limits::usable_processors;
 pub use network::{Network, NetworkNamespace, Reach};
+pub(crate) use parts::ApplianceParts;
 pub use path_cost::measure_path;
 pub use running::RunningAppliance;
 pub use spec::{ApplianceSpec, GuestPlace, Place};

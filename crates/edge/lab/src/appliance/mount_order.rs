@@ -1,4 +1,4 @@
-//! What an appliance in a guest stands on, as its agent is told.
+//! What an appliance stands on, as its agent is told.
 
 use virtbench_agent::protocol::appliance::{AddressOrder, DataOrder, DiskPlace, InterfaceOrder, MountOrder};
 
@@ -14,6 +14,30 @@ const INTERFACE: &str = "eth0";
 fn link((number, cable): (usize, &CableEnd)) -> InterfaceOrder {
     let (address, prefix) = (cable.address().octets(), cable.prefix());
     InterfaceOrder { name: format!("eth{number}"), address: AddressOrder::Fixed { address, prefix } }
+}
+
+/// Natively: block devices by their nodes, and an interface where it has one of its own.
+pub(crate) fn mount_order_of_nodes(
+    spec: &ApplianceSpec,
+    root: &str,
+    data: Option<&str>,
+    interface: Option<InterfaceOrder>,
+) -> MountOrder {
+    let node = |path: &str| DiskPlace::Node(path.to_owned());
+    MountOrder {
+        host_name: spec.recipe.name.clone(),
+        init: spec.recipe.init,
+        root: node(root),
+        data: data.zip(spec.recipe.data.as_ref()).map(|(path, data)| DataOrder {
+            disk: node(path),
+            folder: data.folder.clone(),
+            user: data.user.clone(),
+        }),
+        interface,
+        links: Vec::new(),
+        hosts: host_names(&spec.tiers),
+        screen: false,
+    }
 }
 
 /// The root is the guest's first disk, the data the next, on this adapter.

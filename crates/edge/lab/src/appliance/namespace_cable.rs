@@ -26,7 +26,7 @@ pub(super) fn join(
 ) -> Result<Ipv4Addr, ApplianceError> {
     let failed = |source| ApplianceError::Network { action: "networks cannot be joined by a cable", source };
     let name = format!("cable{number}");
-    let (here_path, there_path) = (here.path(), there.path());
+    let (here_path, there_path) = (here.own.path(), there.own.path());
     let mut command = Command::new("ip");
     command.args(["link", "add", &name, "netns", &here_path, "type", "veth"]);
     command.args(["peer", "name", &name, "netns", &there_path]);

@@ -6,15 +6,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use virtbench_agent::protocol::appliance::{DataOrder, DiskPlace, MountOrder};
+use virtbench_agent::enclosure::{Limits, LoopCache, LoopDevice};
+use virtbench_agent::protocol::appliance::MountOrder;
 use virtbench_recipe::Init;
 
 use super::error::ApplianceError;
-use super::host_names::host_names;
-use super::limits::Limits;
+use super::mount_order::mount_order_of_nodes;
 use super::network::{Network, NetworkNamespace};
 use super::spec::ApplianceSpec;
-use crate::loop_device::{LoopCache, LoopDevice};
 use crate::native_agent::NativeAgent;
 use crate::process::MachineError;
 
@@ -39,26 +38,13 @@ impl NativeAppliance {
             Network::Namespace(namespace) => Arc::clone(namespace),
         };
         let root = LoopDevice::attach_read_only(&spec.root, LoopCache::Direct)?;
-        let place = |path: &Path| DiskPlace::Node(path.to_string_lossy().into_owned());
         // What is a block device needs no loop.
         let own = spec.data.as_deref().filter(|data| is_block_device(data));
         let data = spec.data.as_deref().filter(|_| own.is_none());
         let data = data.map(|data| LoopDevice::attach(data, LoopCache::Direct)).transpose()?;
         let data_path = data.as_ref().map(LoopDevice::path).or(own);
-        let order = MountOrder {
-            host_name: spec.recipe.name.clone(),
-            init: spec.recipe.init,
-            root: place(root.path()),
-            data: data_path.zip(spec.recipe.data.as_ref()).map(|(path, data)| DataOrder {
-                disk: place(path),
-                folder: data.folder.clone(),
-                user: data.user.clone(),
-            }),
-            interface: None,
-            links: Vec::new(),
-            hosts: host_names(&spec.tiers),
-            screen: false,
-        };
+        let shown = |path: &Path| path.to_string_lossy().into_owned();
+        let order = mount_order_of_nodes(spec, &shown(root.path()), data_path.map(shown).as_deref(), None);
         let data_path = data_path.map(Path::to_owned);
         let disks = [root].into_iter().chain(data).collect();
         let started = Self::start_agent(spec, network, data_path, disks);
@@ -79,7 +65,7 @@ impl NativeAppliance {
         if spec.recipe.init == Init::Full {
             limits.add_init().map_err(|why| failed(io::Error::other(no_init(&why))))?;
         }
-        let network_fd = network.descriptor().map_err(failed)?;
+        let network_fd = network.own.descriptor().map_err(failed)?;
         let agent = NativeAgent::start("--alone", vec![network_fd], |command| limits.apply(command))?;
         tracing::info!(
             name = spec.name,

@@ -1,17 +1,16 @@
 //! How clients reach an appliance.
 
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU16, Ordering};
-use std::thread;
 
 use rustix::ioctl::Opcode;
-use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+use virtbench_agent::enclosure::OwnNetwork;
 use virtbench_agent::interface::{InterfaceRequest, call, control_socket, set_address, set_up};
 
 use super::error::ApplianceError;
@@ -50,7 +49,7 @@ pub enum Network {
 /// it, also after a kill.
 #[derive(Debug)]
 pub struct NetworkNamespace {
-    file: File,
+    pub(crate) own: OwnNetwork,
     next: AtomicU8,
     users: AtomicU16,
 }
@@ -62,14 +61,8 @@ impl NetworkNamespace {
     /// Root is needed.
     pub fn new() -> Result<Arc<Self>, ApplianceError> {
         let failed = |source| ApplianceError::Network { action: "there is no network namespace", source };
-        let make = || -> io::Result<File> {
-            // SAFETY: a network namespace of this thread's own closes no descriptor and shares no memory anew.
-            unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
-            set_up("lo")?;
-            File::open("/proc/thread-self/ns/net")
-        };
-        let file = on_own_thread(make).and_then(|made| made).map_err(failed)?;
-        Ok(Arc::new(Self { file, next: AtomicU8::new(FIRST_GUEST), users: AtomicU16::new(0) }))
+        let own = OwnNetwork::new().map_err(failed)?;
+        Ok(Arc::new(Self { own, next: AtomicU8::new(FIRST_GUEST), users: AtomicU16::new(0) }))
     }
 
     /// Has the calling thread, and threads and processes that it starts from now on, use this network.
@@ -77,7 +70,7 @@ impl NetworkNamespace {
     /// # Errors
     /// Root is needed.
     pub fn enter(&self) -> io::Result<()> {
-        Ok(move_into_link_name_space(self.file.as_fd(), Some(LinkNameSpaceType::Network))?)
+        self.own.enter()
     }
 
     /// Does something on a thread in this network.
@@ -85,21 +78,12 @@ impl NetworkNamespace {
     /// # Errors
     /// Root is needed.
     pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> io::Result<T> {
-        on_own_thread(|| self.enter().map(|()| act()))?
+        self.own.within(act)
     }
 
     /// How many appliances have used it: those that run natively share its loopback, and so need ports of their own.
     pub(crate) fn next_user(&self) -> u16 {
         self.users.fetch_add(1, Ordering::Relaxed) % MOST_USERS
-    }
-
-    /// Where other programs find it while this process has it.
-    pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
-    }
-
-    pub(crate) fn descriptor(&self) -> io::Result<OwnedFd> {
-        Ok(self.file.try_clone()?.into())
     }
 
     /// A tap device for one more guest, on the bridge where all guests of this network and its clients are.
@@ -145,6 +129,12 @@ fn make_tap(is_first: bool) -> io::Result<OwnedFd> {
 pub struct Reach(pub(crate) Option<Arc<NetworkNamespace>>);
 
 impl Reach {
+    /// In this network.
+    #[must_use]
+    pub fn of(network: &Arc<NetworkNamespace>) -> Self {
+        Self(Some(Arc::clone(network)))
+    }
+
     /// Where this process is.
     #[must_use]
     pub fn here() -> Self {
@@ -180,17 +170,11 @@ impl Reach {
     }
 }
 
-fn on_own_thread<T: Send>(act: impl FnOnce() -> T + Send) -> io::Result<T> {
-    thread::scope(|scope| {
-        let thread = thread::Builder::new().name("network".into()).spawn_scoped(scope, act)?;
-        thread.join().map_err(|_| io::Error::other("a thread panicked"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::net::{TcpListener, TcpStream};
+    use std::thread;
     use std::time::{Duration, Instant};
 
     #[test]

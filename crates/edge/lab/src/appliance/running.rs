@@ -13,17 +13,16 @@ use virtbench_recipe::Init;
 use virtbench_record::{ApplianceFacts, CommandEnd, PathCost, ServiceReady};
 
 use super::domain;
+use super::enclosed;
 use super::error::ApplianceError;
 use super::guest;
+use super::machine::Machine;
 use super::native::NativeAppliance;
 use super::network::{Network, Reach};
 use super::path_cost::measure_path;
 use super::spec::{ApplianceSpec, Place};
-use crate::connection::{Connection, ConnectionError, unexpected};
+use crate::connection::{ConnectionError, unexpected};
 use crate::disk_operations::of_block_device;
-use crate::guest::Guest;
-use crate::libvirt::DomainAppliance;
-use crate::process::MachineError;
 
 /// How long the agent may take for what takes no time, under emulation on a busy host.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
@@ -40,40 +39,6 @@ const PATH_PORT: u16 = 47_000;
 /// Lines and characters of a log that are believed.
 const LOG_LINES: usize = 20;
 const LINE_CHARACTERS: usize = 300;
-
-/// Who runs it.
-#[derive(Debug)]
-enum Machine {
-    Native(Box<NativeAppliance>),
-    Guest(Box<Guest>),
-    Domain(Box<DomainAppliance>),
-}
-
-impl Machine {
-    fn connection(&mut self) -> &mut Connection {
-        match self {
-            Self::Native(native) => &mut native.agent.connection,
-            Self::Guest(guest) => guest.connection(),
-            Self::Domain(domain) => &mut domain.connection,
-        }
-    }
-
-    fn explain(&mut self, error: ConnectionError) -> MachineError {
-        match self {
-            Self::Native(native) => native.agent.process.explain(error),
-            Self::Guest(guest) => guest.explain(error),
-            Self::Domain(domain) => domain.explain(error),
-        }
-    }
-
-    fn check(&mut self) -> Result<(), MachineError> {
-        match self {
-            Self::Native(native) => native.agent.process.check(),
-            Self::Guest(guest) => guest.check(),
-            Self::Domain(domain) => domain.check(),
-        }
-    }
-}
 
 /// An appliance that runs. Dropping it ends everything at once; [`stop`](Self::stop) does it in good order.
 #[derive(Debug)]
@@ -103,10 +68,11 @@ impl RunningAppliance {
             Network::Namespace(namespace) => namespace.next_user(),
         };
         let path_port = (PATH_PORT + used..).find(|port| !ports.contains(port)).unwrap_or(PATH_PORT);
+        let named = |notes: &[String]| notes.iter().map(|note| format!("{}: {note}", spec.name)).collect();
         let (machine, order, notes) = match &spec.place {
             Place::Native => {
                 let (native, order) = NativeAppliance::start(&spec)?;
-                let notes = native.limits.notes.iter().map(|note| format!("{}: {note}", spec.name)).collect();
+                let notes = named(&native.limits.notes);
                 (Machine::Native(Box::new(native)), order, notes)
             }
             Place::Guest(place) => {
@@ -118,11 +84,17 @@ impl RunningAppliance {
                 let (domain, order) = domain::boot(&spec, place).map_err(failed)?;
                 (Machine::Domain(Box::new(domain)), order, Vec::new())
             }
+            Place::Ssh(place) => {
+                let failed = |source| ApplianceError::Machine { name: spec.name.clone(), source };
+                let (appliance, order) = enclosed::start(&spec, place).map_err(failed)?;
+                let notes = named(&appliance.enclosed.notes);
+                (Machine::Enclosed(Box::new(appliance)), order, notes)
+            }
         };
-        let facts = facts(&spec, &machine, notes);
+        let facts = machine.facts(&spec, notes);
         let mut appliance = Self {
             name: spec.name.clone(),
-            reach: reach(&spec, &machine),
+            reach: machine.reach(&spec.network),
             addresses: BTreeMap::new(),
             machine,
             spec,
@@ -239,13 +211,13 @@ impl RunningAppliance {
         &self.facts
     }
 
-    /// Its processes on this host, for accounting: the agent's natively, else QEMU's; nobody's where a hypervisor runs it.
+    /// Its processes on this host, for accounting: the agent's natively, else QEMU's; nobody's where another machine runs it.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
         match &self.machine {
             Machine::Native(native) => vec![native.agent.process.id()],
             Machine::Guest(guest) => vec![guest.process_id()],
-            Machine::Domain(_) => Vec::new(),
+            Machine::Domain(_) | Machine::Enclosed(_) => Vec::new(),
         }
     }
 
@@ -269,8 +241,8 @@ impl RunningAppliance {
             Machine::Native(native) => of_block_device(native.data.as_deref().ok_or_else(nothing)?),
             Machine::Guest(_) if self.spec.data.is_none() => Err(nothing()),
             Machine::Guest(guest) => guest.disk_operations(1),
-            Machine::Domain(_) => {
-                Err(io::Error::new(io::ErrorKind::Unsupported, "its hypervisor is not asked for them"))
+            Machine::Domain(_) | Machine::Enclosed(_) => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "its machine is not asked for them"))
             }
         }
     }
@@ -315,7 +287,7 @@ impl RunningAppliance {
     pub fn shared_address(&self) -> Option<Ipv4Addr> {
         let is_shared = matches!(self.spec.network, Network::Namespace(_));
         match self.addresses.get(&self.path_port)?.ip() {
-            IpAddr::V4(address) if is_shared || matches!(self.machine, Machine::Domain(_)) => Some(address),
+            IpAddr::V4(address) if is_shared || self.machine.is_elsewhere() => Some(address),
             _ => None,
         }
     }
@@ -406,11 +378,7 @@ impl RunningAppliance {
             ApplianceReply::Stopped { services, notes } => (services, notes),
             other => return Err(self.failed(unexpected("stop its services", &other))),
         };
-        match self.machine {
-            Machine::Native(native) => native.shut_down(),
-            Machine::Guest(guest) => guest.shut_down(),
-            Machine::Domain(domain) => domain.shut_down(),
-        }
+        self.machine.shut_down();
         Ok(ended)
     }
 
@@ -425,7 +393,9 @@ impl RunningAppliance {
                     .map_err(|source| ApplianceError::Machine { name: self.name.clone(), source })?;
                 forwarded.into_iter().map(|(port, to)| (port, (here, to).into())).collect()
             }
-            (Machine::Guest(_) | Machine::Domain(_), _, Some(address)) => all_at(address),
+            (Machine::Guest(_) | Machine::Domain(_) | Machine::Enclosed(_), _, Some(address)) => {
+                all_at(address)
+            }
             _ => all_at(here),
         };
         Ok(())
@@ -458,37 +428,6 @@ impl RunningAppliance {
         let log = failure.log.iter().rev().take(LOG_LINES).rev().map(|line| clean(line)).collect();
         let failure = ServiceFailure { service: clean(&failure.service), why: clean(&failure.why), log };
         ApplianceError::Service { name: self.name.clone(), failure }
-    }
-}
-
-fn reach(spec: &ApplianceSpec, machine: &Machine) -> Reach {
-    match (machine, &spec.network) {
-        (Machine::Native(native), _) => Reach(Some(native.network.clone())),
-        (Machine::Guest(_), Network::Namespace(namespace)) => Reach(Some(namespace.clone())),
-        (Machine::Guest(_), Network::User) | (Machine::Domain(_), _) => Reach(None),
-    }
-}
-
-fn facts(spec: &ApplianceSpec, machine: &Machine, notes: Vec<String>) -> ApplianceFacts {
-    let (network, boot, command_line) = match (machine, &spec.network) {
-        (Machine::Native(native), _) => ("loopback".into(), native.boot, Vec::new()),
-        (Machine::Guest(guest), network) => {
-            let name = if matches!(network, Network::User) { "user" } else { "tap" };
-            (name.into(), guest.boot_time(), guest.command_line().to_vec())
-        }
-        (Machine::Domain(domain), _) => (domain.network.to_string(), domain.boot, vec![domain.xml.clone()]),
-    };
-    ApplianceFacts {
-        recipe: spec.recipe.name.clone(),
-        vcpus: spec.vcpus,
-        memory_bytes: spec.memory_bytes,
-        network,
-        boot_ns: nanoseconds(boot),
-        ready_ns: 0,
-        services: Vec::new(),
-        path: None,
-        command_line,
-        notes,
     }
 }
 

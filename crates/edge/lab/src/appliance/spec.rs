@@ -6,17 +6,19 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use virtbench_recipe::{Recipe, ServicePlace};
+use virtbench_recipe::{Init, Recipe, ServicePlace};
 use virtbench_units::format_bytes;
 
 use super::error::ApplianceError;
 use super::network::Network;
+use super::parts::ApplianceParts;
 use super::tiers::TierLinks;
 use crate::adapters::{Adapter, DiskSettings};
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::libvirt::LibvirtAppliances;
 use crate::qemu::Qemu;
+use crate::remote::SshAppliances;
 
 /// Where ext4 has its magic number (Linux, Documentation/filesystems/ext4/super.rst).
 const MAGIC_AT: u64 = 1024 + 0x38;
@@ -31,6 +33,8 @@ pub enum Place {
     Guest(Box<GuestPlace>),
     /// In a domain of a hypervisor that the user runs, which has its root and its data already.
     Domain(Arc<LibvirtAppliances>),
+    /// Natively on a machine that the user has, which has its root and its data already.
+    Ssh(Arc<SshAppliances>),
 }
 
 /// What a guest is made of.
@@ -59,7 +63,7 @@ pub struct ApplianceSpec {
     pub recipe: Recipe,
     /// Its root: a file with an ext4 file system. It is only read; many appliances can have the same.
     pub root: PathBuf,
-    /// Its data: a file with an ext4 file system that nobody else has; a domain gets a copy of its own.
+    /// Its data: a file with an ext4 file system that nobody else has; who runs elsewhere gets a copy of its own.
     pub data: Option<PathBuf>,
     /// Processors.
     pub vcpus: u32,
@@ -79,10 +83,21 @@ impl ApplianceSpec {
     /// The same with what of the recipe runs where it is to run.
     pub(crate) fn placed(&self) -> Self {
         let place = match self.place {
-            Place::Native => ServicePlace::Native,
+            Place::Native | Place::Ssh(_) => ServicePlace::Native,
             Place::Guest(_) | Place::Domain(_) => ServicePlace::Vm,
         };
         Self { recipe: self.recipe.at(place), ..self.clone() }
+    }
+
+    pub(crate) fn parts(&self) -> ApplianceParts<'_> {
+        ApplianceParts {
+            name: &self.name,
+            root: &self.root,
+            data: self.data.as_deref(),
+            vcpus: self.vcpus,
+            memory_bytes: self.memory_bytes,
+            has_init: self.recipe.init == Init::Full,
+        }
     }
 
     /// Whether it can be meant, as far as that shows without starting it.
@@ -100,7 +115,7 @@ impl ApplianceSpec {
             return no(format!("{has} of memory: the recipe {} needs at least {least}", recipe.name));
         }
         let has_no_screen = match &self.place {
-            Place::Native => false,
+            Place::Native | Place::Ssh(_) => false,
             Place::Guest(place) => !place.image.has_screen,
             Place::Domain(_) => true,
         };

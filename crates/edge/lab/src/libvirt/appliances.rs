@@ -17,7 +17,7 @@ use super::network::DomainNetwork;
 use super::prepared::{Prepared, Wanted};
 use super::storage::{Contents, Volumes};
 use crate::adapters::{DEFAULT_ADAPTER, DiskSettings};
-use crate::appliance::appliance_guest_facts;
+use crate::appliance::{ApplianceParts, appliance_guest_facts};
 use crate::connection::{Connection, ConnectionError};
 use crate::error::LabError;
 use crate::guest::{Accelerator, BOOT_LIMIT};
@@ -31,19 +31,6 @@ use crate::remote::Alive;
 struct Uploaded {
     volume: String,
     length: u64,
-}
-
-/// What a domain is made of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DomainParts<'a> {
-    /// For the log.
-    pub(crate) name: &'a str,
-    /// Files that were uploaded: the root, and the data, of which it gets a copy.
-    pub(crate) root: &'a Path,
-    pub(crate) data: Option<&'a Path>,
-    pub(crate) vcpus: u32,
-    /// Memory, in bytes.
-    pub(crate) memory_bytes: u64,
 }
 
 /// A hypervisor that has what appliances are made of. Dropping it removes that.
@@ -126,7 +113,7 @@ impl LibvirtAppliances {
     }
 
     /// Boots a domain for an appliance, with a copy of its data: the root is its first disk, the data its second.
-    pub(crate) fn boot(&self, parts: &DomainParts<'_>) -> Result<DomainAppliance, MachineError> {
+    pub(crate) fn boot(&self, parts: &ApplianceParts<'_>) -> Result<DomainAppliance, MachineError> {
         let prepared = &self.prepared;
         let failed = |error: LibvirtError| MachineError::Unreachable {
             why: format!("{}: {error}", prepared.address),

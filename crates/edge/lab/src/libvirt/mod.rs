@@ -24,8 +24,8 @@ mod storage;
 mod sweep;
 
 pub use address::{LibvirtAddress, LibvirtAddressError};
+pub(crate) use appliances::DomainAppliance;
 pub use appliances::LibvirtAppliances;
-pub(crate) use appliances::{DomainAppliance, DomainParts};
 pub use bare::{BootFiles, boot_files_for, connect_with_pool};
 pub use disk::{NotByLibvirt, check_disk};
 pub use environment::{Libvirt, LibvirtGuest};

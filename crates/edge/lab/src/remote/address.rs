@@ -7,6 +7,9 @@ use fluent_uri::Uri;
 use fluent_uri::pct_enc::{EStr, Encoder};
 use thiserror::Error;
 
+/// How the only agent in a folder is begun.
+const BEGIN: &str = "--remote";
+
 /// What cannot be the address of a machine.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("{address}: {why}; an address is ssh://[USER@]HOST[:PORT]/FOLDER")]
@@ -26,7 +29,7 @@ pub struct SshAddress {
     folder: String,
     config: Option<PathBuf>,
     keep: bool,
-    agent_name: Option<String>,
+    begin: String,
 }
 
 impl SshAddress {
@@ -72,7 +75,7 @@ impl SshAddress {
         if folder.contains(['\n', '\0']) {
             return Err(wrong("a folder's name cannot have a line's end in it"));
         }
-        let mut address = Self { user, host, port, folder, config: None, keep: false, agent_name: None };
+        let mut address = Self { user, host, port, folder, config: None, keep: false, begin: BEGIN.into() };
         for setting in uri.query().into_iter().flat_map(|query| query.split('&')) {
             let setting = decoded(setting).ok_or_else(|| wrong("it is not UTF-8"))?;
             match setting.split_once('=') {
@@ -88,12 +91,17 @@ impl SshAddress {
     /// digits, dots, hyphens and underscores.
     #[must_use]
     pub fn with_agent_name(self, name: &str) -> Self {
-        Self { agent_name: Some(name.to_owned()), ..self }
+        Self { begin: format!("--remote-as {name}"), ..self }
     }
 
-    /// The name of the agent, where several share the folder.
-    pub(super) fn agent_name(&self) -> Option<&str> {
-        self.agent_name.as_deref()
+    /// The same for an agent of such a name that encloses an appliance.
+    pub(super) fn enclosing(self, name: &str) -> Self {
+        Self { begin: format!("--enclose-as {name}"), ..self }
+    }
+
+    /// How the agent is begun, in words between which there are spaces.
+    pub(super) fn begin(&self) -> &str {
+        &self.begin
     }
 
     /// What ssh is told to reach it, without a command.

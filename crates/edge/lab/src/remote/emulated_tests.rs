@@ -29,7 +29,8 @@ fn the_agent_for_arm_makes_a_file_and_loads_it() {
     let (stream, other) = UnixStream::pair().unwrap();
     let mut command = Command::new(EMULATOR);
     command.arg(&program).arg("--remote").arg(folder.path()).arg(&program);
-    let process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "the emulated agent").unwrap();
+    let mut process =
+        AgentProcess::spawn_talking(command, OwnedFd::from(other), "the emulated agent").unwrap();
     log_in(&stream, agents(), LIMIT).unwrap();
     let mut connection = Connection::new(stream).unwrap();
     assert!(connection.greet(LIMIT).unwrap().processors > 0);

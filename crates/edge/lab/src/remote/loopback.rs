@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::loopback_keys::LoopbackKeys;
+use crate::appliance::Reach;
 use crate::child::BoundChild;
 
 /// The server's program, which is not on everybody's path.
@@ -33,6 +34,14 @@ impl LoopbackSshd {
     /// # Errors
     /// OpenSSH is missing, or the server does not listen.
     pub fn start(parent: &Path, configuration: &str, before: &str) -> io::Result<Self> {
+        Self::start_at(parent, configuration, before, &Reach::here())
+    }
+
+    /// The same in another network, on the loopback there.
+    ///
+    /// # Errors
+    /// As for [`start`](Self::start), or root is needed.
+    pub fn start_at(parent: &Path, configuration: &str, before: &str, reach: &Reach) -> io::Result<Self> {
         let keys = LoopbackKeys::make(parent)?;
         if rustix::process::geteuid().is_root() && !Path::new(SEPARATION).exists() {
             fs::create_dir_all(SEPARATION)?;
@@ -40,9 +49,11 @@ impl LoopbackSshd {
         let address = format!("127.0.0.1:{}", keys.port());
         let text = LoopbackKeys::server_configuration(&keys.path(""), &address, configuration);
         fs::write(keys.path("sshd_config"), text)?;
-        let mut child = BoundChild::spawn(serve(&keys, before)?, Vec::new())?;
+        let mut command = serve(&keys, before)?;
+        reach.run_there(&mut command);
+        let mut child = BoundChild::spawn(command, Vec::new())?;
         let until = Instant::now() + LIMIT;
-        while TcpStream::connect(("127.0.0.1", keys.port())).is_err() {
+        while reach.within(|| TcpStream::connect(("127.0.0.1", keys.port())))?.is_err() {
             if child.wait_within(PAUSE)?.is_some() || Instant::now() > until {
                 let log = fs::read_to_string(keys.path("log")).unwrap_or_default();
                 return Err(io::Error::other(format!("{SERVER} does not listen: {log}")));

@@ -12,17 +12,23 @@
 
 mod address;
 mod alive;
+mod appliances;
 #[cfg(test)]
 mod emulated_tests;
 mod login;
 mod loopback;
 mod loopback_keys;
 mod machine;
+mod remote_agent;
 mod script;
+mod ssh_host;
 mod turn;
 
 pub use address::{AddressError, SshAddress};
 pub(crate) use alive::Alive;
+pub(crate) use appliances::EnclosedAppliance;
+pub use appliances::{SshAppliances, check_ssh_host};
 pub use loopback::LoopbackSshd;
 pub use loopback_keys::LoopbackKeys;
 pub use machine::Ssh;
+pub use ssh_host::SshHost;

@@ -48,9 +48,8 @@ pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
     let folder = address.folder().to_string_lossy();
     // One in the user's home may begin as an option does.
     let folder = quoted(&if folder.starts_with('/') { folder.into_owned() } else { format!("./{folder}") });
-    let begin =
-        address.agent_name().map_or_else(|| "--remote".to_owned(), |name| format!("--remote-as {name}"));
-    let mut command = format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {}", quoted(&begin));
+    let mut command =
+        format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {}", quoted(address.begin()));
     for agent in agents {
         command.push_str(&format!(" {} {} {}", agent.machine(), agent.blocks(), agent.digest()));
     }

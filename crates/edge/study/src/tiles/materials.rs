@@ -1,12 +1,12 @@
 //! What the members of so many tiles are made of: data, networks, and who runs them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use virtbench_appliance::DataSet;
-use virtbench_lab::{ApplianceError, ApplianceSpec, LibvirtAppliances, Network, Place, TierLinks};
+use virtbench_lab::{ApplianceError, ApplianceSpec, Network, TierLinks};
 use virtbench_record::{ApplianceSide, TilesPlan};
 
+use super::host::HostAppliances;
 use super::member_machine::StandingMember;
 use super::memory::more_than_all;
 use super::sides::TilesFailure;
@@ -24,7 +24,7 @@ use crate::study_folder::StudyFolder;
 
 /// What members' machines work on. It has to stay for as long as they run.
 pub(super) struct Data {
-    /// Of each member of each tile, a copy, or what a hypervisor copies; nothing for one without data.
+    /// Of each member of each tile, a copy, or what another machine copies; nothing for one without data.
     paths: Vec<Option<PathBuf>>,
     /// The copies, which go with this.
     _copies: Option<DataDisks>,
@@ -35,14 +35,14 @@ pub(super) struct Materials<'a> {
     plan: &'a TilesPlan,
     place: &'a TilesPlace,
     data: Data,
-    /// The hypervisor that runs them; nothing where this run does.
-    domains: Option<Arc<LibvirtAppliances>>,
+    /// The machine of the user's that runs them; nothing where this host does.
+    elsewhere: Option<HostAppliances>,
     /// How each is reached, and reaches others, tile by tile.
     ways: Vec<(Network, TierLinks)>,
 }
 
 impl<'a> Materials<'a> {
-    /// Copies the data, or uploads everything to the hypervisor, and makes networks.
+    /// Copies the data, or sends everything to the machine that runs members, and makes networks.
     pub(super) fn gather(
         plan: &'a TilesPlan,
         members: &mut [TileMember],
@@ -58,15 +58,15 @@ impl<'a> Materials<'a> {
             sets.push(member.data(by.as_ref(), progress)?);
         }
         let of_all = || sets.iter().copied().cycle().take(sets.len() * tiles as usize);
-        let (data, domains) = match &place.hypervisor {
-            Some(hypervisor) => {
+        let (data, elsewhere) = match &place.hosting {
+            Some(hosting) => {
                 let paths: Vec<Option<PathBuf>> = of_all().map(|set| set.map(DataSet::image)).collect();
                 let files: Vec<PathBuf> = roots.into_iter().chain(paths.iter().flatten().cloned()).collect();
-                let domains = hypervisor.with(&files, progress)?;
-                if let Some(why) = more_than_all(plan, tiles, domains.memory_bytes()) {
+                let host = hosting.with(&files, progress)?;
+                if let Some(why) = more_than_all(plan, tiles, host.memory_bytes()) {
                     return Err(TilesFailure::Member { tile: None, member: None, why });
                 }
-                (Data { paths, _copies: None }, Some(domains))
+                (Data { paths, _copies: None }, Some(host))
             }
             None => {
                 progress.doing(&format!("{}: copying data", tile_count(tiles)));
@@ -77,9 +77,9 @@ impl<'a> Materials<'a> {
         };
         let mut ways = Vec::new();
         for _ in 1..=tiles {
-            ways.append(&mut ways_of_a_tile(plan, domains.is_some())?);
+            ways.append(&mut ways_of_a_tile(plan, elsewhere.is_some())?);
         }
-        Ok(Self { plan, place, data, domains, ways })
+        Ok(Self { plan, place, data, elsewhere, ways })
     }
 
     /// A member of a tile, from 1, at this place in the plan, beside those that stand already. Once for each.
@@ -94,19 +94,20 @@ impl<'a> Materials<'a> {
         let (network, mut tiers) = std::mem::take(&mut self.ways[number]);
         let name = format!("{} of tile {tile}", own.name);
         let (vcpus, memory_bytes) = (own.vcpus, own.memory_bytes);
-        let place = match &self.domains {
-            Some(domains) => {
+        let place = match &self.elsewhere {
+            Some(host) => {
                 name_used(plan, standing, (tile, at), &mut tiers);
-                Place::Domain(Arc::clone(domains))
+                host.place()
             }
             None => {
                 let side = ApplianceSide { name: name.clone(), vm: plan.vm, vcpus, memory_bytes };
                 place(self.place.guests.as_ref(), &side)?
             }
         };
-        // Natively members are dealt to processors in turn, and held to as many as they have. A VM has threads for its
-        // processors, which the host's scheduler places.
-        let processors = if plan.vm { Vec::new() } else { processors_of(number, vcpus)? };
+        // Natively here members are dealt to processors in turn, and held to as many as they have. Another machine deals its own,
+        // and a VM has threads for its processors, which the scheduler places.
+        let is_native_here = !plan.vm && self.elsewhere.is_none();
+        let processors = if is_native_here { processors_of(number, vcpus)? } else { Vec::new() };
         Ok(ApplianceSpec {
             name,
             recipe: member.recipe().clone(),
@@ -127,10 +128,10 @@ impl<'a> Materials<'a> {
     }
 }
 
-/// How the members of a tile are reached, and reach each other. Domains of a hypervisor are on one network.
-fn ways_of_a_tile(plan: &TilesPlan, are_domains: bool) -> Result<Vec<(Network, TierLinks)>, StudyError> {
+/// How the members of a tile are reached, and reach each other. On another machine all are on one network.
+fn ways_of_a_tile(plan: &TilesPlan, are_elsewhere: bool) -> Result<Vec<(Network, TierLinks)>, StudyError> {
     let count = plan.members.len();
-    if are_domains {
+    if are_elsewhere {
         return Ok((0..count).map(|_| Default::default()).collect());
     }
     let failed = |error: ApplianceError| StudyError::Environment(error.into());

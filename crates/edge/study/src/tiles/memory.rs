@@ -19,7 +19,7 @@ pub(super) fn too_little_memory(plan: &TilesPlan, tiles: u32) -> Option<String> 
 
 /// The same for a machine elsewhere that has so much memory in all.
 pub(super) fn more_than_all(plan: &TilesPlan, tiles: u32, all: u64) -> Option<String> {
-    missing(plan, tiles, all, "is all that the hypervisor has")
+    missing(plan, tiles, all, "is all that the machine has which runs members")
 }
 
 fn missing(plan: &TilesPlan, tiles: u32, available: u64, what: &str) -> Option<String> {

@@ -6,7 +6,7 @@ mod existing;
 mod file;
 mod file_values;
 mod generator;
-mod hypervisor;
+mod host;
 mod infrastructure;
 mod materials;
 mod member_machine;
@@ -24,7 +24,7 @@ mod uses;
 mod watch;
 
 pub use file::{TileFile, TileFileError, TileFileMember};
-pub use hypervisor::{Hypervisor, HypervisorAddress};
+pub use host::{HostAddress, TilesHosting};
 pub use run::TilesStudy;
 pub use supplied::{SUPPLIED_TILES, SuppliedTile};
 pub use tile_member::TileMember;

@@ -9,7 +9,7 @@ use super::energy::source;
 use super::infrastructure::Infrastructure;
 use super::memory::too_little_memory;
 use super::sides::TilesFailure;
-use super::standing::{SeenGuest, Standing};
+use super::standing::{Standing, Stands};
 use super::tile_count::tile_count;
 use super::tile_member::TileMember;
 use super::tiles_place::TilesPlace;
@@ -120,11 +120,16 @@ impl TilesStudy {
             progress.check().map_err(StudyError::from)?;
             let started_unix_ns = unix_ns();
             let status = match self.once(members, place, tiles, repetition, progress) {
-                Ok((measured, guest)) => {
-                    if let Some(guest) = guest.filter(|_| folder.provenance().guest.is_none()) {
+                Ok((measured, stands)) => {
+                    let known = folder.provenance();
+                    let is_new = |stands: &Stands| {
+                        (known.guest.is_none() && stands.guest.is_some())
+                            || stands.notes.iter().any(|note| !known.notes.contains(note))
+                    };
+                    if let Some(Stands { guest, notes }) = stands.filter(is_new) {
                         folder.amend(|provenance| {
-                            provenance.guest = Some(guest.facts);
-                            provenance.add_notes(guest.notes);
+                            provenance.guest = provenance.guest.take().or(guest);
+                            provenance.add_notes(notes);
                         })?;
                     }
                     TilesStatus::Measured(Box::new(measured))
@@ -161,7 +166,7 @@ impl TilesStudy {
         tiles: u32,
         repetition: u32,
         progress: &mut Progress<'_>,
-    ) -> Result<(TilesMeasured, Option<SeenGuest>), TilesFailure> {
+    ) -> Result<(TilesMeasured, Option<Stands>), TilesFailure> {
         if let Some(why) = too_little_memory(&self.plan, tiles) {
             return Err(TilesFailure::Member { tile: None, member: None, why });
         }
@@ -170,6 +175,6 @@ impl TilesStudy {
         progress.doing(&format!("{} under load, repetition {}", tile_count(tiles), repetition + 1));
         let beside = infrastructure.as_ref();
         let measured = run_together(&self.plan, &mut standing, place, beside, repetition, progress)?;
-        Ok((measured, standing.guest(place)))
+        Ok((measured, standing.stands(place)))
     }
 }

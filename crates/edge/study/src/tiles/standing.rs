@@ -10,7 +10,7 @@ use virtbench_recipe::Recipe;
 use virtbench_record::{GuestFacts, TilesPlan};
 
 use super::existing::ExistingMember;
-use super::hypervisor::Hypervisor;
+use super::host::TilesHosting;
 use super::materials::{Data, Materials};
 use super::member_machine::{MemberMachine, StandingMember};
 use super::sides::TilesFailure;
@@ -23,10 +23,11 @@ use crate::course::nanoseconds;
 use crate::study_error::StudyError;
 use crate::study_folder::StudyFolder;
 
-/// What is known of a guest.
-pub(super) struct SeenGuest {
-    pub(super) facts: GuestFacts,
-    /// What to note of who runs it.
+/// What members stand on.
+pub(super) struct Stands {
+    /// Of a VM, if they are VMs.
+    pub(super) guest: Option<GuestFacts>,
+    /// What to note of who runs them.
     pub(super) notes: Vec<String>,
 }
 
@@ -101,15 +102,15 @@ impl Standing {
         Ok(Self { members, ready_ns: nanoseconds(begun.elapsed()), _data: None, folder })
     }
 
-    /// The first one's guest, where there are guests.
-    pub(super) fn guest(&self, place: &TilesPlace) -> Option<SeenGuest> {
+    /// What the first one stands on, where this run has started it.
+    pub(super) fn stands(&self, place: &TilesPlace) -> Option<Stands> {
         let facts = self.members.first()?.machine.facts()?;
-        match place.hypervisor.as_ref().and_then(Hypervisor::prepared) {
-            Some(hypervisor) => {
-                Some(SeenGuest { facts: hypervisor.guest_facts(facts), notes: hypervisor.notes() })
+        Some(match place.hosting.as_ref().and_then(TilesHosting::prepared) {
+            Some(host) => Stands { guest: host.guest_facts(facts), notes: host.notes() },
+            None => {
+                Stands { guest: place.guests.as_ref().map(|guests| guests.facts(facts)), notes: Vec::new() }
             }
-            None => Some(SeenGuest { facts: place.guests.as_ref()?.facts(facts), notes: Vec::new() }),
-        }
+        })
     }
 
     /// Who has ended, and why, if anybody has.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use virtbench_platforms::Platform;
 use virtbench_recipe::Recipe;
 
-use super::hypervisor::Hypervisor;
+use super::host::TilesHosting;
 use crate::guests::ApplianceGuests;
 
 /// Where members run.
@@ -23,6 +23,6 @@ pub struct TilesPlace {
     pub platform: Option<Box<dyn Platform>>,
     /// The recipes of members that are there already, in the plan's order; nothing where this run starts them.
     pub existing: Option<Vec<Recipe>>,
-    /// Who runs the VMs; nothing where this run does.
-    pub hypervisor: Option<Hypervisor>,
+    /// The machine of the user's that runs members; nothing where this host does.
+    pub hosting: Option<TilesHosting>,
 }

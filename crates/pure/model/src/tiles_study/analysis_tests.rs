@@ -55,7 +55,7 @@ fn plan(tiles: TileNumbers) -> TilesPlan {
         ],
         vm: true,
         existing: false,
-        hypervisor: None,
+        host: None,
         network: "user".into(),
         tiles,
         repetitions: 1,

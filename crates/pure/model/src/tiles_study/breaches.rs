@@ -8,8 +8,8 @@ use virtbench_units::format_duration_ns;
 use super::infrastructure::infrastructure_breach;
 use super::since::{failing_since, few_since, slow_since};
 
-/// Who is named where a run failed and no member is to blame.
-pub(crate) const HOST: &str = "host";
+/// Who is named where so many tiles could not start and no member is to blame, as for want of memory.
+pub const NO_MEMBER: &str = "the host itself";
 
 /// Every service level that a run has broken; none of a run that does not count. A member that ended has broken all it had.
 #[must_use]
@@ -26,7 +26,7 @@ pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
     match &record.status {
         TilesStatus::Failed { tile, member, why } => {
             let broken = Broken { level: why.clone(), beyond: None, since_ns: None };
-            vec![breach(tile.unwrap_or(1), member.as_deref().unwrap_or(HOST), broken)]
+            vec![breach(tile.unwrap_or(1), member.as_deref().unwrap_or(NO_MEMBER), broken)]
         }
         TilesStatus::Measured(measured) if !measured.void.is_empty() => Vec::new(),
         TilesStatus::Measured(measured) => {

@@ -14,7 +14,7 @@ mod since;
 mod summary;
 
 pub use analysis::{TilesStudyAnalysis, analyse_tiles_study};
-pub use breaches::breaches;
+pub use breaches::{NO_MEMBER, breaches};
 pub use energy::mean_watts;
 pub use rows::tile_rows;
 pub use search::{next_tiles, tiles_left};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{TileRow, TilesPlan, TilesRecord, TilesStatus};
 
-use super::breaches::{HOST, breaches};
+use super::breaches::{NO_MEMBER, breaches};
 use super::infrastructure::infrastructure_rows;
 
 /// A row for each member of each tile of every run that counts, and for each operation of its infrastructure load. A run that failed has one row, of the member that ended, which
@@ -25,7 +25,7 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
         };
         match &record.status {
             TilesStatus::Failed { tile, member, .. } => {
-                rows.push(row(tile.unwrap_or(1), member.as_deref().unwrap_or(HOST), None, false));
+                rows.push(row(tile.unwrap_or(1), member.as_deref().unwrap_or(NO_MEMBER), None, false));
             }
             TilesStatus::Measured(measured) => {
                 let broken = breaches(plan, record);

@@ -2,6 +2,7 @@
 
 use virtbench_model::TilesAnalysis;
 use virtbench_model::tiles::{TileChange, TileConfiguration, TileStep};
+use virtbench_model::tiles_study::NO_MEMBER;
 
 use super::Takeaway;
 use crate::format::{count, ratio, ratio_span, rounded, significant};
@@ -64,13 +65,10 @@ fn score(step: &TileStep) -> String {
 
 fn broke(step: &TileStep) -> String {
     let with = count(step.tiles as usize, "tile");
+    let broken = format!("in {} of {}", step.runs - step.held, count(step.runs as usize, "run"));
     match step.weakest() {
-        Some(member) => format!(
-            "with {with} {} breaks its service levels first, in {} of {}",
-            member.name,
-            step.runs - step.held,
-            count(step.runs as usize, "run")
-        ),
+        Some(member) if member.name == NO_MEMBER => format!("{with} could not start, {broken}"),
+        Some(member) => format!("with {with} {} breaks its service levels first, {broken}", member.name),
         None => format!("with {with} a service level is broken"),
     }
 }

@@ -1,6 +1,6 @@
 //! What a reader takes away from a study of tiles.
 
-use virtbench_model::tiles_study::TilesStudyAnalysis;
+use virtbench_model::tiles_study::{NO_MEMBER, TilesStudyAnalysis};
 use virtbench_record::{INFRASTRUCTURE, Provenance, TileBreach, TilesPlan};
 use virtbench_units::format_duration_ns;
 
@@ -24,9 +24,11 @@ pub(crate) fn of_tiles_study(
     let mut details = Vec::new();
     if let Some(first) = &analysis.broke_first {
         details.push(broke(first));
-        details.extend(first_in_time(analysis, first));
-        details.push(behind(plan, analysis, first.tiles));
-        details.extend(others(analysis, first));
+        if first.member != NO_MEMBER {
+            details.extend(first_in_time(analysis, first));
+            details.push(behind(plan, analysis, first.tiles));
+            details.extend(others(analysis, first));
+        }
     }
     details.extend(energy(analysis));
     details.push(covers(plan, analysis));
@@ -37,6 +39,9 @@ pub(crate) fn of_tiles_study(
 
 fn broke(first: &TileBreach) -> String {
     let with = count(first.tiles as usize, "tile");
+    if first.member == NO_MEMBER {
+        return format!("Why {with} could not start: {}.", first.level);
+    }
     format!("With {with}, {} was farthest from its service level: {}.", whose(first), first.level)
 }
 
@@ -124,11 +129,12 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
              machines lacked is not known."
                 .into(),
         );
-    } else if let Some(hypervisor) = plan.hypervisor.as_ref().filter(|hypervisor| hypervisor.elsewhere) {
+    } else if let Some(host) = plan.host.as_ref().filter(|host| host.elsewhere) {
+        let what = if plan.vm { "were VMs of" } else { "ran natively on" };
         cautions.push(format!(
-            "Members were VMs of {}, by the {} there: the use of this host is that of the generators, and what the hypervisor's \
-             machine lacked is not known.",
-            hypervisor.address, hypervisor.network
+            "Members {what} {}, by the {} there: the use of this host is that of the generators, and what that machine lacked is not \
+             known.",
+            host.address, host.network
         ));
     } else if !plan.vm {
         cautions

@@ -9,7 +9,7 @@ use virtbench_record::{
     TilesRecord, TilesStatus,
 };
 use virtbench_study::{
-    Estimate, Hypervisor, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember,
+    Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesHosting,
     TilesPlace, TilesStudy, mix_on,
 };
 use virtbench_users::Address;
@@ -155,6 +155,13 @@ impl Wanted {
     fn run(&self, args: &TilesStudyArgs, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let are_there = args.environment == TilePlaceArg::Existing;
+        let hosting = match &args.environment {
+            TilePlaceArg::Host(address) => {
+                let (wanted, kernel) = (args.qemu.accelerator.wanted(), args.qemu.kernel.as_deref());
+                Some(TilesHosting::find((**address).clone(), wanted, kernel)?)
+            }
+            _ => None,
+        };
         let mut members = Vec::new();
         for (member, recipe) in self.file.members.iter().zip(&self.recipes).filter(|_| !are_there) {
             members.push(TileMember::find(member, recipe, progress)?);
@@ -178,19 +185,12 @@ impl Wanted {
         }
         let remark = &mut |what: &str| run.observer.event(virtbench_study::Event::Remark(what));
         let find = || args.qemu.appliance_guests(false, remark);
-        let boots_here = plan.vm && plan.hypervisor.is_none();
+        let boots_here = plan.vm && plan.host.is_none();
         let guests = boots_here.then(find).transpose().map_err(StudyError::from)?;
-        let hypervisor = match &args.environment {
-            TilePlaceArg::Hypervisor(address) => {
-                let (wanted, kernel) = (args.qemu.accelerator.wanted(), args.qemu.kernel.as_deref());
-                Some(Hypervisor::find((**address).clone(), wanted, kernel)?)
-            }
-            _ => None,
-        };
         let program = std::env::current_exe().map_err(|error| StudyError::Environment(error.into()))?;
         let parent = args.target_dir.clone().unwrap_or_else(|| run.out.to_owned());
         let existing = are_there.then(|| self.recipes.clone());
-        let place = TilesPlace { guests, parent, name: run.name(), program, platform, existing, hypervisor };
+        let place = TilesPlace { guests, parent, name: run.name(), program, platform, existing, hosting };
         TilesStudy { plan, roots }.run(&mut members, &place, run)
     }
 
@@ -203,10 +203,14 @@ impl Wanted {
         TilesPlan {
             tile: self.file.name.clone(),
             members,
-            vm: matches!(args.environment, TilePlaceArg::Vm | TilePlaceArg::Hypervisor(_)),
+            vm: match &args.environment {
+                TilePlaceArg::Vm => true,
+                TilePlaceArg::Host(address) => address.has_vms(),
+                TilePlaceArg::Native | TilePlaceArg::Existing => false,
+            },
             existing: args.environment == TilePlaceArg::Existing,
-            hypervisor: match &args.environment {
-                TilePlaceArg::Hypervisor(address) => Some(address.record()),
+            host: match &args.environment {
+                TilePlaceArg::Host(address) => Some(address.record()),
                 _ => None,
             },
             network: args.network.name().to_owned(),
@@ -238,8 +242,8 @@ fn platform(args: &TilesStudyArgs) -> Option<WantedPlatform<'_>> {
 
 /// What is wrong with the infrastructure load, or contradicts the place, is said before anything is made.
 fn check(args: &TilesStudyArgs) -> Outcome {
-    if matches!(args.environment, TilePlaceArg::Hypervisor(_)) && args.network != NetworkArg::User {
-        let why = "--network: a hypervisor's VMs are on network=NAME or bridge=NAME of its address: leave --network out";
+    if matches!(args.environment, TilePlaceArg::Host(_)) && args.network != NetworkArg::User {
+        let why = "--network: on another machine members are on network=NAME or bridge=NAME of its address: leave --network out";
         return Err(Failure::message(Kind::Usage, why));
     }
     let Some(wanted) = platform(args) else { return Ok(()) };

@@ -6,13 +6,11 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
+use super::bridge::{commands, dhcp_configuration};
 use super::{children, folder, is_alive, wait_for};
 
 /// The server's program, which is not on everybody's path.
 const SERVER: &str = "/usr/sbin/libvirtd";
-
-/// The bridge of a server with a network of its own.
-pub const BRIDGE: &str = "virtbench-test";
 
 /// The server. Dropping it, or killing the test, ends it and every guest of its: they share a process namespace.
 pub struct Libvirtd {
@@ -80,11 +78,9 @@ impl Libvirtd {
     /// The same as one alone in a network of its own, with a bridge on which a DHCP server gives addresses.
     pub fn with_bridge() -> Self {
         let serve = format!(
-            "ip link set lo up\nip link add {BRIDGE} type bridge\nip address add 10.99.7.1/24 dev {BRIDGE}\n\
-             ip link set {BRIDGE} up\n\
-             printf 'interface {BRIDGE}\\nstart 10.99.7.20\\nend 10.99.7.200\\nopt subnet 255.255.255.0\\nopt router 10.99.7.1\\n\
-             lease_file /run/leases\\npidfile /run/udhcpd\\n' >/run/udhcpd.conf\n: >/run/leases\n\
-             busybox udhcpd -f /run/udhcpd.conf >/run/udhcpd.log 2>&1 &"
+            "{}printf '%s' '{}' >/run/udhcpd.conf\n: >/run/leases\nbusybox udhcpd -f /run/udhcpd.conf >/run/udhcpd.log 2>&1 &",
+            commands(),
+            dhcp_configuration("/run")
         );
         Self::in_namespaces(&["--net"], &serve)
     }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, dead_code, reason = "helpers of two test programs, each of which uses some")]
 
+pub mod bridge;
 pub mod fence;
 pub mod libvirtd;
 pub mod run_folder;

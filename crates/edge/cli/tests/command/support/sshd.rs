@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use tempfile::TempDir;
-use virtbench_lab::LoopbackSshd;
+use virtbench_lab::{LoopbackSshd, Reach};
 
 use super::folder;
 
@@ -20,8 +20,13 @@ impl Sshd {
 
     /// With more lines of configuration, started after `before` in a mount namespace of its own.
     pub fn with(configuration: &str, before: &str) -> Self {
+        Self::within(&Reach::here(), configuration, before)
+    }
+
+    /// The same in another network.
+    pub fn within(reach: &Reach, configuration: &str, before: &str) -> Self {
         let folder = folder();
-        let server = LoopbackSshd::start(folder.path(), configuration, before).unwrap();
+        let server = LoopbackSshd::start_at(folder.path(), configuration, before, reach).unwrap();
         Self { server, _folder: folder }
     }
 

@@ -1,0 +1,111 @@
+//! An agent on another machine, over one ssh connection.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Duration;
+
+use virtbench_agent::protocol::Greeting;
+
+use super::address::SshAddress;
+use super::alive::Alive;
+use super::login::{LoginError, log_in};
+use super::script;
+use super::turn::Turn;
+use crate::agents::agents;
+use crate::connection::Connection;
+use crate::process::{AgentProcess, MachineError};
+
+/// How long it may take from ssh's start to the agent's first word, the agent's transfer included.
+const LOGIN_LIMIT: Duration = Duration::from_secs(120);
+/// How long the agent may take to greet, and to end.
+const LIMIT: Duration = Duration::from_secs(10);
+/// How long ssh may take to say why it ended.
+const END_LIMIT: Duration = Duration::from_secs(3);
+/// ssh's own exit code when there is no connection.
+const NO_CONNECTION: i32 = 255;
+/// In what ssh says when the server hangs up before it has introduced itself.
+const NO_GREETING: &str = "kex_exchange_identification";
+/// What ssh is always told: nobody can be asked for anything, and a connection that is cut is noticed in 15 seconds.
+const OPTIONS: [&str; 11] = [
+    "-T",
+    "-e",
+    "none",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
+/// An agent that has greeted. It ends with its connection, which ends with this.
+#[derive(Debug)]
+pub(super) struct RemoteAgent {
+    pub(super) process: AgentProcess,
+    pub(super) connection: Connection,
+    pub(super) greeting: Greeting,
+    _alive: Alive,
+}
+
+impl RemoteAgent {
+    /// Logs in and starts it; `name` is for the log.
+    pub(super) fn start(name: &str, address: &SshAddress) -> Result<Self, MachineError> {
+        let failed = |source: io::Error| MachineError::Start { program: "ssh".into(), source };
+        let turn = Turn::wait();
+        let (stream, other) = UnixStream::pair().map_err(failed)?;
+        let mut command = Command::new("ssh");
+        command.args(OPTIONS).args(address.ssh_arguments());
+        command.arg("--").arg(script::command(address, agents()));
+        let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
+        log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
+        drop(turn);
+        let mut connection = Connection::new(stream).map_err(failed)?;
+        let greeting = connection.greet(LIMIT).map_err(|error| process.explain(error))?;
+        let alive = Alive::begin(connection.sender()).map_err(failed)?;
+        tracing::info!(name, %address, process = process.id(), "the remote agent answers");
+        Ok(Self { process, connection, greeting, _alive: alive })
+    }
+
+    /// Ends it in good order, within a time limit.
+    pub(super) fn end(&mut self, name: &str) {
+        let told = self.connection.shut_down().is_ok();
+        tracing::info!(name, process = self.process.id(), told, "the remote agent ends");
+        self.process.end_within(if told { LIMIT } else { Duration::ZERO });
+    }
+}
+
+/// What a login that came to nothing means.
+fn explain(address: &SshAddress, error: LoginError, process: &mut AgentProcess) -> MachineError {
+    match error {
+        LoginError::Unusable(why) => {
+            MachineError::Unreachable { why: format!("{address} cannot be used: {why}"), console: Vec::new() }
+        }
+        LoginError::Broken { error, last } => {
+            let ended = process.ended_within(END_LIMIT);
+            let command = format!("ssh {} true", address.ssh_arguments().join(" "));
+            let dropped = |console: &[String]| console.iter().any(|line| line.contains(NO_GREETING));
+            let why = match &ended {
+                Some((_, console)) if dropped(console) => format!(
+                    "{address}: its ssh server dropped the connection before the login; too many may be logging in there at \
+                     once (MaxStartups in its sshd_config), and `{command}` must work"
+                ),
+                Some((status, _)) if status.code() == Some(NO_CONNECTION) => {
+                    format!("{address} cannot be reached; `{command}` must work without asking for anything")
+                }
+                Some(_) => {
+                    format!("{address}: the login ended before the agent ran; does `{command}` work?")
+                }
+                None => {
+                    format!("{address}: the login came to no agent ({error}); does `{command}` work?")
+                }
+            };
+            let mut console = ended.map(|(_, console)| console).unwrap_or_default();
+            console.extend(Some(last).filter(|last| !last.is_empty()));
+            MachineError::Unreachable { why, console }
+        }
+    }
+}

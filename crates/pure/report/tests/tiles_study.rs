@@ -1,0 +1,35 @@
+//! What is said of tiles.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod synthetic;
+
+use serde_json::json;
+use virtbench_record::{FORMAT, Plan, Records, TilesPlan, TilesRecord, TilesStatus};
+
+fn plan() -> TilesPlan {
+    let member = json!({
+        "name": "store", "appliance": "redis", "root": "0", "vcpus": 1, "memory_bytes": 1_u64 << 30, "prepare": [], "uses": {},
+        "load": {"kind": "key-value", "users": 1, "rate": 1.0, "think_ns": null, "warehouses": 1, "options": [], "client": null},
+        "levels": {"percentile": 95.0, "response_ns": null, "least_per_second": 0.9, "errors_percent": 1.0},
+        "reference": 1.0
+    });
+    serde_json::from_value(json!({
+        "tile": "invented", "members": [member], "vm": true, "tiles": {"given": [9]}, "repetitions": 1, "ramp_up_ns": 0,
+        "time_ns": 10_000_000_000_u64, "energy": null, "seed": 1, "accelerator": "tcg"
+    }))
+    .unwrap()
+}
+
+/// Nobody broke a service level where nobody was started.
+#[test]
+fn tiles_that_have_no_memory_are_said_not_to_have_started() {
+    let why = "9 tiles need 9GiB of memory, and 8GiB are available on this host".to_owned();
+    let status = TilesStatus::Failed { tile: None, member: None, why: why.clone() };
+    let record = TilesRecord { format: FORMAT, tiles: 9, repetition: 0, started_unix_ns: 0, status };
+    let provenance = synthetic::described(Plan::Tiles(plan()));
+    let takeaway = virtbench_report::takeaway(&provenance, &Records::Tiles(vec![record]));
+    assert_eq!(takeaway.headline, "No tile fits on vm: 9 tiles could not start, in 1 of 1 run.");
+    assert_eq!(takeaway.details[0], format!("Why 9 tiles could not start: {why}."));
+    assert!(!takeaway.details.concat().contains("service level"), "{:?}", takeaway.details);
+}

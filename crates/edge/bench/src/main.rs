@@ -27,6 +27,7 @@ mod smtp;
 mod start_up;
 mod tools;
 mod users;
+mod vm_service;
 mod vsphere;
 
 use std::path::Path;

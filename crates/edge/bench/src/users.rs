@@ -5,13 +5,15 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
-use virtbench_record::{UsersPlan, UsersService};
+use virtbench_record::{UsersOutcome, UsersPlan, UsersService};
+use virtbench_units::decode_histogram;
 use virtbench_users::{
     Address, Aim, KeyValue, LocalKind, LocalService, Mail, MailMix, Page, Service, Web, run,
 };
 
 use crate::pairs::{Claim, Sample, Verdict};
 use crate::smtp::SmtpSink;
+use crate::vm_service::VmService;
 
 /// Of each measurement.
 const SECONDS: u32 = 4;
@@ -23,8 +25,11 @@ const MESSAGE_BYTES: usize = 4_000;
 /// So many that it takes some seconds.
 const MESSAGES: u32 = 10_000;
 
+/// Requests of redis-benchmark, so many that it takes some seconds: of a server on this host, and of one in a VM.
+const REQUESTS: [u32; 2] = [300_000, 20_000];
+
 /// Alternates the tools, and holds what is promised of the ratios.
-pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
+pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     let (nginx, redis) = (LocalService::start(LocalKind::Nginx)?, LocalService::start(LocalKind::Redis)?);
     let sink = SmtpSink::start()?;
     println!(
@@ -32,43 +37,75 @@ pub fn check(rounds: usize, _: &Path) -> Result<Vec<Verdict>> {
     );
     let mut verdicts = Vec::new();
     for (path, users) in [("/", 8), ("/16k", 8), ("/1m", 4)] {
-        let web = Web::new(address(&nginx)?, None, &[parsed(Page::parse(path))?]);
-        let web = parsed(web)?;
-        let url = format!("http://{}{path}", nginx.address());
-        let case = format!("web, page {path}, {users} users");
-        let pairs = alternated(rounds, || ours(&web, UsersService::Web, users), || wrk(&url, users))?;
-        verdicts.extend(held(&case, &pairs));
+        verdicts.extend(pages("web", nginx.port(), (path, users), rounds)?);
     }
-    for (users, what) in [(8, "get"), (8, "set"), (50, "get")] {
-        let mix = if what == "get" { (1, 0) } else { (0, 1) };
-        let store = parsed(KeyValue::new(address(&redis)?, None, (KEYS, VALUE_BYTES), mix))?;
-        let case = format!("key-value, {what}, {users} users");
-        let pairs = alternated(
-            rounds,
-            || ours(&store, UsersService::KeyValue, users),
-            || redis_benchmark(&redis, what, users),
-        )?;
-        verdicts.extend(held(&case, &pairs));
+    for (what, users) in [("get", 8), ("set", 8), ("get", 50)] {
+        verdicts.extend(keys("key-value", redis.port(), (what, users), REQUESTS[0], rounds)?);
     }
     for users in [8, 32] {
-        let at = || parsed(Address::parse(&sink.address(), 25));
-        let mix = MailMix { send: 1, check: 0, read: 0, append: 0 };
-        let mail =
-            Mail::new((at()?, at()?), ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
-        let mail = parsed(mail)?;
-        let case = format!("mail, send, {users} users");
-        let theirs = || sink.source(users, MESSAGES, MESSAGE_BYTES);
-        verdicts.extend(held(&case, &alternated(rounds, || ours(&mail, UsersService::Mail, users), theirs)?));
+        verdicts.extend(mail(&sink, users, rounds)?);
+    }
+    drop((nginx, redis));
+    verdicts.extend(in_vms(rounds, folder)?);
+    Ok(verdicts)
+}
+
+/// The same of servers in VMs, which take longer than what the tools do between two requests.
+fn in_vms(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
+    let mut verdicts = Vec::new();
+    let nginx = VmService::start("nginx", folder)?;
+    for path in ["/", "/16k"] {
+        verdicts.extend(pages("web in a VM", nginx.port()?, (path, 8), rounds)?);
+    }
+    drop(nginx);
+    let redis = VmService::start("redis", folder)?;
+    for what in ["get", "set"] {
+        verdicts.extend(keys("key-value in a VM", redis.port()?, (what, 8), REQUESTS[1], rounds)?);
     }
     Ok(verdicts)
+}
+
+/// Users who ask for one page, beside wrk.
+fn pages(case: &str, port: u16, (path, users): (&str, u32), rounds: usize) -> Result<[Verdict; 2]> {
+    let web = parsed(Web::new(local(port)?, None, &[parsed(Page::parse(path))?]))?;
+    let url = format!("http://127.0.0.1:{port}{path}");
+    let ours = || as_wrk_tells(&outcome(&web, UsersService::Web, users)?);
+    let pairs = alternated(rounds, ours, || wrk(&url, users))?;
+    Ok(held(&format!("{case}, page {path}, {users} users"), &pairs))
+}
+
+/// Users who read or write keys, beside redis-benchmark.
+fn keys(
+    case: &str,
+    port: u16,
+    (what, users): (&str, u32),
+    requests: u32,
+    rounds: usize,
+) -> Result<[Verdict; 2]> {
+    let mix = if what == "get" { (1, 0) } else { (0, 1) };
+    let store = parsed(KeyValue::new(local(port)?, None, (KEYS, VALUE_BYTES), mix))?;
+    let ours = || sample(&outcome(&store, UsersService::KeyValue, users)?);
+    let pairs = alternated(rounds, ours, || redis_benchmark(port, what, users, requests))?;
+    Ok(held(&format!("{case}, {what}, {users} users"), &pairs))
+}
+
+/// Users who send mail, beside smtp-source.
+fn mail(sink: &SmtpSink, users: u32, rounds: usize) -> Result<[Verdict; 2]> {
+    let at = || parsed(Address::parse(&sink.address(), 25));
+    let mix = MailMix { send: 1, check: 0, read: 0, append: 0 };
+    let mail = Mail::new((at()?, at()?), ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
+    let mail = parsed(mail)?;
+    let ours = || sample(&outcome(&mail, UsersService::Mail, users)?);
+    let pairs = alternated(rounds, ours, || sink.source(users, MESSAGES, MESSAGE_BYTES))?;
+    Ok(held(&format!("mail, send, {users} users"), &pairs))
 }
 
 fn held(case: &str, pairs: &[(Sample, Sample)]) -> [Verdict; 2] {
     [Claim::rate().hold(case, pairs), Claim::mean_latency().hold(case, pairs)]
 }
 
-fn address(server: &LocalService) -> Result<Address> {
-    parsed(Address::parse(&server.address(), 80))
+fn local(port: u16) -> Result<Address> {
+    parsed(Address::parse(&format!("127.0.0.1:{port}"), port))
 }
 
 fn parsed<T>(parsed: Result<T, String>) -> Result<T> {
@@ -92,7 +129,7 @@ fn alternated(
     (0..rounds).map(pair).collect()
 }
 
-fn ours(service: &impl Service, kind: UsersService, users: u32) -> Result<Sample> {
+fn outcome(service: &impl Service, kind: UsersService, users: u32) -> Result<UsersOutcome> {
     let plan = UsersPlan {
         service: kind,
         users,
@@ -106,6 +143,10 @@ fn ours(service: &impl Service, kind: UsersService, users: u32) -> Result<Sample
     };
     let outcome = run(service, &Aim::default(), &plan, &AtomicBool::new(false), &mut |_| {})?;
     ensure!(outcome.all.failed == 0, "operations failed: {:?}", outcome.error_kinds);
+    Ok(outcome)
+}
+
+fn sample(outcome: &UsersOutcome) -> Result<Sample> {
     let latency = outcome.all.latency_ns.context("nothing was completed")?;
     let cpu_ns = outcome.own_cpu_ns[0] + outcome.own_cpu_ns[1];
     Ok(Sample {
@@ -113,6 +154,34 @@ fn ours(service: &impl Service, kind: UsersService, users: u32) -> Result<Sample
         mean_latency_ns: latency.mean,
         cpu_per_io_ns: cpu_ns as f64 / outcome.all.completed as f64,
     })
+}
+
+/// The same with the mean by wrk's definition.
+fn as_wrk_tells(outcome: &UsersOutcome) -> Result<Sample> {
+    let own = sample(outcome)?;
+    let histogram = decode_histogram(outcome.all.histogram.as_ref().context("no histogram")?)?;
+    let recorded = histogram.iter_recorded();
+    let latencies = recorded.map(|step| (step.value_iterated_to() as f64, step.count_at_value() as f64));
+    let turn_ns = f64::from(outcome.plan.users) * 1e9 / own.iops;
+    Ok(Sample { mean_latency_ns: mean_of_wrk(latencies, turn_ns), ..own })
+}
+
+/// The mean latency that wrk 4.1 would tell of these latencies and how often each occurred, in nanoseconds: one of more than two mean
+/// turns of a user is counted again for each turn that it kept the user from (`stats_correct` in wrk's stats.c).
+fn mean_of_wrk(latencies: impl Iterator<Item = (f64, f64)>, turn_ns: f64) -> f64 {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (latency_ns, times) in latencies {
+        let mut one_ns = latency_ns;
+        loop {
+            sum += times * one_ns;
+            count += times;
+            one_ns -= turn_ns;
+            if one_ns <= turn_ns {
+                break;
+            }
+        }
+    }
+    sum / count
 }
 
 fn printed(command: &mut Command) -> Result<String> {
@@ -146,15 +215,11 @@ fn of_wrk(text: &str) -> Option<Sample> {
     Some(Sample { iops: word("Requests/sec:")?.parse().ok()?, mean_latency_ns, cpu_per_io_ns: 0.0 })
 }
 
-/// So many requests that it takes some seconds.
-const REQUESTS: &str = "300000";
-
-fn redis_benchmark(server: &LocalService, what: &str, users: u32) -> Result<Sample> {
-    let (users, port, bytes, keys) =
-        (users.to_string(), server.port().to_string(), VALUE_BYTES.to_string(), KEYS.to_string());
+fn redis_benchmark(port: u16, what: &str, users: u32, requests: u32) -> Result<Sample> {
     let mut command = Command::new("redis-benchmark");
-    command.args(["-h", "127.0.0.1", "-p", &port, "-c", &users, "-n", REQUESTS, "-d", &bytes, "-r", &keys]);
-    let text = printed(command.args(["-t", what, "--csv"]))?;
+    command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", &users.to_string(), "-t", what, "--csv"]);
+    command.args(["-n", &requests.to_string(), "-d", &VALUE_BYTES.to_string(), "-r", &KEYS.to_string()]);
+    let text = printed(&mut command)?;
     of_redis_benchmark(&text).with_context(|| format!("redis-benchmark printed no figures: {text}"))
 }
 
@@ -169,6 +234,16 @@ fn of_redis_benchmark(text: &str) -> Option<Sample> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mean_is_wrk_s_where_some_take_longer_than_two_turns() {
+        let turn = 100.0;
+        assert_eq!(mean_of_wrk([(90.0, 3.0), (150.0, 1.0)].into_iter(), turn), 105.0);
+        // By wrk's own loop: from 250 - 100 on, for as long as it is more than 100.
+        let by_hand = (90.0 * 3.0 + 2.0 * (350.0 + 250.0 + 150.0)) / 9.0;
+        assert_eq!(mean_of_wrk([(90.0, 3.0), (350.0, 2.0)].into_iter(), turn), by_hand);
+        assert_eq!(mean_of_wrk([(200.0, 1.0)].into_iter(), turn), 200.0);
+    }
 
     #[test]
     fn what_the_known_tools_print_is_read() {

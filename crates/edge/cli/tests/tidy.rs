@@ -78,6 +78,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fence-sim",
             "lab",
             "oltp",
+            "recipe",
             "record",
             "units",
             "users",

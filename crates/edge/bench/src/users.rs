@@ -15,8 +15,18 @@ use crate::pairs::{Claim, Sample, Verdict};
 use crate::smtp::SmtpSink;
 use crate::vm_service::VmService;
 
-/// Of each measurement.
-const SECONDS: u32 = 4;
+/// How much a measurement is of.
+#[derive(Clone, Copy)]
+struct Amount {
+    seconds: u32,
+    /// Of redis-benchmark, so many that they take about as long.
+    requests: u32,
+}
+
+/// Of a server on this host.
+const HERE: Amount = Amount { seconds: 4, requests: 300_000 };
+/// Of one in a VM, which does less and in a less steady way.
+const IN_A_VM: Amount = Amount { seconds: 10, requests: 80_000 };
 /// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 const KEYS: u64 = 10_000;
@@ -25,22 +35,20 @@ const MESSAGE_BYTES: usize = 4_000;
 /// So many that it takes some seconds.
 const MESSAGES: u32 = 10_000;
 
-/// Requests of redis-benchmark, so many that it takes some seconds: of a server on this host, and of one in a VM.
-const REQUESTS: [u32; 2] = [300_000, 20_000];
-
 /// Alternates the tools, and holds what is promised of the ratios.
 pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     let (nginx, redis) = (LocalService::start(LocalKind::Nginx)?, LocalService::start(LocalKind::Redis)?);
     let sink = SmtpSink::start()?;
     println!(
-        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {SECONDS} s each"
+        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {} s each, {} s in a VM",
+        HERE.seconds, IN_A_VM.seconds
     );
     let mut verdicts = Vec::new();
     for (path, users) in [("/", 8), ("/16k", 8), ("/1m", 4)] {
-        verdicts.extend(pages("web", nginx.port(), (path, users), rounds)?);
+        verdicts.extend(pages("web", nginx.port(), (path, users), HERE, rounds)?);
     }
     for (what, users) in [("get", 8), ("set", 8), ("get", 50)] {
-        verdicts.extend(keys("key-value", redis.port(), (what, users), REQUESTS[0], rounds)?);
+        verdicts.extend(keys("key-value", redis.port(), (what, users), HERE, rounds)?);
     }
     for users in [8, 32] {
         verdicts.extend(mail(&sink, users, rounds)?);
@@ -55,22 +63,28 @@ fn in_vms(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     let nginx = VmService::start("nginx", folder)?;
     for path in ["/", "/16k"] {
-        verdicts.extend(pages("web in a VM", nginx.port()?, (path, 8), rounds)?);
+        verdicts.extend(pages("web in a VM", nginx.port()?, (path, 8), IN_A_VM, rounds)?);
     }
     drop(nginx);
     let redis = VmService::start("redis", folder)?;
     for what in ["get", "set"] {
-        verdicts.extend(keys("key-value in a VM", redis.port()?, (what, 8), REQUESTS[1], rounds)?);
+        verdicts.extend(keys("key-value in a VM", redis.port()?, (what, 8), IN_A_VM, rounds)?);
     }
     Ok(verdicts)
 }
 
 /// Users who ask for one page, beside wrk.
-fn pages(case: &str, port: u16, (path, users): (&str, u32), rounds: usize) -> Result<[Verdict; 2]> {
+fn pages(
+    case: &str,
+    port: u16,
+    (path, users): (&str, u32),
+    amount: Amount,
+    rounds: usize,
+) -> Result<[Verdict; 2]> {
     let web = parsed(Web::new(local(port)?, None, &[parsed(Page::parse(path))?]))?;
     let url = format!("http://127.0.0.1:{port}{path}");
-    let ours = || as_wrk_tells(&outcome(&web, UsersService::Web, users)?);
-    let pairs = alternated(rounds, ours, || wrk(&url, users))?;
+    let ours = || as_wrk_tells(&outcome(&web, UsersService::Web, users, amount)?);
+    let pairs = alternated(rounds, ours, || wrk(&url, users, amount))?;
     Ok(held(&format!("{case}, page {path}, {users} users"), &pairs))
 }
 
@@ -79,13 +93,13 @@ fn keys(
     case: &str,
     port: u16,
     (what, users): (&str, u32),
-    requests: u32,
+    amount: Amount,
     rounds: usize,
 ) -> Result<[Verdict; 2]> {
     let mix = if what == "get" { (1, 0) } else { (0, 1) };
     let store = parsed(KeyValue::new(local(port)?, None, (KEYS, VALUE_BYTES), mix))?;
-    let ours = || sample(&outcome(&store, UsersService::KeyValue, users)?);
-    let pairs = alternated(rounds, ours, || redis_benchmark(port, what, users, requests))?;
+    let ours = || sample(&outcome(&store, UsersService::KeyValue, users, amount)?);
+    let pairs = alternated(rounds, ours, || redis_benchmark(port, what, users, amount))?;
     Ok(held(&format!("{case}, {what}, {users} users"), &pairs))
 }
 
@@ -95,7 +109,7 @@ fn mail(sink: &SmtpSink, users: u32, rounds: usize) -> Result<[Verdict; 2]> {
     let mix = MailMix { send: 1, check: 0, read: 0, append: 0 };
     let mail = Mail::new((at()?, at()?), ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
     let mail = parsed(mail)?;
-    let ours = || sample(&outcome(&mail, UsersService::Mail, users)?);
+    let ours = || sample(&outcome(&mail, UsersService::Mail, users, HERE)?);
     let pairs = alternated(rounds, ours, || sink.source(users, MESSAGES, MESSAGE_BYTES))?;
     Ok(held(&format!("mail, send, {users} users"), &pairs))
 }
@@ -129,13 +143,13 @@ fn alternated(
     (0..rounds).map(pair).collect()
 }
 
-fn outcome(service: &impl Service, kind: UsersService, users: u32) -> Result<UsersOutcome> {
+fn outcome(service: &impl Service, kind: UsersService, users: u32, amount: Amount) -> Result<UsersOutcome> {
     let plan = UsersPlan {
         service: kind,
         users,
         threads: 1,
         ramp_up_ns: 0,
-        time_ns: u64::from(SECONDS) * 1_000_000_000,
+        time_ns: u64::from(amount.seconds) * 1_000_000_000,
         rate: None,
         think_ns: None,
         timeout_ns: 10_000_000_000,
@@ -192,8 +206,8 @@ fn printed(command: &mut Command) -> Result<String> {
     Ok(text)
 }
 
-fn wrk(url: &str, users: u32) -> Result<Sample> {
-    let (users, seconds) = (users.to_string(), format!("{SECONDS}s"));
+fn wrk(url: &str, users: u32, amount: Amount) -> Result<Sample> {
+    let (users, seconds) = (users.to_string(), format!("{}s", amount.seconds));
     let text = printed(Command::new("wrk").args(["-t", "1", "-c", &users, "-d", &seconds, url]))?;
     of_wrk(&text).with_context(|| format!("wrk printed no figures: {text}"))
 }
@@ -215,10 +229,17 @@ fn of_wrk(text: &str) -> Option<Sample> {
     Some(Sample { iops: word("Requests/sec:")?.parse().ok()?, mean_latency_ns, cpu_per_io_ns: 0.0 })
 }
 
-fn redis_benchmark(port: u16, what: &str, users: u32, requests: u32) -> Result<Sample> {
+fn redis_benchmark(port: u16, what: &str, users: u32, amount: Amount) -> Result<Sample> {
     let mut command = Command::new("redis-benchmark");
     command.args(["-h", "127.0.0.1", "-p", &port.to_string(), "-c", &users.to_string(), "-t", what, "--csv"]);
-    command.args(["-n", &requests.to_string(), "-d", &VALUE_BYTES.to_string(), "-r", &KEYS.to_string()]);
+    command.args([
+        "-n",
+        &amount.requests.to_string(),
+        "-d",
+        &VALUE_BYTES.to_string(),
+        "-r",
+        &KEYS.to_string(),
+    ]);
     let text = printed(&mut command)?;
     of_redis_benchmark(&text).with_context(|| format!("redis-benchmark printed no figures: {text}"))
 }

@@ -33,6 +33,7 @@ that.
 
   # my-tile.toml
   name = \"mine\"
+  network = \"tap\"                    # how its VMs are reached; else user
 
   [[member]]
   name = \"store\"
@@ -81,9 +82,10 @@ pub struct TilesStudyArgs {
     /// on a machine of yours: ssh://root@HOST/FOLDER?bridge=NAME
     #[arg(long, value_name = "PLACE", default_value = "vm", value_parser = TilePlaces, hide_possible_values = true)]
     pub environment: TilePlaceArg,
-    /// How VMs are reached: user needs no rights, tap is faster and needs root
-    #[arg(long, value_enum, default_value = "user")]
-    pub network: NetworkArg,
+    /// How VMs that this run starts are reached: user needs no rights, tap is faster and needs root [default: what the tile says,
+    /// else user]
+    #[arg(long, value_enum)]
+    pub network: Option<NetworkArg>,
     /// How long to measure
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time)]
     pub time: u64,

@@ -4,7 +4,7 @@ use thiserror::Error;
 use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan};
 use virtbench_units::{parse_bytes, parse_duration_ns};
 
-use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable};
+use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable, NetworkWord};
 use super::uses;
 
 /// The most members of a tile.
@@ -45,6 +45,8 @@ pub struct TileFile {
     pub name: String,
     /// What it is, in words.
     pub description: String,
+    /// How VMs that a run starts are reached, `user` or `tap`, where the tile says it.
+    pub network: Option<&'static str>,
     /// Its members.
     pub members: Vec<TileFileMember>,
 }
@@ -79,7 +81,11 @@ impl TileFile {
         if members.iter().all(|member| member.plan.load.kind == TileLoadKind::Idle) {
             return Err(value("load: all members are idle, so nothing would be scored".into()));
         }
-        Ok(Self { name: table.name, description: table.description, members })
+        let network = table.network.map(|network| match network {
+            NetworkWord::User => "user",
+            NetworkWord::Tap => "tap",
+        });
+        Ok(Self { name: table.name, description: table.description, network, members })
     }
 }
 

@@ -17,6 +17,7 @@ fn what_is_not_said_has_its_default() {
     assert_eq!((levels.percentile, levels.response_ns, levels.errors_percent), (95.0, Some(10_000_000), 1.0));
     assert_eq!((levels.least_per_second, member.plan.reference), (Some(4.0), None));
     assert_eq!((member.plan.load.kind, member.plan.load.rate), (TileLoadKind::KeyValue, Some(5.0)));
+    assert_eq!(file.network, None);
 }
 
 /// Table 1: a shop of four VMs, a web application of two, mail, and an idle one.
@@ -24,6 +25,7 @@ fn what_is_not_said_has_its_default() {
 fn tile_paper_has_the_vms_of_the_paper_s_table_1() {
     let tile = SUPPLIED_TILES.iter().find(|tile| tile.name == "tile-paper").unwrap();
     let file = TileFile::parse(tile.text).unwrap();
+    assert_eq!(file.network, Some("tap"), "a mail server speaks first");
     let vms: Vec<(&str, &str, TileLoadKind)> = file
         .members
         .iter()
@@ -65,6 +67,7 @@ fn what_cannot_be_meant_is_named_with_its_line_or_member() {
     let change = |from: &str, to: &str| FILE.replace(from, to);
     for (text, said) in [
         (change("name = 'store'", "name = 'store'\nspeed = 1"), "unknown field `speed`"),
+        (format!("network = 'wire'\n{FILE}"), "unknown variant `wire`, expected `user` or `tap`"),
         (change("name = 'store'", "name = 'store'\nspeed = 1"), "line 4"),
         (change("users = 2", "loops = 2"), "unknown field `loops`"),
         (change("'key-value'", "'tape'"), "unknown variant `tape`"),

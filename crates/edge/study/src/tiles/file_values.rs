@@ -12,8 +12,17 @@ pub(super) struct FileTable {
     pub(super) name: String,
     #[serde(default)]
     pub(super) description: String,
+    pub(super) network: Option<NetworkWord>,
     #[serde(default)]
     pub(super) member: Vec<MemberTable>,
+}
+
+/// How VMs that a run starts are reached.
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum NetworkWord {
+    User,
+    Tap,
 }
 
 /// A member.

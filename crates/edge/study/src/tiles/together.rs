@@ -23,6 +23,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long generators have to connect before all begin, and as much again for each of them, in nanoseconds.
 const LEAD_NS: u64 = 3_000_000_000;
 const LEAD_EACH_NS: u64 = 300_000_000;
+/// Who takes long to get ready takes long for the first page too: a part of that time more, up to so much, in nanoseconds.
+const LEAD_OF_READY: u64 = 4;
+const MOST_LEAD_OF_READY_NS: u64 = 60_000_000_000;
 /// A generator that ends so long before measuring does has failed, in nanoseconds.
 const EARLY_NS: u64 = 1_000_000_000;
 /// A generator that begins so much later than the others voids the run, in nanoseconds.
@@ -56,7 +59,8 @@ pub(super) fn run_together(
     progress: &mut Progress<'_>,
 ) -> Result<TilesMeasured, TilesFailure> {
     let loaded = standing.members.len() as u64;
-    let begin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * loaded;
+    let of_ready_ns = (standing.ready_ns / LEAD_OF_READY).min(MOST_LEAD_OF_READY_NS);
+    let begin_ns = monotonic_ns() + LEAD_NS + LEAD_EACH_NS * loaded + of_ready_ns;
     let measure_ns = begin_ns + plan.ramp_up_ns;
     let moments = Moments { begin_ns, measure_ns, end_ns: measure_ns + plan.time_ns };
     let generators = generators(plan, standing, place, repetition, moments)?;

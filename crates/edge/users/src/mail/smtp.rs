@@ -33,8 +33,9 @@ pub(super) async fn send(address: &Address, from: &str, to: &str, letter: String
     let envelope = Envelope::new(Some(parsed(from)?), vec![parsed(to)?])
         .map_err(|error| unusable(format!("{error}")))?;
     let stream = BufStream::new(address.connect().await?);
-    let mut transport =
-        SmtpTransport::new(SmtpClient::new(), stream).await.map_err(|error| of_smtp(&error))?;
+    // With it each command is a packet of its own, so that answers wait for acknowledgements that are kept back for 40 ms.
+    let client = SmtpClient::new().pipelining(false);
+    let mut transport = SmtpTransport::new(client, stream).await.map_err(|error| of_smtp(&error))?;
     transport.send(SendableEmail::new(envelope, letter)).await.map_err(|error| of_smtp(&error))?;
     transport.quit().await.map_err(|error| of_smtp(&error))
 }

@@ -142,6 +142,12 @@ impl Wanted {
         }
     }
 
+    /// How VMs that this run starts are reached.
+    fn network(&self, args: &TilesStudyArgs) -> &'static str {
+        let of_tile = self.file.network.filter(|_| args.environment == TilePlaceArg::Vm);
+        args.network.map(NetworkArg::name).or(of_tile).unwrap_or(NetworkArg::User.name())
+    }
+
     /// Members that are there already, as the plan has them.
     fn existing(&self) -> Vec<TileMemberPlan> {
         let members = self.file.members.iter().zip(&self.recipes).map(|(member, recipe)| TileMemberPlan {
@@ -213,7 +219,7 @@ impl Wanted {
                 TilePlaceArg::Host(address) => Some(address.record()),
                 _ => None,
             },
-            network: args.network.name().to_owned(),
+            network: self.network(args).to_owned(),
             tiles: self.tiles(args),
             repetitions: args.repetitions,
             ramp_up_ns: args.ramp_up,
@@ -242,7 +248,9 @@ fn platform(args: &TilesStudyArgs) -> Option<WantedPlatform<'_>> {
 
 /// What is wrong with the infrastructure load, or contradicts the place, is said before anything is made.
 fn check(args: &TilesStudyArgs) -> Outcome {
-    if matches!(args.environment, TilePlaceArg::Host(_)) && args.network != NetworkArg::User {
+    if matches!(args.environment, TilePlaceArg::Host(_))
+        && args.network.is_some_and(|network| network != NetworkArg::User)
+    {
         let why = "--network: on another machine members are on network=NAME or bridge=NAME of its address: leave --network out";
         return Err(Failure::message(Kind::Usage, why));
     }

@@ -59,7 +59,8 @@ fn is_measured(database: &'static str, times: &[&str]) {
 
 #[test]
 fn a_database_is_measured_natively_and_in_a_guest_from_the_same_bytes() {
-    is_measured("postgresql", &TIMES);
+    // Emulated on a very busy host a transaction takes seconds.
+    is_measured("postgresql", &["--time", "8s", "--search-time", "8s"]);
 }
 
 #[test]

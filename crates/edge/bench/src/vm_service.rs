@@ -8,8 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 use tempfile::TempDir;
 use virtbench_lab::{
-    ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, Filesystem, GuestImage, GuestPlace, KVM_LIMIT, Network,
-    Place, Qemu, RunningAppliance, TierLinks, choose_accelerator, find_kernel, make_filesystem,
+    ApplianceSpec, Filesystem, GuestPlace, Network, Place, RunningAppliance, TierLinks, make_filesystem,
 };
 use virtbench_recipe::supplied;
 
@@ -50,7 +49,7 @@ impl VmService {
             network: Network::User,
             tiers: TierLinks::default(),
             processors: Vec::new(),
-            place: guest()?,
+            place: Place::Guest(Box::new(GuestPlace::on_this_host(BOOT_LIMIT)?)),
         };
         if spec.data.is_some() {
             let mut opened = RunningAppliance::open(&spec)?;
@@ -77,18 +76,4 @@ fn root(name: &str) -> Result<PathBuf> {
     ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     let built: Value = serde_json::from_slice(&output.stdout)?;
     Ok(built["image"].as_str().context("nothing says where the root is")?.into())
-}
-
-fn guest() -> Result<Place> {
-    let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
-    let accelerator = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?.accelerator;
-    let image = GuestImage::for_appliances(&kernel, &[DEFAULT_ADAPTER], false)?;
-    Ok(Place::Guest(Box::new(GuestPlace {
-        qemu,
-        image,
-        accelerator,
-        adapter: DEFAULT_ADAPTER,
-        settings: DiskSettings::default(),
-        boot_limit: BOOT_LIMIT,
-    })))
 }

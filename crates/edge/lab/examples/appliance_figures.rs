@@ -8,26 +8,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use virtbench_lab::{
-    ApplianceSpec, DEFAULT_ADAPTER, DiskSettings, GuestImage, GuestPlace, KVM_LIMIT, Network,
-    NetworkNamespace, Place, Qemu, RunningAppliance, TierLinks, choose_accelerator, find_kernel,
+    ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, RunningAppliance, TierLinks,
 };
 use virtbench_recipe::{Recipe, supplied};
 
 type Failure = Box<dyn std::error::Error>;
-
-fn guest() -> Result<Place, Failure> {
-    let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
-    let accelerator = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?.accelerator;
-    let image = GuestImage::for_appliances(&kernel, &[DEFAULT_ADAPTER], false)?;
-    Ok(Place::Guest(Box::new(GuestPlace {
-        qemu,
-        image,
-        accelerator,
-        adapter: DEFAULT_ADAPTER,
-        settings: DiskSettings::default(),
-        boot_limit: Duration::from_secs(60),
-    })))
-}
 
 fn recipe(name: &str) -> Result<Recipe, Failure> {
     match supplied::find(name) {
@@ -67,7 +52,11 @@ fn main() -> Result<(), Failure> {
         network: if network == "tap" { Network::Namespace(NetworkNamespace::new()?) } else { Network::User },
         tiers: TierLinks::default(),
         processors: Vec::new(),
-        place: if place == "guest" { guest()? } else { Place::Native },
+        place: if place == "guest" {
+            Place::Guest(Box::new(GuestPlace::on_this_host(Duration::from_secs(60))?))
+        } else {
+            Place::Native
+        },
     };
     prepare(&ApplianceSpec { place: Place::Native, network: Network::User, ..spec.clone() })?;
     if waits {

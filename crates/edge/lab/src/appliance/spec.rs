@@ -13,9 +13,12 @@ use super::error::ApplianceError;
 use super::network::Network;
 use super::parts::ApplianceParts;
 use super::tiers::TierLinks;
-use crate::adapters::{Adapter, DiskSettings};
+use crate::accelerator::{KVM_LIMIT, choose_accelerator};
+use crate::adapters::{Adapter, DEFAULT_ADAPTER, DiskSettings};
+use crate::error::LabError;
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
+use crate::kernel::find_kernel;
 use crate::libvirt::LibvirtAppliances;
 use crate::qemu::Qemu;
 use crate::remote::SshAppliances;
@@ -52,6 +55,20 @@ pub struct GuestPlace {
     pub settings: DiskSettings,
     /// How long it may take to boot.
     pub boot_limit: Duration,
+}
+
+impl GuestPlace {
+    /// One of this host's QEMU and kernel, by KVM where that works, which sees its data through the usual adapter.
+    ///
+    /// # Errors
+    /// Something of that is missing, or no guest boots.
+    pub fn on_this_host(boot_limit: Duration) -> Result<Self, LabError> {
+        let (qemu, kernel) = (Qemu::find()?, find_kernel(None)?);
+        let accelerator = choose_accelerator(&qemu, &kernel, KVM_LIMIT)?.accelerator;
+        let image = GuestImage::for_appliances(&kernel, &[DEFAULT_ADAPTER], false)?;
+        let settings = DiskSettings::default();
+        Ok(Self { qemu, image, accelerator, adapter: DEFAULT_ADAPTER, settings, boot_limit })
+    }
 }
 
 /// An appliance, and where it is to run.

@@ -5,7 +5,9 @@
 
 pub mod filter;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use filter::Filter;
@@ -26,12 +28,33 @@ pub struct Sandbox {
     pub left_out: Vec<String>,
 }
 
+/// The folders above the daemon's folder and its program that the unit's user cannot enter, such as a private one in which the whole
+/// build is; outer ones first.
+fn closed_above(folder: &Path) -> BTreeSet<PathBuf> {
+    let program = std::env::current_exe().unwrap();
+    let above = folder.ancestors().skip(1).chain(program.ancestors().skip(1));
+    let is_closed = |path: &&Path| path.metadata().unwrap().permissions().mode() & 0o001 == 0;
+    above.filter(is_closed).map(Path::to_owned).collect()
+}
+
+/// Commands that show the folders of a closed folder in an open one at its place.
+fn open_to_all(closed: &Path) -> String {
+    let closed = closed.display();
+    format!(
+        "mount -t tmpfs -o mode=755 none /mnt; mkdir /mnt/closed; mount --rbind {closed} /mnt/closed\n\
+         mount -t tmpfs -o mode=755 none {closed}\n\
+         for one in /mnt/closed/*/; do at={closed}/${{one#/mnt/closed/}}; mkdir \"$at\"; mount --rbind \"$one\" \"$at\"; done\n\
+         umount -l /mnt"
+    )
+}
+
 impl Sandbox {
     /// Reads a unit whose state and runtime folders are `folder`.
     pub fn of_unit(text: &str, folder: &Path) -> Self {
         let service = text.split_once("[Service]").expect("a service").1;
         let service = service.split_once("\n[").map_or(service, |(service, _)| service);
         let mut sandbox = Self { umask: "0022".into(), ..Self::default() };
+        sandbox.mounts.extend(closed_above(folder).iter().map(|closed| open_to_all(closed)));
         for line in service.lines().filter(|line| !line.starts_with('#') && !line.is_empty()) {
             let (key, value) = line.split_once('=').expect("key=value");
             let known = sandbox.mount(key, value, folder)

@@ -11,6 +11,7 @@ mod appliances;
 mod bandwidth;
 mod binary;
 mod desktops;
+mod distant;
 mod fence;
 mod file_tools;
 mod footprint;

@@ -45,23 +45,24 @@ impl SmtpSink {
         Ok(sink)
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+    /// Its port on loopback.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
-    /// Lets smtp-source send so many messages of so many bytes, over so many connections at once, each message over one of its own.
+    /// Lets smtp-source send so many messages of so many bytes to this port, over so many connections at once, each message over one of
+    /// its own.
     ///
     /// It tells no times. All its sessions always have a message in flight, so that what one takes on average follows from
     /// how many there were and how long all took (Little's law).
     ///
     /// # Errors
     /// It failed, in its own words.
-    pub fn source(&self, sessions: u32, messages: u32, bytes: usize) -> Result<Sample> {
+    pub fn source(&self, port: u16, sessions: u32, messages: u32, bytes: usize) -> Result<Sample> {
         let mut command = Command::new(self.folder.path().join("smtp-source"));
         command.env("LD_LIBRARY_PATH", self.folder.path());
         command.args(["-s", &sessions.to_string(), "-m", &messages.to_string(), "-l", &bytes.to_string()]);
-        command.args(["-f", "user1@mail.test", "-t", "user2@mail.test"]).arg(self.address());
+        command.args(["-f", "user1@mail.test", "-t", "user2@mail.test"]).arg(format!("127.0.0.1:{port}"));
         let begun = Instant::now();
         let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
         let took = begun.elapsed().as_secs_f64();

@@ -5,121 +5,150 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, ensure};
+use virtbench_desktops::Link;
 use virtbench_record::{UsersOutcome, UsersPlan, UsersService};
 use virtbench_units::decode_histogram;
 use virtbench_users::{
     Address, Aim, KeyValue, LocalKind, LocalService, Mail, MailMix, Page, Service, Web, run,
 };
 
+use crate::distant::Distant;
 use crate::pairs::{Claim, Sample, Verdict};
 use crate::smtp::SmtpSink;
 use crate::vm_service::VmService;
 
-/// How much a measurement is of.
+/// How much a measurement is of, for the tools that count what they do so many that it takes about as long.
 #[derive(Clone, Copy)]
 struct Amount {
     seconds: u32,
-    /// Of redis-benchmark, so many that they take about as long.
     requests: u32,
+    messages: u32,
+    /// Alternated pairs for each round: what is over soon is less steady.
+    pairs: usize,
 }
 
 /// Of a server on this host.
-const HERE: Amount = Amount { seconds: 4, requests: 300_000 };
+const HERE: Amount = Amount { seconds: 1, requests: 80_000, messages: 8_000, pairs: 4 };
+/// Of one at the end of [`FAR`].
+const AT_A_DISTANCE: Amount = Amount { seconds: 3, requests: 8_000, messages: 1_000, pairs: 1 };
 /// Of one in a VM, which does less and in a less steady way.
-const IN_A_VM: Amount = Amount { seconds: 10, requests: 80_000 };
+const IN_A_VM: Amount = Amount { seconds: 3, requests: 24_000, messages: 0, pairs: 3 };
+/// A network on which each round trip counts, and what a tool does between two of them does not.
+const FAR: Link = Link { delay_ns: 1_000_000, rate: None, loss_ppm: 0 };
 /// Bytes of a value.
 const VALUE_BYTES: usize = 100;
 const KEYS: u64 = 10_000;
 /// Bytes of a message without its head.
 const MESSAGE_BYTES: usize = 4_000;
-/// So many that it takes some seconds.
-const MESSAGES: u32 = 10_000;
+
+/// A server, by where it is.
+struct Server {
+    place: &'static str,
+    port: u16,
+    amount: Amount,
+    /// Pairs of a case.
+    pairs: usize,
+}
+
+impl Server {
+    fn new(place: &'static str, port: u16, amount: Amount, rounds: usize) -> Self {
+        Self { place, port, amount, pairs: rounds * amount.pairs }
+    }
+
+    fn address(&self) -> Result<Address> {
+        parsed(Address::parse(&format!("127.0.0.1:{}", self.port), self.port))
+    }
+}
 
 /// Alternates the tools, and holds what is promised of the ratios.
 pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
-    let (nginx, redis) = (LocalService::start(LocalKind::Nginx)?, LocalService::start(LocalKind::Redis)?);
-    let sink = SmtpSink::start()?;
     println!(
-        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {} s each, {} s in a VM",
-        HERE.seconds, IN_A_VM.seconds
+        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {} s each, {} s at a distance of 1 ms, \
+         {} s in a VM",
+        HERE.seconds, AT_A_DISTANCE.seconds, IN_A_VM.seconds
     );
-    let mut verdicts = Vec::new();
-    for (path, users) in [("/", 8), ("/16k", 8), ("/1m", 4)] {
-        verdicts.extend(pages("web", nginx.port(), (path, users), HERE, rounds)?);
-    }
-    for (what, users) in [("get", 8), ("set", 8), ("get", 50)] {
-        verdicts.extend(keys("key-value", redis.port(), (what, users), HERE, rounds)?);
-    }
-    for users in [8, 32] {
-        verdicts.extend(mail(&sink, users, rounds)?);
-    }
-    drop((nginx, redis));
+    let mut verdicts = on_this_host(rounds)?;
     verdicts.extend(in_vms(rounds, folder)?);
     Ok(verdicts)
 }
 
-/// The same of servers in VMs, which take longer than what the tools do between two requests.
+/// Servers of this host, at a distance and without one. Without one the tools and the server have the host's processors to share.
+fn on_this_host(rounds: usize) -> Result<Vec<Verdict>> {
+    let (nginx, redis) = (LocalService::start(LocalKind::Nginx)?, LocalService::start(LocalKind::Redis)?);
+    let sink = SmtpSink::start()?;
+    let mut verdicts = Vec::new();
+    for is_far in [true, false] {
+        let mut links = Vec::new();
+        let mut server = |port| -> Result<Server> {
+            if !is_far {
+                return Ok(Server::new("here", port, HERE, rounds));
+            }
+            let distant = Distant::from(port, FAR)?;
+            let server = Server::new("at a distance", distant.port(), AT_A_DISTANCE, rounds);
+            links.push(distant);
+            Ok(server)
+        };
+        let (web, store, mail) = (server(nginx.port())?, server(redis.port())?, server(sink.port())?);
+        for (path, users) in [("/", 8), ("/16k", 8), ("/1m", 4)] {
+            verdicts.extend(pages(&web, path, users)?);
+        }
+        for (what, users) in [("get", 8), ("set", 8), ("get", 50)] {
+            verdicts.extend(keys(&store, what, users)?);
+        }
+        for users in [8, 32] {
+            verdicts.extend(messages(&mail, &sink, users)?);
+        }
+    }
+    Ok(verdicts)
+}
+
+/// Servers in VMs, which take longer than what the tools do between two requests.
 fn in_vms(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     let nginx = VmService::start("nginx", folder)?;
     for path in ["/", "/16k"] {
-        verdicts.extend(pages("web in a VM", nginx.port()?, (path, 8), IN_A_VM, rounds)?);
+        verdicts.extend(pages(&Server::new("in a VM", nginx.port()?, IN_A_VM, rounds), path, 8)?);
     }
     drop(nginx);
     let redis = VmService::start("redis", folder)?;
     for what in ["get", "set"] {
-        verdicts.extend(keys("key-value in a VM", redis.port()?, (what, 8), IN_A_VM, rounds)?);
+        verdicts.extend(keys(&Server::new("in a VM", redis.port()?, IN_A_VM, rounds), what, 8)?);
     }
     Ok(verdicts)
 }
 
 /// Users who ask for one page, beside wrk.
-fn pages(
-    case: &str,
-    port: u16,
-    (path, users): (&str, u32),
-    amount: Amount,
-    rounds: usize,
-) -> Result<[Verdict; 2]> {
-    let web = parsed(Web::new(local(port)?, None, &[parsed(Page::parse(path))?]))?;
-    let url = format!("http://127.0.0.1:{port}{path}");
-    let ours = || as_wrk_tells(&outcome(&web, UsersService::Web, users, amount)?);
-    let pairs = alternated(rounds, ours, || wrk(&url, users, amount))?;
-    Ok(held(&format!("{case}, page {path}, {users} users"), &pairs))
+fn pages(server: &Server, path: &str, users: u32) -> Result<[Verdict; 2]> {
+    let web = parsed(Web::new(server.address()?, None, &[parsed(Page::parse(path))?]))?;
+    let url = format!("http://127.0.0.1:{}{path}", server.port);
+    let ours = || as_wrk_tells(&outcome(&web, UsersService::Web, users, server.amount)?);
+    let pairs = alternated(server.pairs, ours, || wrk(&url, users, server.amount))?;
+    Ok(held(&format!("web {}, page {path}, {users} users", server.place), &pairs))
 }
 
 /// Users who read or write keys, beside redis-benchmark.
-fn keys(
-    case: &str,
-    port: u16,
-    (what, users): (&str, u32),
-    amount: Amount,
-    rounds: usize,
-) -> Result<[Verdict; 2]> {
+fn keys(server: &Server, what: &str, users: u32) -> Result<[Verdict; 2]> {
     let mix = if what == "get" { (1, 0) } else { (0, 1) };
-    let store = parsed(KeyValue::new(local(port)?, None, (KEYS, VALUE_BYTES), mix))?;
-    let ours = || sample(&outcome(&store, UsersService::KeyValue, users, amount)?);
-    let pairs = alternated(rounds, ours, || redis_benchmark(port, what, users, amount))?;
-    Ok(held(&format!("{case}, {what}, {users} users"), &pairs))
+    let store = parsed(KeyValue::new(server.address()?, None, (KEYS, VALUE_BYTES), mix))?;
+    let ours = || sample(&outcome(&store, UsersService::KeyValue, users, server.amount)?);
+    let pairs = alternated(server.pairs, ours, || redis_benchmark(server.port, what, users, server.amount))?;
+    Ok(held(&format!("key-value {}, {what}, {users} users", server.place), &pairs))
 }
 
 /// Users who send mail, beside smtp-source.
-fn mail(sink: &SmtpSink, users: u32, rounds: usize) -> Result<[Verdict; 2]> {
-    let at = || parsed(Address::parse(&sink.address(), 25));
+fn messages(server: &Server, sink: &SmtpSink, users: u32) -> Result<[Verdict; 2]> {
     let mix = MailMix { send: 1, check: 0, read: 0, append: 0 };
-    let mail = Mail::new((at()?, at()?), ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
+    let at = (server.address()?, server.address()?);
+    let mail = Mail::new(at, ("user{}", String::new()), users, "mail.test", (MESSAGE_BYTES, mix));
     let mail = parsed(mail)?;
-    let ours = || sample(&outcome(&mail, UsersService::Mail, users, HERE)?);
-    let pairs = alternated(rounds, ours, || sink.source(users, MESSAGES, MESSAGE_BYTES))?;
-    Ok(held(&format!("mail, send, {users} users"), &pairs))
+    let ours = || sample(&outcome(&mail, UsersService::Mail, users, server.amount)?);
+    let theirs = || sink.source(server.port, users, server.amount.messages, MESSAGE_BYTES);
+    let pairs = alternated(server.pairs, ours, theirs)?;
+    Ok(held(&format!("mail {}, send, {users} users", server.place), &pairs))
 }
 
 fn held(case: &str, pairs: &[(Sample, Sample)]) -> [Verdict; 2] {
     [Claim::rate().hold(case, pairs), Claim::mean_latency().hold(case, pairs)]
-}
-
-fn local(port: u16) -> Result<Address> {
-    parsed(Address::parse(&format!("127.0.0.1:{port}"), port))
 }
 
 fn parsed<T>(parsed: Result<T, String>) -> Result<T> {
@@ -127,12 +156,12 @@ fn parsed<T>(parsed: Result<T, String>) -> Result<T> {
 }
 
 fn alternated(
-    rounds: usize,
+    pairs: usize,
     mut ours: impl FnMut() -> Result<Sample>,
     mut theirs: impl FnMut() -> Result<Sample>,
 ) -> Result<Vec<(Sample, Sample)>> {
-    let pair = |round: usize| -> Result<(Sample, Sample)> {
-        if round.is_multiple_of(2) {
+    let pair = |number: usize| -> Result<(Sample, Sample)> {
+        if number.is_multiple_of(2) {
             let first = ours()?;
             Ok((first, theirs()?))
         } else {
@@ -140,7 +169,7 @@ fn alternated(
             Ok((ours()?, first))
         }
     };
-    (0..rounds).map(pair).collect()
+    (0..pairs).map(pair).collect()
 }
 
 fn outcome(service: &impl Service, kind: UsersService, users: u32, amount: Amount) -> Result<UsersOutcome> {

@@ -36,4 +36,4 @@ pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
 pub use outcome::{Done, Event, Times, VideoSeen};
 pub use screenshot::Screenshot;
-pub use slow_link::{SlowLinks, slow_down};
+pub use slow_link::{SlowLinks, carry, slow_down};

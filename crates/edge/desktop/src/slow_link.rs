@@ -7,6 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use futures_util::future::{join_all, select};
+use tokio::net::TcpStream as Stream;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use virtbench_desktops::{Link, OneWay};
 
@@ -55,9 +56,10 @@ pub fn slow_down(desks: Vec<Desk>, link: Link, seed: u64) -> io::Result<(Vec<Des
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     let thread = thread::Builder::new().name("links".into()).spawn(move || {
-        let links = (0..).zip(pairs).map(|(pair, (near, server))| {
-            let ways = [0, 1].map(|way| OneWay::new(link, seed.wrapping_add(2 * pair + way)));
-            carry(near, server, ways)
+        let links = (0..).zip(pairs).map(|(pair, (near, server))| async move {
+            let streams = Stream::from_std(near).and_then(|near| Ok((near, Stream::from_std(server)?)));
+            let Ok((near, server)) = streams else { return };
+            carry(near, server, link, seed.wrapping_add(2 * pair)).await;
         });
         runtime.block_on(join_all(links.collect::<Vec<_>>()));
     })?;
@@ -73,19 +75,14 @@ fn loopback() -> io::Result<(TcpStream, TcpStream)> {
     if from != here.local_addr()? { Err(ErrorKind::ConnectionRefused.into()) } else { Ok((here, there)) }
 }
 
-/// Until one side has gone; the other one is closed then, and sees it.
-async fn carry(near: TcpStream, server: TcpStream, [there, back]: [OneWay; 2]) {
-    let streams = tokio::net::TcpStream::from_std(near)
-        .and_then(|near| Ok((near, tokio::net::TcpStream::from_std(server)?)));
-    let Ok((near, server)) = streams else { return };
-    select(pin!(carry_one_way(&near, &server, there)), pin!(carry_one_way(&server, &near, back))).await;
+/// Carries bytes over a link, both ways, until one side has gone; the other one is closed then, and sees it. The seed says what each
+/// way loses, by itself and by the number behind it.
+pub async fn carry(near: Stream, server: Stream, link: Link, seed: u64) {
+    let [out, back] = [seed, seed.wrapping_add(1)].map(|seed| OneWay::new(link, seed));
+    select(pin!(carry_one_way(&near, &server, out)), pin!(carry_one_way(&server, &near, back))).await;
 }
 
-async fn carry_one_way(
-    from: &tokio::net::TcpStream,
-    to: &tokio::net::TcpStream,
-    mut way: OneWay,
-) -> io::Result<()> {
+async fn carry_one_way(from: &Stream, to: &Stream, mut way: OneWay) -> io::Result<()> {
     let begun = Instant::now();
     let mut buffer = vec![0; BUFFER_BYTES];
     let mut has_ended = false;
@@ -115,7 +112,7 @@ async fn carry_one_way(
     }
 }
 
-async fn write(to: &tokio::net::TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+async fn write(to: &Stream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match to.try_write(bytes) {
             Ok(count) => bytes = bytes.get(count..).unwrap_or(&[]),

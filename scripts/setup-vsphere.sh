@@ -21,7 +21,7 @@ exec 9>"$cache/.setup.lock"
 flock -w 600 9 || fail "another set-up has been running for ten minutes"
 
 # What it was built of.
-made_of=$(cat go.mod go.sum ./*.go | sha256sum | cut -d' ' -f1)
+made_of=$(cat go.mod go.sum ./*.go ../../scripts/vsphere-module.sh | sha256sum | cut -d' ' -f1)
 if [[ -x $cache/virtbench-vsphere && -f $cache/made-of && $(<"$cache/made-of") == "$made_of" ]]; then exit 0; fi
 
 new_enough() {
@@ -53,7 +53,11 @@ if [[ -z $go ]] || ! new_enough "$go"; then
   fi
 fi
 echo "setup-vsphere: building the vCenter for tests with $(GOTOOLCHAIN=local "$go" env GOVERSION)"
-GOTOOLCHAIN=local GOFLAGS=-mod=readonly CGO_ENABLED=0 "$go" build -trimpath -o "$cache/virtbench-vsphere.new" . ||
+GOTOOLCHAIN=local "$go" mod download || fail "its modules cannot be fetched from the module proxy (GOPROXY)"
+changed=$(mktemp -d "$cache/changed.XXXXXX")
+trap 'rm -rf "$changed"' EXIT
+modfile=$(../../scripts/vsphere-module.sh "$go" "$changed") || fail "govmomi's simulator cannot be changed"
+GOTOOLCHAIN=local GOFLAGS=-mod=readonly CGO_ENABLED=0 "$go" build -trimpath -modfile "$modfile" -o "$cache/virtbench-vsphere.new" . ||
   fail "it cannot be built; its modules come from the module proxy (GOPROXY)"
 mv "$cache/virtbench-vsphere.new" "$cache/virtbench-vsphere"
 echo "$made_of" > "$cache/made-of"

@@ -54,6 +54,7 @@ if [[ -z $go ]] || ! new_enough "$go"; then
 fi
 echo "setup-vsphere: building the vCenter for tests with $(GOTOOLCHAIN=local "$go" env GOVERSION)"
 GOTOOLCHAIN=local "$go" mod download || fail "its modules cannot be fetched from the module proxy (GOPROXY)"
+rm -rf "$cache"/changed.* # of a set-up that was killed
 changed=$(mktemp -d "$cache/changed.XXXXXX")
 trap 'rm -rf "$changed"' EXIT
 modfile=$(../../scripts/vsphere-module.sh "$go" "$changed") || fail "govmomi's simulator cannot be changed"

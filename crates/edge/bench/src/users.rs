@@ -63,9 +63,12 @@ impl Server {
 /// Alternates the tools, and holds what is promised of the ratios.
 pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
     println!(
-        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {} s each, {} s at a distance of 1 ms, \
+        "users beside wrk, redis-benchmark and smtp-source, closed loop without think times, {} s each, {} s at a distance of {} ms, \
          {} s in a VM",
-        HERE.seconds, AT_A_DISTANCE.seconds, IN_A_VM.seconds
+        HERE.seconds,
+        AT_A_DISTANCE.seconds,
+        FAR.delay_ns / 1_000_000,
+        IN_A_VM.seconds
     );
     let mut verdicts = on_this_host(rounds)?;
     verdicts.extend(in_vms(rounds, folder)?);

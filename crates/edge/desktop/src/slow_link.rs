@@ -75,8 +75,8 @@ fn loopback() -> io::Result<(TcpStream, TcpStream)> {
     if from != here.local_addr()? { Err(ErrorKind::ConnectionRefused.into()) } else { Ok((here, there)) }
 }
 
-/// Carries bytes over a link, both ways, until one side has gone; the other one is closed then, and sees it. The seed says what each
-/// way loses, by itself and by the number behind it.
+/// Carries bytes over a link, both ways, until one side has gone; the other one is closed then, and sees it. The seed says what the way
+/// out loses, and the number after it what the way back does.
 pub async fn carry(near: Stream, server: Stream, link: Link, seed: u64) {
     let [out, back] = [seed, seed.wrapping_add(1)].map(|seed| OneWay::new(link, seed));
     select(pin!(carry_one_way(&near, &server, out)), pin!(carry_one_way(&server, &near, back))).await;

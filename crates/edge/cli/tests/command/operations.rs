@@ -327,7 +327,8 @@ fn guests_move_between_two_hypervisors_that_share_storage() {
     assert_eq!(finished.code(), 0, "{finished:?}");
     let migrate = &finished.json()["steps"][0]["operations"]["migrate"];
     assert!(migrate["done"].as_u64().unwrap() >= 2, "{migrate}");
-    assert_eq!(migrate["failed"].as_object().unwrap().len(), 0, "{finished:?}");
+    let record = || fs::read_to_string(out.join("results.jsonl")).unwrap();
+    assert_eq!(migrate["failed"].as_object().unwrap().len(), 0, "{}", record());
     // Both hypervisors tell of it before the answer comes: the destination has a process first, then the guest runs in that.
     let job = |figure: &str| migrate["job"][figure].as_f64().unwrap_or_default();
     assert!(job("elapsed_ns") > 0.0 && job("downtime_ns") > 0.0 && job("moved_bytes") > 1e6, "{migrate}");

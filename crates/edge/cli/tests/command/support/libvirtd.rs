@@ -1,8 +1,10 @@
 //! A hypervisor that a user runs: libvirtd with folders, configuration and socket of its own, in namespaces of its own.
 
 use std::fs;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
@@ -22,13 +24,29 @@ pub struct Libvirtd {
 const OF_QEMU: &str = "user = \"root\"\ngroup = \"root\"\ndynamic_ownership = 0\nremember_owner = 0\n\
     security_driver = \"none\"\ncgroup_controllers = []\nnamespaces = []\nstdio_handler = \"file\"\n";
 
+/// TCP ports on which guests arrive, a server's own and below those that Linux gives to connections.
+///
+/// Servers share the host's network here. Two that choose from the same ports both find one free and then take it.
+fn ports() -> RangeInclusive<u32> {
+    const FIRST: u32 = 10_000;
+    const LAST: u32 = 32_767;
+    const OF_A_SERVER: u32 = 16;
+    static SERVERS: AtomicU32 = AtomicU32::new(0);
+    let servers = (LAST + 1 - FIRST) / OF_A_SERVER;
+    let number = (std::process::id() * 64 + SERVERS.fetch_add(1, Ordering::Relaxed)) % servers;
+    let first = FIRST + number * OF_A_SERVER;
+    first..=first + OF_A_SERVER - 1
+}
+
 /// Writes what libvirtd reads and makes the folders that it writes into.
 fn configure(folder: &Path) {
     let path = |name: &str| folder.join(name);
     for name in ["run/lock", "etc/storage/autostart", "lib", "log", "cache", "pool"] {
         fs::create_dir_all(path(name)).unwrap();
     }
-    fs::write(path("etc/qemu.conf"), OF_QEMU).unwrap();
+    let ports = ports();
+    let moves = format!("migration_port_min = {}\nmigration_port_max = {}\n", ports.start(), ports.end());
+    fs::write(path("etc/qemu.conf"), format!("{OF_QEMU}{moves}")).unwrap();
     // A server that nobody may use but root, and that does not miss a client that is silent.
     let server = "listen_tls = 0\nlisten_tcp = 0\nauth_unix_rw = \"none\"\nunix_sock_rw_perms = \"0700\"\n\
          keepalive_interval = -1\n";

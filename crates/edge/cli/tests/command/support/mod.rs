@@ -13,8 +13,8 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -78,17 +78,10 @@ pub fn finish(child: Child) -> Finished {
     finish_within(child, LIMIT)
 }
 
-/// Waits for the end, within a limit of the caller's.
+/// Waits for the end, within a limit of the caller's; what it had said by then is shown.
 pub fn finish_within(mut child: Child, limit: Duration) -> Finished {
-    let reader = |mut pipe: Box<dyn Read + Send>| {
-        thread::spawn(move || {
-            let mut text = String::new();
-            pipe.read_to_string(&mut text).unwrap();
-            text
-        })
-    };
-    let stdout = reader(Box::new(child.stdout.take().unwrap()));
-    let stderr = reader(Box::new(child.stderr.take().unwrap()));
+    let stdout = Said::read(child.stdout.take().unwrap());
+    let stderr = Said::read(child.stderr.take().unwrap());
     let begun = Instant::now();
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -96,11 +89,43 @@ pub fn finish_within(mut child: Child, limit: Duration) -> Finished {
         }
         if begun.elapsed() > limit {
             child.kill().unwrap();
-            panic!("still running after {limit:?}");
+            panic!("still running after {limit:?}; it said {:?} and {:?}", stdout.so_far(), stderr.so_far());
         }
         thread::sleep(Duration::from_millis(20));
     };
-    Finished { status, stdout: stdout.join().unwrap(), stderr: stderr.join().unwrap() }
+    Finished { status, stdout: stdout.whole(), stderr: stderr.whole() }
+}
+
+/// What comes out of a pipe.
+struct Said {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Said {
+    fn read(mut pipe: impl Read + Send + 'static) -> Self {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let into = Arc::clone(&bytes);
+        let reader = thread::spawn(move || {
+            let mut buffer = [0; 4096];
+            loop {
+                match pipe.read(&mut buffer).unwrap() {
+                    0 => return,
+                    count => into.lock().unwrap().extend_from_slice(&buffer[..count]),
+                }
+            }
+        });
+        Self { bytes, reader }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.bytes.lock().unwrap()).into_owned()
+    }
+
+    fn whole(self) -> String {
+        self.reader.join().unwrap();
+        String::from_utf8(std::mem::take(&mut *self.bytes.lock().unwrap())).unwrap()
+    }
 }
 
 /// Sends a signal to a process this test started.

@@ -7,7 +7,7 @@ mod common;
 use std::process::Command;
 
 use common::servers::{
-    assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, spec, storage_daemon, uri,
+    assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, rounds, spec, storage_daemon, uri,
 };
 use common::{apply, attempt};
 use tempfile::TempDir;
@@ -38,10 +38,7 @@ fn what_is_written_over_nbd_arrives_at_its_place() {
     std::fs::write(&image, vec![0u8; 4 << 20]).unwrap();
     let server = nbdkit(&socket, &["file", image.to_str().unwrap()]);
     let target = open(&uri(&socket, "")).unwrap();
-    let mut writing = spec(&target, 4096);
-    writing.access.lines[0].read_percent = 0.0;
-    writing.access.lines[0].random_percent = 0.0;
-    let outcome = apply(&writing, &target);
+    let outcome = apply(&rounds(&target), &target);
     assert!(outcome.write.operations > 1024, "the load went round less than once");
     drop((target, server));
     let bytes = std::fs::read(&image).unwrap();

@@ -8,7 +8,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use common::servers::{
-    Server, assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, spec, storage_daemon,
+    Server, assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, rounds, spec,
+    storage_daemon,
 };
 use common::{apply, attempt};
 use tempfile::TempDir;
@@ -53,10 +54,7 @@ fn what_is_written_over_vhost_user_arrives_at_its_place() {
     let file = format!("file,node-name=disk,filename={}", image.display());
     let server = serve(&socket, &file, "writable=on");
     let target = open(&name(&socket)).unwrap();
-    let mut writing = spec(&target, 4096);
-    writing.access.lines[0].read_percent = 0.0;
-    writing.access.lines[0].random_percent = 0.0;
-    let outcome = apply(&writing, &target);
+    let outcome = apply(&rounds(&target), &target);
     assert!(outcome.write.operations > 256, "the load went round less than once");
     drop((target, server));
     let bytes = std::fs::read(&image).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use virtbench_engine::{Target, TargetError, TargetRequest};
 use virtbench_record::LoadOutcome;
-use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
+use virtbench_workload::{AccessLine, AccessSpec, Amount, LoadSpec};
 
 /// A program that is ended with the test.
 pub struct Server(Child);
@@ -94,13 +94,24 @@ pub fn open(name: &str) -> Result<Target, TargetError> {
     Target::open(&request(name), |_, _| true)
 }
 
-/// A short load of half reads, half writes on the whole of a target.
+/// A load of half reads, half writes on the whole of a target, of 400 operations a worker however slow the host.
 pub fn spec(target: &Target, block_bytes: u64) -> LoadSpec {
     LoadSpec {
+        time_ns: 30_000_000_000,
+        amount: Some(Amount { operations: Some(400), ..Amount::default() }),
         access: AccessSpec::single(AccessLine::new(block_bytes, 50.0, 100.0)),
         region_bytes: target.facts().size_bytes,
         ..super::spec(50.0)
     }
+}
+
+/// Sequential writes that go round a target twice.
+pub fn rounds(target: &Target) -> LoadSpec {
+    let mut writing =
+        LoadSpec { amount: Some(Amount { passes: Some(2), ..Amount::default() }), ..spec(target, 4096) };
+    writing.access.lines[0].read_percent = 0.0;
+    writing.access.lines[0].random_percent = 0.0;
+    writing
 }
 
 /// Asserts that a load did both and nothing failed.

@@ -82,7 +82,7 @@ fn a_daemon_tells_of_clients_and_not_of_requests() {
     let config = fence.path("fence.toml").display().to_string();
     let daemon = virtbench().args(["fence", "serve", &config, "-v"]).spawn().unwrap();
     wait_for("the socket", || fence.path("A").exists().then_some(()));
-    let load = fence.load("A", &["--time", "300ms", "-v"]);
+    let load = fence.load("A", &["--time", "2s", "-v"]);
     signal(&daemon, "TERM");
     let daemon = finish(daemon);
     assert_eq!((load.code(), daemon.code()), (0, 0), "{load:?} {daemon:?}");

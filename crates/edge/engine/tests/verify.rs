@@ -116,7 +116,7 @@ fn sabotaged(target: &Target, file: &File, block: &[u8]) -> Verification {
                 std::thread::yield_now();
             }
         });
-        let outcome = apply(&LoadSpec { time_ns: 300_000_000, ..verified(50.0) }, target);
+        let outcome = apply(&LoadSpec { amount: None, time_ns: 300_000_000, ..verified(50.0) }, target);
         over.store(true, Ordering::Relaxed);
         outcome.verify.unwrap()
     })

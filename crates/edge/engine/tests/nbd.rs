@@ -7,7 +7,8 @@ mod common;
 use std::process::Command;
 
 use common::servers::{
-    assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, rounds, spec, storage_daemon, uri,
+    assert_sound, assert_trims_flushes_and_verifies, counted, nbdkit, open, request, rounds, storage_daemon,
+    uri,
 };
 use common::{apply, attempt};
 use tempfile::TempDir;
@@ -25,7 +26,7 @@ fn nbdkit_memory_is_loaded_by_several_workers_again_and_again() {
     let target = open(&uri(&socket, "")).unwrap();
     assert_eq!((target.facts().kind, target.facts().size_bytes), (TargetKind::Nbd, 64 << 20));
     for (workers, block_bytes) in [(1, 4096), (3, 512), (2, 128 << 10)] {
-        let outcome = apply(&LoadSpec { workers, ..spec(&target, block_bytes) }, &target);
+        let outcome = apply(&LoadSpec { workers, ..counted(&target, block_bytes) }, &target);
         assert_sound(&outcome);
         assert_eq!(outcome.total.bytes, outcome.total.operations * block_bytes);
     }
@@ -55,7 +56,7 @@ fn errors_of_the_server_are_counted_by_kind() {
         ["--log=null", "--filter=error", "memory", "16M", "error-pread=ENOSPC", "error-pread-rate=20%"];
     let _server = nbdkit(&socket, &filter);
     let target = open(&uri(&socket, "")).unwrap();
-    let outcome = apply(&spec(&target, 4096), &target);
+    let outcome = apply(&counted(&target, 4096), &target);
     assert!(outcome.read.operations > 10 && outcome.write.operations > 10);
     let kinds: Vec<&String> = outcome.error_kinds.keys().collect();
     assert!(matches!(kinds[..], [kind] if kind.contains("No space left")), "{kinds:?}");
@@ -72,7 +73,7 @@ fn qemu_limits_writes_to_one_worker() {
     command.args(["--export", "nbd,id=e,node-name=disk,name=a disk,writable=on"]);
     let _server = common::servers::serve(&mut command, "qemu-system-common", &socket);
     let target = open(&uri(&socket, "a%20disk")).unwrap();
-    assert_sound(&apply(&spec(&target, 4096), &target));
+    assert_sound(&apply(&counted(&target, 4096), &target));
     match open(&uri(&socket, "another")) {
         Err(TargetError::Nbd(NbdError::Server(ClientError::NoExport { name, .. }))) => {
             assert_eq!(name, "another")
@@ -87,7 +88,7 @@ fn without_multi_conn_writes_need_one_worker() {
     let socket = folder.path().join("s");
     let _server = nbdkit(&socket, &["--filter=multi-conn", "memory", "16M", "multi-conn-mode=disable"]);
     let target = open(&uri(&socket, "")).unwrap();
-    let two = LoadSpec { workers: 2, ..spec(&target, 4096) };
+    let two = LoadSpec { workers: 2, ..counted(&target, 4096) };
     match attempt(&two, &target) {
         Err(EngineError::Misfit(message)) => assert!(message.contains("--workers 1"), "{message}"),
         other => panic!("{other:?}"),
@@ -106,13 +107,13 @@ fn limits_of_the_server_are_respected() {
     let _server = nbdkit(&socket, &[&filter[..], &policy].concat());
     let target = open(&uri(&socket, "")).unwrap();
     assert_eq!(target.facts().alignment_bytes, 4096);
-    let misfit = |block_bytes| match attempt(&spec(&target, block_bytes), &target) {
+    let misfit = |block_bytes| match attempt(&counted(&target, block_bytes), &target) {
         Err(EngineError::Misfit(message)) => message,
         other => panic!("{other:?}"),
     };
     assert!(misfit(512).contains("--bs 512"));
     assert!(misfit(1 << 20).contains("64 KiB at most"));
-    assert_sound(&apply(&spec(&target, 65536), &target));
+    assert_sound(&apply(&counted(&target, 65536), &target));
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn a_server_for_one_client_lives_through_the_load() {
     let _server = common::servers::serve(&mut command, "qemu-utils", &socket);
     let target = open(&uri(&socket, "")).unwrap();
     for _ in 0..2 {
-        assert_sound(&apply(&spec(&target, 4096), &target));
+        assert_sound(&apply(&counted(&target, 4096), &target));
     }
 }
 
@@ -173,7 +174,7 @@ fn what_the_server_does_not_offer_is_refused_beforehand() {
     let socket = folder.path().join("s");
     let _server = nbdkit(&socket, &["eval", "get_size=echo 4M", "pread=false", "pwrite=false"]);
     let target = open(&uri(&socket, "")).unwrap();
-    let mut load = spec(&target, 4096);
+    let mut load = counted(&target, 4096);
     load.access.lines[0].trim_percent = 50.0;
     let refused = attempt(&load, &target).unwrap_err();
     assert!(matches!(&refused, EngineError::Misfit(why) if why.contains("--trim")), "{refused}");

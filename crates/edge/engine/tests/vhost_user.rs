@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use common::servers::{
-    Server, assert_sound, assert_trims_flushes_and_verifies, nbdkit, open, request, rounds, spec,
+    Server, assert_sound, assert_trims_flushes_and_verifies, counted, nbdkit, open, request, rounds,
     storage_daemon,
 };
 use common::{apply, attempt};
@@ -35,14 +35,14 @@ fn several_workers_load_it_again_and_again() {
     let target = open(&name(&socket)).unwrap();
     assert_eq!((target.facts().kind, target.facts().size_bytes), (TargetKind::VhostUser, 64 << 20));
     for (workers, outstanding, block_bytes) in [(1, 1, 4096), (3, 8, 512), (2, 400, 4096)] {
-        let load = LoadSpec { workers, outstanding, ..spec(&target, block_bytes) };
+        let load = LoadSpec { workers, outstanding, ..counted(&target, block_bytes) };
         let outcome = apply(&load, &target);
         assert_sound(&outcome);
         assert_eq!(outcome.notes.iter().any(|note| note.contains("vhost-user ring")), outstanding > 341);
     }
-    let misfit = attempt(&LoadSpec { workers: 4, ..spec(&target, 4096) }, &target).unwrap_err();
+    let misfit = attempt(&LoadSpec { workers: 4, ..counted(&target, 4096) }, &target).unwrap_err();
     assert!(matches!(&misfit, EngineError::Misfit(why) if why.contains("--workers 4")), "{misfit}");
-    let misfit = attempt(&spec(&target, 100), &target).unwrap_err();
+    let misfit = attempt(&counted(&target, 100), &target).unwrap_err();
     assert!(matches!(&misfit, EngineError::Misfit(why) if why.contains("--bs 100")), "{misfit}");
 }
 
@@ -71,12 +71,12 @@ fn foreign_data_is_not_written_unasked() {
     assert!(matches!(Target::open(&unasked, |_, _| true), Err(TargetError::Foreign(_))));
     // Only starting the device shows that it is read-only.
     let target = open(&name(&socket)).unwrap();
-    let refused = attempt(&spec(&target, 4096), &target).unwrap_err().to_string();
+    let refused = attempt(&counted(&target, 4096), &target).unwrap_err().to_string();
     assert!(refused.contains("read-only"), "{refused}");
     drop(target);
     let reading = TargetRequest { writes: false, ..unasked };
     let target = Target::open(&reading, |_, _| true).unwrap();
-    let mut load = spec(&target, 4096);
+    let mut load = counted(&target, 4096);
     load.access.lines[0].read_percent = 100.0;
     assert!(apply(&load, &target).read.operations > 10);
 }

@@ -94,21 +94,25 @@ pub fn open(name: &str) -> Result<Target, TargetError> {
     Target::open(&request(name), |_, _| true)
 }
 
-/// A load of half reads, half writes on the whole of a target, of 400 operations a worker however slow the host.
+/// A short load of half reads, half writes on the whole of a target.
 pub fn spec(target: &Target, block_bytes: u64) -> LoadSpec {
     LoadSpec {
-        time_ns: 30_000_000_000,
-        amount: Some(Amount { operations: Some(400), ..Amount::default() }),
         access: AccessSpec::single(AccessLine::new(block_bytes, 50.0, 100.0)),
         region_bytes: target.facts().size_bytes,
         ..super::spec(50.0)
     }
 }
 
+/// The same, of 400 operations a worker however slow the host.
+pub fn counted(target: &Target, block_bytes: u64) -> LoadSpec {
+    let amount = Some(Amount { operations: Some(400), ..Amount::default() });
+    LoadSpec { time_ns: 30_000_000_000, amount, ..spec(target, block_bytes) }
+}
+
 /// Sequential writes that go round a target twice.
 pub fn rounds(target: &Target) -> LoadSpec {
-    let mut writing =
-        LoadSpec { amount: Some(Amount { passes: Some(2), ..Amount::default() }), ..spec(target, 4096) };
+    let amount = Some(Amount { passes: Some(2), ..Amount::default() });
+    let mut writing = LoadSpec { amount, ..counted(target, 4096) };
     writing.access.lines[0].read_percent = 0.0;
     writing.access.lines[0].random_percent = 0.0;
     writing
@@ -123,13 +127,13 @@ pub fn assert_sound(outcome: &LoadOutcome) {
 
 /// Loads with trims, flushes and a check of all that was written.
 pub fn assert_trims_flushes_and_verifies(target: &Target) {
-    let mut load = LoadSpec { flush_every: Some(4), ..spec(target, 4096) };
+    let mut load = LoadSpec { flush_every: Some(4), ..counted(target, 4096) };
     load.access.lines[0].trim_percent = 50.0;
     let outcome = super::apply(&load, target);
     assert_sound(&outcome);
     let [trim, flush] = [outcome.trim.unwrap(), outcome.flush.unwrap()];
     assert!(trim.operations > 10 && flush.operations > 0 && flush.bytes == 0, "{trim:?} {flush:?}");
-    let outcome = super::apply(&LoadSpec { verify: true, ..spec(target, 4096) }, target);
+    let outcome = super::apply(&LoadSpec { verify: true, ..counted(target, 4096) }, target);
     assert_sound(&outcome);
     let found = outcome.verify.unwrap();
     assert!(found.complete && found.damaged() == 0, "{found:?}");

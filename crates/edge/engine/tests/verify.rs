@@ -12,20 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{apply, attempt, folder, spec, target};
 use virtbench_engine::{Control, Target, verify};
 use virtbench_record::{Damage, Verification};
-use virtbench_workload::{Amount, EngineKind, LoadSpec};
+use virtbench_workload::{EngineKind, LoadSpec};
 
 const BLOCK: u64 = 4096;
 /// Few blocks, so that each is written many times.
 const REGION: u64 = 64 * BLOCK;
 
-fn operations(count: u64) -> Option<Amount> {
-    Some(Amount { operations: Some(count), ..Amount::default() })
-}
-
-/// As many operations as the tests need, however slow the host.
 fn verified(read_percent: f64) -> LoadSpec {
-    let time_ns = 30_000_000_000;
-    LoadSpec { verify: true, region_bytes: REGION, amount: operations(1000), time_ns, ..spec(read_percent) }
+    LoadSpec { verify: true, region_bytes: REGION, ..spec(read_percent) }
 }
 
 fn check(spec: &LoadSpec, target: &Target) -> Verification {
@@ -82,7 +76,8 @@ fn a_later_run_with_the_same_seed_tells_each_kind_of_damage() {
     file.write_all_at(&block, 3 * BLOCK).unwrap();
     // Torn: another load goes on writing, and of its new block 5 only the first half arrives.
     let old = fs::read(&path).unwrap();
-    apply(&LoadSpec { amount: operations(1500), ..load.clone() }, &target);
+    apply(&load, &target);
+    apply(&LoadSpec { time_ns: 300_000_000, ..load.clone() }, &target);
     let half = 2048;
     let at = 5 * 4096;
     let new = fs::read(&path).unwrap();
@@ -116,7 +111,7 @@ fn sabotaged(target: &Target, file: &File, block: &[u8]) -> Verification {
                 std::thread::yield_now();
             }
         });
-        let outcome = apply(&LoadSpec { amount: None, time_ns: 300_000_000, ..verified(50.0) }, target);
+        let outcome = apply(&LoadSpec { time_ns: 300_000_000, ..verified(50.0) }, target);
         over.store(true, Ordering::Relaxed);
         outcome.verify.unwrap()
     })

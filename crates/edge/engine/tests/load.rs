@@ -53,7 +53,7 @@ fn a_mixed_load_reads_and_writes_a_real_file() {
     let folder = folder();
     let target = open(&request(&folder.path().join("t.img"))).unwrap();
     let outcome = apply(&spec(50.0), &target);
-    assert!(outcome.read.operations > 0 && outcome.write.operations > 0, "{outcome:?}");
+    assert!(outcome.read.operations > 10 && outcome.write.operations > 10, "{outcome:?}");
     assert_eq!(outcome.total.operations, outcome.read.operations + outcome.write.operations);
     assert_eq!(outcome.total.bytes, outcome.total.operations * 4096);
     assert_eq!(outcome.errors, 0);
@@ -86,7 +86,7 @@ fn writes_reach_the_file_and_reads_do_not_change_it() {
     apply(&spec(0.0), &target);
     let after = fs::read(&path).unwrap();
     let changed = before.chunks(4096).zip(after.chunks(4096)).filter(|(a, b)| a != b).count();
-    assert!(changed > 0);
+    assert!(changed > 10, "{changed} blocks changed");
     let distinct: std::collections::BTreeSet<&[u8]> = after.chunks(4096).collect();
     assert_eq!(distinct.len(), after.len() / 4096);
 }

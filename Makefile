@@ -2,10 +2,14 @@
 
 CARGO ?= cargo
 OUT ?= out/native-vs-vm
-VIRTBENCH = target/release/virtbench
-INSTALLED = target/dist/virtbench
+# The build of `make study`, and that of everything.
+MACHINE := $(shell uname -m)
+STATIC = $(MACHINE)-unknown-linux-musl
+STUDY_BUILD = target/study/bin
+VIRTBENCH = $(STUDY_BUILD)/virtbench
+INSTALLED = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
+.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
@@ -20,15 +24,18 @@ help:
 	@echo "make profile  where each nanosecond of the engine's loops goes, into docs/profile.txt"
 	@echo "make fio-examples  FIO_EXAMPLES=FOLDER: how many of fio's example job files run"
 	@echo "make fuzz     feed every reader of foreign bytes with inventions, a minute each"
+	@echo "make build    the command with what compares storage, as make study uses it: target/study/bin/virtbench"
 	@echo "make lint     formatting, clippy"
 	@echo "make doc-check  documentation"
 	@echo "make licences licences, sources and known vulnerabilities of the dependencies"
 	@echo "make appliances  what \`virtbench appliance build\` needs of the distribution"
 	@echo "make install  install the command, its manual pages and completions (PREFIX=/usr/local)"
 
+# Half of the usual time a point: a first report in a minute and a half. Its intervals say what that leaves open.
+STUDY_TIMES ?= --ramp 200ms --time 600ms
 study: setup-study build
 	$(VIRTBENCH) doctor --quiet
-	$(VIRTBENCH) study native-vs-vm --grid quick --out "$(OUT)-$$(date +%Y%m%d-%H%M%S)"
+	$(VIRTBENCH) study native-vs-vm --grid quick $(STUDY_TIMES) --out "$(OUT)-$$(date +%Y%m%d-%H%M%S)"
 
 test: setup-test
 	scripts/test.sh $(CARGO) test --workspace --locked --no-fail-fast
@@ -55,17 +62,17 @@ soak: setup-test
 	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
 
 bench: setup-bench
-	$(CARGO) build --profile dist --locked -p virtbench
-	$(CARGO) run --profile dist --locked -p virtbench-bench
-	$(CARGO) run --profile dist --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
+	$(CARGO) build --release --locked -p virtbench
+	$(CARGO) run --release --locked -p virtbench-bench
+	$(CARGO) run --release --locked -p virtbench-study --example surface_replay -- target/surface-replay.img
 
 profile: setup-bench
-	$(CARGO) build --profile dist --locked -p virtbench
-	$(CARGO) run --profile dist --locked -p virtbench-bench -- profile > target/profile.txt
+	$(CARGO) build --release --locked -p virtbench
+	$(CARGO) run --release --locked -p virtbench-bench -- profile > target/profile.txt
 	mv target/profile.txt docs/profile.txt
 
-check-predictions: setup-predictions build
-	$(VIRTBENCH) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
+check-predictions: setup-predictions whole
+	$(INSTALLED) study predictions --cases docs/data/predictions.toml --trials 3 --out out/predictions \
 		$(if $(wildcard out/predictions/run.json),--resume)
 
 # A system whose results are in out/deviation is not measured again: remove the folder to begin anew. The tables for
@@ -74,16 +81,16 @@ check-predictions: setup-predictions build
 DEVIATION_TIME ?= 25s
 DEVIATION_SYSTEMS ?= none,VirtualFence,VirtualFence:30ms
 DEVIATION_REPETITIONS ?= 3
-DEVIATION_RUN = $(VIRTBENCH) study deviation --workload load:size=4k,read=50,random=100,outstanding=8 --size 16MiB \
+DEVIATION_RUN = $(INSTALLED) study deviation --workload load:size=4k,read=50,random=100,outstanding=8 --size 16MiB \
 	--memory 128MiB --resume
-deviation: setup-study build
+deviation: setup-study whole
 	$(DEVIATION_RUN) --systems $(DEVIATION_SYSTEMS) --repetitions $(DEVIATION_REPETITIONS) --time 40s --out out/deviation
 	$(DEVIATION_RUN) --systems all --repetitions 1 --time $(DEVIATION_TIME) --out out/deviation-all
 
 # The simulated evaluation of [VirtualFence 2013], as the documents count it.
-evaluation: build
+evaluation: whole
 	mkdir -p out
-	$(VIRTBENCH) fence simulate --html out/fence.html --json > docs/data/fence-evaluation.json
+	$(INSTALLED) fence simulate --html out/fence.html --json > docs/data/fence-evaluation.json
 
 lint: setup-lint
 	$(CARGO) fmt --check
@@ -102,14 +109,20 @@ fio-examples:
 fuzz:
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
-# The agent for machines of another kind is built for an installed command and for tests.
-build bench profile: export VIRTBENCH_AGENTS = host
+# The command with what compares storage, and the agent beside it: both static, so that what they share is built once.
 build:
+	$(CARGO) build --profile study --locked --target $(STATIC) --no-default-features -p virtbench -p virtbench-agent
+	mkdir -p $(STUDY_BUILD)
+	ln -f target/$(STATIC)/study/virtbench target/$(STATIC)/study/virtbench-agent $(STUDY_BUILD)
+
+# The whole command. The agent for machines of another kind is built for an installed command and for tests.
+bench profile whole: export VIRTBENCH_AGENTS = host
+whole:
 	$(CARGO) build --release --locked -p virtbench
 
 PREFIX ?= /usr/local
 install: setup-install
-	$(CARGO) build --profile dist --locked -p virtbench
+	$(CARGO) build --release --locked -p virtbench
 	install -Dm755 --strip $(INSTALLED) $(DESTDIR)$(PREFIX)/bin/virtbench
 	$(INSTALLED) man $(DESTDIR)$(PREFIX)/share/man/man1
 	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions

@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         [flag, name, folder, program @ ..] if flag == "--enclose-as" && program.len() < 2 => {
             return remotely(Role::Appliance, folder, Some(name), program);
         }
+        #[cfg(feature = "full")]
         [flag, display, port] if flag == "--desktop-session" => {
             let port = port.parse().map_err(|_| "--desktop-session takes a display and a port".into());
             let ran = port.and_then(|port| Ok(virtbench_desktop_session::run(display, port)?));

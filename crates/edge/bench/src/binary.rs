@@ -4,5 +4,5 @@ use std::path::Path;
 
 /// Where the command is, built as it is installed.
 pub fn virtbench() -> &'static Path {
-    Path::new("target/dist/virtbench")
+    Path::new("target/release/virtbench")
 }

@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use virtbench_agents::own_agent;
 use virtbench_lab::{
     DEFAULT_ADAPTER, Environment, GuestConfig, GuestDisk, GuestImage, KVM_LIMIT, Qemu, TimeLimits, Vm,
-    choose_accelerator, find_kernel, measure, own_agent,
+    choose_accelerator, find_kernel, measure,
 };
 use virtbench_workload::{AccessLine, AccessSpec, LoadSpec};
 
@@ -44,7 +45,7 @@ pub fn check(folder: &Path, file: &Target) -> Result<Vec<Verdict>> {
     let boot = format!("boot to first I/O, {}, median of {BOOTS} (s)", choice.facts().name);
     Ok(vec![
         line("the command as installed (MB)", installed_bytes(folder)? / 1e6, 40.0),
-        line("agent (MiB)", own_agent().len() as f64 / MIB, 4.0),
+        line("agent (MiB)", own_agent()?.len() as f64 / MIB, 4.0),
         line("initramfs (MiB)", initramfs_bytes as f64 / MIB, 16.0),
         line(&boot, median(boots), 6.0),
         line(&format!("{TOGETHER} guests booted at once, {} (s)", choice.facts().name), together, 10.0),

@@ -2,41 +2,62 @@
 
 pub mod alternate;
 pub mod analyse;
+#[cfg(feature = "full")]
 pub mod appliance;
+#[cfg(feature = "full")]
 pub mod appliance_place;
+#[cfg(feature = "full")]
 pub mod application_study;
 pub mod compare;
+#[cfg(feature = "full")]
 pub mod costs;
+#[cfg(feature = "full")]
 pub mod desktops_study;
+#[cfg(feature = "full")]
 mod deviation;
+#[cfg(feature = "full")]
 mod driver;
+#[cfg(feature = "full")]
 pub mod fence;
 mod folder;
 mod groups;
+#[cfg(feature = "full")]
 pub mod history;
+#[cfg(feature = "full")]
 mod job;
+mod left_out;
 mod load_args;
 mod number_list;
+#[cfg(feature = "full")]
 pub mod oltp;
+#[cfg(feature = "full")]
 pub mod oltp_study;
+#[cfg(feature = "full")]
 pub mod operations;
 mod percent;
+#[cfg(feature = "full")]
 pub mod predict;
+#[cfg(feature = "full")]
 pub mod predictions;
+#[cfg(feature = "full")]
 pub mod profile;
 pub mod qemu;
 mod read_workload;
 pub mod repeat;
 pub mod run;
 pub mod saturate;
+#[cfg(feature = "full")]
 mod sets;
 mod shape;
 mod spec;
 mod study;
 pub mod surface;
+#[cfg(feature = "full")]
 pub mod tiles_study;
 mod trace;
+#[cfg(feature = "full")]
 pub mod users;
+#[cfg(feature = "full")]
 pub mod vm;
 pub mod workload;
 
@@ -44,11 +65,14 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+#[cfg(feature = "full")]
 pub use deviation::{DeviationArgs, SaturatingArg, Systems};
 pub use folder::FolderArgs;
 pub use groups::{command, study as study_command};
+pub use left_out::{left_out, refuse_left_out};
 pub use load_args::ApplyArgs;
 pub use read_workload::read_workload;
+#[cfg(feature = "full")]
 pub use sets::NeighboursArgs;
 pub use shape::{CommonArgs, ShapeArgs};
 pub use spec::{ExportArg, ExportFormat, SpecArgs};
@@ -96,9 +120,11 @@ pub enum Command {
     Workload(Box<workload::WorkloadArgs>),
     /// Load a database with TPC-C's transactions: populate it, run users, check its consistency
     #[command(subcommand)]
+    #[cfg(feature = "full")]
     Oltp(oltp::OltpCommand),
     /// Let users ask a service for what it has: pages of a web server, keys and values, mail
     #[command(subcommand)]
+    #[cfg(feature = "full")]
     Users(users::UsersCommand),
     /// Find the highest rate that a target keeps up with, and what latency costs on the way there
     Saturate(Box<saturate::SaturateArgs>),
@@ -115,18 +141,24 @@ pub enum Command {
     Compare(compare::CompareRunsArgs),
     /// Did it get worse over time? Every run in a catalogue, and where its figures changed
     #[command(subcommand)]
+    #[cfg(feature = "full")]
     History(history::HistoryCommand),
     /// Characterise what an application does to its storage
+    #[cfg(feature = "full")]
     Profile(Box<profile::ProfileArgs>),
     /// Measure what user code, kernel code, copying and waiting cost in a VM, against natively
+    #[cfg(feature = "full")]
     Costs(Box<costs::CostsArgs>),
     /// Predict how an application will do in a VM, from its profile
+    #[cfg(feature = "full")]
     Predict(Box<predict::PredictArgs>),
     /// Give each virtual machine the same storage performance, alone or in company
     #[command(subcommand)]
+    #[cfg(feature = "full")]
     Fence(fence::FenceCommand),
     /// Make guests with real software: root file systems of the distribution's own packages
     #[command(subcommand)]
+    #[cfg(feature = "full")]
     Appliance(appliance::ApplianceCommand),
     /// Write the report of a run folder again
     Report(ReportArgs),
@@ -153,20 +185,28 @@ pub enum StudyCommand {
     /// Which of these machines is faster? The same load on this host, guests, and machines that exist
     Compare(Box<CompareArgs>),
     /// Do my VMs get even shares? The same workload in one VM, in two, in three, ... at once
+    #[cfg(feature = "full")]
     Neighbours(Box<NeighboursArgs>),
     /// Do my VMs disturb each other? Each alone and all together, and how far they deviate
+    #[cfg(feature = "full")]
     Deviation(Box<DeviationArgs>),
     /// Are predictions right? Applications profiled, predicted, and then run in a VM
+    #[cfg(feature = "full")]
     Predictions(Box<predictions::PredictionsArgs>),
     /// What does my database do in a VM? TPC-C's transactions on one appliance, natively and in VMs
+    #[cfg(feature = "full")]
     Oltp(Box<oltp_study::OltpStudyArgs>),
     /// How fast is the control plane? Management operations on a hypervisor's VMs, and where their time goes
+    #[cfg(feature = "full")]
     Operations(Box<operations::OperationsArgs>),
     /// What does my application do in a VM? Any appliance under any client, natively and in VMs, alone and beside neighbours
+    #[cfg(feature = "full")]
     Application(Box<application_study::ApplicationStudyArgs>),
     /// How many desktops fit? Users of more and more of them at once, and how long each operation takes them
+    #[cfg(feature = "full")]
     Desktops(Box<desktops_study::DesktopsStudyArgs>),
     /// How many different VMs fit? More and more tiles of them at once, until a service level breaks
+    #[cfg(feature = "full")]
     Tiles(Box<tiles_study::TilesStudyArgs>),
 }
 
@@ -177,13 +217,21 @@ impl StudyCommand {
             Self::NativeVsVm(args) => &mut args.run.folder,
             Self::Adapters(args) => &mut args.run.folder,
             Self::Compare(args) => &mut args.run.folder,
+            #[cfg(feature = "full")]
             Self::Neighbours(args) => &mut args.sets.folder,
+            #[cfg(feature = "full")]
             Self::Deviation(args) => &mut args.sets.folder,
+            #[cfg(feature = "full")]
             Self::Predictions(args) => &mut args.folder,
+            #[cfg(feature = "full")]
             Self::Oltp(args) => &mut args.folder,
+            #[cfg(feature = "full")]
             Self::Operations(args) => &mut args.folder,
+            #[cfg(feature = "full")]
             Self::Application(args) => &mut args.folder,
+            #[cfg(feature = "full")]
             Self::Desktops(args) => &mut args.folder,
+            #[cfg(feature = "full")]
             Self::Tiles(args) => &mut args.folder,
         }
     }

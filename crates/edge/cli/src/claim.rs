@@ -8,6 +8,7 @@ use std::fs;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
+#[cfg(feature = "full")]
 use crate::args::oltp::OltpCommand;
 use crate::args::{Command, StudyCommand};
 
@@ -80,22 +81,33 @@ fn what(command: &Command) -> Option<&'static str> {
     Some(match command {
         Command::Load(_) => "load",
         Command::Workload(_) => "workload",
+        #[cfg(feature = "full")]
         Command::Oltp(OltpCommand::Run(_)) => "oltp",
+        #[cfg(feature = "full")]
         Command::Users(_) => "users",
         Command::Saturate(_) => "saturate",
         Command::Surface(_) => "surface",
+        #[cfg(feature = "full")]
         Command::Costs(_) => "costs",
         Command::Study(study) => match study {
             StudyCommand::NativeVsVm(_) => "study native-vs-vm",
             StudyCommand::Adapters(_) => "study adapters",
             StudyCommand::Compare(_) => "study compare",
+            #[cfg(feature = "full")]
             StudyCommand::Neighbours(_) => "study neighbours",
+            #[cfg(feature = "full")]
             StudyCommand::Deviation(_) => "study deviation",
+            #[cfg(feature = "full")]
             StudyCommand::Predictions(_) => "study predictions",
+            #[cfg(feature = "full")]
             StudyCommand::Oltp(_) => "study oltp",
+            #[cfg(feature = "full")]
             StudyCommand::Operations(_) => "study operations",
+            #[cfg(feature = "full")]
             StudyCommand::Application(_) => "study application",
+            #[cfg(feature = "full")]
             StudyCommand::Desktops(_) => "study desktops",
+            #[cfg(feature = "full")]
             StudyCommand::Tiles(_) => "study tiles",
         },
         _ => return None,

@@ -26,6 +26,8 @@ pub enum Kind {
     Inconsistent = 8,
     /// Of two runs the later is worse, and that was asked for.
     Regression = 9,
+    /// This build leaves the command out.
+    NotBuilt = 11,
     /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
     Interrupted = 130,
 }
@@ -42,6 +44,7 @@ impl Kind {
             Self::Folder,
             Self::Inconsistent,
             Self::Regression,
+            Self::NotBuilt,
             Self::Interrupted,
         ];
         known.into_iter().find(|kind| i32::from(*kind as u8) == code).unwrap_or(Self::Other)
@@ -49,7 +52,7 @@ impl Kind {
 }
 
 /// The table for the manual page: every code with its meaning.
-pub const MEANINGS: [(u8, &str); 11] = [
+pub const MEANINGS: [(u8, &str); 12] = [
     (0, "It worked."),
     (Kind::Other as u8, "Something failed that has no code of its own."),
     (Kind::Usage as u8, "The command line asks for something impossible."),
@@ -60,6 +63,10 @@ pub const MEANINGS: [(u8, &str); 11] = [
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
     (Kind::Inconsistent as u8, "The cache of a fence is inconsistent, or a database after its load."),
     (Kind::Regression as u8, "Of two runs that were compared the later is worse (--fail-on regression)."),
+    (
+        Kind::NotBuilt as u8,
+        "This build, of make study, leaves the command out; make install builds all of virtbench.",
+    ),
     (Kind::Interrupted as u8, "Interrupted; what was measured is kept."),
 ];
 

@@ -1,8 +1,14 @@
 //! The `virtbench` command.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+#![cfg_attr(
+    not(feature = "full"),
+    allow(dead_code, reason = "some parts serve only the commands that this build leaves out")
+)]
 
+#[cfg(feature = "full")]
 mod appliance_failure;
+#[cfg(feature = "full")]
 mod applications;
 mod args;
 mod chart;
@@ -16,8 +22,10 @@ mod guests;
 mod interrupt;
 mod live;
 mod log;
+#[cfg(feature = "full")]
 mod password_file;
 mod progress;
+#[cfg(feature = "full")]
 mod recipes;
 mod resume;
 mod say;
@@ -40,6 +48,9 @@ fn main() -> ExitCode {
     if let Err(failure) = log::install(matches.get_count("verbose")) {
         return exit::report(Err(failure));
     }
+    if let Err(failure) = args::refuse_left_out(&matches) {
+        return exit::report(Err(failure));
+    }
     let arguments = match resume::restored(&matches) {
         Ok(Some(restored)) => restored,
         Ok(None) => Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()),
@@ -49,19 +60,27 @@ fn main() -> ExitCode {
     let done = interrupt::install().and_then(|()| match arguments.command {
         Command::Load(load) => commands::load::execute(&load, matches.subcommand_matches("load")),
         Command::Workload(workload) => commands::workload::execute(&workload),
+        #[cfg(feature = "full")]
         Command::Oltp(oltp) => commands::oltp::execute(&oltp),
+        #[cfg(feature = "full")]
         Command::Users(users) => commands::users::execute(&users),
         Command::Saturate(saturate) => commands::saturate::execute(&saturate),
         Command::Surface(surface) => commands::surface::execute(&surface),
         Command::Study(study) => commands::study::execute(&study),
         Command::Run(run) => commands::run::execute(&run),
         Command::Compare(compare) => commands::compare::execute(&compare),
+        #[cfg(feature = "full")]
         Command::History(history) => commands::history::execute(&history),
         Command::Analyse(analyse) => commands::analyse::execute(&analyse),
+        #[cfg(feature = "full")]
         Command::Profile(profile) => commands::profile::execute(&profile),
+        #[cfg(feature = "full")]
         Command::Costs(costs) => commands::costs::execute(&costs),
+        #[cfg(feature = "full")]
         Command::Predict(predict) => commands::predict::execute(&predict),
+        #[cfg(feature = "full")]
         Command::Fence(fence) => commands::fence::execute(&fence),
+        #[cfg(feature = "full")]
         Command::Appliance(appliance) => commands::appliance::execute(&appliance),
         Command::Report(report) => commands::report::execute(&report),
         Command::Doctor(doctor) => commands::doctor::execute(&doctor),

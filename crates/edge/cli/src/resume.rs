@@ -8,7 +8,9 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
 use virtbench_record::Provenance;
 use virtbench_study::read_provenance;
 
-use crate::args::{Arguments, Command, FolderArgs, StudyCommand, study_command};
+#[cfg(feature = "full")]
+use crate::args::StudyCommand;
+use crate::args::{Arguments, Command, FolderArgs, study_command};
 use crate::exit::{Failure, Kind};
 
 /// What may be said anew.
@@ -106,6 +108,7 @@ fn words(option: &Arg, values: &[OsString]) -> String {
 
 fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
     let Command::Study(study) = &mut arguments.command else { return };
+    #[cfg(feature = "full")]
     if let StudyCommand::Predictions(args) = study {
         args.again = flag(given, "again");
         if args.again && is_given(given, OWN_OF_AGAIN) {
@@ -119,6 +122,7 @@ fn say_anew(arguments: &mut Arguments, given: &ArgMatches, out: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::StudyCommand;
 
     fn restore(stored: &[&str], given: &[&str]) -> Result<Option<Arguments>, String> {
         let words = [&["virtbench", "study", "native-vs-vm", "--resume", "--out", "run"], given].concat();

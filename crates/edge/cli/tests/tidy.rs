@@ -35,7 +35,8 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["desktop-session", "engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
     ("vsphere", &[]),
-    ("lab", &["agent", "host", "libvirt", "recipe", "record", "units", "workload"]),
+    ("agents", &[]),
+    ("lab", &["agent", "agents", "host", "libvirt", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),
     ("platforms", &["lab", "libvirt", "operations", "record", "units", "vsphere"]),
@@ -70,6 +71,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "bench",
         &[
+            "agents",
             "counters",
             "desktop",
             "desktops",
@@ -89,6 +91,7 @@ const EDGES: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "agents",
             "appliance",
             "desktops",
             "engine",

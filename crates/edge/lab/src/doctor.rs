@@ -8,11 +8,11 @@ use rustix::fs::OFlags;
 use rustix::process::{Resource, geteuid, getrlimit};
 use serde::Serialize;
 use virtbench_agent::enclosure::LoopDevice;
+use virtbench_agents::own_agent;
 use virtbench_host::free_bytes;
 use virtbench_units::format_bytes;
 
 use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
-use crate::agents::own_agent;
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::kernel::{GuestKernel, find_kernel};
@@ -106,7 +106,7 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
                 }
             },
         ),
-        check("agent", ok(format!("embedded, {} KiB, static", own_agent().len() >> 10))),
+        check("agent", agent()),
         check("io_uring", io_uring()),
         check("locked memory", locked_memory()),
         check("disk space", disk_space(directory)),
@@ -118,6 +118,13 @@ pub fn examine_host(directory: &Path, named_kernel: Option<&Path>) -> Vec<Check>
 
 const fn check(name: &'static str, status: Status) -> Check {
     Check { name, status }
+}
+
+fn agent() -> Status {
+    match own_agent() {
+        Ok(program) => ok(format!("{} KiB, static", program.len() >> 10)),
+        Err(error) => missing(error, "make build"),
+    }
 }
 
 /// Programs of others, and loop devices.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use thiserror::Error;
+use virtbench_agents::{AgentError, own_agent};
 
 use crate::adapters::{Adapter, DEFAULT_ADAPTER};
-use crate::agents::own_agent;
 use crate::carried_files::CarriedFile;
 use crate::filesystem::Filesystem;
 use crate::initramfs;
@@ -33,6 +33,9 @@ pub enum ImageError {
     /// Its modules.
     #[error(transparent)]
     Modules(#[from] ModuleError),
+    /// There is no agent to be init.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// No memory for the initramfs.
     #[error("the guest's initramfs cannot be kept in memory: {0}; free some memory")]
     Memory(#[from] io::Error),
@@ -56,7 +59,7 @@ impl GuestImage {
     /// # Errors
     /// The kernel cannot be read, or lacks a driver.
     pub fn new(kernel: &GuestKernel, adapters: &[&Adapter]) -> Result<Self, ImageError> {
-        Self::with_init(kernel, adapters, own_agent())
+        Self::with_init(kernel, adapters, own_agent()?)
     }
 
     /// The same for guests that also mount any of these file systems.
@@ -68,7 +71,7 @@ impl GuestImage {
         adapters: &[&Adapter],
         filesystems: &[Filesystem],
     ) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, filesystems, own_agent(), &[])
+        Self::build(kernel, adapters, filesystems, own_agent()?, &[])
     }
 
     /// The same for guests that have these files as well, in memory.
@@ -81,7 +84,7 @@ impl GuestImage {
         filesystems: &[Filesystem],
         carried: &[CarriedFile],
     ) -> Result<Self, ImageError> {
-        Self::build(kernel, adapters, filesystems, own_agent(), carried)
+        Self::build(kernel, adapters, filesystems, own_agent()?, carried)
     }
 
     /// The same for guests that run appliances: with a network interface, a root of two layers on ext4 and, with `screen`, what an
@@ -100,7 +103,7 @@ impl GuestImage {
         let disks = disks.chain(Filesystem::Ext4.modules().iter().copied());
         let screen_modules = screen.then_some(SCREEN_MODULES).into_iter().flatten();
         let modules: Vec<&str> = disks.chain(APPLIANCE_MODULES).chain(screen_modules).collect();
-        let image = Self::with_modules(kernel, modules, own_agent(), &[])?;
+        let image = Self::with_modules(kernel, modules, own_agent()?, &[])?;
         Ok(Self { has_screen: screen, ..image })
     }
 

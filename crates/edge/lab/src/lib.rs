@@ -7,7 +7,6 @@
 
 mod accelerator;
 mod adapters;
-mod agents;
 mod appliance;
 mod cable;
 mod cache;
@@ -57,7 +56,6 @@ pub use adapters::{
     ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
     UnknownAdapter, find_adapter,
 };
-pub use agents::own_agent;
 pub use appliance::{
     ApplianceError, ApplianceSpec, GuestPlace, Network, NetworkNamespace, Place, Reach, RunningAppliance,
     TierLinks, appliance_guest_facts, measure_path,

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use virtbench_agent::protocol::Greeting;
+use virtbench_agents::own_agent;
 
-use crate::agents::own_agent;
 use crate::connection::Connection;
 use crate::memory_file::MemoryFile;
 use crate::process::{AgentProcess, MachineError};
@@ -32,7 +32,7 @@ impl NativeAgent {
         adapt: impl FnOnce(&mut Command) -> io::Result<()>,
     ) -> Result<Self, MachineError> {
         let failed = |source: io::Error| MachineError::Start { program: "virtbench-agent".into(), source };
-        let program = MemoryFile::new("virtbench-agent", own_agent()).map_err(failed)?;
+        let program = MemoryFile::new("virtbench-agent", own_agent()?).map_err(failed)?;
         let (program_fd, program_path) = program.lend().map_err(failed)?;
         let (mut connection, agent_end) = Connection::pair().map_err(failed)?;
         let mut command = Command::new(program_path);

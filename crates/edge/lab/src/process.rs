@@ -9,6 +9,7 @@ use std::time::Duration;
 use thiserror::Error;
 use virtbench_agent::Console;
 use virtbench_agent::protocol::{FailureKind, ProtocolError};
+use virtbench_agents::AgentError;
 
 use crate::child::{BoundChild, describe_end};
 use crate::connection::ConnectionError;
@@ -28,6 +29,9 @@ pub enum MachineError {
         /// Why not.
         source: io::Error,
     },
+    /// There is no agent that could be started.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
     /// Its I/Os cannot be limited.
     #[error(transparent)]
     IoLimit(#[from] IoLimitError),

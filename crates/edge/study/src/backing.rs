@@ -49,7 +49,7 @@ impl Backing {
             "loop" => Self::Loop,
             "overlay" => Self::Overlay { cluster_bytes: CLUSTER_BYTES },
             "nbd" => Self::Nbd,
-            "fence" => Self::Fence(FenceOptions::default()),
+            "fence" => Self::Fence(FenceOptions::plain()?),
             _ => return Err(BackingError::Unknown { name: name.to_owned() }),
         };
         for setting in settings.split(',').filter(|setting| !setting.is_empty()) {

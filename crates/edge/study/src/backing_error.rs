@@ -11,6 +11,14 @@ pub enum BackingError {
         /// What was written.
         name: String,
     },
+    /// One that this build leaves out.
+    #[error(
+        "the backing {name} is not in this build, which `make study` made: `make install` builds all of virtbench"
+    )]
+    NotInThisBuild {
+        /// Its name.
+        name: &'static str,
+    },
     /// A setting it has not.
     #[error(
         "{backing} takes no {setting:?}: qcow2 takes cluster=SIZE and prealloc=off|metadata|falloc|full, overlay \

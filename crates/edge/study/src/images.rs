@@ -54,14 +54,16 @@ impl ImagesError {
             self,
             Self::Disk(DiskError::Target(TargetError::Interrupted(_)))
                 | Self::Image(ImageMakingError::Stopped { .. })
-                | Self::Fence(FenceError::Target(TargetError::Interrupted(_)))
-        )
+        ) || matches!(self, Self::Fence(error) if error.is_stopped())
     }
 
     /// Whether this host lacks what is needed.
     #[must_use]
     pub fn lacks_something(&self) -> bool {
-        matches!(self, Self::Loop(_) | Self::Fence(FenceError::HostDevice(_)))
+        match self {
+            Self::Fence(error) => error.lacks_host_device(),
+            error => matches!(error, Self::Loop(_)),
+        }
     }
 }
 

@@ -56,17 +56,33 @@
 //! # }
 //! ```
 
+#![cfg_attr(
+    not(feature = "full"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "some parts serve only the studies that this build leaves out"
+    )
+)]
+
+#[cfg(feature = "full")]
 mod appliance_place;
+#[cfg(feature = "full")]
 mod appliance_processors;
+#[cfg(feature = "full")]
 mod application_study;
+#[cfg(feature = "full")]
 mod applications;
 mod apply;
 mod backing;
 mod backing_error;
+#[cfg(feature = "full")]
 mod built_appliance;
+#[cfg(feature = "full")]
 mod colocation;
 mod contents;
 mod course;
+#[cfg(feature = "full")]
 mod desktops;
 mod disk;
 mod environments;
@@ -74,6 +90,7 @@ mod estimate;
 mod event;
 #[cfg(test)]
 mod fake_machine;
+#[cfg_attr(not(feature = "full"), path = "no_fence.rs")]
 mod fence;
 mod folder;
 mod grid;
@@ -83,39 +100,52 @@ mod held;
 mod histogram_log;
 mod host_name;
 mod images;
+#[cfg(feature = "full")]
 mod job_in_study;
+#[cfg(feature = "full")]
 mod joined;
 mod machines;
+#[cfg(feature = "full")]
 mod oltp;
+#[cfg(feature = "full")]
 mod operations;
 mod points;
+#[cfg(feature = "full")]
 mod preparing;
 mod prerequisites;
 mod programs;
 mod run;
 mod saturate;
 mod schedule;
+#[cfg(feature = "full")]
 mod served;
 mod setup;
+#[cfg(feature = "full")]
 mod sides;
 mod study_error;
 mod study_folder;
 mod surface;
+#[cfg(feature = "full")]
 mod tiles;
+mod workload_file;
 
+#[cfg(feature = "full")]
 pub use application_study::{
     ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
     ApplicationStudy, LoadedAppliances, SideKind, TierFile, run_application,
 };
+#[cfg(feature = "full")]
 pub use applications::{
     ApplicationsError, Cases, CasesError, CommandProfile, MAX_COSTS_BYTES, Metric, NativeSide, Predictions,
     Progress, Verified, VerifyInputs, VmOptions, measure_costs, own_workload, parse_costs, predict_again,
-    profile_command, profiler_failure, read_workload, run_model_load, verify,
+    profile_command, profiler_failure, run_model_load, verify,
 };
 pub use apply::{Load, SearchError};
 pub use backing::Backing;
 pub use backing_error::BackingError;
+#[cfg(feature = "full")]
 pub use built_appliance::BuiltAppliance;
+#[cfg(feature = "full")]
 pub use colocation::{
     Colocation, ColocationOptions, ComparedSystems, JobsError, NamedJob, Saturating, ScheduledSet,
     SimulationError, TriedSystem, compare_systems, measure_sets, missing_sets, schedule_sets, simulate,
@@ -123,6 +153,7 @@ pub use colocation::{
 };
 pub use contents::Contents;
 pub use course::Course;
+#[cfg(feature = "full")]
 pub use desktops::{DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops};
 pub use disk::{DiskError, StudyDisk};
 pub use environments::{
@@ -131,10 +162,9 @@ pub use environments::{
 };
 pub use estimate::Estimate;
 pub use event::{Event, Observer};
-pub use fence::{
-    FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError, Medium, System, Throttle,
-    check_host_devices,
-};
+pub use fence::{FenceDisks, FenceError, FenceOptions, FenceRequest, HostDeviceError};
+#[cfg(feature = "full")]
+pub use fence::{Medium, System, Throttle, check_host_devices};
 pub use folder::{
     FolderError, LOG, LoadedRun, RunFolder, load_any_run, load_run, read_provenance, write_whole,
 };
@@ -143,9 +173,11 @@ pub use grid_study::{Adapters, Compare, GridOptions, NativeVsVm};
 pub use guests::{ApplianceGuests, Extras, GuestOptions, Guests, GuestsError, WantedAccelerator};
 pub use images::{Images, ImagesError};
 pub use machines::make_target;
+#[cfg(feature = "full")]
 pub use oltp::{
     ApplianceSides, DatabaseAppliance, OltpBoot, OltpFailure, OltpLoad, OltpSides, OltpStudy, run_oltp,
 };
+#[cfg(feature = "full")]
 pub use operations::{OperationsStudy, Tenants, estimate_operations, mix_on, run_operations, tenant_job};
 pub use points::measure_points;
 pub use programs::is_program;
@@ -153,10 +185,13 @@ pub use run::{Run, RunEnd, new_provenance};
 pub use saturate::{SaturationRun, saturate};
 pub use schedule::{ScheduledPoint, schedule};
 pub use setup::{Setup, SetupError, setups};
+#[cfg(feature = "full")]
 pub use sides::{Sides, SidesError, SidesRequest, host_difference};
 pub use study_error::StudyError;
 pub use surface::{Ended, MeasuredSurface, SurfacePlan, load_at, measure_surface};
+#[cfg(feature = "full")]
 pub use tiles::{
     HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
     TilesHosting, TilesPlace, TilesStudy,
 };
+pub use workload_file::read_workload;

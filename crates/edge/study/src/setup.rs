@@ -8,7 +8,6 @@ use virtbench_record::{BackingFacts, SetupFacts};
 
 use crate::backing::Backing;
 use crate::backing_error::BackingError;
-use crate::fence::Throttle;
 
 /// The most configurations of one study.
 const MAX_SETUPS: usize = 64;
@@ -96,13 +95,13 @@ impl Setup {
     /// Whether a disk of the fence's daemon is made a block device of the host.
     #[must_use]
     pub fn is_on_host(&self) -> bool {
-        matches!(&self.backing, Backing::Fence(options) if options.on_host)
+        matches!(&self.backing, Backing::Fence(options) if options.is_on_host())
     }
 
     /// Whether the host's kernel limits what a guest does on it.
     #[must_use]
     pub fn is_limited_by_host(&self) -> bool {
-        matches!(&self.backing, Backing::Fence(options) if options.throttle == Throttle::Blkio)
+        matches!(&self.backing, Backing::Fence(options) if options.is_limited_by_host())
     }
 
     /// Whether a qemu-storage-daemon stands between QEMU and the blocks.

@@ -3,7 +3,9 @@
 use thiserror::Error;
 use virtbench_lab::LabError;
 
+#[cfg(feature = "full")]
 use crate::applications::ApplicationsError;
+#[cfg(feature = "full")]
 use crate::colocation::JobsError;
 use crate::disk::DiskError;
 use crate::folder::FolderError;
@@ -34,6 +36,7 @@ pub enum StudyError {
     #[error("the plan names {0}, which there is not: a defect of virtbench")]
     NoMachine(String),
     /// A machine of a set has nothing to do.
+    #[cfg(feature = "full")]
     #[error(transparent)]
     Jobs(#[from] JobsError),
     /// What was asked for is impossible.
@@ -43,12 +46,15 @@ pub enum StudyError {
     #[error("{0}")]
     Environment(Cause),
     /// An application could not be measured or predicted.
+    #[cfg(feature = "full")]
     #[error(transparent)]
     Applications(ApplicationsError),
     /// An appliance cannot be built, or its data cannot be prepared.
+    #[cfg(feature = "full")]
     #[error(transparent)]
     Appliance(virtbench_appliance::ApplianceError),
     /// A platform cannot be used.
+    #[cfg(feature = "full")]
     #[error(transparent)]
     Platform(#[from] virtbench_platforms::Failure),
     /// What guests need is missing.
@@ -93,6 +99,7 @@ impl StudyError {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<ApplicationsError> for StudyError {
     fn from(error: ApplicationsError) -> Self {
         match error {
@@ -104,6 +111,7 @@ impl From<ApplicationsError> for StudyError {
     }
 }
 
+#[cfg(feature = "full")]
 impl From<virtbench_appliance::ApplianceError> for StudyError {
     fn from(error: virtbench_appliance::ApplianceError) -> Self {
         match error.kind() {

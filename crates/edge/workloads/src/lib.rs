@@ -12,6 +12,7 @@
 mod ballast;
 mod caches;
 mod command;
+#[cfg(feature = "suite")]
 mod cpu;
 mod file_workload;
 pub mod files;

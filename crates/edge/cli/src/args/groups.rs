@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use clap::{Command, CommandFactory};
 
 use super::Arguments;
+use super::left_out::with_left_out;
 
 /// Longer lines are broken.
 const WIDTH: usize = 100;
@@ -23,7 +24,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// The command line, whose help is grouped.
 pub fn command() -> Command {
-    let command = Arguments::command();
+    let command = with_left_out(Arguments::command());
     let groups = groups(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{groups}\nOptions:\n{{options}}{{after-help}}"

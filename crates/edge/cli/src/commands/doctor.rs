@@ -6,7 +6,7 @@ use std::io::Write;
 use serde::Serialize;
 use virtbench_lab::{Check, Status, cache_directory, examine_host};
 
-use crate::args::DoctorArgs;
+use crate::args::{DoctorArgs, left_out};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::print_json;
 
@@ -15,6 +15,8 @@ use crate::say::print_json;
 struct Report<'a> {
     ready: bool,
     checks: &'a [Check],
+    /// Commands that this build has not.
+    left_out: &'a [&'static str],
 }
 
 /// Shows what was found; fails if something is missing.
@@ -24,13 +26,18 @@ pub fn execute(args: &DoctorArgs) -> Outcome {
         let _ = fs::remove_file(cache_directory().join("accelerator.json"));
     }
     let checks = examine_host(&args.target_dir, args.kernel.as_deref());
+    let left_out: Vec<&str> = left_out().collect();
     let missing = checks.iter().filter(|check| matches!(check.status, Status::Missing { .. })).count();
     let mut out = std::io::stdout().lock();
     if args.json {
-        print_json(&Report { ready: missing == 0, checks: &checks })?;
+        print_json(&Report { ready: missing == 0, checks: &checks, left_out: &left_out })?;
     } else {
         for check in &checks {
             line(&mut out, check, args.quiet)?;
+        }
+        if !left_out.is_empty() && !args.quiet {
+            let names = left_out.join(", ");
+            writeln!(out, "left out {:<16} {names}\n{:26}mend: make install", "commands", "")?;
         }
     }
     if missing > 0 {

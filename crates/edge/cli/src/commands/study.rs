@@ -1,21 +1,32 @@
 //! `virtbench study`
 
 mod adapters;
+#[cfg(feature = "full")]
 mod application;
 mod common;
 mod compare;
+#[cfg(feature = "full")]
 mod desktops;
+#[cfg(feature = "full")]
 mod deviation;
 mod events;
 mod grid_options;
 mod native_vs_vm;
+#[cfg(feature = "full")]
 mod neighbours;
+#[cfg(feature = "full")]
 mod oltp;
+#[cfg(feature = "full")]
 mod operations;
+#[cfg(feature = "full")]
 mod platform;
+#[cfg(feature = "full")]
 mod predictions;
+#[cfg(feature = "full")]
 mod sets_summary;
+#[cfg(feature = "full")]
 mod systems;
+#[cfg(feature = "full")]
 mod tiles;
 mod watch;
 
@@ -41,12 +52,19 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
             let study = compare::study(args)?;
             Some(study.options.estimate(study.environments.len()))
         }
+        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => Some(neighbours::study(args)?.estimate()),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => Some(deviation::study(args)?.estimate()),
+        #[cfg(feature = "full")]
         StudyCommand::Operations(args) => Some(operations::estimate(args)?),
+        #[cfg(feature = "full")]
         StudyCommand::Oltp(args) => Some(oltp::estimate(args)?),
+        #[cfg(feature = "full")]
         StudyCommand::Application(args) => Some(application::estimate(args)?),
+        #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => Some(tiles::estimate(args)?),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(_) | StudyCommand::Predictions(_) | StudyCommand::Desktops(_) => None,
     })
 }
@@ -57,7 +75,9 @@ pub fn estimate(command: &StudyCommand) -> Result<Option<Estimate>, Failure> {
 /// It is impossible.
 pub fn homes(command: &StudyCommand) -> Result<Option<String>, Failure> {
     Ok(match command {
+        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => neighbours::study(args)?.homes_in_words(),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::study(args)?.homes_in_words(),
         _ => None,
     })
@@ -69,14 +89,23 @@ pub fn execute(command: &StudyCommand) -> Outcome {
         StudyCommand::NativeVsVm(args) => native_vs_vm::execute(args),
         StudyCommand::Adapters(args) => adapters::execute(args),
         StudyCommand::Compare(args) => compare::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Neighbours(args) => neighbours::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(args) if args.systems.is_empty() => deviation::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Deviation(args) => systems::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Predictions(args) => predictions::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Oltp(args) => oltp::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Operations(args) => operations::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Application(args) => application::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Desktops(args) => desktops::execute(args),
+        #[cfg(feature = "full")]
         StudyCommand::Tiles(args) => tiles::execute(args),
     }
 }

@@ -66,6 +66,11 @@ pub enum TargetError {
          nbd+unix:///EXPORT?socket=PATH and vhost-user:SOCKET"
     )]
     Name(String),
+    /// It is reached through a socket, and this build leaves such targets out.
+    #[cfg(not(feature = "network-targets"))]
+    #[error("{path}: targets that are reached through a socket are not in this build, which `make study` made: \
+             `make install` builds all of virtbench", path = .0.display())]
+    NotBuilt(PathBuf),
     /// The load writes, and the server's disk is read-only.
     #[error("{0} is read-only and this load writes: use --read 100, or have it served writable")]
     ReadOnly(String),

@@ -42,9 +42,7 @@ impl Target {
             #[cfg(feature = "network-targets")]
             TargetName::VhostUser(socket) => super::network::open_vhost_user(request, &socket),
             #[cfg(not(feature = "network-targets"))]
-            TargetName::Nbd(_) | TargetName::VhostUser(_) => {
-                Err(TargetError::Name(request.path.display().to_string()))
-            }
+            TargetName::Nbd(_) | TargetName::VhostUser(_) => Err(TargetError::NotBuilt(request.path.clone())),
         }
     }
 }

@@ -8,10 +8,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use virtbench_agent::protocol::{Job, TEST_FILE, TargetRef};
+use virtbench_agents::agents;
 use virtbench_workload::{AccessLine, AccessSpec, EngineKind, JobSpec, LoadSpec};
 
 use super::login::log_in;
-use crate::agents::agents;
 use crate::connection::{Connection, Measuring};
 use crate::process::AgentProcess;
 
@@ -24,7 +24,7 @@ fn the_agent_for_arm_makes_a_file_and_loads_it() {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let agent = agents().iter().find(|agent| agent.machine() == "aarch64").unwrap();
     let program = folder.path().join("agent");
-    fs::write(&program, agent.bytes()).unwrap();
+    fs::write(&program, agent.blocks().unwrap()).unwrap();
     fs::set_permissions(&program, Permissions::from_mode(0o700)).unwrap();
     let (stream, other) = UnixStream::pair().unwrap();
     let mut command = Command::new(EMULATOR);

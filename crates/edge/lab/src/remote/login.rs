@@ -5,9 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use virtbench_agent::protocol::{NOT_READY, READY};
+use virtbench_agents::Agent;
 
 use super::script::MARK;
-use crate::agents::SentAgent;
 use crate::connection::Deadline;
 
 /// The most that a login may print before the agent speaks, in bytes.
@@ -30,7 +30,7 @@ pub(super) enum LoginError {
 }
 
 /// Brings the agent to life at the other end of `stream`, within `limit`.
-pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration) -> Result<(), LoginError> {
+pub(super) fn log_in(stream: &UnixStream, agents: &[Agent], limit: Duration) -> Result<(), LoginError> {
     let reader = Deadline { stream, at: Instant::now() + limit };
     let mut lines = Lines { reader, read: 0, last: String::new() };
     loop {
@@ -54,8 +54,9 @@ pub(super) fn log_in(stream: &UnixStream, agents: &[SentAgent], limit: Duration)
             Some(("need", machine)) => {
                 let agent = agents.iter().find(|agent| agent.machine() == machine);
                 let agent = agent.ok_or_else(|| LoginError::Unusable(format!("no agent for {machine}")))?;
-                tracing::debug!(machine, bytes = agent.bytes().len(), "the agent is sent");
-                let sent = lines.send(agent.bytes());
+                let agent = agent.blocks().map_err(|error| LoginError::Unusable(error.to_string()))?;
+                tracing::debug!(machine, bytes = agent.len(), "the agent is sent");
+                let sent = lines.send(agent);
                 // A machine that has no room hangs up in the middle, and its word is already on its way.
                 if let Err(error) = sent
                     && error.kind() != io::ErrorKind::BrokenPipe
@@ -111,7 +112,7 @@ impl Lines<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::agents;
+    use virtbench_agents::agents;
 
     const LIMIT: Duration = Duration::from_secs(10);
 

@@ -7,13 +7,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use virtbench_agent::protocol::Greeting;
+use virtbench_agents::agents;
 
 use super::address::SshAddress;
 use super::alive::Alive;
 use super::login::{LoginError, log_in};
 use super::script;
 use super::turn::Turn;
-use crate::agents::agents;
 use crate::connection::Connection;
 use crate::process::{AgentProcess, MachineError};
 
@@ -59,7 +59,7 @@ impl RemoteAgent {
         let (stream, other) = UnixStream::pair().map_err(failed)?;
         let mut command = Command::new("ssh");
         command.args(OPTIONS).args(address.ssh_arguments());
-        command.arg("--").arg(script::command(address, agents()));
+        command.arg("--").arg(script::command(address, agents())?);
         let mut process = AgentProcess::spawn_talking(command, OwnedFd::from(other), "ssh")?;
         log_in(&stream, agents(), LOGIN_LIMIT).map_err(|error| explain(address, error, &mut process))?;
         drop(turn);

@@ -1,7 +1,8 @@
 //! What the shell of an existing machine is told: it gets the agent and makes way for it.
 
+use virtbench_agents::{Agent, AgentError, BLOCK_BYTES};
+
 use super::address::SshAddress;
-use crate::agents::{BLOCK_BYTES, SentAgent};
 
 /// Begins every line that the script prints, so that a login's own are told from them.
 pub(super) const MARK: &str = "virtbench-login";
@@ -42,7 +43,7 @@ chmod 700 \"$part\" && mv \"$part\" \"$agent\" || stop \"cannot keep the agent i
 if [ $keep = keep ]; then exec \"$agent\" $begin \"$folder\"; else exec \"$agent\" $begin \"$folder\" \"$agent\"; fi";
 
 /// The command for the login shell of the machine at `address`.
-pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
+pub(super) fn command(address: &SshAddress, agents: &[Agent]) -> Result<String, AgentError> {
     let script = SCRIPT.replace("MARK", MARK).replace("BLOCK", &BLOCK_BYTES.to_string());
     let keep = if address.keeps_agent() { "keep" } else { "remove" };
     let folder = address.folder().to_string_lossy();
@@ -51,9 +52,10 @@ pub(super) fn command(address: &SshAddress, agents: &[SentAgent]) -> String {
     let mut command =
         format!("exec /bin/sh -c '{script}' virtbench {folder} {keep} {}", quoted(address.begin()));
     for agent in agents {
-        command.push_str(&format!(" {} {} {}", agent.machine(), agent.blocks(), agent.digest()));
+        let blocks = agent.blocks()?.len() / BLOCK_BYTES;
+        command.push_str(&format!(" {} {blocks} {}", agent.machine(), agent.digest()?));
     }
-    command
+    Ok(command)
 }
 
 /// As one word for any login shell.
@@ -73,8 +75,10 @@ mod tests {
     #[test]
     fn a_folder_is_one_word() {
         let address = SshAddress::parse("ssh://metal/srv/it's%20$HOME").unwrap();
-        assert!(command(&address, &[]).ends_with(r"virtbench '/srv/it'\''s $HOME' remove '--remote'"));
+        assert!(
+            command(&address, &[]).unwrap().ends_with(r"virtbench '/srv/it'\''s $HOME' remove '--remote'")
+        );
         let named = address.with_agent_name("vm2");
-        assert!(command(&named, &[]).ends_with(r"remove '--remote-as vm2'"));
+        assert!(command(&named, &[]).unwrap().ends_with(r"remove '--remote-as vm2'"));
     }
 }

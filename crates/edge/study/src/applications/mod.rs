@@ -18,7 +18,6 @@ mod run;
 mod study;
 mod trials;
 mod verify;
-mod workload_file;
 
 pub use cases::{Cases, CasesError};
 pub use costs::{MAX_COSTS_BYTES, measure_costs, parse_costs};
@@ -32,4 +31,3 @@ pub use profile::{CommandProfile, profile_command, profiler_failure};
 pub use run::predict_again;
 pub use study::Predictions;
 pub use verify::{Verified, VerifyInputs, own_workload, verify};
-pub use workload_file::read_workload;

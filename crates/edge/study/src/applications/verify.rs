@@ -11,7 +11,7 @@ use super::machine::WorkloadMachine;
 use super::metric::Metric;
 use super::middle::middle;
 use super::options::{Progress, VmOptions};
-use super::workload_file::read_workload;
+use crate::workload_file::read_workload;
 
 /// What the application did in the VM.
 #[derive(Debug, Clone)]

@@ -53,3 +53,15 @@ pub enum FenceError {
     #[error("a cache is not filled after a minute: take smaller disks with --size")]
     Slow,
 }
+
+impl FenceError {
+    /// Whether it was asked to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        matches!(self, Self::Target(TargetError::Interrupted(_)))
+    }
+
+    /// Whether this host makes no block device of a disk.
+    pub(crate) fn lacks_host_device(&self) -> bool {
+        matches!(self, Self::HostDevice(_))
+    }
+}

@@ -82,6 +82,21 @@ impl FenceOptions {
         }
     }
 
+    /// The backing `fence` without any setting.
+    pub(crate) fn plain() -> Result<Self, BackingError> {
+        Ok(Self::default())
+    }
+
+    /// Whether each disk is made a block device of the host.
+    pub(crate) const fn is_on_host(&self) -> bool {
+        self.on_host
+    }
+
+    /// Whether the host's kernel limits each disk.
+    pub(crate) fn is_limited_by_host(&self) -> bool {
+        self.throttle == Throttle::Blkio
+    }
+
     /// Whether the fast device caches the slow one.
     #[must_use]
     pub const fn is_cached(&self) -> bool {

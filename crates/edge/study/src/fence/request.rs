@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use virtbench_workload::AccessSpec;
 
-use super::options::FenceOptions;
+use super::FenceOptions;
 use crate::contents::Contents;
 use crate::setup::Setup;
 

@@ -8,6 +8,7 @@
 
 mod kernel;
 mod process;
+mod symmetric;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,6 +18,7 @@ use virtbench_record::PointKey;
 use crate::interval::{self, CONFIDENCE, Span};
 use kernel::{GridPosition, Kernel};
 use process::Process;
+use symmetric::dot;
 
 /// The most points a grid may have: the work grows with their third power.
 pub const MAX_GRID_POINTS: usize = 400;
@@ -146,11 +148,11 @@ impl SurfaceFit {
     fn most_telling(&self) -> Option<usize> {
         let open = (0..self.grid.len()).filter(|index| self.is_open(*index));
         let Some(process) = &self.process else { return open.min() };
-        let (_, covariance) = process.predict(&self.places);
+        let covariances = process.covariances(&self.places);
         let noise = process.kernel().noise();
         let gain = |candidate: &usize| {
-            let column = covariance.column(*candidate);
-            column.norm_squared() / (column[*candidate].max(0.0) + noise)
+            let row = &covariances[*candidate];
+            dot(row, row) / (row[*candidate].max(0.0) + noise)
         };
         open.max_by(|one, other| gain(one).total_cmp(&gain(other)))
     }

@@ -1,9 +1,8 @@
 //! A Gaussian process over the points of a surface (Rasmussen and Williams, "Gaussian Processes for
 //! Machine Learning", MIT Press 2006; their algorithm 2.1, section 5.4.2 for leaving one out).
 
-use nalgebra::{Cholesky, DMatrix, DVector, Dyn};
-
 use super::kernel::{GridPosition, HYPERPARAMETERS, Kernel};
+use super::symmetric::{Factor, dot};
 
 /// The longest and the shortest step of the search for hyperparameters, as logarithms.
 const STEPS: (f64, f64) = (1.0, 0.12);
@@ -20,8 +19,8 @@ pub(crate) struct Process {
     kernel: Kernel,
     places: Vec<GridPosition>,
     mean: f64,
-    factor: Cholesky<f64, Dyn>,
-    weights: DVector<f64>,
+    factor: Factor,
+    weights: Vec<f64>,
 }
 
 impl Process {
@@ -34,12 +33,11 @@ impl Process {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         let covariance = kernel.covariance();
         let noise = kernel.noise();
-        let matrix = DMatrix::from_fn(places.len(), places.len(), |row, column| {
+        let factor = Factor::new(places.len(), |row, column| {
             let entry = covariance(&places[row], &places[column]);
             if row == column { entry * (1.0 + JITTER) + noise } else { entry }
-        });
-        let factor = Cholesky::new(matrix)?;
-        let centred = DVector::from_iterator(values.len(), values.iter().map(|value| value - mean));
+        })?;
+        let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
         let weights = factor.solve(&centred);
         Some(Self { kernel, places: places.to_vec(), mean, factor, weights })
     }
@@ -76,7 +74,7 @@ impl Process {
     /// Logarithm of the density of the hyperparameters given the values, less a constant.
     fn log_posterior(&self, values: &[f64]) -> f64 {
         let fit: f64 =
-            values.iter().zip(self.weights.iter()).map(|(value, weight)| (value - self.mean) * weight).sum();
+            values.iter().zip(&self.weights).map(|(value, weight)| (value - self.mean) * weight).sum();
         -0.5 * fit - 0.5 * self.factor.ln_determinant() + self.kernel.log_prior()
     }
 
@@ -86,19 +84,14 @@ impl Process {
     /// variances is added. With the likeliest hyperparameters alone, few or noisy measurements would seem
     /// to tell more than they do: bounds of 95 % held 83 % of the truths with 8 % of noise.
     pub(crate) fn expect(&self, places: &[GridPosition], values: &[f64]) -> (Vec<f64>, Vec<f64>) {
-        let variances = |covariance: DMatrix<f64>| covariance.diagonal().iter().copied().collect::<Vec<_>>();
-        let (means, covariance) = self.predict(places);
-        let least = variances(covariance);
+        let (means, least) = self.predict(places);
         let mut total = least.clone();
         for index in 0..HYPERPARAMETERS {
             let step = self.uncertainty(index, values);
             let moved =
                 [step, -step].map(|step| Self::new(self.kernel.moved(index, step), &self.places, values));
             let [Some(up), Some(down)] = moved else { continue };
-            let [(up, more), (down, less)] = [up, down].map(|moved| {
-                let (means, covariance) = moved.predict(places);
-                (means, variances(covariance))
-            });
+            let [(up, more), (down, less)] = [up, down].map(|moved| moved.predict(places));
             for place in 0..places.len() {
                 let grown = f64::midpoint(more[place], less[place]) - least[place];
                 total[place] += grown.max(0.0) + ((up[place] - down[place]) / 2.0).powi(2);
@@ -123,30 +116,39 @@ impl Process {
         &self.kernel
     }
 
-    /// Mean of the logarithm at each of `places`, and the covariances between them, without noise.
-    pub(crate) fn predict(&self, places: &[GridPosition]) -> (Vec<f64>, DMatrix<f64>) {
+    /// Mean and variance of the logarithm at each of `places`, without noise.
+    fn predict(&self, places: &[GridPosition]) -> (Vec<f64>, Vec<f64>) {
         let covariance = self.kernel.covariance();
-        let cross = DMatrix::from_fn(self.places.len(), places.len(), |row, column| {
-            covariance(&self.places[row], &places[column])
-        });
-        let means = (cross.tr_mul(&self.weights)).iter().map(|value| value + self.mean).collect();
-        let mut posterior = DMatrix::from_fn(places.len(), places.len(), |row, column| {
-            covariance(&places[row], &places[column])
-        });
-        let half = self.factor.l().solve_lower_triangular(&cross).unwrap_or(cross);
-        posterior -= half.tr_mul(&half);
-        (means, posterior)
+        let at = |place: &GridPosition| {
+            let cross: Vec<f64> = self.places.iter().map(|known| covariance(known, place)).collect();
+            let half = self.factor.solve_lower(&cross);
+            (dot(&cross, &self.weights) + self.mean, covariance(place, place) - dot(&half, &half))
+        };
+        places.iter().map(at).unzip()
+    }
+
+    /// The covariances of the logarithms at `places`, without noise: a row for each place.
+    pub(crate) fn covariances(&self, places: &[GridPosition]) -> Vec<Vec<f64>> {
+        let covariance = self.kernel.covariance();
+        let half = |place: &GridPosition| {
+            let cross: Vec<f64> = self.places.iter().map(|known| covariance(known, place)).collect();
+            self.factor.solve_lower(&cross)
+        };
+        let halves: Vec<Vec<f64>> = places.iter().map(half).collect();
+        let row = |(place, half): (&GridPosition, &Vec<f64>)| {
+            let others = places.iter().zip(&halves);
+            others.map(|(other, its)| covariance(place, other) - dot(half, its)).collect()
+        };
+        places.iter().zip(&halves).map(row).collect()
     }
 
     /// For each measurement, what the others would have predicted: the difference, and its standard
     /// deviation with noise, both of logarithms.
     pub(crate) fn leave_one_out(&self) -> Vec<(f64, f64)> {
-        let inverse = self.factor.inverse();
-        (0..self.places.len())
-            .map(|index| {
-                let precision = inverse[(index, index)];
-                (self.weights[index] / precision, precision.recip().sqrt())
-            })
+        let precisions = self.factor.inverse_diagonal().into_iter();
+        precisions
+            .zip(&self.weights)
+            .map(|(precision, weight)| (weight / precision, precision.recip().sqrt()))
             .collect()
     }
 }

@@ -5,13 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use virtbench_model::summarise;
-use virtbench_record::{Conclusion, FailureKind, Records};
+use virtbench_record::{Conclusion, Records};
 use virtbench_report::{Takeaway, takeaway};
-use virtbench_study::{FolderError, JobsError, LoadedRun, Observer, Run, RunEnd, StudyError};
+use virtbench_study::{FolderError, LoadedRun, Observer, Run, RunEnd, StudyError};
 
 use super::watch::Watch;
-use crate::appliance_failure::appliance_kind;
-use crate::applications::applications_kind;
 use crate::command_line;
 use crate::commands::report;
 use crate::exit::{Failure, Kind, Outcome};
@@ -59,18 +57,33 @@ pub fn study_failure(error: StudyError) -> Failure {
     let kind = match &error {
         error if error.is_stopped() => Kind::Interrupted,
         error if error.lacks_something() => Kind::Environment,
-        StudyError::Applications(error) => applications_kind(error),
-        StudyError::Appliance(error) => appliance_kind(error),
-        StudyError::Platform(failure) if failure.kind == FailureKind::Unsupported => Kind::Usage,
-        StudyError::Platform(_) => Kind::Guest,
-        StudyError::Input(_) | StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
+        StudyError::Input(_) => Kind::Usage,
         StudyError::Folder(_) => Kind::Folder,
         StudyError::Target { .. } | StudyError::Images(_) => Kind::Target,
         StudyError::Lab(_) | StudyError::TooManyLost(_) => Kind::Guest,
-        StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
+        #[cfg(feature = "full")]
+        error => of_full_studies(error),
+        #[cfg(not(feature = "full"))]
         _ => Kind::Other,
     };
     Failure::new(kind, error)
+}
+
+/// The kind of what only studies of applications, platforms and sets of VMs meet.
+#[cfg(feature = "full")]
+fn of_full_studies(error: &StudyError) -> Kind {
+    use virtbench_study::JobsError;
+    match error {
+        StudyError::Applications(error) => crate::applications::applications_kind(error),
+        StudyError::Appliance(error) => crate::appliance_failure::appliance_kind(error),
+        StudyError::Platform(failure) if failure.kind == virtbench_record::FailureKind::Unsupported => {
+            Kind::Usage
+        }
+        StudyError::Platform(_) => Kind::Guest,
+        StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
+        StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
+        _ => Kind::Other,
+    }
 }
 
 /// What a run comes to, and its files.

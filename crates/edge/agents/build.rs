@@ -1,21 +1,14 @@
-//! Builds the agent as a static program for each kind of processor, so that they can be carried inside this crate,
-//! packed.
+//! Builds the agent as a static program for each kind of processor, so that this crate carries them.
 //!
 //! The nested cargo has a target directory of its own, as the outer one holds the lock on its own.
-//! `VIRTBENCH_AGENT=path` takes a ready-made agent for the host's kind instead. `VIRTBENCH_AGENTS=host` leaves the others
-//! out, which only machines of another kind need.
+//! `VIRTBENCH_AGENTS=host` leaves out the kinds that only machines of another kind need.
 
 use std::env;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-
-use flate2::Compression;
-use flate2::write::DeflateEncoder;
-use sha2::{Digest, Sha256};
 
 /// Kinds of processors, as `uname -m` and Rust's targets name them.
 const MACHINES: [&str; 2] = ["x86_64", "aarch64"];
@@ -39,7 +32,7 @@ const SOURCES: [&str; 13] = [
 ];
 
 fn main() -> ExitCode {
-    match provide_agent() {
+    match provide_agents() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             println!("cargo::error={}", error.to_string().replace('\n', " "));
@@ -48,60 +41,62 @@ fn main() -> ExitCode {
     }
 }
 
-fn provide_agent() -> Result<(), Box<dyn Error>> {
+fn provide_agents() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(variable("OUT_DIR")?);
-    println!("cargo::rerun-if-env-changed=VIRTBENCH_AGENT");
+    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=VIRTBENCH_AGENTS");
-    let host = variable("CARGO_CFG_TARGET_ARCH")?;
-    let only_host = env::var("VIRTBENCH_AGENTS").is_ok_and(|agents| agents == "host");
-    let machines: Vec<&str> = MACHINES.into_iter().filter(|machine| !only_host || *machine == host).collect();
-    let ready_made = env::var_os("VIRTBENCH_AGENT").map(PathBuf::from);
-    let missing: Vec<&str> =
-        machines.iter().copied().filter(|machine| *machine != host || ready_made.is_none()).collect();
-    let built = if missing.is_empty() { PathBuf::new() } else { build(&out, &missing)? };
-    let mut table = String::new();
-    for &machine in &machines {
-        let of_target = || built.join(target(machine)).join("agent/virtbench-agent");
-        let agent = ready_made.clone().filter(|_| machine == host).unwrap_or_else(of_target);
-        println!("cargo::rerun-if-changed={}", agent.display());
-        let program = fs::read(&agent).map_err(|error| format!("the agent {}: {error}", agent.display()))?;
-        let mut packed = DeflateEncoder::new(Vec::new(), Compression::best());
-        packed.write_all(&program)?;
-        fs::write(out.join(format!("virtbench-agent-{machine}")), packed.finish()?)?;
-        table += &row(machine, program);
+    let mut rows = String::new();
+    if env::var_os("CARGO_FEATURE_CARRIED").is_some() {
+        let host = variable("CARGO_CFG_TARGET_ARCH")?;
+        let only_host = env::var("VIRTBENCH_AGENTS").is_ok_and(|agents| agents == "host");
+        let machines: Vec<&str> =
+            MACHINES.into_iter().filter(|machine| !only_host || *machine == host).collect();
+        let built = build(&out, &machines)?;
+        for machine in machines {
+            rows += &row(&out, &built, machine)?;
+        }
     }
     fs::write(out.join("block_bytes.rs"), BLOCK_BYTES.to_string())?;
-    fs::write(out.join("agents.rs"), format!("&[{table}]"))?;
+    fs::write(out.join("agents.rs"), format!("&[{rows}]"))?;
     Ok(())
 }
 
-/// A row of the table of agents: what is sent is the program and zeros up to a whole block.
-fn row(machine: &str, mut program: Vec<u8>) -> String {
+/// Keeps what is sent, the program and zeros up to a whole block; returns its row of the table.
+fn row(out: &Path, built: &Built, machine: &str) -> Result<String, Box<dyn Error>> {
+    let agent = built.folder.join(target(machine)).join(built.profile).join("virtbench-agent");
+    let mut program = fs::read(&agent).map_err(|error| format!("the agent {}: {error}", agent.display()))?;
     let length = program.len();
-    program.resize(program.len().next_multiple_of(BLOCK_BYTES), 0);
-    let digest: String = Sha256::digest(&program).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!(
-        "Packed {{ machine: \"{machine}\", digest: \"{digest}\", length: {length}, \
+    program.resize(length.next_multiple_of(BLOCK_BYTES), 0);
+    fs::write(out.join(format!("virtbench-agent-{machine}")), program)?;
+    Ok(format!(
+        "Carried {{ machine: \"{machine}\", length: {length}, \
          bytes: include_bytes!(concat!(env!(\"OUT_DIR\"), \"/virtbench-agent-{machine}\")) }},"
-    )
+    ))
 }
 
 fn target(machine: &str) -> String {
     format!("{machine}-unknown-linux-musl")
 }
 
-/// Builds the agents; returns the folder with one for each target.
-fn build(out: &Path, machines: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+/// Where agents were built.
+struct Built {
+    folder: PathBuf,
+    profile: &'static str,
+}
+
+/// Builds the agents: for tests quickly, else to be small and fast.
+fn build(out: &Path, machines: &[&str]) -> Result<Built, Box<dyn Error>> {
     let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")?).join("../../..").canonicalize()?;
     for source in SOURCES {
         println!("cargo::rerun-if-changed={}", workspace.join(source).display());
     }
     // OUT_DIR is TARGET/PROFILE/build/PACKAGE/out.
-    let built = out.ancestors().nth(4).ok_or("OUT_DIR has no target directory")?.join("agent");
+    let folder = out.ancestors().nth(4).ok_or("OUT_DIR has no target directory")?.join("agent");
+    let profile = if variable("PROFILE")? == "debug" { "study" } else { "agent" };
     let host = variable("HOST")?;
     let mut cargo = Command::new(variable("CARGO")?);
-    cargo.current_dir(&workspace).args(["build", "--package", "virtbench-agent", "--profile", "agent"]);
-    cargo.arg("--target-dir").arg(&built);
+    cargo.current_dir(&workspace).args(["build", "--package", "virtbench-agent", "--profile", profile]);
+    cargo.arg("--target-dir").arg(&folder);
     for machine in machines {
         require_target(&target(machine))?;
         cargo.args(["--target", &target(machine)]);
@@ -121,7 +116,7 @@ fn build(out: &Path, machines: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
     if !output.status.success() {
         return Err(format!("the agent did not build: {}", String::from_utf8_lossy(&output.stderr)).into());
     }
-    Ok(built)
+    Ok(Built { folder, profile })
 }
 
 /// Flags, wrappers and package facts of the outer build would change the agent or rebuild it each time.

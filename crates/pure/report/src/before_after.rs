@@ -175,7 +175,7 @@ impl BeforeAfterPage<'_> {
                 (self.table())
             }
         };
-        document(title, version, &content, figures.iter())
+        document(title, version, &content)
     }
 
     fn table(&self) -> Markup {

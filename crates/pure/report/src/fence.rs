@@ -1,13 +1,11 @@
 //! The page of a simulated evaluation: each figure measured beside published.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde_json::Value;
+use maud::{Markup, html};
 
-use crate::fence_figure::{FenceFigure, FenceValue, drawing_id};
-use crate::figures::{Drawing, NATIVE_COLOUR, VM_COLOUR, fence_drawing};
+use crate::fence_figure::{FenceFigure, FenceValue};
+use crate::figures::fence_figure;
 use crate::format::significant;
-use crate::page::{POLICY, STYLE};
-use crate::scripts;
+use crate::page::{figure, noted};
 
 /// Everything the page shows.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,74 +40,40 @@ pub struct FenceTable {
 /// The page as one self-contained HTML file.
 #[must_use]
 pub fn fence_html(page: &FencePage) -> String {
-    let drawings: Vec<Drawing> = page.figures.iter().filter_map(fence_drawing).collect();
-    let data: Value = drawings.iter().map(Drawing::json).collect();
-    let colours = format!(":root{{--native:{NATIVE_COLOUR};--vm:{VM_COLOUR}}}");
     let title = "The fence in virtual time, beside [VirtualFence 2013]";
-    let markup = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="generator" content="virtbench";
-                title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(colours)) }
-                (scripts::head())
-            }
-            body {
-                main {
-                    header {
-                        h1 { (title) }
-                        p.headline { (page.headline) }
-                        @for detail in &page.details { p.detail { (detail) } }
-                        @if !page.cautions.is_empty() {
-                            aside.cautions aria-label="Before you use these figures" {
-                                h2 { "Before you use these figures" }
-                                ul { @for caution in &page.cautions { li { (caution) } } }
-                            }
-                        }
-                        noscript { p.trouble { "The figures need JavaScript; the tables hold the same numbers." } }
-                        p.trouble id="trouble" role="alert" hidden {
-                            "Some figures could not be drawn; the tables hold the same numbers."
-                        }
-                    }
-                    @for figure in &page.figures { (section(figure, &drawings)) }
-                    @for table in &page.tables { (extra(table)) }
+    let content = html! {
+        header {
+            h1 { (title) }
+            p.headline { (page.headline) }
+            @for detail in &page.details { p.detail { (detail) } }
+            @if !page.cautions.is_empty() {
+                aside.cautions aria-label="Before you use these figures" {
+                    h2 { "Before you use these figures" }
+                    ul { @for caution in &page.cautions { li { (caution) } } }
                 }
-                footer { p { "Deviation is the mean over experiments of |alone - together| / alone. Written by virtbench " (page.version) "." } }
-                (scripts::tail(&data))
             }
         }
+        @for (number, figure) in page.figures.iter().enumerate() { (section(number, figure)) }
+        @for table in &page.tables { (extra(table)) }
     };
-    markup.into_string()
+    let note = "Deviation is the mean over experiments of |alone - together| / alone.";
+    noted(note, title, &page.version, &content)
 }
 
-fn section(figure: &FenceFigure, drawings: &[Drawing]) -> Markup {
-    let id = format!("title-{}", figure.name);
-    let drawing = drawings.iter().find(|drawing| drawing.id == drawing_id(figure));
+fn section(number: usize, fence: &FenceFigure) -> Markup {
+    let id = format!("title-{number}");
     html! {
         section aria-labelledby=(id) {
-            h2 id=(id) { "Figure " (figure.name) ". " (figure.title) }
-            @if let Some(drawing) = drawing {
-                figure {
-                    (crate::page::selection(drawing, "Metric"))
-                    div.plots { div.plot id=(drawing.id) role="img" aria-label=(drawing.label) {} }
-                    figcaption {
-                        "Measured with its 95 % interval; diamonds are what the paper's text says, or the end of its \
-                         band that must not be passed."
-                    }
-                }
-            }
-            @if !figure.findings.is_empty() {
+            h2 id=(id) { "Figure " (fence.name) ". " (fence.title) }
+            @if let Some(drawn) = fence_figure(number, fence) { (figure(&drawn, false)) }
+            @if !fence.findings.is_empty() {
                 ul {
-                    @for (claim, verdict, measured) in &figure.findings {
+                    @for (claim, verdict, measured) in &fence.findings {
                         li { strong { (verdict) } ": " (claim) " (" (measured) ")." }
                     }
                 }
             }
-            (table(figure))
+            (table(fence))
         }
     }
 }
@@ -117,11 +81,11 @@ fn section(figure: &FenceFigure, drawings: &[Drawing]) -> Markup {
 fn table(figure: &FenceFigure) -> Markup {
     let axis = figure.axis.as_deref();
     html! {
-        div.scroll {
+        div.scroll tabindex="0" role="region" aria-label=(format!("Values of figure {}", figure.name)) {
             table.sortable {
                 thead { tr {
                     @for title in ["workload", "system", "machine", "metric", "measured", "experiments", "published", "verdict"] {
-                        th scope="col" aria-sort="none" { button type="button" { (title) } }
+                        th scope="col" data-sorts { (title) }
                     }
                 } }
                 tbody {
@@ -176,7 +140,7 @@ fn extra(table: &FenceTable) -> Markup {
         section {
             h2 { (table.title) }
             p.hint { (table.caption) }
-            div.scroll {
+            div.scroll tabindex="0" role="region" aria-label=(table.title) {
                 table {
                     thead { tr { @for title in &table.header { th scope="col" { (title) } } } }
                     tbody { @for row in &table.rows { tr { @for cell in row { td { (cell) } } } } }

@@ -43,8 +43,3 @@ pub struct FenceValue {
     /// By how much the mean lies outside the published band.
     pub outside: Option<f64>,
 }
-
-/// The id of a figure's drawing.
-pub(crate) fn drawing_id(figure: &FenceFigure) -> String {
-    format!("figure-{}", figure.name)
-}

@@ -1,8 +1,7 @@
-//! The figures, as data for plotly.js.
+//! The figures, as descriptions of charts.
 //!
-//! A [`Figure`] is a caption with one plot or two side by side; a [`Drawing`] is one rectangle of the
-//! page. What can be shown there (3-D or flat, this point or that metric) are its variants, of which
-//! the page's script draws one at a time.
+//! A [`Figure`] is a caption with one place or several side by side; a [`Drawing`] is one place. What can be looked at there (this
+//! point or that metric) are its variants: the page shows one large and the others folded away, and a script lets a reader choose.
 
 mod application;
 mod before_after;
@@ -18,13 +17,18 @@ mod latency;
 mod operations;
 mod profile;
 mod ratio;
+mod ratios;
 mod shares;
+mod stacked;
 mod style;
 mod surface;
+mod table;
 mod tiles;
 mod tiles_study;
 mod timeline;
+mod trials;
 mod users;
+mod values;
 
 pub(crate) use application::application;
 pub(crate) use before_after::before_after;
@@ -33,110 +37,108 @@ pub(crate) use configurations::over_block_sizes;
 pub(crate) use cpu::cpu;
 pub(crate) use desktops::{desktops, desktops_timeline};
 pub(crate) use deviation::{deviations, matrix, vm_name};
-pub(crate) use fence::fence_drawing;
+pub(crate) use fence::fence_figure;
 pub(crate) use growth::growth;
 pub(crate) use history::history;
 pub(crate) use latency::latency;
 pub(crate) use operations::{kind_name, operations, step_name};
 pub(crate) use ratio::ratio_curve;
 pub(crate) use shares::shares;
-pub(crate) use style::{NATIVE_COLOUR, VM_COLOUR};
 pub(crate) use surface::surfaces;
+pub(crate) use table::Table;
 pub(crate) use tiles::tiles;
 pub(crate) use tiles_study::{tiles_host, tiles_members};
 pub(crate) use timeline::timeline;
+pub(crate) use trials::{calibration, scatter};
 pub(crate) use users::users;
 
-use plotly::{Layout, Traces};
-use serde_json::{Value, json};
-
-/// How the variant to be drawn is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
-    /// There is only one.
-    Only,
-    /// The first is 3-D, the second flat.
-    Depth,
-    /// The reader selects one by name; this is what is selected, such as a point.
-    Select(&'static str),
-}
-
-impl Choice {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Only => "only",
-            Self::Depth => "depth",
-            Self::Select(_) => "select",
-        }
-    }
-}
+use virtbench_chart::{Chart, HeatMap, KeyEntry, Name};
 
 /// One thing that can be drawn.
 #[derive(Debug, Clone)]
+pub(crate) enum Picture {
+    /// Values over axes.
+    Chart(Chart),
+    /// A number for each row and column.
+    Heat(HeatMap),
+}
+
+/// One of the things that can be looked at in one place.
+#[derive(Debug, Clone)]
 pub(crate) struct Variant {
-    /// Its name in the selection.
+    /// What tells it from the others.
     pub(crate) name: String,
-    data: Value,
-    layout: Value,
+    pub(crate) picture: Picture,
 }
 
 impl Variant {
-    fn new(name: impl Into<String>, traces: &Traces, layout: &Layout) -> Self {
-        // Both are plain data: turning them into a value fails only if one of their own serializers
-        // did, and the page then counts a figure that is not drawn.
-        Self {
-            name: name.into(),
-            data: serde_json::to_value(traces).unwrap_or_default(),
-            layout: serde_json::to_value(layout).unwrap_or_default(),
-        }
+    fn chart(name: impl Into<String>, chart: Chart) -> Self {
+        Self { name: name.into(), picture: Picture::Chart(chart) }
     }
 }
 
-/// One rectangle of the page in which something is drawn.
+/// One place of the page in which something is drawn.
 #[derive(Debug, Clone)]
 pub(crate) struct Drawing {
     /// Unique in the page.
     pub(crate) id: String,
     /// What is to be seen, for a reader who does not see it.
     pub(crate) label: String,
-    /// How its variant is chosen.
-    pub(crate) choice: Choice,
-    /// What can be drawn, at least one.
+    /// What tells variants from each other, such as a point.
+    pub(crate) choice: &'static str,
+    /// At least one.
     pub(crate) variants: Vec<Variant>,
-    /// Which variant is shown first where the reader selects.
+    /// The one that is shown large.
     pub(crate) first: usize,
 }
 
 impl Drawing {
     fn only(id: &str, label: String, variant: Variant) -> Self {
-        Self { id: id.into(), label, choice: Choice::Only, variants: vec![variant], first: 0 }
+        Self { id: id.into(), label, choice: "", variants: vec![variant], first: 0 }
     }
 
-    /// The form in which the page's script reads it.
-    pub(crate) fn json(&self) -> Value {
-        let variants: Vec<Value> = self
-            .variants
-            .iter()
-            .map(|variant| json!({ "data": variant.data, "layout": variant.layout }))
-            .collect();
-        json!({ "id": self.id, "choice": self.choice.name(), "variants": variants })
+    /// Which series is drawn how, all variants together, in the order of the fullest one.
+    pub(crate) fn key(&self) -> Vec<KeyEntry> {
+        let charts = self.variants.iter().filter_map(|variant| match &variant.picture {
+            Picture::Chart(chart) => Some(chart.key()),
+            Picture::Heat(_) => None,
+        });
+        let mut keys: Vec<Vec<KeyEntry>> = charts.collect();
+        keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+        union(keys)
+    }
+
+    /// What stands above a variant: its name, unless an axis has it.
+    pub(crate) fn heading(&self, index: usize) -> &str {
+        let Variant { name, picture } = &self.variants[index];
+        match picture {
+            Picture::Chart(chart) if [&chart.x.title, &chart.y.title].contains(&name) => "",
+            _ => name,
+        }
+    }
+
+    /// A variant as an `svg` element of a figure of this title.
+    pub(crate) fn svg(&self, index: usize, title: &str) -> String {
+        let variant = &self.variants[index];
+        let title =
+            if variant.name.is_empty() { title.to_owned() } else { format!("{title}: {}", variant.name) };
+        let name = Name { id: &format!("{}-{index}", self.id), title: &title, description: &self.label };
+        match &variant.picture {
+            Picture::Chart(chart) => chart.svg(&name),
+            Picture::Heat(map) => map.svg(&name),
+        }
     }
 }
 
-/// Whose line is drawn how.
+/// Where the values of a figure can be read.
 #[derive(Debug, Clone)]
-pub(crate) struct KeyEntry {
-    pub(crate) name: String,
-    colour: &'static str,
-    /// As CSS calls it.
-    line: &'static str,
-}
-
-impl KeyEntry {
-    /// A sample of the line.
-    pub(crate) fn style(&self) -> String {
-        format!("border-top:3px {} {}", self.line, self.colour)
-    }
+pub(crate) enum Values {
+    /// In a table below it, folded away.
+    Own,
+    /// Likewise, in this table.
+    Given(Table),
+    /// In the table of the page that stands under this title.
+    Under(&'static str),
 }
 
 /// One figure of the page.
@@ -146,8 +148,28 @@ pub(crate) struct Figure {
     pub(crate) title: String,
     /// What is to be seen, with units.
     pub(crate) caption: String,
-    /// Whose line is drawn how, where drawings share a key; else empty.
-    pub(crate) key: Vec<KeyEntry>,
-    /// One rectangle, or those that belong side by side.
+    /// One place, or those that belong side by side.
     pub(crate) drawings: Vec<Drawing>,
+    pub(crate) values: Values,
+}
+
+impl Figure {
+    /// Which series is drawn how where one key serves all drawings, as where the fullest holds those of the others.
+    pub(crate) fn shared_key(&self) -> Option<Vec<KeyEntry>> {
+        let mut keys: Vec<Vec<KeyEntry>> = self.drawings.iter().map(Drawing::key).collect();
+        keys.sort_by_key(|key| std::cmp::Reverse(key.len()));
+        let longest = keys.first()?;
+        let is_shared = longest.len() < 2 || keys.iter().flatten().all(|entry| longest.contains(entry));
+        is_shared.then(|| union(keys))
+    }
+}
+
+fn union(keys: Vec<Vec<KeyEntry>>) -> Vec<KeyEntry> {
+    let mut all: Vec<KeyEntry> = Vec::new();
+    for entry in keys.into_iter().flatten() {
+        if !all.contains(&entry) {
+            all.push(entry);
+        }
+    }
+    all
 }

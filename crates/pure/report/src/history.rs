@@ -123,7 +123,7 @@ impl HistoryPage<'_> {
                 }
             }
         };
-        document(title, version, &content, drawn.iter().flatten())
+        document(title, version, &content)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Results to text: one self-contained HTML page, the sentences it opens with, and CSV.
 //!
 //! Data in, text out: nothing here reads a file or a clock, and the page it writes asks nothing of
-//! the network (its content security policy forbids it). Every figure has a table that holds the
-//! same numbers, so a page without JavaScript, on paper or read aloud loses nothing but the picture.
+//! the network (its content security policy forbids it). Figures are drawn here, as SVG, and every one has a table that holds
+//! the same numbers: a page without scripts, on paper or read aloud loses nothing.
 
 mod analysed;
 mod application;
@@ -25,7 +25,6 @@ mod prediction;
 mod provenance;
 mod rows;
 mod run;
-mod scripts;
 mod set_rows;
 mod systems;
 mod tables;

@@ -19,58 +19,52 @@ pub(crate) use sets::{deviation, neighbours};
 pub(crate) use tiles::page as tiles;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use serde_json::Value;
-use virtbench_units::rounded;
+use virtbench_chart::KeyEntry;
 
-use crate::figures::{Choice, Drawing, Figure, NATIVE_COLOUR, VM_COLOUR};
-use crate::scripts;
+use crate::figures::{Drawing, Figure, Table, Values};
 use crate::takeaway::Takeaway;
 
-pub(crate) const STYLE: &str = include_str!("../assets/report.css");
+const STYLE: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/page.js");
 
-/// Nothing but what the page itself carries: no network, whatever its data holds.
-pub(crate) const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; \
-                      img-src data: blob:; base-uri 'none'; form-action 'none'";
+/// SHA-256 of [`SCRIPT`], by which a browser knows it.
+const SCRIPT_SHA256: &str = "ce0hWG2gblaNEzvUhRM/lEiIiFAWM8Z915Zj6bxNk+Y=";
 
-/// A whole page. `content` is what stands between its head and its scripts, `figures` all that it shows.
-pub(crate) fn document<'f>(
-    title: &str,
-    version: &str,
-    content: &Markup,
-    figures: impl Iterator<Item = &'f Figure>,
-) -> String {
-    let drawings: Value =
-        figures.flat_map(|figure| &figure.drawings).map(|drawing| short(drawing.json())).collect();
+/// Nothing but what the page itself carries: no network, and no script but its own, whatever its data holds.
+fn policy() -> String {
+    format!(
+        "default-src 'none'; script-src 'sha256-{SCRIPT_SHA256}'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
+         form-action 'none'"
+    )
+}
+
+/// A whole page. `content` is what stands between its head and its foot.
+pub(crate) fn document(title: &str, version: &str, content: &Markup) -> String {
+    noted("1 MB = 1,000,000 bytes, 1 KB = 1,000 bytes, 1 KiB = 1,024 bytes.", title, version, content)
+}
+
+/// The same with a note of its own at the foot.
+pub(crate) fn noted(note: &str, title: &str, version: &str, content: &Markup) -> String {
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
                 meta name="generator" content="virtbench";
                 title { (title) }
-                style { (PreEscaped(STYLE)) (PreEscaped(format!(":root{{--native:{NATIVE_COLOUR};--vm:{VM_COLOUR}}}"))) }
-                (scripts::head())
+                style { (PreEscaped(virtbench_chart::STYLE)) (PreEscaped(STYLE)) }
             }
             body {
                 main { (content) }
-                footer { p { "1 MB = 1,000,000 bytes, 1 KB = 1,000 bytes, 1 KiB = 1,024 bytes. Written by virtbench " (version) "." } }
-                (scripts::tail(&drawings))
+                footer { p { (note) " Written by virtbench " (version) "." } }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     markup.into_string()
-}
-
-/// The same with figures of as many digits as can be drawn.
-fn short(value: Value) -> Value {
-    match value {
-        Value::Number(number) if number.is_f64() => number.as_f64().map(rounded).into(),
-        Value::Array(values) => values.into_iter().map(short).collect(),
-        Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, short(value))).collect(),
-        other => other,
-    }
 }
 
 /// What a reader takes away, under the title and where it was measured.
@@ -88,10 +82,6 @@ pub(crate) fn opening(title: &str, place: &str, takeaway: &Takeaway, key_figures
                     ul { @for caution in &takeaway.cautions { li { (unbroken(caution)) } } }
                 }
             }
-            noscript { p.trouble { "The figures need JavaScript; the tables below hold the same numbers." } }
-            p.trouble id="trouble" role="alert" hidden {
-                "Some figures could not be drawn; the tables below hold the same numbers."
-            }
         }
     }
 }
@@ -102,19 +92,9 @@ pub(crate) fn unbroken(text: &str) -> String {
 }
 
 pub(crate) fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) -> Markup {
-    let depth =
-        figures.iter().flat_map(|figure| &figure.drawings).any(|drawing| drawing.choice == Choice::Depth);
     html! {
         section aria-labelledby=(id) {
-            div.bar {
-                h2 id=(id) { (title) }
-                @if depth {
-                    div.toggle role="group" aria-label="How surfaces are drawn" {
-                        button type="button" data-depth="solid" aria-pressed="false" { "3-D" }
-                        button type="button" data-depth="flat" aria-pressed="false" { "flat" }
-                    }
-                }
-            }
+            h2 id=(id) { (title) }
             @if figures.is_empty() { p { (nothing) } }
             @for item in figures { (figure(item, figures.len() > 1)) }
         }
@@ -122,34 +102,94 @@ pub(crate) fn section(id: &str, title: &str, nothing: &str, figures: &[Figure]) 
 }
 
 /// `named` where a title must tell it from its neighbours.
-fn figure(figure: &Figure, named: bool) -> Markup {
+pub(crate) fn figure(figure: &Figure, named: bool) -> Markup {
+    let shared = figure.shared_key();
+    let columns = match figure.drawings.len() {
+        0 | 1 => "plots",
+        count if count % 3 == 0 => "plots three",
+        _ => "plots two",
+    };
     html! {
         figure {
-            @if named || figure.drawings.len() > 1 { h3 { (figure.title) } }
-            @for drawing in &figure.drawings { @if let Choice::Select(what) = drawing.choice { (selection(drawing, what)) } }
-            div.plots.pair[figure.drawings.len() > 1].quad[figure.drawings.len() > 2] {
-                @for drawing in &figure.drawings {
-                    div.plot id=(drawing.id) role="img" aria-label=(drawing.label) {}
+            @if named { h3 { (figure.title) } }
+            @if let Some(key) = &shared { (names(key)) }
+            div class=(columns) {
+                @for one in &figure.drawings {
+                    div.drawing id=(one.id) data-choice=[(one.variants.len() > 1).then_some(one.choice)] {
+                        @if shared.is_none() { (names(&one.key())) }
+                        (drawing(one, &figure.title, figure.drawings.len() > 1))
+                    }
                 }
             }
-            @if !figure.key.is_empty() {
-                ul.names { @for entry in &figure.key { li { span style=(entry.style()) {} (entry.name) } } }
+            figcaption {
+                (unbroken(&figure.caption))
+                @if let Values::Under(title) = figure.values { " Values: the table under " (title) "." }
             }
-            figcaption { (figure.caption) }
+            @if let Some(table) = figure.table() { (values(&figure.title, &table)) }
         }
     }
 }
 
-pub(crate) fn selection(drawing: &Drawing, what: &str) -> Markup {
-    let id = format!("{}-choice", drawing.id);
+/// A key, which a single series does not need.
+fn names(key: &[KeyEntry]) -> Markup {
     html! {
-        p.choice {
-            label for=(id) { (what) }
-            select id=(id) data-selects=(drawing.id) {
-                @for (index, variant) in drawing.variants.iter().enumerate() {
-                    option value=(index) selected[index == drawing.first] { (variant.name) }
+        @if key.len() > 1 {
+            ul.names { @for entry in key { li { (PreEscaped(entry.sample())) (entry.name) } } }
+        }
+    }
+}
+
+/// The variant that is shown large, and the others folded away.
+fn drawing(drawing: &Drawing, title: &str, named: bool) -> Markup {
+    let others = drawing.variants.len() - 1;
+    let variant = |index: usize| {
+        let heading = drawing.heading(index);
+        html! {
+            div.variant data-at=(index) {
+                @if (named || others > 0) && !heading.is_empty() { h4 { (heading) } }
+                (PreEscaped(drawing.svg(index, title)))
+            }
+        }
+    };
+    html! {
+        div.shown { (variant(drawing.first)) }
+        @if others > 0 {
+            details.others {
+                summary { @if others == 1 { "The other " (drawing.choice) } @else { "The other " (others) ", by " (drawing.choice) } }
+                div.multiples {
+                    @for index in (0..drawing.variants.len()).filter(|index| *index != drawing.first) { (variant(index)) }
                 }
             }
         }
     }
+}
+
+fn values(title: &str, table: &Table) -> Markup {
+    let class = |column: usize| (column >= table.names).then_some("number");
+    let rows = html! {
+        table {
+            thead { tr {
+                @for (column, text) in table.header.iter().enumerate() { th scope="col" class=[class(column)] { (text) } }
+            } }
+            tbody {
+                @for row in &table.rows {
+                    tr { @for (column, text) in row.iter().enumerate() {
+                        @if column < table.names { th scope="row" { (text) } } @else { td.number { (text) } }
+                    } }
+                }
+            }
+        }
+    };
+    html! {
+        details.values {
+            summary { "Values" }
+            @if !table.note.is_empty() { p.hint { (table.note) } }
+            (scroll(&format!("Values of {title}"), &rows))
+        }
+    }
+}
+
+/// A table that scrolls by itself where the window is too narrow for it.
+pub(crate) fn scroll(label: &str, table: &Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label=(label) { (table) } }
 }

@@ -86,7 +86,7 @@ pub fn prediction_html(page: &PredictionPage<'_>, version: &str) -> String {
             (profile(page.profile))
         }
     };
-    document(&title, version, &content, drawn.iter())
+    document(&title, version, &content)
 }
 
 /// What the same work took in fact, in ms: by the capacity there, in the units of the breakdown.
@@ -113,12 +113,14 @@ fn key_figures(page: &PredictionPage<'_>) -> Markup {
 
 fn times(page: &PredictionPage<'_>, sides: &[Breakdown; 2]) -> Markup {
     html! {
-        table {
-            thead { tr { th { "side" } th { "part" } th.number { "ms" } } }
-            tbody {
-                @for (name, side) in [page.from, page.to].iter().zip(sides) {
-                    @for (part, ms) in &side.0 { tr { td { (name) } td { (part.name()) } td.number { (significant(*ms)) } } }
-                    tr { td { (name) } td { "all" } td.number { (significant(side.total_ms())) } }
+        div.scroll tabindex="0" role="region" aria-label="Where the time goes" {
+            table {
+                thead { tr { th { "side" } th { "part" } th.number { "ms" } } }
+                tbody {
+                    @for (name, side) in [page.from, page.to].iter().zip(sides) {
+                        @for (part, ms) in &side.0 { tr { td { (name) } td { (part.name()) } td.number { (significant(*ms)) } } }
+                        tr { td { (name) } td { "all" } td.number { (significant(side.total_ms())) } }
+                    }
                 }
             }
         }
@@ -127,11 +129,13 @@ fn times(page: &PredictionPage<'_>, sides: &[Breakdown; 2]) -> Markup {
 
 fn changes(page: &PredictionPage<'_>) -> Markup {
     html! {
-        table {
-            thead { tr { th { "with" } th.number { (page.prediction.reference.name) } } }
-            tbody {
-                @for what in &page.prediction.what_if {
-                    tr { td { (what.change) } td.number { (significant(what.capacity)) } }
+        div.scroll tabindex="0" role="region" aria-label="What would change it" {
+            table {
+                thead { tr { th { "with" } th.number { (page.prediction.reference.name) } } }
+                tbody {
+                    @for what in &page.prediction.what_if {
+                        tr { td { (what.change) } td.number { (significant(what.capacity)) } }
+                    }
                 }
             }
         }
@@ -154,9 +158,11 @@ fn profile(profile: &Profile) -> Markup {
         ("CPU, system, %", number(&profile.cpu_system_percent, 1.0), profile.cpu_system_percent.origin()),
     ];
     html! {
-        table {
-            thead { tr { th { "figure" } th.number { "value" } th { "source" } } }
-            tbody { @for (name, value, origin) in &rows { tr { td { (name) } td.number { (value) } td { (origin) } } } }
+        div.scroll tabindex="0" role="region" aria-label="The application" {
+            table {
+                thead { tr { th { "figure" } th.number { "value" } th { "source" } } }
+                tbody { @for (name, value, origin) in &rows { tr { td { (name) } td.number { (value) } td { (origin) } } } }
+            }
         }
         @for note in &profile.notes { p { (note) } }
     }

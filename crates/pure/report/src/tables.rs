@@ -1,4 +1,4 @@
-//! The numbers behind the figures, in tables that sort by a click on a header.
+//! The numbers behind the figures, in tables that a script sorts by a click on a header.
 
 mod accounting;
 mod application;
@@ -27,7 +27,6 @@ use virtbench_units::format_bytes;
 
 use crate::format::{MEGABYTE, MILLISECOND_NS, ratio, ratio_span, significant};
 use crate::run::{Run, Which};
-use crate::scripts::packed;
 
 /// A cell: what it shows and by what it sorts; cells without a number sort last.
 struct Cell {
@@ -75,19 +74,17 @@ impl Cell {
     }
 }
 
-/// A header that sorts its column. `group` names the columns' side by its colour.
+/// A header by which a script sorts its column. `group` names the columns' side by its colour.
 fn header(title: &str, unit: &str, group: Option<Which>) -> Markup {
     let class = group.map_or("", |which| match which {
         Which::Native => "native",
         Which::Vm => "vm",
     });
     html! {
-        th scope="col" aria-sort="none" class=(class) {
-            button type="button" {
-                @if let Some(which) = group { span.side { (which.name()) " " } }
-                (title)
-                @if !unit.is_empty() { " " span.unit { (unit) } }
-            }
+        th scope="col" data-sorts class=(class) {
+            @if let Some(which) = group { span.side { (which.name()) " " } }
+            (title)
+            @if !unit.is_empty() { " " span.unit { (unit) } }
         }
     }
 }
@@ -118,7 +115,7 @@ pub(crate) fn comparison(run: &Run<'_>) -> Markup {
         p.hint {
             "Native and VM at every point: means over repetitions, with their 95 % intervals below where there are \
              three or more; p99 is the median of theirs. "
-            "Select a header to sort."
+            span.with-script { "Select a header to sort." }
         }
         div.scroll tabindex="0" role="region" aria-label="Comparison of every point" {
             table.sortable.numbers {
@@ -187,8 +184,7 @@ pub(crate) fn repetitions(records: &[PointRecord]) -> Markup {
         details {
             summary { "All " (records.len()) " recorded repetitions" }
             p.hint { "Each repetition as it was measured, by the measuring machine's clock." }
-            noscript { p { "The table needs JavaScript; results.csv beside this page holds the same numbers." } }
-            (packed(all_repetitions(records)))
+            (all_repetitions(records))
         }
     }
 }

@@ -43,6 +43,6 @@ impl TilesPage<'_> {
                 (facts(&self.table.facts))
             }
         };
-        document(title, env!("CARGO_PKG_VERSION"), &content, drawn.iter())
+        document(title, env!("CARGO_PKG_VERSION"), &content)
     }
 }

@@ -8,14 +8,11 @@ use virtbench_model::predict::trials::{
 };
 use virtbench_record::{HostUse, Provenance, Trial};
 
+use crate::figures;
 use crate::format::significant;
-use crate::page::{document, opening};
+use crate::page::{document, opening, section};
 use crate::rows::figure;
 use crate::takeaway::predictions_takeaway;
-
-/// Sides of a drawing and of its margin.
-const SIDE: f64 = 320.0;
-const MARGIN: f64 = 44.0;
 
 /// The report of a run of predictions as one HTML file.
 pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> String {
@@ -23,27 +20,19 @@ pub(crate) fn predictions_html(provenance: &Provenance, trials: &[Trial]) -> Str
     let set = provenance.plan.predictions().and_then(|plan| plan.set);
     let table_title =
         set.map_or_else(|| "Case by case".to_owned(), |set| format!("Case by case: the {} set", set.name()));
+    let [calibration, scatter] = [figures::calibration(trials), figures::scatter(trials)]
+        .map(|figure| figure.into_iter().collect::<Vec<_>>());
     let content = html! {
         (opening(title, &place(provenance), &predictions_takeaway(provenance, trials), &html! {}))
-        section aria-labelledby="calibration" {
-            h2 id="calibration" { "Do intervals hold what they say?" }
-            @if trials.is_empty() { p { "There is no trial yet." } } @else { (calibration(trials)) }
-            p { "Across: the confidence that is stated. Up: the share of trials whose interval held the truth. On the "
-                "line they agree; above it intervals are wider than they need be, below it too narrow." }
-        }
-        section aria-labelledby="scatter" {
-            h2 id="scatter" { "Predicted against measured" }
-            (scatter(trials))
-            p { "Shares of the native capacity, both on logarithmic scales; each point is a trial, its bar the 95 % "
-                "interval. On the line the prediction was right." }
-        }
+        (section("calibration", "Do intervals hold what they say?", "There is no trial yet.", &calibration))
+        (section("scatter", "Predicted against measured", "There is no trial yet.", &scatter))
         section aria-labelledby="cases" { h2 id="cases" { (table_title) } (table(trials)) }
         section aria-labelledby="provenance" {
             h2 id="provenance" { "Where these figures come from" }
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content, std::iter::empty())
+    document(title, &provenance.version, &content)
 }
 
 /// Where it was measured, in a line.
@@ -59,94 +48,27 @@ fn place(provenance: &Provenance) -> String {
     }
 }
 
-/// A square drawing with both axes and the line on which both agree; `place` maps a share of the side.
-fn square(label: &str, ticks: &[(f64, String)], inner: &Markup) -> Markup {
-    let whole = SIDE + 2.0 * MARGIN;
-    let end = MARGIN + SIDE;
-    html! {
-        svg viewBox=(format!("0 0 {whole} {whole}")) width=(whole) height=(whole) role="img" aria-label=(label) {
-            line x1=(MARGIN) y1=(end) x2=(end) y2=(MARGIN) stroke="#7a7a7a" stroke-dasharray="4 4" {}
-            rect x=(MARGIN) y=(MARGIN) width=(SIDE) height=(SIDE) fill="none" stroke="#e4e7eb" {}
-            @for (share, text) in ticks {
-                text x=(MARGIN + share * SIDE) y=(end + 18.0) font-size="11" text-anchor="middle" fill="#52606d" { (text) }
-                text x=(MARGIN - 6.0) y=(end - share * SIDE + 4.0) font-size="11" text-anchor="end" fill="#52606d" { (text) }
-            }
-            (inner)
-        }
-    }
-}
-
-fn at(x: f64, y: f64) -> (f64, f64) {
-    (MARGIN + x.clamp(0.0, 1.0) * SIDE, MARGIN + SIDE - y.clamp(0.0, 1.0) * SIDE)
-}
-
-fn calibration(trials: &[Trial]) -> Markup {
-    let points: Vec<(f64, f64, String)> = coverage(trials)
-        .into_iter()
-        .map(|(confidence, share)| {
-            let (x, y) = at(confidence, share);
-            (x, y, format!("stated {:.0} %: {:.0} % held", 100.0 * confidence, 100.0 * share))
-        })
-        .collect();
-    let path: Vec<String> = points.iter().map(|(x, y, _)| format!("{x:.1},{y:.1}")).collect();
-    let ticks: Vec<(f64, String)> =
-        (0..=4).map(|step| (f64::from(step) / 4.0, format!("{} %", 25 * step))).collect();
-    let inner = html! {
-        polyline points=(path.join(" ")) fill="none" stroke="#0072B2" stroke-width="2" {}
-        @for (x, y, text) in &points { circle cx=(x) cy=(y) r="5" fill="#0072B2" { title { (text) } } }
-    };
-    square("Stated confidence against the share of truths inside", &ticks, &inner)
-}
-
-fn scatter(trials: &[Trial]) -> Markup {
-    let share = |trial: &Trial, value: f64| (value / trial.reference).max(1e-6).ln();
-    let ends = trials.iter().flat_map(|trial| [share(trial, trial.truth), share(trial, trial.predicted)]);
-    let (low, high) =
-        ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)));
-    if trials.is_empty() {
-        return html! { p { "There is no trial yet." } };
-    }
-    let (low, high) = (low - 0.3, high + 0.3);
-    let place = |value: f64| (value - low) / (high - low);
-    let ticks: Vec<(f64, String)> = (-4..=1)
-        .flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power)))
-        .filter(|value| (low..=high).contains(&value.ln()))
-        .map(|value| (place(value.ln()), format!("{} %", significant(100.0 * value))))
-        .collect();
-    let inner = html! {
-        @for trial in trials {
-            @let (x, y) = at(place(share(trial, trial.truth)), place(share(trial, trial.predicted)));
-            @if let Some([least, most]) = trial.intervals.last() {
-                @let ((_, low), (_, high)) = (at(0.0, place(share(trial, *least))), at(0.0, place(share(trial, *most))));
-                line x1=(x) x2=(x) y1=(low) y2=(high) stroke="#D55E00" stroke-opacity="0.35" {}
-            }
-            circle cx=(x) cy=(y) r="4" fill="#D55E00" fill-opacity="0.8" {
-                title { (trial.case) ": predicted " (significant(trial.predicted)) ", measured " (significant(trial.truth)) }
-            }
-        }
-    };
-    square("Predicted against measured share of native capacity", &ticks, &inner)
-}
-
 fn table(trials: &[Trial]) -> Markup {
     html! {
-        table {
-            thead { tr {
-                th { "application" } th { "unit" } th.number { "native" } th.number { "predicted" } th.number { "measured" }
-                th.number { "error, %" } th.number { "in the 95 % interval" }
-                th.number { "other programs, % of the host: native" } th.number { "in the VM" }
-            } }
-            tbody { @for case in by_case(trials) {
-                @let [reference, predicted, truth] = case.capacities();
-                @let held = case.trials.iter().filter(|trial| trial.holds(trial.intervals.len() - 1)).count();
-                tr {
-                    td { (case.name()) } td { (case.trials[0].capacity_name) }
-                    td.number { (significant(reference)) } td.number { (significant(predicted)) } td.number { (significant(truth)) }
-                    td.number { (format!("{:+.0}", case.error_percent())) }
-                    td.number { (held) " of " (case.trials.len()) }
-                    @for of in [reference_host, machine_host] { td.number { (most_of_others(&case.trials, of)) } }
-                }
-            } }
+        div.scroll tabindex="0" role="region" aria-label="Case by case" {
+            table {
+                thead { tr {
+                    th { "application" } th { "unit" } th.number { "native" } th.number { "predicted" } th.number { "measured" }
+                    th.number { "error, %" } th.number { "in the 95 % interval" }
+                    th.number { "other programs, % of the host: native" } th.number { "in the VM" }
+                } }
+                tbody { @for case in by_case(trials) {
+                    @let [reference, predicted, truth] = case.capacities();
+                    @let held = case.trials.iter().filter(|trial| trial.holds(trial.intervals.len() - 1)).count();
+                    tr {
+                        td { (case.name()) } td { (case.trials[0].capacity_name) }
+                        td.number { (significant(reference)) } td.number { (significant(predicted)) } td.number { (significant(truth)) }
+                        td.number { (format!("{:+.0}", case.error_percent())) }
+                        td.number { (held) " of " (case.trials.len()) }
+                        @for of in [reference_host, machine_host] { td.number { (most_of_others(&case.trials, of)) } }
+                    }
+                } }
+            }
         }
     }
 }

@@ -1,15 +1,12 @@
 //! An application's metrics: a bar for each side, alone and beside neighbours.
 
-use plotly::common::{Marker, Mode};
-use plotly::layout::{AxisType, BarMode, RangeMode};
-use plotly::{Bar, Scatter, Traces};
-use virtbench_model::Estimate;
+use virtbench_chart::{Axis, Chart, Form, Look, Point, Series, Shape, look};
 use virtbench_model::application_study::{ApplicationSideFound, ApplicationStudyAnalysis};
 use virtbench_record::{ApplicationPlan, ApplicationRecord};
 
-use super::style::{HOVER, axis, layout, palette};
-use super::{Drawing, Figure, Variant};
-use crate::format::{scaled, with_unit};
+use super::style::{INK, ends, rows};
+use super::{Drawing, Figure, Values, Variant};
+use crate::format::{scaled, significant, with_unit};
 
 /// A drawing for each metric. Nothing where nothing was measured.
 pub(crate) fn application(
@@ -24,10 +21,10 @@ pub(crate) fn application(
     vec![Figure {
         title: "Each metric on each side".into(),
         caption:
-            "Bars are means; each point is a repetition, which had a boot and a copy of the data of its own."
+            "Bars are means with their 95 % intervals; each mark is a repetition, which had a boot and a copy of the data of its own."
                 .into(),
-        key: Vec::new(),
         drawings,
+        values: Values::Own,
     }]
 }
 
@@ -39,54 +36,43 @@ fn drawing(
 ) -> Drawing {
     let metric = &plan.metrics[index];
     let (factor, unit) = scaled(&metric.unit);
-    let mut traces = Traces::new();
-    for (number, neighbours) in plan.company().into_iter().enumerate() {
-        let name = if neighbours == 0 { "alone".to_owned() } else { format!("beside {neighbours}") };
-        let mean = |side: &ApplicationSideFound| -> Option<Estimate> {
+    let company = plan.company();
+    let named = |side: &str, neighbours: u32| match neighbours {
+        0 if company.len() == 1 => side.to_owned(),
+        0 => format!("{side}, alone"),
+        neighbours => format!("{side}, beside {neighbours}"),
+    };
+    let of_side = |side: &ApplicationSideFound| -> Vec<String> {
+        company.iter().map(|neighbours| named(&side.side.name, *neighbours)).collect()
+    };
+    let names: Vec<String> = analysis.sides.iter().flat_map(of_side).collect();
+    let row = |side: &str, neighbours: u32| names.iter().position(|name| *name == named(side, neighbours));
+    let mut series = Vec::new();
+    for (number, neighbours) in company.iter().enumerate() {
+        let bar = |side: &ApplicationSideFound| {
             let found = &side.metrics[index];
-            if neighbours == 0 { found.alone } else { found.beside }
+            let found = if *neighbours == 0 { found.alone } else { found.beside }?;
+            let row = row(&side.side.name, *neighbours)?;
+            let interval = found.span().map(|span| ends(span.map(|value| value * factor)));
+            let hover = format!("{}: {}", names[row], with_unit(found.mean, &metric.unit));
+            let point = Point::new(found.mean * factor, row as f64).between(interval);
+            Some(point.hover(hover).label(significant(found.mean * factor)))
         };
-        let known: Vec<(String, f64)> = analysis
-            .sides
-            .iter()
-            .filter_map(|side| Some((side.side.name.clone(), mean(side)?.mean)))
-            .collect();
-        let hover = known
-            .iter()
-            .map(|(side, value)| format!("{side}, {name}: <b>{}</b>", with_unit(*value, &metric.unit)));
-        traces.push(
-            Bar::new(
-                known.iter().map(|(side, _)| side.clone()).collect(),
-                known.iter().map(|(_, value)| value * factor).collect(),
-            )
-            .name(&name)
-            .offset_group(number.to_string())
-            .marker(Marker::new().color(palette(number).0))
-            .hover_text_array(hover.collect())
-            .hover_info(HOVER),
-        );
+        let name = if *neighbours == 0 { "alone".to_owned() } else { format!("beside {neighbours}") };
+        let points = analysis.sides.iter().filter_map(bar).collect();
+        series.push(Series { name, look: look(number), form: Form::Bars, points });
     }
-    traces.push(points(records, &metric.name, factor));
-    let layout = layout()
-        .bar_mode(BarMode::Group)
-        .x_axis(axis("").type_(AxisType::Category))
-        .y_axis(axis(&format!("{}, {unit}", metric.name)).range_mode(RangeMode::ToZero))
-        .height(340);
+    let repetition = |record: &ApplicationRecord| {
+        let row = row(&record.side, record.neighbours)?;
+        let value = record.measured()?.values.get(&metric.name)? * factor;
+        let hover = format!("{}, repetition {}: {}", names[row], record.repetition + 1, significant(value));
+        Some(Point::new(value, row as f64).hover(hover))
+    };
+    let look = Look::of_colour(INK).shaped(Shape::Diamond);
+    let points = records.iter().filter_map(repetition).collect();
+    series.push(Series { name: "a repetition".into(), look, form: Form::Marks, points });
+    let title = if unit.is_empty() { metric.name.clone() } else { format!("{}, {unit}", metric.name) };
+    let chart = Chart { series, ..Chart::new(Axis::from_zero(title), rows(&names)) };
     let label = format!("{} on each side; the table below holds the values.", metric.name);
-    Drawing::only(&format!("metric-{index}"), label, Variant::new(&metric.name, &traces, &layout))
-}
-
-/// The repetitions alone.
-fn points(records: &[ApplicationRecord], metric: &str, factor: f64) -> Box<dyn plotly::Trace> {
-    let alone = records.iter().filter(|record| record.neighbours == 0);
-    let known: Vec<(String, f64)> = alone
-        .filter_map(|record| Some((record.side.clone(), record.measured()?.values.get(metric)? * factor)))
-        .collect();
-    Scatter::new(
-        known.iter().map(|(side, _)| side.clone()).collect::<Vec<_>>(),
-        known.iter().map(|(_, value)| *value).collect::<Vec<_>>(),
-    )
-    .name("a repetition alone")
-    .mode(Mode::Markers)
-    .marker(Marker::new().color(palette(2).0).size(7))
+    Drawing::only(&format!("metric-{index}"), label, Variant::chart(&metric.name, chart))
 }

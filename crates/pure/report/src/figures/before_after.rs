@@ -1,30 +1,36 @@
 //! Two runs compared: every point's ratio, after to before.
 
-use plotly::Scatter;
-use plotly::Traces;
-use plotly::common::{DashType, Marker, Mode};
-use virtbench_model::before_after::{ChangedEnvironment, Quantity};
+use virtbench_chart::{Look, Shape};
+use virtbench_model::before_after::{ChangedEnvironment, Direction, Quantity};
 use virtbench_model::{BeforeAfter, Span};
 
-use super::profile::whiskers;
-use super::ratio::level;
-use super::style::{HOVER, MUTED, VM_COLOUR, axis, layout};
-use super::{Drawing, Figure, Variant};
+use super::ratios::{Ratio, ratios, short_name};
+use super::style::{BETTER, GREY, INK, WORSE, dashed_rule};
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{ratio, ratio_span};
+
+/// Verdicts in the order of their looks.
+const DIRECTIONS: [(Direction, u8, Shape); 4] = [
+    (Direction::Worse, WORSE, Shape::Triangle),
+    (Direction::Better, BETTER, Shape::Diamond),
+    (Direction::Equivalent, INK, Shape::Circle),
+    (Direction::Undecided, GREY, Shape::Circle),
+];
 
 /// A figure for each environment, throughput beside latency.
 pub(crate) fn before_after(compared: &BeforeAfter) -> Vec<Figure> {
     let figures = compared.environments.iter().enumerate().map(|(index, environment)| Figure {
         title: environment.name.clone(),
         caption: format!(
-            "Each dot is a point of {}: after divided by before. Whiskers are 90 % intervals; dashed lines are the margin.",
+            "Each mark is a point of {}, named by block size, % read / % random: after divided by before. Whiskers are 90 % \
+             intervals; what is shaded is within the margin.",
             environment.name
         ),
-        key: Vec::new(),
         drawings: [Quantity::Throughput, Quantity::P99Latency]
             .into_iter()
             .filter_map(|quantity| drawing(index, environment, quantity, compared.margin))
             .collect(),
+        values: Values::Under("Numbers"),
     });
     figures.filter(|figure| !figure.drawings.is_empty()).collect()
 }
@@ -36,41 +42,34 @@ fn drawing(
     margin: f64,
 ) -> Option<Drawing> {
     let points = environment.points.iter().filter_map(|point| Some((point, quantity.find(&point.changes)?)));
-    let points: Vec<_> = points.collect();
+    let points = points.map(|(point, change)| {
+        let interval = change.interval.map(|[low, high]| Span { low, high });
+        let words =
+            interval.map_or_else(|| "no interval".into(), |span| format!("90 %: {}", ratio_span(span)));
+        let look = DIRECTIONS.iter().position(|(direction, ..)| *direction == change.verdict);
+        Ratio {
+            name: short_name(point.point),
+            value: change.ratio,
+            interval,
+            hover: format!("{}\n{}, {}\n{words}", point.point, ratio(change.ratio), change.verdict.name()),
+            look: look.unwrap_or(0),
+        }
+    });
+    let mut points: Vec<Ratio> = points.collect();
     if points.is_empty() {
         return None;
     }
-    let values: Vec<f64> = points.iter().map(|(_, change)| change.ratio).collect();
-    let spans: Vec<Option<Span>> =
-        points.iter().map(|(_, change)| change.interval.map(|[low, high]| Span { low, high })).collect();
-    let hover = points.iter().zip(&spans).map(|((point, change), span)| {
-        let interval =
-            span.map_or_else(|| "no interval".into(), |span| format!("90 %: {}", ratio_span(span)));
-        format!("{}<br><b>{}</b>, {}<br>{interval}", point.point, ratio(change.ratio), change.verdict.name())
-    });
-    let dots = Scatter::new((1..=points.len()).collect(), values.clone())
-        .mode(Mode::Markers)
-        .marker(Marker::new().color(VM_COLOUR).size(8))
-        .hover_text_array(hover.collect())
-        .hover_info(HOVER)
-        .show_legend(false)
-        .error_y(whiskers(&values, &spans));
-    let mut traces = Traces::new();
-    traces.push(dots);
-    let layout = layout()
-        .x_axis(axis("points").show_grid(false).range(vec![0.4, points.len() as f64 + 0.6]))
-        .y_axis(axis(&format!("{}, after / before", quantity.name())))
-        .shapes(vec![
-            level(1.0, MUTED, DashType::Solid),
-            level(1.0 + margin, MUTED, DashType::Dash),
-            level(1.0 / (1.0 + margin), MUTED, DashType::Dash),
-        ]);
+    points.sort_by(|one, other| one.value.total_cmp(&other.value));
+    let looks = DIRECTIONS
+        .map(|(direction, colour, shape)| (direction.name(), Look::of_colour(colour).shaped(shape)));
+    let mut chart = ratios("after / before", &points, &looks, vec![dashed_rule(1.0, "as before")]);
+    chart.bands = vec![[1.0 / (1.0 + margin), 1.0 + margin]];
     let label = format!(
-        "{} of {} at {} points, after divided by before.",
+        "{} of {} at {} points, after divided by before. The table under Numbers holds the values.",
         quantity.name(),
         environment.name,
         points.len()
     );
     let id = format!("change-{index}-{}", quantity.name().replace(' ', "-"));
-    Some(Drawing::only(&id, label, Variant::new(quantity.name(), &traces, &layout)))
+    Some(Drawing::only(&id, label, Variant::chart(quantity.name(), chart)))
 }

@@ -2,20 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use plotly::common::{Font, Line, Marker, Mode, Title};
-use plotly::layout::{AxisType, CategoryOrder, RangeMode};
-use plotly::{Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Form, Point, Series, look};
 use virtbench_model::pairwise::Kind;
 use virtbench_model::{Analysis, Side, Span};
 use virtbench_record::PointKey;
 use virtbench_units::format_bytes;
 
-use super::profile::whiskers;
-use super::style::{HOVER, axis, layout, palette};
-use super::{Choice, Drawing, Figure, KeyEntry, Variant};
+use super::style::ends;
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{KILOBYTE, MEGABYTE, MILLISECOND_NS, significant};
 
-/// Drawings side by side; more kinds are selected from a list.
+/// Drawings side by side; of more kinds one is large.
 const DRAWINGS_MOST: usize = 4;
 
 /// A figure of each configuration at each point.
@@ -78,97 +75,68 @@ impl Quantity {
         if kinds.is_empty() {
             return None;
         }
-        let names = &analysis.measurements.configurations;
+        let count = analysis.measurements.configurations.len();
         let label = |kind: &str| {
             format!(
-                "{} of {} configurations, {kind}; the table below holds the values.",
-                self.title,
-                names.len()
+                "{} of {count} configurations, {kind}. The table under Every point holds the values.",
+                self.title
             )
         };
-        let variants = kinds.iter().map(|kind| self.variant(analysis, *kind));
+        let variants = kinds.iter().map(|kind| Variant::chart(kind.to_string(), self.chart(analysis, *kind)));
         let drawings = if kinds.len() > DRAWINGS_MOST {
             vec![Drawing {
                 id: self.id.into(),
                 label: label("one kind of I/O at a time"),
-                choice: Choice::Select("Kind of I/O"),
+                choice: "kind of I/O",
                 variants: variants.collect(),
                 first: 0,
             }]
         } else {
-            variants
-                .zip(&kinds)
-                .enumerate()
-                .map(|(number, (variant, kind))| {
-                    Drawing::only(&format!("{}-{number}", self.id), label(&kind.to_string()), variant)
-                })
-                .collect()
+            let placed = variants.zip(&kinds).enumerate();
+            let drawing = |(number, (variant, kind)): (usize, (Variant, &Kind))| {
+                Drawing::only(&format!("{}-{number}", self.id), label(&kind.to_string()), variant)
+            };
+            placed.map(drawing).collect()
         };
-        let key = names.iter().enumerate().map(|(index, name)| {
-            let (colour, line, _) = palette(index);
-            KeyEntry { name: name.clone(), colour, line }
-        });
-        Some(Figure { title: self.title.into(), caption: self.caption.into(), key: key.collect(), drawings })
+        Some(Figure {
+            title: self.title.into(),
+            caption: self.caption.into(),
+            drawings,
+            values: Values::Under("Every point"),
+        })
     }
 
-    fn variant(&self, analysis: &Analysis, kind: Kind) -> Variant {
-        let mut traces = Traces::new();
-        for index in 0..analysis.measurements.configurations.len() {
-            traces.push(self.line(analysis, kind, index));
-        }
+    fn chart(&self, analysis: &Analysis, kind: Kind) -> Chart {
+        let points = &analysis.measurements.points;
+        let of_kind = points.iter().filter(|(key, _)| Kind::from(**key) == kind);
         // In order of size, whichever configuration was measured where.
-        let sizes: BTreeSet<u64> = analysis
-            .measurements
-            .points
-            .keys()
-            .filter(|key| Kind::from(**key) == kind)
-            .map(|key| key.block_bytes)
-            .collect();
-        let sizes: Vec<String> = sizes.into_iter().map(format_bytes).collect();
-        let layout = layout()
-            .title(Title::with_text(kind.to_string()).font(Font::new().size(14)))
-            .show_legend(false)
-            .x_axis(
-                axis("block size")
-                    .type_(AxisType::Category)
-                    .category_order(CategoryOrder::Array)
-                    .category_array(sizes),
-            )
-            .y_axis(axis(self.unit).range_mode(RangeMode::ToZero));
-        Variant::new(kind.to_string(), &traces, &layout)
+        let sizes: BTreeSet<u64> = of_kind.map(|(key, _)| key.block_bytes).collect();
+        let sizes: Vec<u64> = sizes.into_iter().collect();
+        let lines = 0..analysis.measurements.configurations.len();
+        let names = sizes.iter().map(|size| format_bytes(*size)).collect();
+        Chart {
+            series: lines.map(|index| self.line(analysis, kind, index, &sizes)).collect(),
+            ..Chart::new(Axis::categories("block size", names), Axis::from_zero(self.unit))
+        }
     }
 
-    fn line(&self, analysis: &Analysis, kind: Kind, index: usize) -> Box<Scatter<String, f64>> {
+    fn line(&self, analysis: &Analysis, kind: Kind, index: usize, sizes: &[u64]) -> Series {
         let name = analysis.name(index);
-        let (mut sizes, mut values, mut spans, mut hover) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (key, cells) in analysis.measurements.points.iter().filter(|(key, _)| Kind::from(**key) == kind) {
-            let Some(side) = cells.get(index).map(|cell| &cell.side) else { continue };
-            let Some(value) = (self.of)(side).filter(|value| value.is_finite()) else { continue };
-            sizes.push(format_bytes(key.block_bytes));
-            values.push(value);
-            spans.push((self.interval)(side));
-            let text = format!(
-                "{}, {kind}<br>{}: <b>{} {}</b>",
+        let point = |(place, size): (usize, &u64)| {
+            let mut points = analysis.measurements.points.iter();
+            let (key, cells) =
+                points.find(|(key, _)| Kind::from(**key) == kind && key.block_bytes == *size)?;
+            let side = &cells.get(index)?.side;
+            let value = (self.of)(side).filter(|value| value.is_finite())?;
+            let hover = format!(
+                "{}, {kind}\n{name}: {} {}",
                 format_bytes(key.block_bytes),
-                escaped(name),
                 significant(value),
                 self.unit
             );
-            hover.push(text);
-        }
-        let (colour, _, dash) = palette(index);
-        let line = Scatter::new(sizes, values.clone())
-            .name(escaped(name))
-            .mode(Mode::LinesMarkers)
-            .line(Line::new().color(colour).width(2.0).dash(dash))
-            .marker(Marker::new().color(colour).size(7))
-            .hover_text_array(hover)
-            .hover_info(HOVER);
-        if spans.iter().any(Option::is_some) { line.error_y(whiskers(&values, &spans)) } else { line }
+            Some(Point::new(place as f64, value).between((self.interval)(side).map(ends)).hover(hover))
+        };
+        let points = sizes.iter().enumerate().filter_map(point).collect();
+        Series { name: name.into(), look: look(index), form: Form::Marked, points }
     }
-}
-
-/// plotly.js reads a few tags in its texts; a name is only a name.
-fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;")
 }

@@ -1,19 +1,18 @@
 //! Measured beside published: bars over systems, or lines over an axis, a metric at a time.
 
-use plotly::common::{ErrorData, ErrorType, Line, Marker, MarkerSymbol, Mode};
-use plotly::layout::RangeMode;
-use plotly::{Bar, Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Form, Look, Point, Series, Shape, look};
 
-use super::style::{INK, VM_COLOUR, axis, layout};
-use super::{Choice, Drawing, NATIVE_COLOUR, Variant};
-use crate::fence_figure::{FenceFigure, FenceValue, drawing_id};
+use super::style::{INK, rows};
+use super::{Drawing, Figure, Values, Variant};
+use crate::fence_figure::{FenceFigure, FenceValue};
+use crate::format::significant;
 
-/// Colours of workloads, of the palette of Okabe and Ito.
-const COLOURS: [&str; 3] = [NATIVE_COLOUR, VM_COLOUR, "#009E73"];
+/// What is measured of one machine.
+type Kind<'a> = (&'a str, &'a str, &'a str);
 
-/// The drawing of a figure, if it has any value.
-pub(crate) fn fence_drawing(figure: &FenceFigure) -> Option<Drawing> {
-    let mut kinds: Vec<(&str, &str, &str)> = Vec::new();
+/// The figure, if it has any value; `number` tells it from others of the page.
+pub(crate) fn fence_figure(number: usize, figure: &FenceFigure) -> Option<Figure> {
+    let mut kinds: Vec<Kind<'_>> = Vec::new();
     for value in &figure.values {
         let kind = (value.metric.as_str(), value.machine.as_str(), value.unit.as_str());
         if !kinds.contains(&kind) {
@@ -22,75 +21,90 @@ pub(crate) fn fence_drawing(figure: &FenceFigure) -> Option<Drawing> {
     }
     let first = kinds.iter().position(|(metric, _, _)| metric.starts_with("response dev")).unwrap_or(0);
     let variants: Vec<Variant> = kinds.iter().map(|kind| variant(figure, *kind)).collect();
-    (!variants.is_empty()).then(|| Drawing {
-        id: drawing_id(figure),
+    let drawing = Drawing {
+        id: format!("figure-{number}"),
         label: format!("Figure {}: {}; the table below holds the numbers.", figure.name, figure.title),
-        choice: Choice::Select("Metric"),
+        choice: "metric",
         variants,
         first,
+    };
+    (!drawing.variants.is_empty()).then(|| Figure {
+        title: format!("Figure {}", figure.name),
+        caption:
+            "Measured with its 95 % interval; diamonds are what the paper's text says, or the end of its \
+                  band that must not be passed."
+                .into(),
+        drawings: vec![drawing],
+        values: Values::Under("the same title, with what was published"),
     })
 }
 
-fn variant(figure: &FenceFigure, (metric, machine, unit): (&str, &str, &str)) -> Variant {
+fn variant(figure: &FenceFigure, (metric, machine, unit): Kind<'_>) -> Variant {
     let values: Vec<&FenceValue> =
         figure.values.iter().filter(|value| value.metric == metric && value.machine == machine).collect();
-    let mut workloads: Vec<&str> = values.iter().map(|value| value.workload.as_str()).collect();
-    workloads.dedup();
-    let mut traces = Traces::new();
-    for (workload, colour) in workloads.iter().zip(COLOURS.iter().cycle()) {
-        let own: Vec<&FenceValue> =
-            values.iter().copied().filter(|value| value.workload == *workload).collect();
-        if figure.axis.is_some() {
-            traces.push(lines(&own, workload, colour));
-        } else {
-            traces.push(bars(&own, workload, colour));
+    let title = format!("{metric}, {unit}");
+    let chart = match &figure.axis {
+        Some(axis) => lines(&values, axis, &title),
+        None => bars(&values, &title),
+    };
+    Variant::chart(format!("{metric} ({machine})"), chart)
+}
+
+fn workloads<'a>(values: &[&'a FenceValue]) -> Vec<&'a str> {
+    let mut workloads: Vec<&str> = Vec::new();
+    for value in values {
+        if !workloads.contains(&value.workload.as_str()) {
+            workloads.push(&value.workload);
         }
     }
-    let marks: Vec<&FenceValue> = values.iter().copied().filter(|value| value.mark.is_some()).collect();
-    if !marks.is_empty() && figure.axis.is_none() {
-        traces.push(published(&marks));
-    }
-    let title = format!("{metric}, {unit}");
-    let layout = layout()
-        .x_axis(axis(figure.axis.as_deref().unwrap_or("")))
-        .y_axis(axis(&title).range_mode(RangeMode::ToZero));
-    Variant::new(format!("{metric} ({machine})"), &traces, &layout)
+    workloads
 }
 
-fn errors(values: &[&FenceValue]) -> ErrorData {
-    let beyond = |value: &&FenceValue| value.interval.map_or(0.0, |(_, high)| high - value.measured);
-    let below = |value: &&FenceValue| value.interval.map_or(0.0, |(low, _)| value.measured - low);
-    ErrorData::new(ErrorType::Data)
-        .array(values.iter().map(beyond).collect())
-        .array_minus(values.iter().map(below).collect())
-        .color(INK)
+/// A value with its interval, and what a pointer shows.
+fn point(value: &FenceValue, x: f64, y: f64) -> Point {
+    let interval = value.interval.map(|(low, high)| [low, high]);
+    let between = value
+        .interval
+        .map_or_else(String::new, |(low, high)| format!(" ({} to {})", significant(low), significant(high)));
+    let hover = format!(
+        "{}, {}\n{} {}{between}",
+        value.system,
+        value.workload,
+        significant(value.measured),
+        value.unit
+    );
+    Point::new(x, y).between(interval).hover(hover)
 }
 
-fn category(value: &FenceValue) -> String {
-    format!("{}<br>{}", value.system, value.workload)
+fn bars(values: &[&FenceValue], title: &str) -> Chart {
+    let names: Vec<String> =
+        values.iter().map(|value| format!("{}, {}", value.workload, value.system)).collect();
+    let placed = || values.iter().enumerate();
+    let series = workloads(values).into_iter().enumerate().map(|(index, workload)| {
+        let own = placed().filter(|(_, value)| value.workload == workload);
+        let bar = |(row, value): (usize, &&FenceValue)| {
+            point(value, value.measured, row as f64).label(significant(value.measured))
+        };
+        Series { name: workload.into(), look: look(index), form: Form::Bars, points: own.map(bar).collect() }
+    });
+    let mark = |(row, value): (usize, &&FenceValue)| {
+        let words = value.published.as_ref().map_or("", |(brief, _)| brief);
+        Some(Point::new(value.mark?, row as f64).hover(format!("published: {words}")))
+    };
+    let published = Series {
+        name: "published".into(),
+        look: Look::of_colour(INK).shaped(Shape::Diamond),
+        form: Form::Marks,
+        points: placed().filter_map(mark).collect(),
+    };
+    Chart { series: series.chain([published]).collect(), ..Chart::new(Axis::from_zero(title), rows(&names)) }
 }
 
-fn bars(values: &[&FenceValue], workload: &str, colour: &'static str) -> Box<Bar<String, f64>> {
-    let x = values.iter().map(|value| category(value)).collect();
-    let y = values.iter().map(|value| value.measured).collect();
-    Bar::new(x, y).name(workload).marker(Marker::new().color(colour)).error_y(errors(values))
-}
-
-fn lines(values: &[&FenceValue], workload: &str, colour: &'static str) -> Box<Scatter<f64, f64>> {
-    let x = values.iter().filter_map(|value| value.x).collect();
-    let y = values.iter().map(|value| value.measured).collect();
-    Scatter::new(x, y)
-        .name(workload)
-        .mode(Mode::LinesMarkers)
-        .line(Line::new().color(colour).width(2.0))
-        .error_y(errors(values))
-}
-
-fn published(values: &[&FenceValue]) -> Box<Scatter<String, f64>> {
-    let x = values.iter().map(|value| category(value)).collect();
-    let y = values.iter().filter_map(|value| value.mark).collect();
-    Scatter::new(x, y)
-        .name("published")
-        .mode(Mode::Markers)
-        .marker(Marker::new().color(INK).size(10).symbol(MarkerSymbol::DiamondOpen))
+fn lines(values: &[&FenceValue], axis: &str, title: &str) -> Chart {
+    let series = workloads(values).into_iter().enumerate().map(|(index, workload)| {
+        let own = values.iter().filter(|value| value.workload == workload);
+        let points = own.filter_map(|value| Some(point(value, value.x?, value.measured))).collect();
+        Series { name: workload.into(), look: look(index), form: Form::Marked, points }
+    });
+    Chart { series: series.collect(), ..Chart::new(Axis::from_zero(axis), Axis::from_zero(title)) }
 }

@@ -1,13 +1,12 @@
 //! A measure from run to run, with the levels between its changes.
 
-use plotly::common::{DashType, Line, Marker, Mode};
-use plotly::{Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Form, Look, Point, Scale, Series, look};
 use virtbench_model::before_after::Direction;
-use virtbench_model::history::{Changed, HistoryGroup, Series};
+use virtbench_model::history::{Changed, HistoryGroup, Series as Measured};
 
-use super::style::{HOVER, INK, MUTED, NATIVE_COLOUR, VM_COLOUR, axis, layout};
-use super::{Drawing, Figure, Variant};
-use crate::format::{scaled, with_unit};
+use super::style::{BETTER, INK, WORSE};
+use super::{Drawing, Figure, Table, Values, Variant};
+use crate::format::{scaled, significant, with_unit};
 use crate::history::{changed_in_words, run_name};
 
 /// How many measures of a group are drawn, at most: its headlines, then the parts that changed.
@@ -20,56 +19,65 @@ pub(crate) fn history(index: usize, group: &HistoryGroup) -> Vec<Figure> {
     let figures = drawn.take(MOST).map(|(number, series)| Figure {
         title: format!("{}: {}", series.subject, series.quantity),
         caption: caption(group, series),
-        key: Vec::new(),
         drawings: vec![drawing(&format!("history-{index}-{number}"), group, series)],
+        values: Values::Given(table(group, series)),
     });
     figures.collect()
 }
 
-fn caption(group: &HistoryGroup, series: &Series) -> String {
+fn caption(group: &HistoryGroup, series: &Measured) -> String {
     let changes = series.changes.iter().map(|change| format!("{}.", changed_in_words(group, series, change)));
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() { "It did not change.".into() } else { changes.join(" ") }
 }
 
-fn drawing(id: &str, group: &HistoryGroup, series: &Series) -> Drawing {
+fn table(group: &HistoryGroup, series: &Measured) -> Table {
     let (factor, unit) = scaled(&series.unit);
-    let places: Vec<usize> = series.values.iter().map(|(run, _)| run + 1).collect();
-    let values: Vec<f64> = series.values.iter().map(|(_, value)| value * factor).collect();
-    let hover = series.values.iter().map(|(run, value)| {
+    let rows = series.values.iter().map(|(run, value)| {
+        vec![(run + 1).to_string(), run_name(&group.runs[*run]), significant(value * factor)]
+    });
+    let value = titled(&series.quantity, unit);
+    Table {
+        header: vec!["run".into(), "began".into(), value],
+        rows: rows.collect(),
+        names: 2,
+        note: String::new(),
+    }
+}
+
+fn titled(quantity: &str, unit: &str) -> String {
+    if unit.is_empty() { quantity.to_owned() } else { format!("{quantity}, {unit}") }
+}
+
+fn drawing(id: &str, group: &HistoryGroup, series: &Measured) -> Drawing {
+    let (factor, unit) = scaled(&series.unit);
+    let points = series.values.iter().map(|(run, value)| {
+        let place = (run + 1) as f64;
         let run = &group.runs[*run];
-        let tags = if run.tags.is_empty() { String::new() } else { format!("<br>{}", run.tags.join(", ")) };
+        let tags = if run.tags.is_empty() { String::new() } else { format!("\n{}", run.tags.join(", ")) };
         let versions: Vec<String> =
             run.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
-        format!(
-            "<b>{}</b><br>{}<br>{}{tags}",
-            with_unit(*value, &series.unit),
-            run_name(run),
-            versions.join("<br>")
-        )
+        let value_in_words = with_unit(*value, &series.unit);
+        let hover = format!("{value_in_words}\n{}\n{}{tags}", run_name(run), versions.join("\n"));
+        Point::new(place, value * factor).hover(hover)
     });
-    let dots = Scatter::new(places, values)
-        .mode(Mode::LinesMarkers)
-        .marker(Marker::new().color(NATIVE_COLOUR).size(7))
-        .line(Line::new().color(MUTED).width(0.5))
-        .hover_text_array(hover.collect())
-        .hover_info(HOVER)
-        .show_legend(false);
-    let mut traces = Traces::new();
-    traces.push(dots);
-    for (begin, end, level, colour) in levels(group, series) {
-        let line = Scatter::new(vec![begin, end], vec![level * factor; 2])
-            .mode(Mode::Lines)
-            .line(Line::new().color(colour).width(2.5).dash(DashType::Solid))
-            .hover_info(plotly::common::HoverInfo::Skip)
-            .show_legend(false);
-        traces.push(line);
-    }
-    let axis_title =
-        if unit.is_empty() { series.quantity.clone() } else { format!("{}, {unit}", series.quantity) };
-    let layout = layout()
-        .x_axis(axis("run").show_grid(false).range(vec![0.5, group.runs.len() as f64 + 0.5]))
-        .y_axis(axis(&axis_title).range_mode(plotly::layout::RangeMode::ToZero));
+    let measured =
+        Series { name: "a run".into(), look: look(0), form: Form::Marks, points: points.collect() };
+    let levels = levels(group, series).into_iter().map(|(begin, end, level, colour)| Series {
+        name: match colour {
+            WORSE => "median, worse".into(),
+            BETTER => "median, better".into(),
+            _ => "median".into(),
+        },
+        look: Look::of_colour(colour),
+        form: Form::Line,
+        points: [begin, end].map(|place| Point::new(place, level * factor)).into(),
+    });
+    let across = Axis::new("run", Scale::Whole).within(0.5, group.runs.len() as f64 + 0.5);
+    let chart = Chart {
+        series: levels.chain([measured]).collect(),
+        ..Chart::new(across, Axis::from_zero(titled(&series.quantity, unit)))
+    };
     let label = format!(
         "{} of {} in {} runs, one after another; {}",
         series.quantity,
@@ -77,11 +85,11 @@ fn drawing(id: &str, group: &HistoryGroup, series: &Series) -> Drawing {
         series.values.len(),
         caption(group, series)
     );
-    Drawing::only(id, label, Variant::new(&series.quantity, &traces, &layout))
+    Drawing::only(id, label, Variant::chart("", chart))
 }
 
 /// The median between two changes: first and last run as they are counted on the axis, the median, and its colour.
-fn levels(group: &HistoryGroup, series: &Series) -> Vec<(f64, f64, f64, &'static str)> {
+fn levels(group: &HistoryGroup, series: &Measured) -> Vec<(f64, f64, f64, u8)> {
     let end = group.runs.len() as f64 + 0.4;
     let mut levels = Vec::new();
     let Some(first) = series.changes.first() else { return levels };
@@ -90,8 +98,8 @@ fn levels(group: &HistoryGroup, series: &Series) -> Vec<(f64, f64, f64, &'static
     for (index, change) in series.changes.iter().enumerate() {
         let until = series.changes.get(index + 1).map_or(end, place);
         let colour = match change.direction {
-            Direction::Worse => VM_COLOUR,
-            Direction::Better => "#009E73",
+            Direction::Worse => WORSE,
+            Direction::Better => BETTER,
             Direction::Equivalent | Direction::Undecided => INK,
         };
         levels.push((place(change), until, change.after, colour));

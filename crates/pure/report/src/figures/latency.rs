@@ -3,21 +3,22 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use plotly::common::{DashType, Line, Mode};
-use plotly::layout::AxisType;
-use plotly::{Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Dash, Form, Look, Point, Series, Shape};
 use virtbench_record::{PointKey, PointRecord};
 use virtbench_units::decode_histogram;
 
-use super::style::{axis, colour, layout, logarithmic};
-use super::{Choice, Drawing, Figure, Variant};
-use crate::format::MILLISECOND_NS;
+use super::style::look_of;
+use super::{Drawing, Figure, Table, Values, Variant};
+use crate::format::{MILLISECOND_NS, significant, trimmed};
 use crate::run::{Run, Which};
 
 /// Curve points for each tenfold of 1/(1-p).
 const STEPS_PER_DECADE: i32 = 10;
 /// Nines drawn at most: 99.999 99 %.
 const DECADES_MOST: i32 = 7;
+/// Shares of the operations that the table names, as one over what is left.
+const LEFT: [f64; 6] = [2.0, 10.0, 100.0, 1e3, 1e4, 1e5];
+const DIRECTIONS: [&str; 2] = ["read", "write"];
 
 /// The curves of every point that has histograms; nothing where none has.
 ///
@@ -29,14 +30,16 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> O
             sides.entry(record.point).or_default().push((record, which));
         }
     }
-    let (keys, variants): (Vec<PointKey>, Vec<Variant>) = sides
-        .into_iter()
-        .filter_map(|(key, records)| {
-            let mut joined = Joined::default();
-            records.into_iter().for_each(|(record, which)| joined.add(record, which, histograms));
-            (!joined.0.is_empty()).then(|| (key, joined.variant(&key.to_string())))
-        })
-        .unzip();
+    let (mut keys, mut variants, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    for (key, records) in sides {
+        let mut joined = Joined::default();
+        records.into_iter().for_each(|(record, which)| joined.add(record, which, histograms));
+        if !joined.0.is_empty() {
+            keys.push(key);
+            variants.push(Variant::chart(key.to_string(), joined.chart()));
+            rows.extend(joined.rows(key));
+        }
+    }
     if variants.is_empty() {
         return None;
     }
@@ -44,27 +47,33 @@ pub(crate) fn latency(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> O
     let curve = &run.comparison.curve;
     let typical = curve.get(curve.len() / 2).map(|point| point.key);
     let first = keys.iter().position(|key| Some(*key) == typical).unwrap_or(0);
+    let columns =
+        sides_and_directions().map(|(which, direction)| format!("{} {direction}, ms", which.name()));
     Some(Figure {
         title: "Latency by percentile".into(),
-        caption: "How long operations of the selected point took: all repetitions together. Each step to the \
+        caption: "How long operations of a point took: all repetitions together. Each step to the \
                   right holds a tenth of the operations of the step before it, so the tail has as much room as \
                   the middle. Lower is faster."
             .into(),
-        key: Vec::new(),
         drawings: vec![Drawing {
             id: "latency".into(),
-            label: format!(
-                "Latency percentile curves, native and VM, of one of {} points; the table below holds the means.",
-                variants.len()
-            ),
-            choice: Choice::Select("Point"),
+            label: "Latency percentile curves, native and VM; the table below holds the values.".into(),
+            choice: "point",
             variants,
             first,
         }],
+        values: Values::Given(Table {
+            header: ["point", "percentile"].map(str::to_owned).into_iter().chain(columns).collect(),
+            rows,
+            names: 2,
+            note: String::new(),
+        }),
     })
 }
 
-const DIRECTIONS: [(&str, DashType); 2] = [("read", DashType::Solid), ("write", DashType::Dot)];
+fn sides_and_directions() -> impl Iterator<Item = (Which, &'static str)> {
+    Which::BOTH.into_iter().flat_map(|which| DIRECTIONS.map(|direction| (which, direction)))
+}
 
 /// The histograms of all repetitions of a point, by side (VM or not) and direction.
 #[derive(Default)]
@@ -72,7 +81,7 @@ struct Joined(BTreeMap<(bool, usize), Histogram<u64>>);
 
 impl Joined {
     fn add(&mut self, record: &PointRecord, which: Which, histograms: &BTreeMap<String, String>) {
-        for (direction, (name, _)) in DIRECTIONS.iter().enumerate() {
+        for (direction, name) in DIRECTIONS.iter().enumerate() {
             let stored = histograms.get(&format!("{}/{name}", record.histogram_tag()));
             let text = stored.map(String::as_str).or_else(|| inside(record, direction));
             let decoded = text.and_then(|text| decode_histogram(text).ok());
@@ -84,19 +93,34 @@ impl Joined {
         }
     }
 
-    fn variant(&self, name: &str) -> Variant {
-        let mut traces = Traces::new();
-        for ((vm, direction), histogram) in &self.0 {
-            let which = if *vm { Which::Vm } else { Which::Native };
-            let (direction, dash) = &DIRECTIONS[*direction];
-            traces.push(curve(histogram, which, direction, dash.clone()));
-        }
-        let ticks: Vec<f64> = (0..=DECADES_MOST).map(|nines| 10f64.powi(nines)).collect();
-        let texts = ticks.iter().map(|inverse| percent_text(*inverse)).collect();
-        let layout = layout()
-            .x_axis(axis("percentile").type_(AxisType::Log).tick_values(ticks).tick_text(texts))
-            .y_axis(logarithmic(axis("latency, ms")));
-        Variant::new(name, &traces, &layout)
+    fn chart(&self) -> Chart {
+        let curves = self.0.iter().map(|((vm, direction), histogram)| {
+            curve(histogram, if *vm { Which::Vm } else { Which::Native }, DIRECTIONS[*direction])
+        });
+        let series: Vec<Series> = curves.collect();
+        let ends = series.iter().filter_map(|series| series.points.last());
+        let end = ends.map(|point| point.x).fold(10.0, f64::max);
+        let nines = (0..=DECADES_MOST).map(|nines| 10f64.powi(nines));
+        let ticks = nines.map(|left| (left, format!("{} %", percent(left)))).collect();
+        let across = Axis::logarithmic("percentile").within(1.0, end).named(ticks);
+        Chart { series, ..Chart::new(across, Axis::logarithmic("latency, ms")) }
+    }
+
+    /// A row of the table for each share that some direction has as many operations for.
+    fn rows(&self, key: PointKey) -> Vec<Vec<String>> {
+        let all =
+            [false, true].into_iter().flat_map(|vm| [0, 1].map(|direction| self.0.get(&(vm, direction))));
+        let all: Vec<Option<&Histogram<u64>>> = all.collect();
+        let row = |left: f64| {
+            let cells = all.iter().map(|found| {
+                let known = found.filter(|histogram| histogram.len() as f64 >= left);
+                known.map_or_else(|| "–".into(), |histogram| significant(milliseconds(histogram, left)))
+            });
+            let cells: Vec<String> = cells.collect();
+            let names = [key.to_string(), format!("{} %", percent(left))];
+            cells.iter().any(|cell| cell != "–").then(|| names.into_iter().chain(cells).collect())
+        };
+        LEFT.into_iter().filter_map(row).collect()
     }
 }
 
@@ -106,45 +130,40 @@ fn inside(record: &PointRecord, direction: usize) -> Option<&str> {
     stats.histogram.as_deref()
 }
 
-/// The percentile at which 1/(1-p) has this value.
-fn percent_text(inverse: f64) -> String {
-    let percent = 100.0 * (1.0 - 1.0 / inverse);
-    format!("{} %", (percent * 1e6).round() / 1e6)
+/// The percentile at which one over what is left, 1/(1-p), has this value.
+fn percent(left: f64) -> String {
+    trimmed(100.0 * (1.0 - 1.0 / left), 6)
 }
 
-fn curve(
-    histogram: &Histogram<u64>,
-    which: Which,
-    direction: &str,
-    dash: DashType,
-) -> Box<Scatter<f64, f64>> {
-    // What hovering shows is put together from these: percentages repeat from curve to curve, sentences would not.
-    let (mut x, mut y, mut percents) = (Vec::new(), Vec::new(), Vec::new());
+fn milliseconds(histogram: &Histogram<u64>, left: f64) -> f64 {
+    histogram.value_at_quantile(1.0 - 1.0 / left) as f64 / MILLISECOND_NS
+}
+
+fn curve(histogram: &Histogram<u64>, which: Which, direction: &str) -> Series {
+    let mut points = Vec::new();
     for step in 0..=STEPS_PER_DECADE * DECADES_MOST {
-        let inverse = 10f64.powf(f64::from(step) / f64::from(STEPS_PER_DECADE));
+        let left = 10f64.powf(f64::from(step) / f64::from(STEPS_PER_DECADE));
         // Beyond one operation in all, a percentile would only repeat the maximum.
-        let last = inverse >= histogram.len() as f64;
-        let inverse = if last { histogram.len() as f64 } else { inverse };
-        let milliseconds = histogram.value_at_quantile(1.0 - 1.0 / inverse) as f64 / MILLISECOND_NS;
-        x.push(inverse);
-        y.push(drawn(milliseconds));
-        percents.push(percent_text(inverse));
+        let last = left >= histogram.len() as f64;
+        let left = if last { histogram.len() as f64 } else { left };
+        let value = milliseconds(histogram, left);
+        let point = Point::new(left, value);
+        // What a pointer can read: the nines and the end.
+        points.push(if last || step % STEPS_PER_DECADE == 0 {
+            point.hover(format!(
+                "{} {direction}\n{} %: {} ms",
+                which.name(),
+                percent(left),
+                significant(value)
+            ))
+        } else {
+            point
+        });
         if last {
             break;
         }
     }
-    Scatter::new(x, y)
-        .name(format!("{} {direction}", which.name()))
-        .mode(Mode::Lines)
-        .line(Line::new().color(colour(which)).width(2.0).dash(dash))
-        .text_array(percents)
-        .hover_template(format!(
-            "{} {direction}<br>%{{text}}: <b>%{{y:,.3r}} ms</b><extra></extra>",
-            which.name()
-        ))
-}
-
-/// To four digits: more than a page can show, and than a histogram knows.
-fn drawn(value: f64) -> f64 {
-    format!("{value:.3e}").parse().unwrap_or(value)
+    let dash = if direction == DIRECTIONS[0] { Dash::Solid } else { Dash::Dotted };
+    let look = Look { dash, shape: Shape::Circle, ..look_of(which) };
+    Series { name: format!("{} {direction}", which.name()), look, form: Form::Line, points }
 }

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use plotly::common::{Line, Marker, Mode, Orientation};
-use plotly::layout::{AxisType, BarMode, CategoryOrder, RangeMode};
-use plotly::{Bar, Scatter, Traces};
-use virtbench_model::operations::{OperationsAnalysis, StepAnalysis};
-use virtbench_record::{OperationKind, OperationsRecord, Phase};
+use virtbench_chart::{Axis, Chart, Form, Point, Scale, Series, look};
+use virtbench_model::operations::{KindAnalysis, OperationsAnalysis, StepAnalysis};
+use virtbench_record::{OperationKind, OperationsMeasured, OperationsRecord, Phase};
 
-use super::style::{HOVER, axis, layout, logarithmic, palette};
-use super::{Choice, Drawing, Figure, Variant};
+use super::stacked::{Part, stacked};
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{MILLISECOND_NS, significant};
+
+/// The colour of each phase: what waits in grey, the platform's own work in blue, what comes after it in warm ones.
+const PHASE_COLOURS: [u8; Phase::ALL.len()] = [7, 3, 5, 2, 0, 4, 1];
+/// Nanoseconds in a minute.
+const MINUTE_NS: f64 = 60e9;
 
 /// A step's name in a selection.
 pub(crate) fn step_name(step: &StepAnalysis) -> String {
@@ -43,165 +46,114 @@ fn phases(analysis: &OperationsAnalysis) -> Option<Figure> {
                   client is virtbench's own share; then the platform accepts, queues and runs it and says that it is done; \
                   seen is until the guest answers or is gone, or the inventory shows it."
             .into(),
-        key: Vec::new(),
         drawings: vec![Drawing {
             id: "operation-phases".into(),
             label: "Mean time of each operation by phase; the table below holds the values.".into(),
-            choice: if steps.len() > 1 { Choice::Select("Step") } else { Choice::Only },
-            variants: steps.iter().map(|step| stacked(step)).collect(),
+            choice: "step",
+            variants: steps.iter().map(|step| Variant::chart(step_name(step), by_phase(step))).collect(),
             first: 0,
         }],
+        values: Values::Own,
     })
 }
 
-fn stacked(step: &StepAnalysis) -> Variant {
-    let mut traces = Traces::new();
+fn by_phase(step: &StepAnalysis) -> Chart {
     let names: Vec<String> = step.kinds.keys().map(|kind| kind_name(*kind)).collect();
-    for (index, phase) in Phase::ALL.into_iter().enumerate() {
-        let of = |one: &virtbench_model::operations::KindAnalysis| {
-            one.phases_ns.get(&phase).map_or(0.0, |ns| ns / MILLISECOND_NS)
-        };
-        let values: Vec<f64> = step.kinds.values().map(of).collect();
-        if values.iter().all(|ms| *ms <= 0.0) {
-            continue;
-        }
-        let hover = names.iter().zip(&values);
-        let hover =
-            hover.map(|(name, ms)| format!("{name}<br>{}: <b>{} ms</b>", phase.name(), significant(*ms)));
-        let hover = hover.collect();
-        traces.push(
-            Bar::new(values, names.clone())
-                .name(phase.name())
-                .orientation(Orientation::Horizontal)
-                .marker(Marker::new().color(palette(index).0))
-                .hover_text_array(hover)
-                .hover_info(HOVER),
-        );
-    }
-    let order: Vec<String> = names.iter().rev().cloned().collect();
-    let rows = axis("").show_grid(false).type_(AxisType::Category);
-    let layout = layout()
-        .bar_mode(BarMode::Stack)
-        .x_axis(axis("ms an operation").range_mode(RangeMode::ToZero))
-        .y_axis(rows.category_order(CategoryOrder::Array).category_array(order))
-        .height(140 + 30 * names.len());
-    Variant::new(step_name(step), &traces, &layout)
+    let parts = PHASE_COLOURS.into_iter().zip(Phase::ALL).map(|(colour, phase)| {
+        let of = |one: &KindAnalysis| one.phases_ns.get(&phase).map_or(0.0, |ns| ns / MILLISECOND_NS);
+        Part { name: phase.name().into(), colour, of_each: step.kinds.values().map(of).collect() }
+    });
+    stacked("ms an operation", "ms", &names, &parts.collect::<Vec<_>>())
+}
+
+/// Every measured piece, with the minutes at which it began.
+fn pieces(records: &[OperationsRecord]) -> Vec<(f64, &OperationsRecord, &OperationsMeasured)> {
+    let begun =
+        records.iter().find(|record| record.measured().is_some()).map_or(0, |record| record.started_unix_ns);
+    let minutes = |record: &OperationsRecord| record.started_unix_ns.saturating_sub(begun) as f64 / MINUTE_NS;
+    records.iter().filter_map(|record| Some((minutes(record), record, record.measured()?))).collect()
 }
 
 /// The median of each operation, piece by piece.
 fn over_time(records: &[OperationsRecord]) -> Option<Figure> {
-    let measured: Vec<_> = records.iter().filter_map(|record| Some((record, record.measured()?))).collect();
-    (measured.len() > 1).then_some(())?;
-    let begun = measured.first()?.0.started_unix_ns;
-    let minutes = |record: &OperationsRecord| record.started_unix_ns.saturating_sub(begun) as f64 / 60e9;
-    let mut traces = Traces::new();
-    for kind in OperationKind::ALL {
-        let points: Vec<(f64, f64)> = measured
-            .iter()
-            .filter_map(|(record, one)| {
-                let latency = one.operations.get(&kind)?.latency_ns?;
-                Some((minutes(record), latency.p50 as f64 / MILLISECOND_NS))
-            })
-            .collect();
-        push_line(&mut traces, kind, &points, "min");
-    }
-    let layout = layout()
-        .x_axis(axis("minutes since the beginning").range_mode(RangeMode::ToZero))
-        .y_axis(logarithmic(axis("median, ms")))
-        .height(360);
+    let pieces = pieces(records);
+    (pieces.len() > 1).then_some(())?;
+    let lines = OperationKind::ALL.into_iter().map(|kind| {
+        let points = pieces.iter().filter_map(|(minutes, _, one)| {
+            let latency = one.operations.get(&kind)?.latency_ns?;
+            Some((*minutes, latency.p50 as f64 / MILLISECOND_NS))
+        });
+        line(kind, points, "min")
+    });
+    let chart = medians(Axis::from_zero("minutes since the beginning"), lines.collect());
+    let label =
+        "Median latency of each operation over the time of the run; the table below holds the values.";
     Some(Figure {
         title: "Over time".into(),
         caption: "The median of each operation in each piece of the run.".into(),
-        key: Vec::new(),
-        drawings: vec![Drawing::only(
-            "operations-over-time",
-            "Median latency of each operation over the time of the run.".into(),
-            Variant::new("median", &traces, &layout),
-        )],
+        drawings: vec![Drawing::only("operations-over-time", label.into(), Variant::chart("median", chart))],
+        values: Values::Own,
     })
 }
 
 /// What the tenants did, piece by piece, with the rate of operations meanwhile.
 fn tenants(records: &[OperationsRecord]) -> Option<Figure> {
-    let measured: Vec<_> = records.iter().filter_map(|record| Some((record, record.measured()?))).collect();
-    let begun = measured.first()?.0.started_unix_ns;
-    let mut lines: BTreeMap<&str, Vec<(f64, f64, String)>> = BTreeMap::new();
-    for (record, one) in &measured {
-        let minutes = record.started_unix_ns.saturating_sub(begun) as f64 / 60e9;
+    let mut lines: BTreeMap<&str, Vec<Point>> = BTreeMap::new();
+    for (minutes, record, one) in pieces(records) {
         let meanwhile = match record.per_minute {
             None => "closed loop".to_owned(),
             Some(rate) if rate <= 0.0 => "no operations".to_owned(),
             Some(rate) => format!("{} operations a minute", significant(rate)),
         };
         for tenant in &one.tenants {
-            lines.entry(&tenant.name).or_default().push((minutes, tenant.iops, meanwhile.clone()));
+            let hover = format!("{}, {meanwhile}\n{} I/Os a second", tenant.name, significant(tenant.iops));
+            lines.entry(&tenant.name).or_default().push(Point::new(minutes, tenant.iops).hover(hover));
         }
     }
     (!lines.is_empty()).then_some(())?;
-    let mut traces = Traces::new();
-    for (index, (name, points)) in lines.iter().enumerate() {
-        let hover = points.iter().map(|(_, iops, meanwhile)| {
-            format!("{name}, {meanwhile}<br><b>{} I/Os a second</b>", significant(*iops))
-        });
-        traces.push(
-            Scatter::new(
-                points.iter().map(|point| point.0).collect::<Vec<_>>(),
-                points.iter().map(|point| point.1).collect::<Vec<_>>(),
-            )
-            .name(*name)
-            .mode(Mode::LinesMarkers)
-            .line(Line::new().color(palette(index).0))
-            .marker(Marker::new().color(palette(index).0))
-            .hover_text_array(hover.collect())
-            .hover_info(HOVER),
-        );
-    }
-    let layout = layout()
-        .x_axis(axis("minutes since the beginning").range_mode(RangeMode::ToZero))
-        .y_axis(axis("I/Os a second").range_mode(RangeMode::ToZero))
-        .height(320);
+    let series = lines.into_iter().enumerate().map(|(index, (name, points))| Series {
+        name: name.into(),
+        look: look(index),
+        form: Form::Marked,
+        points,
+    });
+    let chart = Chart {
+        series: series.collect(),
+        ..Chart::new(Axis::from_zero("minutes since the beginning"), Axis::from_zero("I/Os a second"))
+    };
+    let label = "I/Os a second of each tenant over the time of the run; the table below holds the values.";
     Some(Figure {
         title: "What it costs the tenants".into(),
         caption:
             "The I/Os of each tenant in each piece: pieces without operations alternate with those with them."
                 .into(),
-        key: Vec::new(),
-        drawings: vec![Drawing::only(
-            "operations-tenants",
-            "I/Os a second of each tenant over the time of the run.".into(),
-            Variant::new("tenants", &traces, &layout),
-        )],
+        drawings: vec![Drawing::only("operations-tenants", label.into(), Variant::chart("tenants", chart))],
+        values: Values::Own,
     })
 }
 
 /// The median of each operation against the number of VMs, at the lowest rate.
 fn over_vms(analysis: &OperationsAnalysis) -> Option<Figure> {
     (!analysis.growth.is_empty()).then_some(())?;
-    let mut traces = Traces::new();
-    for kind in analysis.growth.keys() {
+    let lines = analysis.growth.keys().map(|kind| {
         let mut points: Vec<(f64, f64)> = Vec::new();
         for step in &analysis.steps {
-            let median = step.kinds.get(kind).and_then(|one| one.median_ns());
+            let median = step.kinds.get(kind).and_then(KindAnalysis::median_ns);
             let is_first = points.last().is_none_or(|(vms, _)| *vms < f64::from(step.vms));
             if let Some(median) = median.filter(|_| is_first) {
                 points.push((f64::from(step.vms), median / MILLISECOND_NS));
             }
         }
-        push_line(&mut traces, *kind, &points, "VMs");
-    }
-    let layout = layout()
-        .x_axis(axis("VMs").range_mode(RangeMode::ToZero))
-        .y_axis(logarithmic(axis("median, ms")))
-        .height(360);
+        line(*kind, points.into_iter(), "VMs")
+    });
+    let chart = medians(Axis::new("VMs", Scale::Whole), lines.collect());
+    let label =
+        "Median latency of each operation against the number of VMs; the table below holds the values.";
     Some(Figure {
         title: "Over the number of VMs".into(),
         caption: "The median of each operation at the lowest rate ([Platform 2014], Table 6).".into(),
-        key: Vec::new(),
-        drawings: vec![Drawing::only(
-            "operations-over-vms",
-            "Median latency of each operation against the number of VMs.".into(),
-            Variant::new("median", &traces, &layout),
-        )],
+        drawings: vec![Drawing::only("operations-over-vms", label.into(), Variant::chart("median", chart))],
+        values: Values::Own,
     })
 }
 
@@ -217,18 +169,13 @@ fn over_rates(analysis: &OperationsAnalysis) -> Option<Figure> {
     (!by_vms.is_empty()).then_some(())?;
     let variants = by_vms.iter_mut().map(|(vms, steps)| {
         steps.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let mut traces = Traces::new();
-        for kind in OperationKind::ALL {
+        let lines = OperationKind::ALL.into_iter().map(|kind| {
             let median = |(rate, step): &(f64, &StepAnalysis)| {
                 Some((*rate, step.kinds.get(&kind)?.median_ns()? / MILLISECOND_NS))
             };
-            push_line(&mut traces, kind, &steps.iter().filter_map(median).collect::<Vec<_>>(), "a minute");
-        }
-        let layout = layout()
-            .x_axis(axis("operations a minute").range_mode(RangeMode::ToZero))
-            .y_axis(logarithmic(axis("median, ms")))
-            .height(360);
-        Variant::new(format!("{vms} VMs"), &traces, &layout)
+            line(kind, steps.iter().filter_map(median), "a minute")
+        });
+        Variant::chart(format!("{vms} VMs"), medians(Axis::from_zero("operations a minute"), lines.collect()))
     });
     let variants: Vec<Variant> = variants.collect();
     Some(Figure {
@@ -236,36 +183,28 @@ fn over_rates(analysis: &OperationsAnalysis) -> Option<Figure> {
         caption:
             "The median of each operation against the operations a minute that were done, all kinds together."
                 .into(),
-        key: Vec::new(),
         drawings: vec![Drawing {
             id: "operations-over-rates".into(),
-            label: "Median latency of each operation against the rate of operations.".into(),
-            choice: if variants.len() > 1 { Choice::Select("VMs") } else { Choice::Only },
+            label: "Median latency of each operation against the rate of operations; the table below holds the values."
+                .into(),
+            choice: "number of VMs",
             first: variants.len() - 1,
             variants,
         }],
+        values: Values::Own,
     })
 }
 
-fn push_line(traces: &mut Traces, kind: OperationKind, points: &[(f64, f64)], unit: &str) {
-    if points.is_empty() {
-        return;
-    }
+fn medians(across: Axis, series: Vec<Series>) -> Chart {
+    Chart { series, height_px: 300.0, ..Chart::new(across, Axis::logarithmic("median, ms")) }
+}
+
+fn line(kind: OperationKind, points: impl Iterator<Item = (f64, f64)>, unit: &str) -> Series {
     let name = kind_name(kind);
-    let hover = points
-        .iter()
-        .map(|(x, ms)| format!("{name}<br>{} {unit}: <b>{} ms</b>", significant(*x), significant(*ms)));
-    let colour = palette(kind.index()).0;
-    traces.push(
-        Scatter::new(
-            points.iter().map(|point| point.0).collect::<Vec<_>>(),
-            points.iter().map(|point| point.1).collect::<Vec<_>>(),
-        )
-        .name(&name)
-        .mode(Mode::LinesMarkers)
-        .line(Line::new().color(colour))
-        .marker(Marker::new().color(colour))
-        .hover_text_array(hover.collect())
-        .hover_info(HOVER),
-    );
+    let points = points.map(|(x, ms)| {
+        let hover = format!("{name}\n{} {unit}: {} ms", significant(x), significant(ms));
+        Point::new(x, ms).hover(hover)
+    });
+    let points = points.collect();
+    Series { name, look: look(kind.index()), form: Form::Marked, points }
 }

@@ -1,13 +1,11 @@
 //! Throughput along a single axis, where a grid spans no surface.
 
-use plotly::common::{ErrorData, ErrorType, Marker};
-use plotly::layout::{AxisType, BarMode, RangeMode};
-use plotly::{Bar, Traces};
-use virtbench_model::{ComparedPoint, Span};
+use virtbench_chart::{Axis, Chart, Form, Point, Series};
+use virtbench_model::ComparedPoint;
 use virtbench_units::format_bytes;
 
-use super::style::{HOVER, INK, axis, colour, layout};
-use super::{Drawing, Figure, Variant};
+use super::style::{ends, look_of, rows};
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{MEGABYTE, significant};
 use crate::run::Which;
 
@@ -31,8 +29,8 @@ impl Varying {
     fn value(self, point: &ComparedPoint) -> String {
         match self {
             Self::Block => format_bytes(point.key.block_bytes),
-            Self::Read => point.key.read_percent.to_string(),
-            Self::Random => point.key.random_percent.to_string(),
+            Self::Read => format!("{} % read", point.key.read_percent),
+            Self::Random => format!("{} % random", point.key.random_percent),
         }
     }
 
@@ -47,17 +45,13 @@ impl Varying {
     }
 }
 
-/// Bars of native and VM side by side along what varies.
+/// Bars of native and VM below each other along what varies.
 pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> Figure {
-    let mut traces = Traces::new();
-    for which in Which::BOTH {
-        traces.push(bars(points, which, varying));
-    }
-    let layout = layout()
-        .bar_mode(BarMode::Group)
-        .bar_gap(0.45)
-        .x_axis(axis(varying.title()).type_(AxisType::Category))
-        .y_axis(axis("MB/s").range_mode(RangeMode::ToZero));
+    let names: Vec<String> = points.iter().map(|point| varying.value(point)).collect();
+    let chart = Chart {
+        series: Which::BOTH.map(|which| bars(points, which)).into(),
+        ..Chart::new(Axis::from_zero("MB/s"), rows(&names))
+    };
     let constant = points.first().map_or_else(String::new, |point| varying.constant(point));
     let caption = format!(
         "Throughput in MB/s by {}, native and in the VM, at {constant}. Whiskers are 95 % intervals of the \
@@ -66,43 +60,24 @@ pub(super) fn profile(id: &str, points: &[&ComparedPoint], varying: Varying) -> 
     );
     Figure {
         title: format!("Throughput by {}, {constant}", varying.title()),
-        key: Vec::new(),
-        drawings: vec![Drawing::only(id, caption.clone(), Variant::new("bars", &traces, &layout))],
+        drawings: vec![Drawing::only(id, caption.clone(), Variant::chart("", chart))],
         caption,
+        values: Values::Under("Every point"),
     }
 }
 
-fn bars(points: &[&ComparedPoint], which: Which, varying: Varying) -> Box<Bar<String, f64>> {
-    let measured: Vec<_> =
-        points.iter().filter_map(|point| Some((*point, which.side(point).throughput?))).collect();
-    let means: Vec<f64> = measured.iter().map(|(_, estimate)| estimate.mean / MEGABYTE).collect();
-    let spans: Vec<Option<Span>> =
-        measured.iter().map(|(_, estimate)| estimate.span().map(|span| span.map(|b| b / MEGABYTE))).collect();
-    let hover = measured.iter().zip(&means).map(|((point, _), mean)| {
-        format!("{}<br>{}: <b>{} MB/s</b>", point.key, which.name(), significant(*mean))
-    });
-    Bar::new(measured.iter().map(|(point, _)| varying.value(point)).collect(), means.clone())
-        .name(which.name())
-        .marker(Marker::new().color(colour(which)))
-        .hover_text_array(hover.collect())
-        .hover_info(HOVER)
-        .error_y(whiskers(&means, &spans))
-}
-
-/// Error bars that reach to the ends of the intervals; none where there is no interval.
-pub(super) fn whiskers(values: &[f64], spans: &[Option<Span>]) -> ErrorData {
-    let reach = |end: fn(&Span, f64) -> f64| -> Vec<f64> {
-        values
-            .iter()
-            .zip(spans)
-            .map(|(value, span)| span.as_ref().map_or(0.0, |span| end(span, *value).max(0.0)))
-            .collect()
+fn bars(points: &[&ComparedPoint], which: Which) -> Series {
+    let bar = |(row, point): (usize, &&ComparedPoint)| {
+        let found = which.side(point).throughput?;
+        let mean = found.mean / MEGABYTE;
+        let hover = format!("{}\n{}: {} MB/s", point.key, which.name(), significant(mean));
+        let interval = found.span().map(|span| ends(span.map(|bytes| bytes / MEGABYTE)));
+        Some(Point::new(mean, row as f64).between(interval).hover(hover).label(significant(mean)))
     };
-    ErrorData::new(ErrorType::Data)
-        .symmetric(false)
-        .array(reach(|span, value| span.high - value))
-        .array_minus(reach(|span, value| value - span.low))
-        .color(INK)
-        .thickness(1.0)
-        .width(3)
+    Series {
+        name: which.name().into(),
+        look: look_of(which),
+        form: Form::Bars,
+        points: points.iter().enumerate().filter_map(bar).collect(),
+    }
 }

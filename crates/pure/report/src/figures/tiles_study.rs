@@ -1,43 +1,39 @@
 //! The members of tiles against their service levels over time, and the host meanwhile.
 
-use plotly::common::{DashType, Line, Mode};
-use plotly::layout::RangeMode;
-use plotly::{Scatter, Traces};
-use virtbench_record::{TileDone, TileMemberMeasured, TileMemberPlan, TilesMeasured, TilesPlan, TilesRecord};
+use virtbench_chart::{Axis, Chart, Dash, Form, Look, Point, Rule, Series, look};
+use virtbench_record::{
+    TileDone, TileHostSecond, TileMemberMeasured, TileMemberPlan, TilesMeasured, TilesPlan, TilesRecord,
+};
 
-use super::style::{HOVER, INK, axis, layout, palette};
-use super::{Choice, Drawing, Figure, Variant};
+use super::style::INK;
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{SECOND_NS, count};
 
-/// A member's points: seconds since measuring began, and shares of what its service level asks for.
-type Points = (Vec<f64>, Vec<f64>);
+/// Seconds since measuring began, and what was found there.
+type Curve = Vec<(f64, f64)>;
+
+/// A member's curve as shares of what its service level asks for.
+type Of<'a> = &'a dyn Fn(&TileMemberPlan, &TileDone) -> Option<Curve>;
 
 /// Two drawings, with a variant for each number of tiles: response times, and operations done, as shares of what the service
 /// level asks for. Nothing without a series.
 pub(crate) fn tiles_members(plan: &TilesPlan, records: &[TilesRecord]) -> Option<Figure> {
     let runs = firsts(records);
-    let drawings: Vec<Drawing> = [
-        drawing(
-            plan,
-            &runs,
-            "tiles-response",
-            "Tiles, response times",
-            "response time, of what is allowed",
-            &responses,
-        ),
-        drawing(plan, &runs, "tiles-rate", "Tiles, operations", "operations, of the least asked for", &rates),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let quantities: [(&str, &str, Of<'_>); 2] = [
+        ("tiles-response", "response time, of what is allowed", &responses),
+        ("tiles-rate", "operations, of the least asked for", &rates),
+    ];
+    let drawings =
+        quantities.into_iter().filter_map(|(id, quantity, of)| drawing(plan, &runs, id, quantity, of));
+    let drawings: Vec<Drawing> = drawings.collect();
     (!drawings.is_empty()).then(|| Figure {
         title: "Each member against its service levels".into(),
         caption: "One is what the service level asks for. Response times are a percentile of each second (the 95th, of a database \
                   the 90th), and stay below one; operations are those of a second on average since measuring began, and stay \
                   above it. The level itself holds for the whole measuring time."
             .into(),
-        key: Vec::new(),
         drawings,
+        values: Values::Own,
     })
 }
 
@@ -55,76 +51,70 @@ fn firsts(records: &[TilesRecord]) -> Vec<(u32, &TilesMeasured)> {
     runs
 }
 
-fn responses(member: &TileMemberPlan, done: &TileDone) -> Option<Points> {
+fn responses(member: &TileMemberPlan, done: &TileDone) -> Option<Curve> {
     let limit_ns = member.levels.response_ns? as f64;
     let known = done.series.iter().filter_map(|second| {
         Some((second.start_ns as f64 / SECOND_NS, second.response_ns? as f64 / limit_ns))
     });
-    Some(known.unzip()).filter(|(places, _): &Points| !places.is_empty())
+    Some(known.collect()).filter(|curve: &Curve| !curve.is_empty())
 }
 
-fn rates(member: &TileMemberPlan, done: &TileDone) -> Option<Points> {
+fn rates(member: &TileMemberPlan, done: &TileDone) -> Option<Curve> {
     let least = member.levels.least_per_second.filter(|least| *least > 0.0)?;
     let mut sum = 0.0;
     let known = (1u32..).zip(&done.series).map(|(number, second)| {
         sum += second.completed as f64;
         (second.start_ns as f64 / SECOND_NS, sum / f64::from(number) / least)
     });
-    Some(known.unzip()).filter(|(places, _): &Points| !places.is_empty())
+    Some(known.collect()).filter(|curve: &Curve| !curve.is_empty())
+}
+
+fn line(name: String, look: Look, curve: Curve) -> Series {
+    let points = curve.into_iter().map(|(at, value)| Point::new(at, value)).collect();
+    Series { name, look, form: Form::Line, points }
 }
 
 fn drawing(
     plan: &TilesPlan,
     runs: &[(u32, &TilesMeasured)],
     id: &str,
-    select: &'static str,
     quantity: &str,
-    points: &dyn Fn(&TileMemberPlan, &TileDone) -> Option<Points>,
+    of: Of<'_>,
 ) -> Option<Drawing> {
     let mut variants = Vec::new();
     for (tiles, run) in runs {
-        let mut traces = Traces::new();
-        let mut longest: f64 = 0.0;
-        for one in &run.members {
-            let Some((index, found)) = found(plan, one, points) else { continue };
-            longest = found.0.iter().copied().fold(longest, f64::max);
-            let name = if *tiles > 1 { format!("{} {}", one.member, one.tile) } else { one.member.clone() };
-            let dash = [DashType::Solid, DashType::Dash, DashType::Dot, DashType::DashDot];
-            let line = Line::new().color(palette(index).0).dash(dash[(one.tile as usize - 1) % 4].clone());
-            let trace = Scatter::new(found.0, found.1).name(name).mode(Mode::Lines).line(line);
-            traces.push(trace.hover_info(HOVER));
-        }
-        if longest == 0.0 {
+        let lines = run.members.iter().filter_map(|one| {
+            let (index, curve) = found(plan, one, of)?;
+            let name = format!("{} {}", one.member, one.tile);
+            let dashes = [Dash::Solid, Dash::Dashed, Dash::Dotted, Dash::Mixed];
+            Some(line(name, look(index).dashed(dashes[(one.tile as usize - 1) % 4]), curve))
+        });
+        let series: Vec<Series> = lines.collect();
+        if series.is_empty() {
             continue;
         }
-        let level = Line::new().color(INK).dash(DashType::Dot).width(1.0);
-        let trace = Scatter::new(vec![0.0, longest], vec![1.0, 1.0]).name("service level");
-        traces.push(trace.mode(Mode::Lines).line(level));
-        let layout = layout()
-            .x_axis(axis("seconds since measuring began").range_mode(RangeMode::ToZero))
-            .y_axis(axis(quantity).range_mode(RangeMode::ToZero))
-            .height(360);
-        variants.push(Variant::new(count(*tiles as usize, "tile"), &traces, &layout));
+        let level =
+            Rule { at: 1.0, label: "service level".into(), look: Look::of_colour(INK).dashed(Dash::Dotted) };
+        let across = Axis::from_zero("seconds since measuring began");
+        let chart = Chart { series, rules: vec![level], ..Chart::new(across, Axis::from_zero(quantity)) };
+        variants.push(Variant::chart(format!("{quantity}, {}", count(*tiles as usize, "tile")), chart));
     }
-    let label = format!("{quantity}, over time, a line for each member of each tile.");
-    selected(id, select, label, variants)
+    let label = format!(
+        "{quantity}, over time, a line for each member of each tile; the table below holds the values."
+    );
+    of_tiles(id, label, variants)
 }
 
-/// The member's place in the plan, and its points.
-fn found(
-    plan: &TilesPlan,
-    one: &TileMemberMeasured,
-    points: &dyn Fn(&TileMemberPlan, &TileDone) -> Option<Points>,
-) -> Option<(usize, Points)> {
+/// The member's place in the plan, and its curve.
+fn found(plan: &TilesPlan, one: &TileMemberMeasured, of: Of<'_>) -> Option<(usize, Curve)> {
     let index = plan.members.iter().position(|member| member.name == one.member)?;
-    Some((index, points(&plan.members[index], one.done.as_ref()?)?))
+    Some((index, of(&plan.members[index], one.done.as_ref()?)?))
 }
 
 /// The last variant, of the most tiles, is shown first.
-fn selected(id: &str, select: &'static str, label: String, variants: Vec<Variant>) -> Option<Drawing> {
+fn of_tiles(id: &str, label: String, variants: Vec<Variant>) -> Option<Drawing> {
     let first = variants.len().checked_sub(1)?;
-    let choice = if first > 0 { Choice::Select(select) } else { Choice::Only };
-    Some(Drawing { id: id.into(), label, choice, variants, first })
+    Some(Drawing { id: id.into(), label, choice: "number of tiles", variants, first })
 }
 
 /// The host second by second, with a variant for each number of tiles. Nothing where nobody looked.
@@ -133,44 +123,34 @@ pub(crate) fn tiles_host(records: &[TilesRecord]) -> Option<Figure> {
     for (tiles, run) in firsts(records).into_iter().filter(|(_, run)| !run.seconds.is_empty()) {
         let all = f64::from(run.host.processors.max(1));
         let memory = |available: u64| Some(100.0 - 100.0 * available as f64 / run.memory_bytes? as f64);
-        let lines: [(&str, Vec<(f64, f64)>); 5] = [
-            ("processors busy", of(run, &|second| Some((second.cpu_percent / all).min(100.0)))),
-            ("taken away by a hypervisor below", of(run, &|second| Some(second.steal_percent / all))),
-            ("memory used", of(run, &|second| memory(second.available_bytes?))),
-            ("disk of the data busy", of(run, &|second| second.disk_percent)),
-            ("network interface, of its speed", of(run, &|second| second.network_percent)),
+        let lines: [(&str, Curve); 5] = [
+            ("processors busy", host_curve(run, &|second| Some((second.cpu_percent / all).min(100.0)))),
+            ("taken away by a hypervisor below", host_curve(run, &|second| Some(second.steal_percent / all))),
+            ("memory used", host_curve(run, &|second| memory(second.available_bytes?))),
+            ("disk of the data busy", host_curve(run, &|second| second.disk_percent)),
+            ("network interface, of its speed", host_curve(run, &|second| second.network_percent)),
         ];
-        let mut traces = Traces::new();
-        for (index, (name, points)) in lines.into_iter().enumerate().filter(|(_, line)| !line.1.is_empty()) {
-            let (places, values): Points = points.into_iter().unzip();
-            let line = Line::new().color(palette(index).0);
-            let trace = Scatter::new(places, values).name(name).mode(Mode::Lines).line(line);
-            traces.push(trace.hover_info(HOVER));
-        }
-        let layout = layout()
-            .x_axis(axis("seconds since measuring began").range_mode(RangeMode::ToZero))
-            .y_axis(axis("% of all").range(vec![0.0, 105.0]))
-            .height(320);
-        variants.push(Variant::new(count(tiles as usize, "tile"), &traces, &layout));
+        let drawn = lines.into_iter().enumerate().filter(|(_, (_, curve))| !curve.is_empty());
+        let chart = Chart {
+            series: drawn.map(|(index, (name, curve))| line(name.into(), look(index), curve)).collect(),
+            ..Chart::new(
+                Axis::from_zero("seconds since measuring began"),
+                Axis::from_zero("% of all").within(0.0, 100.0),
+            )
+        };
+        variants.push(Variant::chart(count(tiles as usize, "tile"), chart));
     }
     let label =
-        "Processors, memory, disk and network of the host over time; the table below holds the means.";
+        "Processors, memory, disk and network of the host over time; the table below holds the values.";
     Some(Figure {
         title: "The host while tiles are measured".into(),
         caption: "The generators run on this host too, and are in its use.".into(),
-        key: Vec::new(),
-        drawings: vec![selected("tiles-host", "Tiles", label.into(), variants)?],
+        drawings: vec![of_tiles("tiles-host", label.into(), variants)?],
+        values: Values::Own,
     })
 }
 
-fn of(
-    run: &TilesMeasured,
-    value: &dyn Fn(&virtbench_record::TileHostSecond) -> Option<f64>,
-) -> Vec<(f64, f64)> {
-    let point = |second| Some((second_of(second), value(second)?));
+fn host_curve(run: &TilesMeasured, value: &dyn Fn(&TileHostSecond) -> Option<f64>) -> Curve {
+    let point = |second: &TileHostSecond| Some((second.start_ns as f64 / SECOND_NS, value(second)?));
     run.seconds.iter().filter_map(point).collect()
-}
-
-fn second_of(second: &virtbench_record::TileHostSecond) -> f64 {
-    second.start_ns as f64 / SECOND_NS
 }

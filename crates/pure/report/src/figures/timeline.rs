@@ -1,15 +1,16 @@
 //! A database's runs second by second, with what else happened then.
 
-use plotly::common::{Line, Marker, Mode};
-use plotly::layout::RangeMode;
-use plotly::{Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Form, Look, Point, Series, look};
 use virtbench_model::oltp::marks;
 use virtbench_record::{ApplianceSide, OltpCause, OltpRecord, OltpStep};
 
-use super::style::{HOVER, axis, layout, palette};
-use super::{Choice, Drawing, Figure, Variant};
+use super::{Drawing, Figure, Values, Variant};
+use crate::format::{SECOND_NS, rounded};
 
-/// Transactions of each second of each run at saturation, one run at a time; nothing without a timeline.
+/// The colour of each cause, none of them that of the line.
+const CAUSE_COLOURS: [u8; OltpCause::ALL.len()] = [1, 2, 3, 4, 7];
+
+/// Transactions of each second of each run at saturation, a variant for each run; nothing without a timeline.
 pub(crate) fn timeline(sides: &[ApplianceSide], records: &[OltpRecord]) -> Option<Figure> {
     let mut variants = Vec::new();
     for side in sides {
@@ -23,14 +24,15 @@ pub(crate) fn timeline(sides: &[ApplianceSide], records: &[OltpRecord]) -> Optio
     Some(Figure {
         title: "Second by second".into(),
         caption: "Transactions of each second at saturation. A mark is a second in which something else happened too.".into(),
-        key: Vec::new(),
         drawings: vec![Drawing {
-            id: "timeline".into(),
-            label: "Transactions a second over time, with marks where something else happened.".into(),
-            choice: Choice::Select("run"),
+            id: "second-by-second".into(),
+            label: "Transactions a second over time, with marks where something else happened; the table below holds the values."
+                .into(),
+            choice: "run",
             variants,
             first: 0,
         }],
+        values: Values::Own,
     })
 }
 
@@ -42,48 +44,30 @@ fn variant(record: &OltpRecord) -> Option<Variant> {
         .series
         .iter()
         .map(|second| {
-            let at = second.start_ns as f64 / 1e9;
-            let rate = second.transactions as f64 * 1e9 / second.length_ns.max(1) as f64;
+            let at = second.start_ns as f64 / SECOND_NS;
+            let rate = second.transactions as f64 * SECOND_NS / second.length_ns.max(1) as f64;
             (at, rate, marks(second, timeline).into_iter().collect())
         })
         .collect();
-    let mut traces = Traces::new();
-    traces.push(
-        Scatter::new(
-            seconds.iter().map(|(at, _, _)| *at).collect::<Vec<_>>(),
-            seconds.iter().map(|(_, rate, _)| *rate).collect::<Vec<_>>(),
-        )
-        .name("transactions/s")
-        .mode(Mode::Lines)
-        .line(Line::new().color(palette(0).0)),
-    );
-    for (index, cause) in (1..).zip(OltpCause::ALL) {
-        let marked: Vec<(f64, f64)> = seconds
-            .iter()
-            .filter(|(_, _, marks)| marks.contains(&cause))
-            .map(|(at, rate, _)| (*at, *rate))
-            .collect();
-        if marked.is_empty() {
-            continue;
-        }
-        let hover =
-            marked.iter().map(|(at, rate)| format!("{}<br>second {at:.0}: <b>{rate:.0}</b>", cause.name()));
-        traces.push(
-            Scatter::new(
-                marked.iter().map(|(at, _)| *at).collect::<Vec<_>>(),
-                marked.iter().map(|(_, rate)| *rate).collect::<Vec<_>>(),
-            )
-            .name(cause.name())
-            .mode(Mode::Markers)
-            .marker(Marker::new().color(palette(index).0).size(9))
-            .hover_text_array(hover.collect())
-            .hover_info(HOVER),
-        );
+    let line = seconds.iter().map(|(at, rate, _)| Point::new(*at, *rate)).collect();
+    let mut series =
+        vec![Series { name: "transactions/s".into(), look: look(0), form: Form::Line, points: line }];
+    // What is rarest comes last, and is not hidden by what holds for many seconds.
+    for (index, (cause, colour)) in OltpCause::ALL.into_iter().zip(CAUSE_COLOURS).enumerate().rev() {
+        let marked = seconds.iter().filter(|(_, _, marks)| marks.contains(&cause)).map(|(at, rate, _)| {
+            let hover = format!("{}\nsecond {}: {}", cause.name(), rounded(*at, 0), rounded(*rate, 0));
+            Point::new(*at, *rate).hover(hover)
+        });
+        series.push(Series {
+            name: cause.name().into(),
+            look: Look { colour, ..look(index + 1) },
+            form: Form::Marks,
+            points: marked.collect(),
+        });
     }
-    let layout = layout()
-        .x_axis(axis("seconds since measuring began").range_mode(RangeMode::ToZero))
-        .y_axis(axis("transactions/s").range_mode(RangeMode::ToZero))
-        .height(300);
-    let name = format!("{}, repetition {}", record.side, record.repetition + 1);
-    Some(Variant::new(&name, &traces, &layout))
+    let chart = Chart {
+        series,
+        ..Chart::new(Axis::from_zero("seconds since measuring began"), Axis::from_zero("transactions/s"))
+    };
+    Some(Variant::chart(format!("{}, repetition {}", record.side, record.repetition + 1), chart))
 }

@@ -1,29 +1,29 @@
 //! Users against throughput and response time, a line for each side.
 
-use plotly::common::{Line, Marker, Mode};
-use plotly::layout::RangeMode;
-use plotly::{Scatter, Traces};
+use virtbench_chart::{Axis, Chart, Form, Look, Point, Series, Shape, look};
 use virtbench_model::oltp::{OltpAnalysis, OltpCurvePoint};
 
-use super::style::{HOVER, axis, layout, palette};
-use super::{Drawing, Figure, Variant};
+use super::style::INK;
+use super::{Drawing, Figure, Values, Variant};
 use crate::format::{MILLISECOND_NS, rounded, significant};
 
 /// Two drawings: transactions a second, and the 90th percentile of New-Order's response time. Nothing without a curve.
 pub(crate) fn users(analysis: &OltpAnalysis) -> Option<Figure> {
-    analysis.sides.iter().any(|side| !side.curve.is_empty()).then_some(())?;
     let per_second = |point: &OltpCurvePoint| Some(point.point.per_second);
     let p90 = |point: &OltpCurvePoint| Some(point.p90_ns? / MILLISECOND_NS);
-    Some(Figure {
+    let drawings = [
+        drawing(analysis, "users-throughput", "transactions/s", &per_second),
+        drawing(analysis, "users-response", "New-Order, 90th percentile, ms", &p90),
+    ];
+    let drawings: Vec<Drawing> = drawings.into_iter().flatten().collect();
+    (!drawings.is_empty()).then(|| Figure {
         title: "Users against throughput and response time".into(),
-        caption: "Each number of users was measured once while saturation was searched. The larger mark is the least \
+        caption:
+            "Each number of users was measured once while saturation was searched. A cross is the least \
                   number that does as much as any."
-            .into(),
-        key: Vec::new(),
-        drawings: vec![
-            drawing(analysis, "users-throughput", "transactions/s", &per_second),
-            drawing(analysis, "users-response", "New-Order, 90th percentile, ms", &p90),
-        ],
+                .into(),
+        drawings,
+        values: Values::Under("Every number of users"),
     })
 }
 
@@ -32,37 +32,30 @@ fn drawing(
     id: &str,
     quantity: &str,
     value: &dyn Fn(&OltpCurvePoint) -> Option<f64>,
-) -> Drawing {
-    let mut traces = Traces::new();
+) -> Option<Drawing> {
+    let mut series: Vec<Series> = Vec::new();
+    let mut saturated = Vec::new();
     for (index, side) in analysis.sides.iter().enumerate() {
-        let known: Vec<(&OltpCurvePoint, f64)> =
-            side.curve.iter().filter_map(|point| Some((point, value(point)?))).collect();
-        let sizes = known.iter().map(|(point, _)| {
-            if side.found.is_some_and(|found| found.point.users == point.point.users) { 14 } else { 7 }
-        });
-        let hover = known.iter().map(|(point, value)| {
+        let known = side.curve.iter().filter_map(|point| Some((point, value(point)?)));
+        let points = known.map(|(point, value)| {
             let idle = point.point.idle_percent;
-            let idle = idle.map_or_else(String::new, |idle| format!("<br>{} % idle", rounded(idle, 1)));
+            let idle = idle.map_or_else(String::new, |idle| format!("\n{} % idle", rounded(idle, 1)));
             let users = point.point.users;
-            format!("{}<br>{users} users: <b>{}</b>{idle}", side.side.name, significant(*value))
+            let hover = format!("{}\n{users} users: {}{idle}", side.side.name, significant(value));
+            if side.found.is_some_and(|found| found.point.users == users) {
+                saturated.push(Point::new(f64::from(users), value).hover(format!("saturated\n{hover}")));
+            }
+            Point::new(f64::from(users), value).hover(hover)
         });
-        traces.push(
-            Scatter::new(
-                known.iter().map(|(point, _)| point.point.users).collect::<Vec<_>>(),
-                known.iter().map(|(_, value)| *value).collect::<Vec<_>>(),
-            )
-            .name(&side.side.name)
-            .mode(Mode::LinesMarkers)
-            .line(Line::new().color(palette(index).0))
-            .marker(Marker::new().color(palette(index).0).size_array(sizes.collect()))
-            .hover_text_array(hover.collect())
-            .hover_info(HOVER),
-        );
+        let points = points.collect();
+        series.push(Series { name: side.side.name.clone(), look: look(index), form: Form::Marked, points });
     }
-    let layout = layout()
-        .x_axis(axis("users").range_mode(RangeMode::ToZero))
-        .y_axis(axis(quantity).range_mode(RangeMode::ToZero))
-        .height(340);
-    let label = format!("{quantity} against users, a line for each side; the table below holds the values.");
-    Drawing::only(id, label, Variant::new(quantity, &traces, &layout))
+    series.iter().any(|side| !side.points.is_empty()).then_some(())?;
+    let look = Look::of_colour(INK).shaped(Shape::Cross);
+    series.push(Series { name: "saturated".into(), look, form: Form::Marks, points: saturated });
+    let chart = Chart { series, ..Chart::new(Axis::from_zero("users"), Axis::from_zero(quantity)) };
+    let label = format!(
+        "{quantity} against users, a line for each side; the table under Every number of users holds the values."
+    );
+    Some(Drawing::only(id, label, Variant::chart(quantity, chart)))
 }

@@ -41,7 +41,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &ApplicationPlan, records: &[A
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(&title, &provenance.version, &content, figures.iter())
+    document(&title, &provenance.version, &content)
 }
 
 fn figures_table(plan: &ApplicationPlan, analysis: &ApplicationStudyAnalysis) -> Markup {

@@ -62,7 +62,7 @@ fn page(analysed: &Analysed<'_>) -> String {
             }
         }
     };
-    document(&title, version, &content, figures.iter())
+    document(&title, version, &content)
 }
 
 /// What only a run knows: whose the CPU use was, and what its guests found.

@@ -36,7 +36,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &DesktopsPlan, records: &[Desk
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content, drawn.iter())
+    document(title, &provenance.version, &content)
 }
 
 fn seconds(ns: Option<u64>) -> String {
@@ -45,30 +45,32 @@ fn seconds(ns: Option<u64>) -> String {
 
 fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
     html! {
-        table {
-            thead { tr {
-                th.number scope="col" { "desktops" } th.number scope="col" { "a processor" } th scope="col" { "quality" }
-                th.number scope="col" { "group A, s" } th.number scope="col" { "group B, s" }
-                th.number scope="col" { "A, last change" } th.number scope="col" { "B, last change" }
-                th.number scope="col" { "A, all at once" } th.number scope="col" { "B, all at once" }
-                th.number scope="col" { "failed, %" } th.number scope="col" { "gone" }
-                th.number scope="col" { "between users, %" } th.number scope="col" { "echo of a key, ms" }
-                th.number scope="col" { "host busy, %" }
-            } }
-            tbody {
-                @for at in &analysis.numbers {
-                    tr {
-                        th.number scope="row" { (at.desktops) }
-                        td.number { @if plan.are_existing() { "–" } @else { (significant(at.per_processor)) } }
-                        td { (at.quality) }
-                        @for group in &at.groups { td.number { (seconds(group.percentile.map(|found| found.ns))) } }
-                        @for group in &at.groups { td.number { (seconds(group.last_change.map(|found| found.ns))) } }
-                        @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }
-                        td.number { (rounded(at.errors * 100.0, 1)) }
-                        td.number { (at.gone) }
-                        td.number { (at.between_users_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
-                        td.number { (at.echo_median_ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / MILLISECOND_NS))) }
-                        td.number { (at.host_busy_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
+        div.scroll tabindex="0" role="region" aria-label="Every number of desktops" {
+            table {
+                thead { tr {
+                    th.number scope="col" { "desktops" } th.number scope="col" { "a processor" } th scope="col" { "quality" }
+                    th.number scope="col" { "group A, s" } th.number scope="col" { "group B, s" }
+                    th.number scope="col" { "A, last change" } th.number scope="col" { "B, last change" }
+                    th.number scope="col" { "A, all at once" } th.number scope="col" { "B, all at once" }
+                    th.number scope="col" { "failed, %" } th.number scope="col" { "gone" }
+                    th.number scope="col" { "between users, %" } th.number scope="col" { "echo of a key, ms" }
+                    th.number scope="col" { "host busy, %" }
+                } }
+                tbody {
+                    @for at in &analysis.numbers {
+                        tr {
+                            th.number scope="row" { (at.desktops) }
+                            td.number { @if plan.are_existing() { "–" } @else { (significant(at.per_processor)) } }
+                            td { (at.quality) }
+                            @for group in &at.groups { td.number { (seconds(group.percentile.map(|found| found.ns))) } }
+                            @for group in &at.groups { td.number { (seconds(group.last_change.map(|found| found.ns))) } }
+                            @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }
+                            td.number { (rounded(at.errors * 100.0, 1)) }
+                            td.number { (at.gone) }
+                            td.number { (at.between_users_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
+                            td.number { (at.echo_median_ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / MILLISECOND_NS))) }
+                            td.number { (at.host_busy_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
+                        }
                     }
                 }
             }
@@ -82,26 +84,28 @@ fn operations(at: &DesktopsNumbers) -> Markup {
     html! {
         section aria-labelledby=(id) {
             h2 id=(id) { "Operations with " (crate::format::count(at.desktops as usize, "desktop")) }
-            table {
-                thead { tr {
-                    th scope="col" { "application" } th scope="col" { "operation" } th scope="col" { "group" }
-                    th.number scope="col" { "done" } th.number scope="col" { "median, s" } th.number scope="col" { "percentile, s" }
-                    th.number scope="col" { "interval, s" } th.number scope="col" { "last change, median, s" } th.number scope="col" { "inside, median, s" }
-                    th.number scope="col" { "failed" }
-                } }
-                tbody {
-                    @for one in &at.operations {
-                        tr {
-                            th scope="row" { (one.operation.application) }
-                            td { (one.operation.operation) }
-                            td { (one.operation.group.name()) }
-                            td.number { (one.percentile.map_or(0, |found| found.operations)) }
-                            td.number { (seconds(one.median_ns)) }
-                            td.number { (seconds(one.percentile.map(|found| found.ns))) }
-                            td.number { (one.percentile.map_or_else(|| "–".into(), |found| format!("{} to {}", seconds(Some(found.low_ns)), seconds(found.high_ns)))) }
-                            td.number { (seconds(one.last_change_median_ns)) }
-                            td.number { (seconds(one.inside_median_ns)) }
-                            td.number { (one.failed) }
+            div.scroll tabindex="0" role="region" aria-label="Operations" {
+                table {
+                    thead { tr {
+                        th scope="col" { "application" } th scope="col" { "operation" } th scope="col" { "group" }
+                        th.number scope="col" { "done" } th.number scope="col" { "median, s" } th.number scope="col" { "percentile, s" }
+                        th.number scope="col" { "interval, s" } th.number scope="col" { "last change, median, s" } th.number scope="col" { "inside, median, s" }
+                        th.number scope="col" { "failed" }
+                    } }
+                    tbody {
+                        @for one in &at.operations {
+                            tr {
+                                th scope="row" { (one.operation.application) }
+                                td { (one.operation.operation) }
+                                td { (one.operation.group.name()) }
+                                td.number { (one.percentile.map_or(0, |found| found.operations)) }
+                                td.number { (seconds(one.median_ns)) }
+                                td.number { (seconds(one.percentile.map(|found| found.ns))) }
+                                td.number { (one.percentile.map_or_else(|| "–".into(), |found| format!("{} to {}", seconds(Some(found.low_ns)), seconds(found.high_ns)))) }
+                                td.number { (seconds(one.last_change_median_ns)) }
+                                td.number { (seconds(one.inside_median_ns)) }
+                                td.number { (one.failed) }
+                            }
                         }
                     }
                 }
@@ -125,24 +129,26 @@ fn videos(analysis: &DesktopsAnalysis) -> Markup {
                     "Every frame carries its number in the picture. Users count which frames reach them; frames that do not are dropped, "
                     "whether by the player, the VNC server or the link."
                 }
-                table {
-                    thead { tr {
-                        th.number scope="col" { "desktops" } th scope="col" { "application" } th scope="col" { "operation" }
-                        th.number scope="col" { "played" } th.number scope="col" { "frames a second" }
-                        th.number scope="col" { "seen a second" } th.number scope="col" { "dropped, %" }
-                        th.number scope="col" { "longest freeze, ms" }
-                    } }
-                    tbody {
-                        @for (desktops, one, video) in &rows {
-                            tr {
-                                th.number scope="row" { (desktops) }
-                                td { (one.operation.application) }
-                                td { (one.operation.operation) }
-                                td.number { (video.played) }
-                                td.number { (video.rate) }
-                                td.number { (rounded(video.seen_rate, 1)) }
-                                td.number { (rounded(video.dropped_percent, 1)) }
-                                td.number { (significant(video.longest_freeze_ns as f64 / MILLISECOND_NS)) }
+                div.scroll tabindex="0" role="region" aria-label="Videos" {
+                    table {
+                        thead { tr {
+                            th.number scope="col" { "desktops" } th scope="col" { "application" } th scope="col" { "operation" }
+                            th.number scope="col" { "played" } th.number scope="col" { "frames a second" }
+                            th.number scope="col" { "seen a second" } th.number scope="col" { "dropped, %" }
+                            th.number scope="col" { "longest freeze, ms" }
+                        } }
+                        tbody {
+                            @for (desktops, one, video) in &rows {
+                                tr {
+                                    th.number scope="row" { (desktops) }
+                                    td { (one.operation.application) }
+                                    td { (one.operation.operation) }
+                                    td.number { (video.played) }
+                                    td.number { (video.rate) }
+                                    td.number { (rounded(video.seen_rate, 1)) }
+                                    td.number { (rounded(video.dropped_percent, 1)) }
+                                    td.number { (significant(video.longest_freeze_ns as f64 / MILLISECOND_NS)) }
+                                }
                             }
                         }
                     }

@@ -34,7 +34,7 @@ pub(crate) fn page(run: &Run<'_>, histograms: &BTreeMap<String, String>) -> Stri
             (provenance::of_points(run.provenance, run.records))
         }
     };
-    document(&title, &run.provenance.version, &content, figures.all())
+    document(&title, &run.provenance.version, &content)
 }
 
 fn title(run: &Run<'_>) -> String {
@@ -77,10 +77,6 @@ struct PageFigures {
 }
 
 impl PageFigures {
-    fn all(&self) -> impl Iterator<Item = &Figure> {
-        self.surfaces.iter().chain(&self.ratio).chain(&self.latency).chain(&self.cpu)
-    }
-
     fn markup(&self) -> Markup {
         html! {
             (section("throughput", "Throughput", "Nothing was measured.", &self.surfaces))

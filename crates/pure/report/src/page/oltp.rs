@@ -48,7 +48,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &OltpStudyPlan, records: &[Olt
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content, figures.iter().chain(&timeline))
+    document(title, &provenance.version, &content)
 }
 
 /// Seconds by what else happened in them.
@@ -56,19 +56,21 @@ fn causes(analysis: &OltpAnalysis) -> Markup {
     let known = || analysis.sides.iter().filter_map(|side| Some((side, side.causes.as_ref()?)));
     html! {
         @if known().next().is_some() {
-            table {
-                thead { tr {
-                    th scope="col" { "side" } th scope="col" { "seconds with" } th.number scope="col" { "seconds" }
-                    th.number scope="col" { "of the variance, %" } th.number scope="col" { "throughput / mean" }
-                } }
-                tbody {
-                    @for (side, causes) in known() {
-                        @for (name, marked) in causes.by_cause.iter().map(|(cause, marked)| (cause.name(), marked)).chain([("any of these", &causes.marked)]) {
-                            tr {
-                                th scope="row" { (side.side.name) } td { (name) }
-                                td.number { (marked.seconds) " of " (causes.seconds) }
-                                td.number { (rounded(100.0 * marked.variance_share, 0)) }
-                                td.number { (rounded(marked.throughput_ratio, 2)) }
+            div.scroll tabindex="0" role="region" aria-label="Seconds by what else happened in them" {
+                table {
+                    thead { tr {
+                        th scope="col" { "side" } th scope="col" { "seconds with" } th.number scope="col" { "seconds" }
+                        th.number scope="col" { "of the variance, %" } th.number scope="col" { "throughput / mean" }
+                    } }
+                    tbody {
+                        @for (side, causes) in known() {
+                            @for (name, marked) in causes.by_cause.iter().map(|(cause, marked)| (cause.name(), marked)).chain([("any of these", &causes.marked)]) {
+                                tr {
+                                    th scope="row" { (side.side.name) } td { (name) }
+                                    td.number { (marked.seconds) " of " (causes.seconds) }
+                                    td.number { (rounded(100.0 * marked.variance_share, 0)) }
+                                    td.number { (rounded(marked.throughput_ratio, 2)) }
+                                }
                             }
                         }
                     }
@@ -84,20 +86,22 @@ fn causes(analysis: &OltpAnalysis) -> Markup {
 fn curve(analysis: &OltpAnalysis) -> Markup {
     let shown = |value: Option<f64>| value.map_or_else(|| "–".into(), significant);
     html! {
-        table {
-            thead { tr {
-                th scope="col" { "side" } th.number scope="col" { "users" } th.number scope="col" { "transactions/s" }
-                th.number scope="col" { "New-Order, 90th percentile, ms" } th.number scope="col" { "idle, %" }
-            } }
-            tbody {
-                @for side in &analysis.sides {
-                    @for at in &side.curve {
-                        tr {
-                            th scope="row" { (side.side.name) }
-                            td.number { (at.point.users) }
-                            td.number { (significant(at.point.per_second)) }
-                            td.number { (shown(at.p90_ns.map(|ns| ns / MILLISECOND_NS))) }
-                            td.number { (at.point.idle_percent.map_or_else(|| "–".into(), |idle| rounded(idle, 1))) }
+        div.scroll tabindex="0" role="region" aria-label="Every number of users" {
+            table {
+                thead { tr {
+                    th scope="col" { "side" } th.number scope="col" { "users" } th.number scope="col" { "transactions/s" }
+                    th.number scope="col" { "New-Order, 90th percentile, ms" } th.number scope="col" { "idle, %" }
+                } }
+                tbody {
+                    @for side in &analysis.sides {
+                        @for at in &side.curve {
+                            tr {
+                                th scope="row" { (side.side.name) }
+                                td.number { (at.point.users) }
+                                td.number { (significant(at.point.per_second)) }
+                                td.number { (shown(at.p90_ns.map(|ns| ns / MILLISECOND_NS))) }
+                                td.number { (at.point.idle_percent.map_or_else(|| "–".into(), |idle| rounded(idle, 1))) }
+                            }
                         }
                     }
                 }

@@ -38,27 +38,29 @@ pub(crate) fn page(provenance: &Provenance, plan: &OperationsPlan, records: &[Op
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    document(title, &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content)
 }
 
 fn rates(analysis: &OperationsAnalysis) -> Markup {
     html! {
-        table {
-            thead { tr {
-                th scope="col" { "step" } th.number scope="col" { "pieces" } th.number scope="col" { "done/min" }
-                th.number scope="col" { "intended" } th.number scope="col" { "done" } th.number scope="col" { "failed" }
-                th.number scope="col" { "no VM for it" }
-            } }
-            tbody {
-                @for step in &analysis.steps {
-                    tr {
-                        th scope="row" { (step_name(step)) }
-                        td.number { (step.pieces) }
-                        td.number { (step.achieved.map_or_else(|| "–".into(), |rate| significant(rate.mean))) }
-                        td.number { (step.intended) }
-                        td.number { (step.done()) }
-                        td.number { (step.failed().values().sum::<u64>()) }
-                        td.number { (step.not_issued) }
+        div.scroll tabindex="0" role="region" aria-label="What was asked for, and what was done" {
+            table {
+                thead { tr {
+                    th scope="col" { "step" } th.number scope="col" { "pieces" } th.number scope="col" { "done/min" }
+                    th.number scope="col" { "intended" } th.number scope="col" { "done" } th.number scope="col" { "failed" }
+                    th.number scope="col" { "no VM for it" }
+                } }
+                tbody {
+                    @for step in &analysis.steps {
+                        tr {
+                            th scope="row" { (step_name(step)) }
+                            td.number { (step.pieces) }
+                            td.number { (step.achieved.map_or_else(|| "–".into(), |rate| significant(rate.mean))) }
+                            td.number { (step.intended) }
+                            td.number { (step.done()) }
+                            td.number { (step.failed().values().sum::<u64>()) }
+                            td.number { (step.not_issued) }
+                        }
                     }
                 }
             }
@@ -73,34 +75,36 @@ fn milliseconds(ns: Option<f64>) -> String {
 
 fn latencies(analysis: &OperationsAnalysis) -> Markup {
     html! {
-        table {
-            thead { tr {
-                th scope="col" { "step" } th scope="col" { "operation" } th.number scope="col" { "done" }
-                th.number scope="col" { "median, ms" } th.number scope="col" { "95 % interval" }
-                th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "99th percentile, ms" }
-                th.number scope="col" { "until seen, %" }
-            } }
-            tbody {
-                @for step in &analysis.steps {
-                    @for (kind, one) in &step.kinds {
-                        tr {
-                            th scope="row" { (step_name(step)) }
-                            td { (kind_name(*kind)) }
-                            td.number { (one.done) }
-                            td.number { (milliseconds(one.median_ns())) }
-                            td.number {
-                                @if let Some(span) = one.percentiles_ns[0].and_then(|median| median.span()) {
-                                    (milliseconds(Some(span.low))) " to " (milliseconds(Some(span.high)))
-                                } @else { "–" }
-                            }
-                            @for percentile in &one.percentiles_ns[1..] {
-                                td.number { (milliseconds(percentile.map(|estimate| estimate.mean))) }
-                            }
-                            td.number {
-                                (one.phases_ns.get(&virtbench_record::Phase::Seen).map_or_else(
-                                    || "–".into(),
-                                    |seen| rounded(100.0 * seen / one.mean_ns().max(1.0), 0)
-                                ))
+        div.scroll tabindex="0" role="region" aria-label="Latency by operation" {
+            table {
+                thead { tr {
+                    th scope="col" { "step" } th scope="col" { "operation" } th.number scope="col" { "done" }
+                    th.number scope="col" { "median, ms" } th.number scope="col" { "95 % interval" }
+                    th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "99th percentile, ms" }
+                    th.number scope="col" { "until seen, %" }
+                } }
+                tbody {
+                    @for step in &analysis.steps {
+                        @for (kind, one) in &step.kinds {
+                            tr {
+                                th scope="row" { (step_name(step)) }
+                                td { (kind_name(*kind)) }
+                                td.number { (one.done) }
+                                td.number { (milliseconds(one.median_ns())) }
+                                td.number {
+                                    @if let Some(span) = one.percentiles_ns[0].and_then(|median| median.span()) {
+                                        (milliseconds(Some(span.low))) " to " (milliseconds(Some(span.high)))
+                                    } @else { "–" }
+                                }
+                                @for percentile in &one.percentiles_ns[1..] {
+                                    td.number { (milliseconds(percentile.map(|estimate| estimate.mean))) }
+                                }
+                                td.number {
+                                    (one.phases_ns.get(&virtbench_record::Phase::Seen).map_or_else(
+                                        || "–".into(),
+                                        |seen| rounded(100.0 * seen / one.mean_ns().max(1.0), 0)
+                                    ))
+                                }
                             }
                         }
                     }
@@ -120,18 +124,20 @@ fn density(analysis: &OperationsAnalysis) -> Markup {
                     "A power of the number of VMs, fitted to the median of each piece at the lowest rate: an exponent of 1 doubles with \
                      the VMs, 0 stays. It bends where two powers fit so much better that chance would hardly do it."
                 }
-                table {
-                    thead { tr {
-                        th scope="col" { "operation" } th.number scope="col" { "most to fewest VMs" }
-                        th.number scope="col" { "exponent" } th.number scope="col" { "bends at, VMs" }
-                    } }
-                    tbody {
-                        @for (kind, found) in &analysis.growth {
-                            tr {
-                                th scope="row" { (kind_name(*kind)) }
-                                td.number { (ratio(found.factor)) }
-                                td.number { (significant(found.exponent)) }
-                                td.number { (found.bend.map_or_else(|| "–".into(), |vms| rounded(vms, 0))) }
+                div.scroll tabindex="0" role="region" aria-label="Growth with the number of VMs" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "operation" } th.number scope="col" { "most to fewest VMs" }
+                            th.number scope="col" { "exponent" } th.number scope="col" { "bends at, VMs" }
+                        } }
+                        tbody {
+                            @for (kind, found) in &analysis.growth {
+                                tr {
+                                    th scope="row" { (kind_name(*kind)) }
+                                    td.number { (ratio(found.factor)) }
+                                    td.number { (significant(found.exponent)) }
+                                    td.number { (found.bend.map_or_else(|| "–".into(), |vms| rounded(vms, 0))) }
+                                }
                             }
                         }
                     }
@@ -148,26 +154,28 @@ fn clones(analysis: &OperationsAnalysis) -> Markup {
             section aria-labelledby="clones" {
                 h2 id="clones" { "Clones by the way their disks are made" }
                 p { "The ways take turns, clone by clone; a ratio is of medians within the same piece, to the first way." }
-                table {
-                    thead { tr {
-                        th scope="col" { "step" } th scope="col" { "way" } th.number scope="col" { "done" }
-                        th.number scope="col" { "failed" } th.number scope="col" { "median, ms" }
-                        th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "ratio to the first" }
-                        th.number scope="col" { "95 % interval" }
-                    } }
-                    tbody {
-                        @for step in &analysis.steps {
-                            @for one in &step.clones {
-                                tr {
-                                    th scope="row" { (step_name(step)) }
-                                    td { (one.way.name()) }
-                                    td.number { (one.kind.done) }
-                                    td.number { (one.kind.failed.values().sum::<u64>()) }
-                                    td.number { (milliseconds(one.kind.median_ns())) }
-                                    td.number { (milliseconds(one.kind.percentiles_ns[1].map(|estimate| estimate.mean))) }
-                                    td.number { (one.ratio.map_or_else(|| "–".into(), |found| ratio(found.value))) }
-                                    td.number {
-                                        (one.ratio.and_then(|found| found.interval).map_or_else(|| "–".into(), ratio_span))
+                div.scroll tabindex="0" role="region" aria-label="Clones by the way their disks are made" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "step" } th scope="col" { "way" } th.number scope="col" { "done" }
+                            th.number scope="col" { "failed" } th.number scope="col" { "median, ms" }
+                            th.number scope="col" { "90th percentile, ms" } th.number scope="col" { "ratio to the first" }
+                            th.number scope="col" { "95 % interval" }
+                        } }
+                        tbody {
+                            @for step in &analysis.steps {
+                                @for one in &step.clones {
+                                    tr {
+                                        th scope="row" { (step_name(step)) }
+                                        td { (one.way.name()) }
+                                        td.number { (one.kind.done) }
+                                        td.number { (one.kind.failed.values().sum::<u64>()) }
+                                        td.number { (milliseconds(one.kind.median_ns())) }
+                                        td.number { (milliseconds(one.kind.percentiles_ns[1].map(|estimate| estimate.mean))) }
+                                        td.number { (one.ratio.map_or_else(|| "–".into(), |found| ratio(found.value))) }
+                                        td.number {
+                                            (one.ratio.and_then(|found| found.interval).map_or_else(|| "–".into(), ratio_span))
+                                        }
                                     }
                                 }
                             }
@@ -187,25 +195,27 @@ fn jobs(analysis: &OperationsAnalysis) -> Markup {
             section aria-labelledby="jobs" {
                 h2 id="jobs" { "What the platform says of its jobs" }
                 p { "By the platform's own statistics, once an operation is done: means. Downtime is how long a guest stands still." }
-                table {
-                    thead { tr {
-                        th scope="col" { "step" } th scope="col" { "operation" }
-                        @for figure in JobFigure::ALL { th.number scope="col" { (job_column(figure)) } }
-                    } }
-                    tbody {
-                        @for step in &analysis.steps {
-                            @for (kind, one) in step.kinds.iter().filter(|(_, one)| is_job(one)) {
-                                tr {
-                                    th scope="row" { (step_name(step)) }
-                                    td { (kind_name(*kind)) }
-                                    @if one.job.is_empty() {
-                                        td colspan="6" {
-                                            "unavailable: " (one.job_unavailable.as_deref().unwrap_or("it does not say why"))
-                                        }
-                                    } @else {
-                                        @for figure in JobFigure::ALL {
-                                            td.number {
-                                                (one.job.get(&figure).map_or_else(|| "–".into(), |value| job_value(figure, *value)))
+                div.scroll tabindex="0" role="region" aria-label="What the platform says of its jobs" {
+                    table {
+                        thead { tr {
+                            th scope="col" { "step" } th scope="col" { "operation" }
+                            @for figure in JobFigure::ALL { th.number scope="col" { (job_column(figure)) } }
+                        } }
+                        tbody {
+                            @for step in &analysis.steps {
+                                @for (kind, one) in step.kinds.iter().filter(|(_, one)| is_job(one)) {
+                                    tr {
+                                        th scope="row" { (step_name(step)) }
+                                        td { (kind_name(*kind)) }
+                                        @if one.job.is_empty() {
+                                            td colspan="6" {
+                                                "unavailable: " (one.job_unavailable.as_deref().unwrap_or("it does not say why"))
+                                            }
+                                        } @else {
+                                            @for figure in JobFigure::ALL {
+                                                td.number {
+                                                    (one.job.get(&figure).map_or_else(|| "–".into(), |value| job_value(figure, *value)))
+                                                }
                                             }
                                         }
                                     }
@@ -244,20 +254,22 @@ fn failures(analysis: &OperationsAnalysis, records: &[OperationsRecord]) -> Mark
     let words: Vec<&String> = words.take(10).collect();
     html! {
         @if any {
-            table {
-                thead { tr {
-                    th scope="col" { "step" } th scope="col" { "operation" } th scope="col" { "how it failed" }
-                    th.number scope="col" { "times" }
-                } }
-                tbody {
-                    @for step in &analysis.steps {
-                        @for (kind, one) in &step.kinds {
-                            @for (failure, times) in &one.failed {
-                                tr {
-                                    th scope="row" { (step_name(step)) }
-                                    td { (kind_name(*kind)) }
-                                    td { (failure.name().replace('_', " ")) }
-                                    td.number { (times) }
+            div.scroll tabindex="0" role="region" aria-label="Failures" {
+                table {
+                    thead { tr {
+                        th scope="col" { "step" } th scope="col" { "operation" } th scope="col" { "how it failed" }
+                        th.number scope="col" { "times" }
+                    } }
+                    tbody {
+                        @for step in &analysis.steps {
+                            @for (kind, one) in &step.kinds {
+                                @for (failure, times) in &one.failed {
+                                    tr {
+                                        th scope="row" { (step_name(step)) }
+                                        td { (kind_name(*kind)) }
+                                        td { (failure.name().replace('_', " ")) }
+                                        td.number { (times) }
+                                    }
                                 }
                             }
                         }

@@ -35,7 +35,7 @@ pub(crate) fn neighbours(provenance: &Provenance, records: &[SetRecord]) -> Stri
         }
         (tail(provenance, records))
     };
-    document(title, &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content)
 }
 
 /// The page of a run of deviation.
@@ -66,7 +66,7 @@ pub(crate) fn deviation(provenance: &Provenance, records: &[SetRecord]) -> Strin
         }
         (tail(provenance, records))
     };
-    document(title, &provenance.version, &content, figures.iter())
+    document(title, &provenance.version, &content)
 }
 
 fn in_environments(facts: &Provenance) -> bool {

@@ -39,8 +39,7 @@ pub(crate) fn page(provenance: &Provenance, plan: &TilesPlan, records: &[TilesRe
             (crate::provenance::section(provenance, &provenance.notes, &|_| None))
         }
     };
-    let drawn = score.iter().chain(&members).chain(&host);
-    document(&title, &provenance.version, &content, drawn)
+    document(&title, &provenance.version, &content)
 }
 
 /// The first measured run of each number of tiles, ascending.
@@ -145,28 +144,30 @@ fn breaches(analysis: &TilesStudyAnalysis) -> Markup {
 fn host_table(analysis: &TilesStudyAnalysis) -> Markup {
     let percent = |value: Option<f64>| value.map_or_else(|| "–".into(), |value| rounded(value, 0));
     html! {
-        table {
-            thead { tr {
-                th.number scope="col" { "tiles" } th.number scope="col" { "processors busy, %" }
-                th.number scope="col" { "the busiest, %" } th.number scope="col" { "taken away, %" }
-                th.number scope="col" { "memory left, MiB" } th.number scope="col" { "disk busy, %" }
-                th.number scope="col" { "network interface, %" } th.number scope="col" { "network of a VM, %" }
-                th scope="col" { "exhausted" } th.number scope="col" { "power, W" } th.number scope="col" { "score a kilowatt" }
-            } }
-            tbody {
-                @for at in &analysis.host {
-                    tr {
-                        th.number scope="row" { (at.tiles) }
-                        td.number { (rounded(at.busy_percent, 0)) }
-                        td.number { (percent(at.busiest_processor_percent)) }
-                        td.number { (rounded(at.steal_percent, 1)) }
-                        td.number { (at.least_available_bytes.map_or_else(|| "–".into(), |bytes| (bytes >> 20).to_string())) }
-                        td.number { (percent(at.disk_percent)) }
-                        td.number { (percent(at.network_percent)) }
-                        td.number { (percent(at.network_thread_percent)) }
-                        td { (if at.exhausted.is_empty() { "nothing".into() } else { at.exhausted.join("; ") }) }
-                        td.number { (at.watts.map_or_else(|| "–".into(), significant)) }
-                        td.number { (at.score_per_kilowatt.map_or_else(|| "–".into(), significant)) }
+        div.scroll tabindex="0" role="region" aria-label="The host" {
+            table {
+                thead { tr {
+                    th.number scope="col" { "tiles" } th.number scope="col" { "processors busy, %" }
+                    th.number scope="col" { "the busiest, %" } th.number scope="col" { "taken away, %" }
+                    th.number scope="col" { "memory left, MiB" } th.number scope="col" { "disk busy, %" }
+                    th.number scope="col" { "network interface, %" } th.number scope="col" { "network of a VM, %" }
+                    th scope="col" { "exhausted" } th.number scope="col" { "power, W" } th.number scope="col" { "score a kilowatt" }
+                } }
+                tbody {
+                    @for at in &analysis.host {
+                        tr {
+                            th.number scope="row" { (at.tiles) }
+                            td.number { (rounded(at.busy_percent, 0)) }
+                            td.number { (percent(at.busiest_processor_percent)) }
+                            td.number { (rounded(at.steal_percent, 1)) }
+                            td.number { (at.least_available_bytes.map_or_else(|| "–".into(), |bytes| (bytes >> 20).to_string())) }
+                            td.number { (percent(at.disk_percent)) }
+                            td.number { (percent(at.network_percent)) }
+                            td.number { (percent(at.network_thread_percent)) }
+                            td { (if at.exhausted.is_empty() { "nothing".into() } else { at.exhausted.join("; ") }) }
+                            td.number { (at.watts.map_or_else(|| "–".into(), significant)) }
+                            td.number { (at.score_per_kilowatt.map_or_else(|| "–".into(), significant)) }
+                        }
                     }
                 }
             }

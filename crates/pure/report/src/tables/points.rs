@@ -16,7 +16,7 @@ pub(crate) fn points(analysis: &Analysis) -> Markup {
         p.hint {
             "Means over repetitions, with their 95 % intervals below where there are three or more; p99 is the median of \
              theirs. Efficiency is for each percent of host CPU. "
-            "Select a header to sort."
+            span.with-script { "Select a header to sort." }
         }
         div.scroll tabindex="0" role="region" aria-label="Every configuration at every point" {
             table.sortable.numbers {

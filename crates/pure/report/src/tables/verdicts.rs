@@ -88,7 +88,7 @@ pub(crate) fn verdicts(analysis: &Analysis) -> Markup {
                 @if all.len() > ROWS_MOST {
                     (ROWS_MOST) " of " (all.len()) " rows are shown; the CSV of virtbench analyse has them all. "
                 }
-                "Select a header to sort."
+                span.with-script { "Select a header to sort." }
             }
             div.scroll tabindex="0" role="region" aria-label="Every verdict" {
                 table.sortable {

@@ -6,5 +6,5 @@ profile=$(mktemp -d)
 trap 'rm -rf "$profile"' EXIT
 timeout 60 chromium --headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
   --disable-background-networking --disable-component-update --disable-sync --hide-scrollbars \
-  --user-data-dir="$profile" --window-size=1180,1250 --screenshot="$(realpath -m "$2")" \
+  --user-data-dir="$profile" --window-size=1180,1125 --screenshot="$(realpath -m "$2")" \
   "file://$(realpath "$1")" 2>/dev/null

@@ -92,7 +92,7 @@ fn build(out: &Path, machines: &[&str]) -> Result<Built, Box<dyn Error>> {
     }
     // OUT_DIR is TARGET/PROFILE/build/PACKAGE/out.
     let folder = out.ancestors().nth(4).ok_or("OUT_DIR has no target directory")?.join("agent");
-    let profile = if variable("PROFILE")? == "debug" { "study" } else { "agent" };
+    let profile = if variable("PROFILE")? == "debug" { "agent-test" } else { "agent" };
     let host = variable("HOST")?;
     let mut cargo = Command::new(variable("CARGO")?);
     cargo.current_dir(&workspace).args(["build", "--package", "virtbench-agent", "--profile", profile]);

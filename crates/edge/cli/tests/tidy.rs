@@ -37,6 +37,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("libvirt", &[]),
     ("vsphere", &[]),
     ("agents", &[]),
+    ("mark", &[]),
     ("lab", &["agent", "agents", "host", "libvirt", "recipe", "record", "units", "workload"]),
     ("appliance", &["lab", "recipe", "units"]),
     ("operations", &["record", "units"]),

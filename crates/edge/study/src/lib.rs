@@ -90,7 +90,10 @@ mod estimate;
 mod event;
 #[cfg(test)]
 mod fake_machine;
-#[cfg_attr(not(feature = "full"), path = "no_fence.rs")]
+#[cfg(feature = "full")]
+mod fence;
+#[cfg(not(feature = "full"))]
+#[path = "no_fence.rs"]
 mod fence;
 mod folder;
 mod grid;

@@ -98,7 +98,7 @@ pub struct OperationsArgs {
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]
     pub tenant_size: u64,
     /// Memory of each VM
-    #[arg(long, value_name = "SIZE", default_value = "96MiB", value_parser = parse_bytes)]
+    #[arg(long, value_name = "SIZE", default_value = "128MiB", value_parser = parse_bytes)]
     pub memory: u64,
     /// Disk of each VM, all of it data
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = parse_bytes)]

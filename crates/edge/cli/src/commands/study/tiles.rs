@@ -22,7 +22,7 @@ use crate::exit::{Failure, Kind, Outcome};
 use crate::{recipes, small_file};
 
 /// Memory and disk of each VM that management operations are done on.
-const VM_MEMORY: u64 = 96 << 20;
+const VM_MEMORY: u64 = 128 << 20;
 const VM_DISK: u64 = 64 << 20;
 /// Management operations in flight at once.
 const MOST_AT_ONCE: u32 = 64;

@@ -1,0 +1,17 @@
+//! Whose a thing is. virtbench writes a [`Mark`] on all that it makes (files, folders, tables, domains, volumes, VMs) and removes or
+//! changes only what carries one. A name proves nothing: people rename, copy and choose names alike.
+//!
+//! ```text
+//! make a thing -> write a Mark on it     (marker file, table's row, domain's metadata, VM's annotation)
+//! remove it    -> read the Mark, then ask: is it ours, and has its maker ended?
+//! ```
+
+mod folder;
+mod maker;
+mod mark;
+mod removal;
+
+pub use folder::{FolderMarkError, MARK_FILE, mark_folder, read_folder_mark, remove_marked_folder};
+pub use maker::{Maker, Owner};
+pub use mark::{Mark, RunId};
+pub use removal::{Marked, Removal, remove_left_over, remove_of_run};

@@ -1,0 +1,103 @@
+//! Which process made a thing, and whether it still lives.
+
+use std::fs;
+
+use procfs::process::Process;
+use sha2::{Digest, Sha256};
+
+/// Digits of a machine's and of a boot's name.
+pub(crate) const DIGITS: usize = 10;
+
+/// A process on some machine.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Maker {
+    /// Its machine, as far as process numbers mean something.
+    pub(crate) machine: String,
+    /// The boot of that machine.
+    pub(crate) boot: String,
+    pub(crate) process: u32,
+    /// When the process began, in clock ticks after the boot: process numbers are used again.
+    pub(crate) began: u64,
+}
+
+/// What is known of a maker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// It is this process.
+    Own,
+    /// It still runs on this machine.
+    Lives,
+    /// It has ended: what it made is left over.
+    Gone,
+    /// It runs, or ran, on another machine or in another container, where this process cannot look.
+    Elsewhere,
+}
+
+impl Maker {
+    /// This process.
+    #[must_use]
+    pub fn this_process() -> Self {
+        let process = std::process::id();
+        Self { machine: machine(), boot: boot(), process, began: began(process).unwrap_or(0) }
+    }
+
+    /// What has become of it.
+    #[must_use]
+    pub fn owner(&self) -> Owner {
+        if self.machine != machine() {
+            Owner::Elsewhere
+        } else if self.boot != boot() || began(self.process) != Some(self.began) {
+            Owner::Gone
+        } else if self.process == std::process::id() {
+            Owner::Own
+        } else {
+            Owner::Lives
+        }
+    }
+}
+
+fn digits(parts: &[Vec<u8>]) -> String {
+    let mut sum = Sha256::new();
+    parts.iter().for_each(|part| sum.update(part));
+    sum.finalize().iter().map(|byte| format!("{byte:02x}")).collect::<String>()[..DIGITS].to_owned()
+}
+
+/// Containers of one host see other processes under the same numbers, and clones of a machine share its id.
+fn machine() -> String {
+    let namespace = fs::read_link("/proc/self/ns/pid").map(|link| link.to_string_lossy().into_owned());
+    digits(&[
+        fs::read("/etc/machine-id").unwrap_or_default(),
+        fs::read("/proc/sys/kernel/hostname").unwrap_or_default(),
+        namespace.unwrap_or_default().into_bytes(),
+    ])
+}
+
+fn boot() -> String {
+    digits(&[fs::read("/proc/sys/kernel/random/boot_id").unwrap_or_default()])
+}
+
+/// When a process began; nothing where there is none.
+fn began(process: u32) -> Option<u64> {
+    let stat = Process::new(i32::try_from(process).ok()?).ok()?.stat().ok()?;
+    (stat.state != 'Z').then_some(stat.starttime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maker_lives_by_its_number_and_beginning() {
+        let mine = Maker::this_process();
+        assert_eq!(mine.owner(), Owner::Own);
+        assert_eq!(Maker { began: mine.began + 1, ..mine.clone() }.owner(), Owner::Gone);
+        assert_eq!(Maker { boot: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Gone);
+        assert_eq!(Maker { machine: "0".repeat(DIGITS), ..mine.clone() }.owner(), Owner::Elsewhere);
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let other = Maker { process: child.id(), began: began(child.id()).unwrap(), ..mine };
+        assert_eq!(other.owner(), Owner::Lives);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(other.owner(), Owner::Gone);
+    }
+}

@@ -26,6 +26,8 @@ pub enum Kind {
     Inconsistent = 8,
     /// Of two runs the later is worse, and that was asked for.
     Regression = 9,
+    /// What was asked could not be judged: nothing was measured, or nothing is comparable.
+    Undecided = 10,
     /// This build leaves the command out.
     NotBuilt = 11,
     /// Stopped by SIGINT, SIGTERM or SIGHUP; what was measured is kept.
@@ -44,6 +46,7 @@ impl Kind {
             Self::Folder,
             Self::Inconsistent,
             Self::Regression,
+            Self::Undecided,
             Self::NotBuilt,
             Self::Interrupted,
         ];
@@ -52,7 +55,7 @@ impl Kind {
 }
 
 /// The table for the manual page: every code with its meaning.
-pub const MEANINGS: [(u8, &str); 12] = [
+pub const MEANINGS: [(u8, &str); 13] = [
     (0, "It worked."),
     (Kind::Other as u8, "Something failed that has no code of its own."),
     (Kind::Usage as u8, "The command line asks for something impossible."),
@@ -63,6 +66,10 @@ pub const MEANINGS: [(u8, &str); 12] = [
     (Kind::Folder as u8, "The run folder is in use, damaged or of another run."),
     (Kind::Inconsistent as u8, "The cache of a fence is inconsistent, or a database after its load."),
     (Kind::Regression as u8, "Of two runs that were compared the later is worse (--fail-on regression)."),
+    (
+        Kind::Undecided as u8,
+        "What was asked could not be judged: nothing was measured, or nothing is comparable.",
+    ),
     (
         Kind::NotBuilt as u8,
         "This build, of make study, leaves the command out; make install builds all of virtbench.",

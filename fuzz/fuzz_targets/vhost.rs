@@ -4,6 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 
+#[path = "../../crates/edge/fence-daemon/tests/common/held.rs"]
+mod held;
 #[path = "../../crates/edge/fence-daemon/tests/invent_vhost.rs"]
 mod invent;
 

@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(kinds.collect::<Vec<_>>(), [("x86_64", 62), ("aarch64", 183)]);
         for agent in agents() {
             let (program, blocks) = (agent.program().unwrap(), agent.blocks().unwrap());
-            assert!(program.starts_with(b"\x7fELF") && program.len() <= 12 << 20, "{} bytes", program.len());
+            assert!(program.starts_with(b"\x7fELF") && program.len() <= 7 << 20, "{} bytes", program.len());
             assert!(blocks.starts_with(program) && blocks.len().is_multiple_of(BLOCK_BYTES));
         }
     }

@@ -207,11 +207,11 @@ mod tests {
         let before = open_descriptors().unwrap();
         let figures = measure(folder.path(), 10).unwrap();
         assert!(figures.descriptors > 0.0 && figures.descriptors <= DESCRIPTORS_EACH as f64, "{figures:?}");
-        // A test build is larger than what `make bench` measures.
+        // A test build and its agents are larger than what `make bench` measures.
         let bounds = [
             (figures.own_kib, 2.0 * MOST_OWN_KIB),
             (figures.client_kib, MOST_CLIENT_KIB),
-            (figures.agent_kib, MOST_AGENT_KIB),
+            (figures.agent_kib, 2.0 * MOST_AGENT_KIB),
         ];
         assert!(bounds.iter().all(|(kib, most)| *kib > 0.0 && kib <= most), "{figures:?}");
         assert!(figures.spread_ms.is_finite());

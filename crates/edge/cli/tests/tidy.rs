@@ -36,6 +36,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("agent", &["desktop-session", "engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),
     ("vsphere", &[]),
+    ("samples", &["record", "units", "workload"]),
     ("agents", &[]),
     ("mark", &[]),
     ("lab", &["agent", "agents", "host", "libvirt", "recipe", "record", "units", "workload"]),

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{apply, folder, servers, spec, target};
 use virtbench_workload::{Arrivals, EngineKind, LoadSpec, Rate};

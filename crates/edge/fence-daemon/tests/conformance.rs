@@ -8,11 +8,11 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use std::fs::File;
 use std::process::Command;
-use std::sync::{Mutex, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use common::apply;
@@ -156,8 +156,12 @@ fn differences(simulated: &[Vec<Response>], measured: &[Response]) -> Vec<String
     found
 }
 
-/// One comparison at a time: each needs the processors for itself.
-static ALONE: Mutex<()> = Mutex::new(());
+/// One comparison at a time, in whatever process: each needs the processors for itself.
+fn alone() -> File {
+    let file = File::create(std::env::temp_dir().join("virtbench-test-conformance.lock")).unwrap();
+    file.lock().unwrap();
+    file
+}
 
 /// This thread and those that it starts run before what else the host does, where that is allowed.
 fn run_first() {
@@ -170,7 +174,7 @@ fn run_first() {
 }
 
 fn conforms(variant: &'static Variant, devices: &[&str], rates: &[f64]) {
-    let _alone = ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let _alone = alone();
     run_first();
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let socket = folder.path().join("nbd").display().to_string();

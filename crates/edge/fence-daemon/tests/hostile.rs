@@ -15,8 +15,7 @@ use virtbench_fence_daemon::runtime::Stopper;
 use virtbench_workload::FaultSpec;
 use vm_memory::{Bytes, GuestAddress};
 
-#[path = "common/driver.rs"]
-mod driver;
+use crate::driver;
 
 use driver::{Client, DATA, HEADER, INDIRECT, MEMORY_BYTES, NEXT, STATUS, USED, WRITE};
 

@@ -6,8 +6,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used, clippy::missing_panics_doc, missing_docs)]
 
-#[path = "common/held.rs"]
-mod held;
+use crate::held;
 
 use std::fs::File;
 use std::io::IoSlice;

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-#[path = "common/driver.rs"]
-mod driver;
+use crate::common;
+use crate::driver;
 
 use std::fs;
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

@@ -2,9 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::cast_possible_truncation)]
 
-#[path = "common/certificates.rs"]
-mod certificates;
-mod common;
+use crate::certificates;
+use crate::common;
 
 use certificates::{Certificates, free_port};
 use common::{Daemon, run, success};

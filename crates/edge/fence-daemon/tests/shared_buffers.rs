@@ -3,9 +3,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
-#[path = "common/driver.rs"]
-mod driver;
+use crate::common;
+use crate::driver;
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

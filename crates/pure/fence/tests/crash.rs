@@ -11,7 +11,7 @@
 )]
 
 #[allow(dead_code)] // other tests use more of it
-mod world;
+use crate::world;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -6,7 +6,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used, clippy::expect_used)]
 
 #[allow(dead_code)] // the random histories use more of it
-mod world;
+use crate::world;
 
 use virtbench_fence::cache::{CacheConfig, CachePartitions};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, Op, SchedulerConfig};

@@ -9,8 +9,7 @@
 )]
 
 #[allow(dead_code, missing_docs)] // other tests use more of it
-#[path = "world/mod.rs"]
-mod world;
+use crate::world;
 
 use virtbench_fence::cache::{CacheConfig, CachePartitions, Layout};
 use virtbench_fence::{Backing, Config, DeviceConfig, DiskConfig, Op, SchedulerConfig};

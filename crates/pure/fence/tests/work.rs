@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[allow(dead_code)] // other tests use more of it
-mod steady;
+use crate::steady;
 
 use steady::{DEPTH, FREE_TARGET, MAX_BATCH, SCRATCH_BLOCKS, WAITING};
 use virtbench_fence::SchedulerConfig;

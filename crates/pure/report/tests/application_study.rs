@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../record/tests/synthetic/application.rs"]
-mod application;
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::application;
+
+use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 

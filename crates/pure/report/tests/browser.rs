@@ -4,8 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "these tests write files and run a browser")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod chromium;
-mod pages;
+use crate::chromium;
+use crate::pages;
 
 use chromium::{Browser, View};
 use pages::Page;

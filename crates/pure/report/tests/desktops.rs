@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 #[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 

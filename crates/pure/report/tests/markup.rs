@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod pages;
+use crate::pages;
 
 use std::collections::BTreeSet;
 

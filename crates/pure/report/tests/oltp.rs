@@ -2,10 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../record/tests/synthetic/oltp.rs"]
-mod database;
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::oltp as database;
+
+use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 

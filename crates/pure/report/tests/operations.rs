@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-#[path = "../../record/tests/synthetic/operations.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod operations;
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use crate::pages::synthetic;
+use virtbench_samples::operations;
 
 use std::collections::BTreeMap;
 

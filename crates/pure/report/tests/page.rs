@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod synthetic;
+use crate::pages::synthetic;
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod synthetic;
+use crate::pages::synthetic;
 
 use synthetic::{described, predictions_html, predictions_takeaway};
 use virtbench_record::{Case, CaseSet, FORMAT, HostUse, Plan, PredictionsPlan, Provenance, Trial};

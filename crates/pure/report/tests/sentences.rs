@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
-mod synthetic;
+use crate::pages::synthetic;
 
 use insta::assert_snapshot;
 use synthetic::{measured_mut, plan, provenance, records, small_plan, takeaway, unavailable};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod synthetic;
+use crate::pages::synthetic;
 
 use synthetic::sets::{deviation, matrix, neighbours};
 use synthetic::{sets_html, sets_takeaway};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{client, greeting, packed, pixel, ready, rectangle, short, stream, update};
 use proptest::collection::vec;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{packed, pixel, protocol_error, ready, rectangle, short, stream, update};
 use virtbench_rfb::{Damage, Event, Rectangle, RfbError};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use common::{client, greeting, init, protocol_error};
 use virtbench_rfb::{Client, Event, Limits, RfbError, answer, parse_chord};

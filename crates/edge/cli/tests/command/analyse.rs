@@ -196,9 +196,9 @@ fn what_cannot_be_analysed_is_named() {
 /// A made-up run of four configurations in a folder, as a study leaves it.
 fn run_folder(repetitions: u32) -> tempfile::TempDir {
     let folder = folder();
-    let plan = crate::synthetic::configurations::adapters_plan(repetitions);
-    let records = crate::synthetic::configurations::adapters_records(&plan);
-    let provenance = crate::synthetic::configurations::adapters_provenance(plan);
+    let plan = virtbench_samples::configurations::adapters_plan(repetitions);
+    let records = virtbench_samples::configurations::adapters_records(&plan);
+    let provenance = virtbench_samples::configurations::adapters_provenance(plan);
     fs::write(folder.path().join("run.json"), serde_json::to_vec(&provenance).unwrap()).unwrap();
     let lines: String = records.iter().map(|record| serde_json::to_string(record).unwrap() + "\n").collect();
     fs::write(folder.path().join("results.jsonl"), lines).unwrap();

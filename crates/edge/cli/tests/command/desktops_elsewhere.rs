@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::support::run_folder::records;
-use crate::support::{Finished, LIMIT, finish, folder, small_desktops, virtbench};
+use crate::support::{Finished, LIMIT, build_appliances, finish, folder, virtbench};
 use serde_json::Value;
 
 fn study(out: &Path, words: &[&str], password: Option<&str>) -> Finished {
@@ -27,7 +27,7 @@ fn timed(record: &Value) -> Vec<&Value> {
 
 #[test]
 fn a_desktop_in_a_vm_is_used_as_one_on_this_host() {
-    let _alone = small_desktops();
+    build_appliances(&["desktop-small"]);
     let temp = folder();
     let out = temp.path().join("run");
     let words =

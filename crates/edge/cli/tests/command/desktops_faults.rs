@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use crate::support::run_folder::{loops, records};
-use crate::support::{children, finish, folder, is_alive, signal_pid, small_desktops, virtbench, wait_for};
+use crate::support::run_folder::{is_attached, mounted_loops, records};
+use crate::support::{build_appliances, children, finish, folder, is_alive, signal_pid, virtbench, wait_for};
 use serde_json::Value;
 
 /// Comes to a fault soon: an operation is given up after three seconds.
@@ -46,7 +46,7 @@ fn servers(study: &Child, count: usize) -> Vec<u32> {
 #[test]
 fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     let temp = folder();
-    let _alone = small_desktops();
+    build_appliances(&["desktop-small"]);
     let (out, study) = start(temp.path(), "2", "24s");
     let frozen = servers(&study, 2)[0];
     signal_pid(frozen, "STOP");
@@ -67,16 +67,10 @@ fn a_desktop_that_freezes_is_one_users_error_with_a_picture() {
     assert!(!is_alive(frozen), "a stopped X server is ended as well");
 }
 
-/// Loop devices over the root of the small desktop.
-fn own_loops() -> Vec<String> {
-    loops("/desktop-small-")
-}
-
 #[test]
 fn a_killed_study_of_desktops_leaves_nothing_behind() {
     let temp = folder();
-    let _alone = small_desktops();
-    let before = own_loops();
+    build_appliances(&["desktop-small"]);
     let (_, mut study) = start(temp.path(), "2", "60s");
     let server = servers(&study, 2)[0];
     let all = descendants(study.id());
@@ -85,7 +79,7 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         "two desktops, each with a server, a window manager, a session, an editor: {all:?}"
     );
     let network = fs::read_link(format!("/proc/{server}/ns/net")).unwrap();
-    let devices: Vec<String> = own_loops().into_iter().filter(|device| !before.contains(device)).collect();
+    let devices = mounted_loops(all.iter().map(|(pid, _)| *pid));
     assert!(!devices.is_empty(), "the root is on a loop device");
     study.kill().unwrap();
     study.wait().unwrap();
@@ -94,8 +88,5 @@ fn a_killed_study_of_desktops_leaves_nothing_behind() {
         let mut others = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path().join("ns/net"));
         (!others.any(|path| fs::read_link(path).is_ok_and(|other| other == network))).then_some(())
     });
-    wait_for("the loop devices to be gone", || {
-        let left = own_loops();
-        (!devices.iter().any(|device| left.contains(device))).then_some(())
-    });
+    wait_for("the loop devices to be gone", || (!devices.iter().any(is_attached)).then_some(()));
 }

@@ -12,6 +12,7 @@ mod application_study;
 #[path = "../../../fence-daemon/tests/common/certificates.rs"]
 mod certificates;
 mod closed_pipe;
+mod company;
 mod compare;
 mod desktops;
 mod desktops_elsewhere;
@@ -53,8 +54,6 @@ mod ssh_bad_input;
 mod ssh_guest;
 mod study;
 mod support;
-#[path = "../../../../pure/report/tests/synthetic/mod.rs"]
-mod synthetic;
 mod systems;
 mod tiles;
 mod tiles_existing;

@@ -11,9 +11,7 @@ use crate::folder::RunFolder;
 use crate::folder::tests::described;
 use crate::study_error::StudyError;
 
-#[path = "../../../../pure/record/tests/synthetic/application.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::application as synthetic;
 
 /// Sides without a machine.
 #[derive(Default)]

@@ -10,9 +10,7 @@ use crate::folder::RunFolder;
 use crate::folder::tests::described;
 use crate::study_error::StudyError;
 
-#[path = "../../../../pure/record/tests/synthetic/oltp.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::oltp as synthetic;
 
 /// Sides without a machine: natively 400 transactions a second from eight users on, in the VM 40 from two on.
 #[derive(Default)]

@@ -18,9 +18,7 @@ use crate::folder::RunFolder;
 use crate::folder::tests::described;
 use crate::study_error::StudyError;
 
-#[path = "../../../../pure/record/tests/synthetic/operations.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::operations as synthetic;
 
 /// A platform in memory, which refuses what is illegal.
 #[derive(Debug, Default)]

@@ -2,8 +2,7 @@ use virtbench_record::ApplicationStatus;
 
 use super::*;
 
-#[path = "../../../record/tests/synthetic/application.rs"]
-mod synthetic;
+use virtbench_samples::application as synthetic;
 
 #[test]
 fn an_application_is_compared_with_native_alone_and_with_itself_beside_neighbours() {

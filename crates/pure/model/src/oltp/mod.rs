@@ -4,9 +4,7 @@ mod analysis;
 mod causes;
 mod summary;
 #[cfg(test)]
-#[path = "../../../record/tests/synthetic/oltp.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::oltp as synthetic;
 mod users_search;
 
 pub use analysis::{OltpAnalysis, OltpCurvePoint, OltpSideAnalysis, Spread, analyse_oltp, users_point};

@@ -7,9 +7,7 @@ mod kinds;
 mod search;
 mod summary;
 #[cfg(test)]
-#[path = "../../../record/tests/synthetic/operations.rs"]
-#[allow(unused, reason = "each test file uses its own part")]
-mod synthetic;
+use virtbench_samples::operations as synthetic;
 mod tenants;
 
 pub use analysis::{OperationsAnalysis, StepAnalysis, analyse_operations};

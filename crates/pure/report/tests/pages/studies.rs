@@ -13,12 +13,9 @@ use virtbench_units::LatencyRecorder;
 
 use super::synthetic::described;
 
-#[path = "../../../record/tests/synthetic/application.rs"]
-mod application;
-#[path = "../../../record/tests/synthetic/oltp.rs"]
-mod database;
-#[path = "../../../record/tests/synthetic/operations.rs"]
-mod operations;
+use virtbench_samples::application;
+use virtbench_samples::oltp as database;
+use virtbench_samples::operations;
 
 /// Natively ten times as fast; in its third second the database writes a checkpoint.
 pub fn database() -> String {

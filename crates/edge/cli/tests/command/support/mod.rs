@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -162,14 +162,6 @@ pub fn build_appliances(recipes: &[&'static str]) {
         assert_eq!(built.code(), 0, "{recipe}: {built:?}");
         all.insert(recipe);
     }
-}
-
-/// Builds the small desktop's appliance; until the answer is dropped no other test has desktops of it, whose loop devices could
-/// not be told from the caller's.
-pub fn small_desktops() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    build_appliances(&["desktop-small"]);
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Processes whose parent is `pid`, as (pid, command name).

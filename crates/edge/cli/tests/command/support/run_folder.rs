@@ -1,5 +1,6 @@
 //! What a run has written so far, and what a run that ended must not leave.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::Value;
@@ -30,6 +31,27 @@ pub fn loops(part: &str) -> Vec<String> {
         file.contains(part)
     });
     over.map(|device| device.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Loop devices that processes have mounted, each in whatever namespace it lives, by name and the number of the attachment.
+pub fn mounted_loops(processes: impl IntoIterator<Item = u32>) -> BTreeSet<(String, String)> {
+    let tables = processes.into_iter().map(|pid| std::fs::read_to_string(format!("/proc/{pid}/mountinfo")));
+    let names = tables.flatten().flat_map(|table| {
+        let sources = table.lines().filter_map(|line| line.split(" - ").nth(1)?.split(' ').nth(1));
+        let names = sources.filter_map(|source| source.strip_prefix("/dev/"));
+        names.filter(|name| name.starts_with("loop")).map(str::to_owned).collect::<Vec<_>>()
+    });
+    names.map(|name| (name.clone(), attachment(&name))).collect()
+}
+
+/// Whether a loop device is still attached as it was.
+pub fn is_attached((name, number): &(String, String)) -> bool {
+    Path::new("/sys/block").join(name).join("loop/backing_file").exists() && attachment(name) == *number
+}
+
+/// The kernel counts a device up each time that it is attached.
+fn attachment(name: &str) -> String {
+    std::fs::read_to_string(Path::new("/sys/block").join(name).join("diskseq")).unwrap_or_default()
 }
 
 /// Loop devices over files that lie in `folder`.

@@ -1,16 +1,11 @@
 //! Whoever else uses the host is said, in `load` and in what it leaves.
 //!
-//! A program of its own: tests of others that measure at the same time would be the ones that are named.
+//! Measurements find each other within a network namespace, so that one of the test's own keeps out those of other tests.
 
-#![allow(clippy::unwrap_used)]
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
-#[path = "command/support/mod.rs"]
-mod support;
-
-use std::process::{Child, Command};
-use std::sync::{Mutex, PoisonError};
-
-use support::{finish, run, virtbench, wait_for};
+use crate::support::{Finished, finish, run, virtbench, wait_for};
 
 /// Ends with the test, whatever becomes of it.
 struct Ended(Child);
@@ -22,14 +17,47 @@ impl Drop for Ended {
     }
 }
 
-/// Only three others are named, and the tests of this file are others to each other.
-static ALONE: Mutex<()> = Mutex::new(());
+/// A network namespace, for as long as a process that does nothing lives in it.
+struct OwnNetwork(Ended);
+
+impl OwnNetwork {
+    fn new() -> Self {
+        let holder =
+            Command::new("unshare").args(["--user", "--map-root-user", "--net", "sleep", "300"]).spawn();
+        let holder = Ended(holder.unwrap());
+        let network = |pid: &str| std::fs::read_link(Path::new("/proc").join(pid).join("ns/net")).ok();
+        let pid = holder.0.id().to_string();
+        wait_for("a network namespace", || (network(&pid)? != network("self")?).then_some(()));
+        Self(holder)
+    }
+
+    fn inside(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["--user", "--preserve-credentials", "--net", "--target", &self.0.0.id().to_string()]);
+        command.arg("--").arg(program);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    fn load(&self, words: &[&str]) -> Ended {
+        Ended(self.inside(virtbench().get_program()).args(words).spawn().unwrap())
+    }
+
+    /// Sockets of the namespace.
+    fn sockets(&self) -> String {
+        finish(self.inside("cat").arg("/proc/net/unix").spawn().unwrap()).stdout
+    }
+}
+
+fn finished(mut child: Ended) -> Finished {
+    let spare = Command::new("true").spawn().unwrap();
+    finish(std::mem::replace(&mut child.0, spare))
+}
 
 const SECONDS: [&str; 9] = ["load", "--target", "null", "--size", "1MiB", "--ramp", "0s", "--time", "2s"];
 
 #[test]
 fn other_programs_on_the_host_are_said() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let processors = std::thread::available_parallelism().unwrap().get();
     let spin = |_| Ended(Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap());
     // Other programs are those that virtbench did not start, so that these may be our children.
@@ -47,14 +75,14 @@ fn other_programs_on_the_host_are_said() {
 
 #[test]
 fn two_measurements_find_each_other_and_a_killed_one_is_forgotten() {
-    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let network = OwnNetwork::new();
     let long = |time: &str| {
-        let words = ["load", "--target", "null", "--size", "1MiB", "--ramp", "0s", "--json", "--time", time];
-        Ended(virtbench().args(words).spawn().unwrap())
+        network
+            .load(&["load", "--target", "null", "--size", "1MiB", "--ramp", "0s", "--json", "--time", time])
     };
     let mut killed = long("60s");
     let name = |child: &Ended| format!("@virtbench-measures/{}/load", child.0.id());
-    let is_listed = |name: &str| std::fs::read_to_string("/proc/net/unix").unwrap().contains(name);
+    let is_listed = |name: &str| network.sockets().contains(name);
     wait_for("the first to claim the host", || is_listed(&name(&killed)).then_some(()));
     let process_of = |child: &Ended| format!("virtbench load (process {})", child.0.id());
     // The second finds the first, and the first the second: it looks again and again.
@@ -62,10 +90,6 @@ fn two_measurements_find_each_other_and_a_killed_one_is_forgotten() {
     wait_for("the second to claim the host", || is_listed(&name(&first)).then_some(()));
     let second = long("3s");
     let (first_words, second_words) = (process_of(&first), process_of(&second));
-    let finished = |mut child: Ended| {
-        let spare = Command::new("true").spawn().unwrap();
-        finish(std::mem::replace(&mut child.0, spare))
-    };
     let second = finished(second);
     assert!(second.json()["notes"].to_string().contains(&first_words), "{second:?}");
     assert!(second.stderr.contains(&first_words), "{}", second.stderr);
@@ -76,6 +100,6 @@ fn two_measurements_find_each_other_and_a_killed_one_is_forgotten() {
     assert!(first.json()["notes"].to_string().contains(&words), "{first:?}");
     killed.0.kill().unwrap();
     killed.0.wait().unwrap();
-    let after = run(&[&SECONDS[..], &["--json"]].concat());
+    let after = finished(network.load(&[&SECONDS[..], &["--json"]].concat()));
     assert!(!after.json()["notes"].to_string().contains(&words), "{after:?}");
 }

@@ -5,7 +5,7 @@ use virtbench_record::*;
 use virtbench_units::Random;
 use virtbench_workload::{MemorySpec, Workload, WorkloadSpec};
 
-use super::described;
+use crate::grid::described;
 
 const REPETITIONS: u32 = 3;
 

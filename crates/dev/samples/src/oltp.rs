@@ -1,4 +1,4 @@
-// Invented measurements of a database, for the tests of several crates.
+//! Invented measurements of a database.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-// Invented measurements of an application, for the tests of several crates.
+//! Invented measurements of an application.
 
 use std::collections::BTreeMap;
 

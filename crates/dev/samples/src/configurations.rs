@@ -5,7 +5,7 @@
 use virtbench_record::*;
 use virtbench_units::Random;
 
-use super::{described, measured_mut, plan, record};
+use crate::grid::{described, measured_mut, plan, record};
 
 pub const NAMES: [&str; 4] = ["virtio-blk", "nvme", "lsi53c895a", "virtio-blk@qcow2"];
 

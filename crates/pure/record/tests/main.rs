@@ -1,0 +1,4 @@
+//! The tests of this crate from outside, one program: it is linked once.
+
+mod earlier;
+mod schema;

@@ -1,0 +1,18 @@
+//! The tests of this crate from outside, one program: it is linked once.
+
+mod application_study;
+mod browser;
+mod chromium;
+mod configurations;
+mod csv;
+mod desktops;
+mod markup;
+mod oltp;
+mod operations;
+mod page;
+mod pages;
+mod prediction;
+mod predictions;
+mod sentences;
+mod sets;
+mod tiles_study;

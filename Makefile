@@ -9,10 +9,11 @@ STUDY_BUILD = target/study/bin
 VIRTBENCH = $(STUDY_BUILD)/virtbench
 INSTALLED = target/release/virtbench
 
-.PHONY: help study test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
+.PHONY: help study check test soak bench profile fuzz fio-examples lint doc-check licences build whole install setup setup-study setup-check setup-install setup-test setup-lint setup-bench setup-predictions appliances check-predictions deviation evaluation clean
 
 help:
 	@echo "make study    set up, build, and measure what virtualization costs this machine's storage"
+	@echo "make check    formatting, clippy, and the tests that need no guest and no server: minutes"
 	@echo "make test     set up and run every test"
 	@echo "make soak     a million random histories of the fence, with crashes; flipped bits; five million requests beside a model;"
 	@echo "              200 kills of its daemon, 1,000 power failures under it; 20 runs of it beside the simulator;"
@@ -37,8 +38,14 @@ study: setup-study build
 	$(VIRTBENCH) doctor --quiet
 	$(VIRTBENCH) study native-vs-vm --grid quick $(STUDY_TIMES) --out "$(OUT)-$$(date +%Y%m%d-%H%M%S)"
 
+# What each tier takes is in CONTRIBUTING.md.
+check: setup-check
+	$(CARGO) fmt --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	CARGO=$(CARGO) scripts/test.sh check
+
 test: setup-test
-	scripts/test.sh $(CARGO) test --workspace --locked --no-fail-fast
+	CARGO=$(CARGO) scripts/test.sh
 
 SOAK_OPERATIONS ?= 5000000
 SOAK_SEEDS ?= 1000000
@@ -49,17 +56,17 @@ SOAK_POWER_FAILURES ?= 1000
 SOAK_CONFORMANCE ?= 20
 SOAK_VMS ?= 10000
 soak: setup-test
-	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test crash -- --nocapture
-	VIRTBENCH_MODEL_OPERATIONS=$(SOAK_OPERATIONS) $(CARGO) test --release --locked -p virtbench-fence-daemon --test nbd_model -- --nocapture
-	VIRTBENCH_FLIPS=$(SOAK_FLIPS) $(CARGO) test --release --locked -p virtbench-fence --test flips -- --nocapture
+	VIRTBENCH_SEEDS=$(SOAK_SEEDS) $(CARGO) test --release --locked -p virtbench-fence --test all crash:: -- --nocapture
+	VIRTBENCH_MODEL_OPERATIONS=$(SOAK_OPERATIONS) $(CARGO) test --release --locked -p virtbench-fence-daemon --test all nbd_model:: -- --nocapture
+	VIRTBENCH_FLIPS=$(SOAK_FLIPS) $(CARGO) test --release --locked -p virtbench-fence --test all flips:: -- --nocapture
 	VIRTBENCH_FLIPS=$(SOAK_DAEMON_FLIPS) $(CARGO) test --locked -p virtbench --test command fence_newest::a_damaged_device_is_refused_or_served_as_it_was_written -- --exact --nocapture
 	VIRTBENCH_KILLS=$(SOAK_KILLS) $(CARGO) test --locked -p virtbench --test command fence_serve::a_cached_disk_survives_kills_under_a_verified_load -- --exact --nocapture
-	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power -- --nocapture
-	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test inventory -- --nocapture
-	$(CARGO) test --locked -p virtbench --test command desktops_office -- --ignored
-	$(CARGO) test --locked -p virtbench --test command oltp_study -- --ignored
-	$(CARGO) test --locked -p virtbench --test command tiles_paper -- --ignored
-	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test conformance -- --ignored
+	VIRTBENCH_POWER_FAILURES=$(SOAK_POWER_FAILURES) $(CARGO) test --locked -p virtbench --test command fence_power:: -- --nocapture
+	VIRTBENCH_VSPHERE_VMS=$(SOAK_VMS) $(CARGO) test --locked -p virtbench-vsphere --test all inventory:: -- --nocapture
+	$(CARGO) test --locked -p virtbench --test command desktops_office:: -- --ignored
+	$(CARGO) test --locked -p virtbench --test command oltp_study:: -- --ignored
+	$(CARGO) test --locked -p virtbench --test command tiles_paper:: -- --ignored
+	scripts/pass-rate.sh $(SOAK_CONFORMANCE) $(SOAK_CONFORMANCE) $(CARGO) test --locked -p virtbench-fence-daemon --test all conformance:: -- --ignored
 
 bench: setup-bench
 	$(CARGO) build --release --locked -p virtbench
@@ -95,6 +102,7 @@ evaluation: whole
 lint: setup-lint
 	$(CARGO) fmt --check
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --locked --no-default-features -p virtbench -p virtbench-agent -- -D warnings
 
 doc-check: setup-lint
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
@@ -104,7 +112,7 @@ licences: setup-study
 
 # The job files are fio's own: the folder `examples` of its source.
 fio-examples:
-	FIO_EXAMPLES=$(abspath $(FIO_EXAMPLES)) $(CARGO) test --locked -p virtbench-formats --test fio_examples -- --ignored
+	FIO_EXAMPLES=$(abspath $(FIO_EXAMPLES)) $(CARGO) test --locked -p virtbench-formats --test all fio_examples:: -- --ignored
 
 fuzz:
 	scripts/fuzz.sh $(FUZZ_SECONDS)
@@ -132,6 +140,8 @@ install: setup-install
 setup: setup-study
 setup-study:
 	scripts/setup.sh study
+setup-check:
+	scripts/setup.sh check
 setup-install:
 	scripts/setup.sh install
 setup-test:

@@ -207,9 +207,9 @@ mod tests {
         let before = open_descriptors().unwrap();
         let figures = measure(folder.path(), 10).unwrap();
         assert!(figures.descriptors > 0.0 && figures.descriptors <= DESCRIPTORS_EACH as f64, "{figures:?}");
-        // A test build and its agents are larger than what `make bench` measures.
+        // A test build and its agents are larger than what `make bench` measures, and the programs that it sends are shared among ten.
         let bounds = [
-            (figures.own_kib, 2.0 * MOST_OWN_KIB),
+            (figures.own_kib, 4.0 * MOST_OWN_KIB),
             (figures.client_kib, MOST_CLIENT_KIB),
             (figures.agent_kib, 2.0 * MOST_AGENT_KIB),
         ];

@@ -311,10 +311,9 @@ fn unknown_tests(line: &str, programs: &BTreeSet<String>, tests: &BTreeMap<Strin
     let mut unknown: Vec<String> =
         (!programs.contains(program)).then(|| program.to_owned()).into_iter().collect();
     if let Some(filter) = filter {
-        let (module, test) =
-            filter.split_once("::").map_or((filter, None), |(module, test)| (module, Some(test)));
+        let (module, test) = filter.split_once("::").unwrap_or((filter, ""));
         let is_module = programs.contains(&format!("{program}/{module}"));
-        let is_test = test.is_none_or(|test| tests.get(test) == Some(&1));
+        let is_test = test.is_empty() || tests.get(test) == Some(&1);
         unknown.extend((!is_module || !is_test).then(|| filter.to_owned()));
     }
     unknown
@@ -325,8 +324,15 @@ fn programs_of_tests() -> BTreeSet<String> {
     let mut sources = Vec::new();
     files(&root().join("crates"), ".rs", &mut sources);
     let inside = |path: &PathBuf| {
+        let folder = path.parent()?;
+        let is_in_one = folder.ends_with("tests") && folder.join("main.rs").exists();
         let path = path.with_extension("").display().to_string();
-        path.split_once("/tests/").map(|(_, inside)| inside.trim_end_matches("/main").to_owned())
+        let (_, inside) = path.split_once("/tests/")?;
+        Some(match inside.trim_end_matches("/main") {
+            "main" => "all".to_owned(),
+            module if is_in_one => format!("all/{module}"),
+            inside => inside.to_owned(),
+        })
     };
     sources.iter().filter_map(inside).collect()
 }

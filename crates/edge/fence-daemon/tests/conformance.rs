@@ -159,7 +159,7 @@ fn differences(simulated: &[Vec<Response>], measured: &[Response]) -> Vec<String
 /// One comparison at a time, in whatever process: each needs the processors for itself.
 fn alone() -> File {
     let file = File::create(std::env::temp_dir().join("virtbench-test-conformance.lock")).unwrap();
-    file.lock().unwrap();
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive).unwrap();
     file
 }
 

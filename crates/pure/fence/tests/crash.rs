@@ -309,7 +309,7 @@ fn histories(seeds: impl Iterator<Item = u64>, kills: bool, manners: impl Fn(u64
         match catch_unwind(AssertUnwindSafe(|| history(seed, kills, manners(seed)))) {
             Ok(counts) => sums = std::array::from_fn(|which| sums[which] + counts[which]),
             Err(_) => panic!(
-                "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test crash {test}"
+                "seed {seed} fails; replay: VIRTBENCH_SEED={seed} cargo test -p virtbench-fence --test all crash::{test}"
             ),
         }
     }

@@ -1,5 +1,7 @@
 //! The tests of this crate from outside, one program: it is linked once.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod any_bytes;
 mod common;
 mod server;

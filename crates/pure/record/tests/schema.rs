@@ -1,6 +1,6 @@
 //! The schemas in `schema/` describe what is really written.
 //!
-//! After a change of format: `VIRTBENCH_UPDATE_SCHEMA=1 cargo test -p virtbench-record --test schema`.
+//! After a change of format: `VIRTBENCH_UPDATE_SCHEMA=1 cargo test -p virtbench-record --test all schema::`.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test reads and writes files")]
 

@@ -1,6 +1,8 @@
 //! Chromium, told by the DevTools protocol what to open and asked what it shows. One browser serves a whole test: starting it
 //! takes longer than all that is done in it.
 
+#![allow(clippy::disallowed_methods, reason = "these tests write a file and run a browser")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command};

@@ -161,6 +161,7 @@ fn programs() -> Vec<Check> {
             "libvirt",
             match virtbench_libvirt::load() {
                 Ok(()) => ok("hypervisors that exist are reached by it"),
+                Err(error @ virtbench_libvirt::LibvirtError::Static) => warning(error, "make install"),
                 Err(_) => warning(
                     "its library is not installed; hypervisors that exist are reached by it",
                     "apt install libvirt0",

@@ -38,6 +38,9 @@ pub enum LibvirtError {
         /// What the loader said.
         why: String,
     },
+    /// This program can load no library.
+    #[error("this virtbench is linked statically and loads no library of libvirt's: `make install` builds one that does")]
+    Static,
     /// libvirt or the hypervisor refused.
     #[error("{message}")]
     Refused {
@@ -81,7 +84,7 @@ impl LibvirtError {
                 _ => ErrorKind::Other,
             },
             Self::Late { .. } => ErrorKind::Connection,
-            Self::Missing { .. } | Self::Local(_) | Self::Stopped => ErrorKind::Other,
+            Self::Missing { .. } | Self::Static | Self::Local(_) | Self::Stopped => ErrorKind::Other,
         }
     }
 }

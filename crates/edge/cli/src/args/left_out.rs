@@ -80,6 +80,10 @@ fn stub(name: &'static str, about: &'static str) -> Command {
 /// # Errors
 /// It is one.
 pub fn refuse_left_out(matches: &ArgMatches) -> Result<(), Failure> {
+    refuse_any_of(left_out(), matches)
+}
+
+fn refuse_any_of<'a>(mut left_out: impl Iterator<Item = &'a str>, matches: &ArgMatches) -> Result<(), Failure> {
     let mut words = Vec::new();
     let mut at = matches.subcommand();
     while let Some((name, inner)) = at {
@@ -87,7 +91,7 @@ pub fn refuse_left_out(matches: &ArgMatches) -> Result<(), Failure> {
         at = inner.subcommand();
     }
     let asked = words.join(" ");
-    match left_out().find(|left_out| *left_out == asked) {
+    match left_out.find(|left_out| *left_out == asked) {
         Some(_) => Err(Failure::message(
             Kind::NotBuilt,
             format!(
@@ -114,6 +118,20 @@ mod tests {
             let found = found.unwrap_or_else(|| panic!("there is no command {words}"));
             assert_eq!(found.get_about().map(ToString::to_string).as_deref(), Some(about), "{words}");
         }
+    }
+
+    #[test]
+    fn a_command_that_is_left_out_has_an_exit_code_of_its_own_and_names_the_build() {
+        let study = Command::new("study").subcommand(stub("oltp", "")).subcommand(Command::new("compare"));
+        let command = Command::new("virtbench").subcommand(study);
+        let refused = |words: &str| {
+            let matches = command.clone().try_get_matches_from(words.split(' ')).unwrap();
+            refuse_any_of(["study oltp"].into_iter(), &matches)
+        };
+        let failure = refused("virtbench study oltp --help").unwrap_err();
+        assert_eq!(failure.kind() as u8, 11);
+        assert!(failure.to_string().contains("make install"), "{failure}");
+        assert!(refused("virtbench study compare").is_ok());
     }
 
     #[test]

@@ -169,7 +169,7 @@ impl Prepared {
 /// Says in words why there is no connection, and what to do.
 pub(super) fn connect(address: &LibvirtAddress) -> Result<Hypervisor, String> {
     Hypervisor::open(address.connection()).map_err(|error| match error {
-        LibvirtError::Missing { .. } => error.to_string(),
+        LibvirtError::Missing { .. } | LibvirtError::Static => error.to_string(),
         error => format!(
             "{address} cannot be reached: {error}; `{} list` must work without asking for anything",
             address.virsh()

@@ -120,8 +120,7 @@ impl std::fmt::Debug for Binding {
 impl Binding {
     pub(crate) fn load() -> Result<Self, LibvirtError> {
         if cfg!(target_feature = "crt-static") {
-            let why = "this virtbench is linked statically and loads no library: `make install` builds one that does";
-            return Err(LibvirtError::Missing { why: why.into() });
+            return Err(LibvirtError::Static);
         }
         let missing = |error: libloading::Error| LibvirtError::Missing { why: error.to_string() };
         let path = std::env::var_os("VIRTBENCH_LIBVIRT").unwrap_or_else(|| LIBRARY.into());

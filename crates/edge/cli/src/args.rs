@@ -334,4 +334,38 @@ mod tests {
     fn the_command_line_is_consistent() {
         Arguments::command().debug_assert();
     }
+
+    /// What may last no time at all: what is left out or waited for before something else.
+    const MAY_BE_NOTHING: [&str; 3] = ["ramp", "ramp-up", "think"];
+
+    /// Calls `look` with the words that lead to each command.
+    fn each_command(at: &clap::Command, words: &[String], look: &mut dyn FnMut(&[String], &clap::Command)) {
+        look(words, at);
+        for inner in at.get_subcommands() {
+            let words = [words, &[inner.get_name().to_owned()]].concat();
+            each_command(inner, &words, look);
+        }
+    }
+
+    #[test]
+    fn a_time_of_nothing_is_refused_wherever_one_is_waited_for_or_measured() {
+        let mut seen = 0;
+        each_command(&Arguments::command(), &["virtbench".to_owned()], &mut |words, command| {
+            let is_time = |arg: &&clap::Arg| {
+                arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "TIME"))
+            };
+            let names = command.get_arguments().filter(is_time).filter_map(clap::Arg::get_long);
+            for name in names.filter(|name| !MAY_BE_NOTHING.contains(name)) {
+                let line = words.iter().cloned().chain([format!("--{name}=0s")]);
+                let kind = Arguments::command().try_get_matches_from(line).map_err(|error| error.kind());
+                assert_eq!(
+                    kind.err(),
+                    Some(clap::error::ErrorKind::ValueValidation),
+                    "{words:?} --{name}=0s"
+                );
+                seen += 1;
+            }
+        });
+        assert!(seen > 20, "{seen} times were found");
+    }
 }

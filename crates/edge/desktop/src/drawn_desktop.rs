@@ -17,6 +17,9 @@ const SIZE: [u16; 2] = [320, 200];
 /// Where the cursor is, and how large: that of a terminal.
 const CURSOR: [u16; 4] = [16, 16, 8, 16];
 
+/// Where the clock is.
+const CLOCK: [u16; 4] = [280, 4, 32, 12];
+
 /// Where a video's frames have their numbers.
 const FRAME_NUMBER: [u16; 4] = [40, 61, WIDTH, HEIGHT];
 
@@ -31,17 +34,39 @@ pub struct Drawing {
     pub blink: Option<Duration>,
     /// How long after the last key the cursor changes as well; keys change nothing if there is none.
     pub echo: Option<Duration>,
+    /// What is drawn after the echo, if something is.
+    pub second: Option<SecondStep>,
+    /// How often a clock ticks; there is none otherwise.
+    pub clock: Option<Duration>,
     /// How long after its end an operation that has to stand still draws once more, and again.
     pub repaints: &'static [Duration],
     /// Frames of a video that are not drawn.
     pub dropped: &'static [u16],
 }
 
+/// What a key changes later than its echo.
+#[derive(Debug, Clone, Copy)]
+pub struct SecondStep {
+    /// How long after the key.
+    pub after: Duration,
+    /// The whole picture, or the cursor alone.
+    pub whole: bool,
+}
+
 impl Drawing {
     /// A desktop with a marker that answers each key at once.
     #[must_use]
     pub fn after(delay: Duration) -> Self {
-        Self { delay, marker: true, blink: None, echo: Some(Duration::ZERO), repaints: &[], dropped: &[] }
+        Self {
+            delay,
+            marker: true,
+            blink: None,
+            echo: Some(Duration::ZERO),
+            second: None,
+            clock: None,
+            repaints: &[],
+            dropped: &[],
+        }
     }
 }
 
@@ -60,6 +85,10 @@ struct State {
     last_key: Instant,
     /// Whether the cursor has yet to change after it.
     owes_echo: bool,
+    /// Whether the second step is yet to come.
+    owes_second: bool,
+    /// Whether a pixel was asked for, changed or not.
+    owes_pixel: bool,
     /// Whether the marker is another one than was sent last.
     dirty: bool,
     /// The video's frame that is shown.
@@ -86,6 +115,8 @@ impl DrawnDesktop {
             keys: 0,
             last_key: Instant::now(),
             owes_echo: false,
+            owes_second: false,
+            owes_pixel: false,
             dirty: true,
             frame: None,
             owes_frame: false,
@@ -242,11 +273,12 @@ fn read_messages(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
         let body = buffer.get_mut(..rest).ok_or(io::ErrorKind::InvalidData)?;
         stream.read_exact(body)?;
         match kind {
+            3 if buffer[0] == 0 => change(shared, |state| (state.asked, state.owes_pixel) = (true, true)),
             3 => change(shared, |state| state.asked = true),
             4 if buffer[0] == 1 => change(shared, |state| {
                 state.keys += 1;
                 state.last_key = Instant::now();
-                state.owes_echo = true;
+                (state.owes_echo, state.owes_second) = (true, true);
             }),
             _ => {}
         }
@@ -264,10 +296,12 @@ const NEVER: Duration = Duration::from_secs(31_536_000);
 fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io::Result<()> {
     let blink = drawing.blink.unwrap_or(NEVER);
     let (mut is_seen, mut next) = (false, Instant::now() + blink);
+    let tick = drawing.clock.unwrap_or(NEVER);
+    let (mut time, mut next_tick) = (0_u8, Instant::now() + tick);
     // Every echo is another grey, as every character is another picture: two of them in one update do not cancel out.
     let mut grey = 0_u8;
     loop {
-        let mut blinks = false;
+        let (mut blinks, mut is_whole, mut ticks) = (false, false, false);
         let mut state = lock(shared);
         loop {
             let now = Instant::now();
@@ -279,10 +313,23 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
                 (blinks, grey, state.owes_echo) = (true, (grey + ECHO_STEP) % ECHO_GREYS, false);
                 continue;
             }
-            if state.closed || state.asked && (state.dirty || state.owes_frame || blinks) {
+            let second = drawing.second.filter(|_| state.owes_second && !state.owes_echo);
+            let second = second.map(|second| (state.last_key + second.after, second.whole));
+            if let Some((_, whole)) = second.filter(|(at, _)| *at <= now) {
+                (blinks, grey, state.owes_second) = (true, (grey + ECHO_STEP) % ECHO_GREYS, false);
+                is_whole |= whole;
+                continue;
+            }
+            if next_tick <= now {
+                (ticks, time, next_tick) = (true, time.wrapping_add(1), now + tick);
+            }
+            let is_due = state.dirty || state.owes_frame || state.owes_pixel || blinks || ticks;
+            if state.closed || state.asked && is_due {
                 break;
             }
-            let wait = echo.map_or(next, |at| at.min(next)).saturating_duration_since(now);
+            let others = [echo, second.map(|(at, _)| at), Some(next_tick)];
+            let wake = others.into_iter().flatten().fold(next, Instant::min);
+            let wait = wake.saturating_duration_since(now);
             state = shared.1.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner).0;
         }
         if state.closed {
@@ -290,11 +337,21 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
         }
         let marker = state.dirty.then_some(state.marker);
         let frame = state.frame.filter(|_| state.owes_frame);
-        (state.asked, state.dirty, state.owes_frame) = (false, false, false);
+        (state.asked, state.dirty, state.owes_frame, state.owes_pixel) = (false, false, false, false);
         drop(state);
         shared.1.notify_all();
-        let count = u8::from(marker.is_some()) + u8::from(frame.is_some()) + u8::from(blinks);
-        let mut bytes = vec![0, 0, 0, count];
+        let drawn = [marker.is_some(), frame.is_some(), blinks, ticks, is_whole].map(u8::from);
+        let mut bytes = vec![0, 0, 0, 1 + drawn.iter().sum::<u8>()];
+        let shade = u8::from(is_seen) << 7 | grey;
+        if is_whole {
+            let [width, height] = SIZE;
+            rectangle(&mut bytes, [0, CURSOR[1], width, height - CURSOR[1]], |_, _| shade);
+        }
+        // What was asked for, where nothing has changed.
+        rectangle(&mut bytes, [0, 0, 1, 1], |_, _| 0);
+        if ticks {
+            rectangle(&mut bytes, CLOCK, |_, _| time);
+        }
         if let Some(number) = frame {
             rectangle(&mut bytes, FRAME_NUMBER, |x, y| frame_level(number, x, y));
         }
@@ -304,7 +361,6 @@ fn send_updates(mut stream: TcpStream, shared: &Shared, drawing: Drawing) -> io:
             rectangle(&mut bytes, place, |x, y| marker.map_or(0, |marker| level(marker, x, y)));
         }
         if blinks {
-            let shade = u8::from(is_seen) << 7 | grey;
             rectangle(&mut bytes, CURSOR, |_, _| shade);
         }
         stream.write_all(&bytes)?;

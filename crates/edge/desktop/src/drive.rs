@@ -9,6 +9,7 @@ use std::time::Duration;
 use futures_util::future::{join_all, select};
 use tokio::time::Instant;
 use virtbench_desktops::Day;
+use virtbench_rfb::Rectangle;
 
 use crate::desk::Desk;
 use crate::outcome::Event;
@@ -16,6 +17,8 @@ use crate::user::{Shared, work};
 
 /// How long users have to sit down: all begin at one moment.
 const SIT_DOWN: Duration = Duration::from_secs(3);
+/// Where nobody is inside, users look for what changes all the time: a clock shows four seconds in that.
+const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// How often somebody looks whether it is to stop.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -28,6 +31,8 @@ pub struct Plan<'a> {
     pub seed: u64,
     /// For how long.
     pub time: Duration,
+    /// Parts of every picture whose changes say nothing of an operation.
+    pub masks: &'a [Rectangle],
 }
 
 /// Has a user sit down before each desktop and work there, all in this thread. Every user's first application begins at one moment.
@@ -46,13 +51,15 @@ pub fn drive(
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
-        let begun = Instant::now() + SIT_DOWN;
+        let is_unaided = desks.iter().any(|desk| desk.control.is_none());
+        let begun = Instant::now() + if is_unaided { LOOK_AROUND } else { SIT_DOWN };
         let shared = Shared {
             day: plan.day,
             seed: plan.seed,
             begun,
             until: begun + plan.time,
             stop,
+            masks: plan.masks,
             tell: RefCell::new(tell),
             worst: Cell::new(0),
         };

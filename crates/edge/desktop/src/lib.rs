@@ -11,6 +11,9 @@
 //!
 //! An operation that has to stand still ends with the last marker of an end: something was drawn after each of the others.
 //!
+//! Where nobody is inside, an operation ends with the last picture that is new before the picture stands still: for a moment, a round trip
+//! of the link, and no update of which a part has come already. What changes all the time is found before users begin, and left out.
+//!
 //! A video's frames carry their numbers in the picture ([`virtbench_desktops::frame_level`]). While one plays, every picture that
 //! arrives is looked at for the number in it.
 
@@ -22,6 +25,7 @@ mod fault;
 mod luminance;
 mod operation;
 mod outcome;
+mod restless;
 mod screen;
 mod screenshot;
 mod slow_link;
@@ -31,9 +35,10 @@ mod user;
 mod video;
 
 pub use desk::Desk;
-pub use drawn_desktop::{Drawing, DrawnDesktop};
+pub use drawn_desktop::{Drawing, DrawnDesktop, SecondStep};
 pub use drive::{Plan, drive};
 pub use fault::{Fault, FaultKind};
 pub use outcome::{Done, Event, Times, VideoSeen};
 pub use screenshot::Screenshot;
 pub use slow_link::{SlowLinks, carry, slow_down};
+pub use virtbench_rfb::Rectangle;

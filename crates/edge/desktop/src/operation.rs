@@ -11,7 +11,7 @@ use virtbench_rfb::{Chord, Frame, parse_chord, type_text};
 use crate::control::Control;
 use crate::fault::Fault;
 use crate::outcome::Times;
-use crate::screen::Screen;
+use crate::screen::{Screen, Seen};
 use crate::video::Watched;
 
 /// How long the picture may lag behind what the session says.
@@ -187,7 +187,7 @@ impl Seat {
         let until = key + ECHO;
         while let Some(seen) = self.screen.next(until).await? {
             self.last = seen.at;
-            if seen.changed {
+            if seen.has_changed() {
                 return Ok(between(key, seen.at));
             }
         }
@@ -211,7 +211,7 @@ impl Seat {
                 return Err(self.missed(Duration::from_millis(1)).await?);
             };
             self.last = seen.at;
-            if seen.changed {
+            if seen.has_changed() {
                 noted.changes.add(seen.at);
                 noted.look(self.screen.frame(), seen.at);
             }
@@ -237,15 +237,15 @@ impl Seat {
     pub(crate) async fn settle(&mut self, timed: Timed, until: Instant) -> Result<Times, Fault> {
         let Timed { mut times, from, mut changes, .. } = timed;
         // Where nobody is inside, it was looked at until then already. A video's own changes end with it.
-        while self.control.is_some() && times.video.is_none() {
-            let still = changes.last.unwrap_or(from).max(Instant::now() - STILL) + STILL;
-            match self.screen.next(still.min(until)).await? {
-                Some(seen) if seen.changed => changes.add(seen.at),
-                Some(_) => {}
-                None => break,
-            }
-            if Instant::now() >= until {
-                break;
+        let looks = self.control.is_some() && times.video.is_none();
+        let begun = Instant::now();
+        let still_at = |changes: &Changes, screen: &Screen| {
+            screen.still_at(changes.last.unwrap_or(from).max(begun - STILL)).min(until)
+        };
+        while looks && Instant::now() < still_at(&changes, &self.screen) {
+            let wait = still_at(&changes, &self.screen);
+            if let Some(seen) = self.screen.next(wait).await?.filter(Seen::has_changed) {
+                changes.add(seen.at);
             }
         }
         times.first_change_ns = changes.first.map(|at| between(from, at));

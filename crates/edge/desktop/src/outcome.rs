@@ -1,5 +1,7 @@
 //! What users have seen.
 
+use virtbench_rfb::Rectangle;
+
 use crate::screenshot::Screenshot;
 
 /// How long an operation took, in nanoseconds, from its last key or, where there is none, from the marker of its beginning.
@@ -59,6 +61,13 @@ pub enum Event {
     Done(Done, Option<Screenshot>),
     /// A key was pressed and the picture changed after so many nanoseconds: the floor of everything interactive.
     Echo(u64),
+    /// Parts of a user's picture change while nobody does anything; their changes are left out from here on.
+    Restless {
+        /// Whose desktop, from nought on.
+        user: u32,
+        /// Which parts.
+        parts: Vec<Rectangle>,
+    },
     /// A user's desktop is of no use any more.
     Gone {
         /// Whose desktop, from nought on.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
-use virtbench_desktops::{HEIGHT, Marker, Unreadable, WIDTH, read_marker};
+use virtbench_desktops::{HEIGHT, Marker, STILL, Unreadable, WIDTH, read_marker};
 use virtbench_rfb::{Chord, Client, Event, Frame, Limits, Rectangle};
 
 use crate::fault::Fault;
@@ -23,8 +23,14 @@ const SERVER: &str = "the VNC server";
 pub(crate) struct Seen {
     /// When the bytes were read.
     pub(crate) at: Instant,
-    /// Whether the picture changed outside the marker.
-    pub(crate) changed: bool,
+    /// Where the picture changed outside the marker and what is passed over; empty where it did not.
+    pub(crate) bounds: Rectangle,
+}
+
+impl Seen {
+    pub(crate) fn has_changed(&self) -> bool {
+        self.bounds.pixels() > 0
+    }
 }
 
 pub(crate) struct Screen {
@@ -36,7 +42,18 @@ pub(crate) struct Screen {
     next_request: Instant,
     /// Whether the corner of the picture belongs to a marker.
     has_marker: bool,
+    /// Parts whose changes say nothing of an operation.
+    masks: Vec<Rectangle>,
+    /// When the last bytes of an update came that is not complete yet.
+    incomplete: Option<Instant>,
+    /// The least time that a question took to be answered.
+    round_trip: Duration,
 }
+
+/// How long the answer to a question of one pixel is waited for.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How many are asked: the least time is that of the link.
+const QUESTIONS: u32 = 3;
 
 impl Screen {
     /// Waits until the server has let us in and sent the whole picture.
@@ -44,12 +61,23 @@ impl Screen {
         stream: TcpStream,
         password: Option<String>,
         has_marker: bool,
+        masks: Vec<Rectangle>,
     ) -> Result<Self, Fault> {
         stream.set_nodelay(true).map_err(lost)?;
         let client = Client::new(password, Limits::default());
         let buffer = vec![0; BUFFER_BYTES].into_boxed_slice();
         let next_request = Instant::now();
-        let mut screen = Self { client, stream, buffer, asked: true, next_request, has_marker };
+        let mut screen = Self {
+            client,
+            stream,
+            buffer,
+            asked: true,
+            next_request,
+            has_marker,
+            masks,
+            incomplete: None,
+            round_trip: Duration::ZERO,
+        };
         let until = Instant::now() + LIMIT;
         loop {
             let Some((_, events)) = screen.read(until).await? else {
@@ -57,7 +85,7 @@ impl Screen {
             };
             if events.iter().any(|event| matches!(event, Event::Ready { .. })) {
                 screen.client.request_update(false);
-                screen.pass_over_marker();
+                screen.pass_over();
             }
             if events.iter().any(|event| matches!(event, Event::Updated(_))) {
                 screen.asked = false;
@@ -98,20 +126,21 @@ impl Screen {
                 }
                 continue;
             };
-            let (mut updated, mut changed) = (false, false);
+            let (mut updated, mut bounds) = (false, Rectangle::default());
             for event in events {
                 match event {
                     Event::Updated(damage) => {
                         updated = true;
-                        changed |= damage.changed > 0;
+                        bounds = bounds.union(damage.bounds);
                     }
-                    Event::Resized => self.pass_over_marker(),
+                    Event::Resized => self.pass_over(),
                     Event::Ready { .. } | Event::Bell => {}
                 }
             }
+            self.incomplete = (!updated).then_some(at);
             if updated {
                 self.asked = false;
-                return Ok(Some(Seen { at, changed }));
+                return Ok(Some(Seen { at, bounds }));
             }
         }
     }
@@ -156,10 +185,36 @@ impl Screen {
         }
     }
 
-    fn pass_over_marker(&mut self) {
-        if let Some((x, y)) = corner(self.client.frame()).filter(|_| self.has_marker) {
-            self.client.pass_over(Rectangle { x, y, width: WIDTH, height: HEIGHT });
+    fn pass_over(&mut self) {
+        let marker = corner(self.client.frame()).filter(|_| self.has_marker);
+        let marker = marker.map(|(x, y)| Rectangle { x, y, width: WIDTH, height: HEIGHT });
+        self.client.pass_over(self.masks.iter().copied().chain(marker).collect());
+    }
+
+    /// Leaves out what changes all the time, beside what is left out already.
+    pub(crate) fn mask(&mut self, parts: &[Rectangle]) {
+        self.masks.extend(parts);
+        self.pass_over();
+    }
+
+    /// When the picture has stood still for long enough, if nothing comes any more: it changed last at `last`, whatever is on its way
+    /// needs a round trip, and an update of which a part has come is followed by the rest.
+    pub(crate) fn still_at(&self, last: Instant) -> Instant {
+        self.incomplete.map_or(last, |part| part.max(last)) + STILL + self.round_trip
+    }
+
+    /// Measures how long the link and the server take for an answer. A server that does not answer at all takes as long as is waited for.
+    pub(crate) async fn measure_round_trip(&mut self) -> Result<(), Fault> {
+        let mut least = ANSWER;
+        for _ in 0..QUESTIONS {
+            let asked = Instant::now();
+            self.client.request_pixel();
+            if let Some(seen) = self.next(asked + ANSWER).await? {
+                least = least.min(seen.at.saturating_duration_since(asked));
+            }
         }
+        self.round_trip = least;
+        Ok(())
     }
 }
 

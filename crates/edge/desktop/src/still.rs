@@ -41,7 +41,7 @@ impl Seat {
             }
             if let Some(update) = self.screen.next(until.min(now + LOOK)).await? {
                 self.last = update.at;
-                if update.changed {
+                if update.has_changed() {
                     changes.add(update.at);
                 }
             }

@@ -1,15 +1,16 @@
 //! One operation where nobody is inside: typed, then over with the last picture that is new [VNCplay 2005].
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use virtbench_desktops::{Day, STILL};
-use virtbench_rfb::Frame;
+use virtbench_desktops::Day;
+use virtbench_rfb::{Frame, Rectangle};
 
 use crate::fault::Fault;
 use crate::operation::{Changes, Keys, Seat, Timed, between};
 use crate::outcome::Times;
+use crate::restless::{self, Restless};
+use crate::screen::{Screen, Seen};
 
 /// Pictures since the last key, in the order in which each was first seen.
 struct Pictures {
@@ -46,12 +47,21 @@ impl Pictures {
 }
 
 fn digest(frame: &Frame) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    frame.pixels().hash(&mut hasher);
-    hasher.finish()
+    restless::digest(frame, Rectangle { x: 0, y: 0, width: frame.width(), height: frame.height() })
 }
 
 impl Seat {
+    /// Looks at the picture until then, and from then on leaves out what changed all the time; returns that.
+    pub(crate) async fn leave_out_restless(&mut self, until: Instant) -> Result<Vec<Rectangle>, Fault> {
+        let mut restless = Restless::default();
+        while let Some(seen) = self.screen.next(until).await? {
+            restless.changed(self.screen.frame(), seen.bounds);
+        }
+        let parts = restless.parts(self.screen.frame());
+        self.screen.mask(&parts);
+        Ok(parts)
+    }
+
     /// Types, and looks on until no picture is new any more.
     pub(crate) async fn perform_unaided(&mut self, day: &Day, keys: &Keys) -> Result<Timed, Fault> {
         let begun = Instant::now();
@@ -60,25 +70,22 @@ impl Seat {
         let until = from + give_up;
         let mut pictures = Pictures::found(digest(self.screen.frame()), from);
         let mut changes = Changes::default();
-        loop {
-            let is_first = pictures.seen.len() == 1;
-            let still = pictures.last_new().filter(|_| !is_first).map_or(until, |last| last + STILL);
-            match self.screen.next(still.min(until)).await? {
-                Some(seen) if seen.changed => {
-                    changes.add(seen.at);
-                    pictures.add(digest(self.screen.frame()), seen.at);
-                }
-                Some(_) => {}
-                None => break,
-            }
-            // What blinks all the time must not keep anybody from looking at the clock.
-            if Instant::now() >= still.min(until) {
-                break;
+        // Asked anew each time: what blinks all the time must not keep anybody from looking at the clock, and of an update of which a part
+        // has come the rest is waited for.
+        let still_at = |pictures: &Pictures, screen: &Screen| {
+            let last_new = pictures.last_new().filter(|_| pictures.seen.len() > 1);
+            last_new.map_or(until, |last| screen.still_at(last)).min(until)
+        };
+        while Instant::now() < still_at(&pictures, &self.screen) {
+            let wait = still_at(&pictures, &self.screen);
+            if let Some(seen) = self.screen.next(wait).await?.filter(Seen::has_changed) {
+                changes.add(seen.at);
+                pictures.add(digest(self.screen.frame()), seen.at);
             }
         }
         let within = format!("within {} s after the last key", give_up.as_secs());
         let no = |what: &str| Fault::Picture(format!("the picture {what} {within}"));
-        if pictures.last_new().is_some_and(|last| last + STILL > until) {
+        if pictures.last_new().is_some_and(|last| self.screen.still_at(last) > until) {
             return Err(no("never stands still: something moves in it,"));
         }
         let end = pictures.end().ok_or_else(|| no("does not change"))?;

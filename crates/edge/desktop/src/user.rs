@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use virtbench_desktops::{Day, Itinerary, Step};
+use virtbench_rfb::Rectangle;
 
 use crate::control::Control;
 use crate::desk::Desk;
@@ -26,6 +27,8 @@ pub(crate) struct Shared<'a> {
     /// When users begin nothing any more.
     pub(crate) until: Instant,
     pub(crate) stop: &'a AtomicBool,
+    /// What is left out of every picture.
+    pub(crate) masks: &'a [Rectangle],
     pub(crate) tell: Tell<'a>,
     /// The longest operation so far beside its limit, of which a picture is kept.
     pub(crate) worst: Cell<u64>,
@@ -62,10 +65,19 @@ async fn day(shared: &Shared<'_>, user: u32, desk: Desk, place: &mut Option<Seat
         .control
         .map(|control| tokio::net::TcpStream::from_std(control).map_err(session).and_then(Control::new));
     let control = control.transpose()?;
-    let screen = Screen::open(stream, desk.password, control.is_some()).await?;
+    let is_unaided = control.is_none();
+    let screen = Screen::open(stream, desk.password, !is_unaided, shared.masks.to_vec()).await?;
     let seat = place.insert(Seat::new(screen, control));
     seat.find_marker().await?;
-    seat.think(shared.begun).await?;
+    seat.screen.measure_round_trip().await?;
+    if is_unaided {
+        let parts = seat.leave_out_restless(shared.begun).await?;
+        if !parts.is_empty() {
+            shared.tell(Event::Restless { user, parts });
+        }
+    } else {
+        seat.think(shared.begun).await?;
+    }
     let (mut applications, mut has_failed) = (0_u64, false);
     for step in Itinerary::new(shared.day, shared.seed, user) {
         if step.operation == 0 {

@@ -9,7 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_clock_ns;
-use virtbench_desktop::{Desk, Done, Drawing, DrawnDesktop, Event, Plan, Times, drive, slow_down};
+use virtbench_desktop::{
+    Desk, Done, Drawing, DrawnDesktop, Event, Plan, Rectangle, SecondStep, Times, drive, slow_down,
+};
 use virtbench_desktops::{Act, Day, Think, supplied};
 
 const DELAY: Duration = Duration::from_millis(50);
@@ -28,11 +30,11 @@ fn run(desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>
 
 fn run_day(day: &Day, desks: Vec<Desk>, time: Duration) -> (Vec<Done>, Vec<(u32, String, bool)>) {
     let (mut done, mut gone) = (Vec::new(), Vec::new());
-    let plan = Plan { day, seed: 1, time };
+    let plan = Plan { day, seed: 1, time, masks: &[] };
     drive(desks, plan, &AtomicBool::new(false), &mut |event| match event {
         Event::Done(one, _) => done.push(one),
         Event::Gone { user, why, screenshot } => gone.push((user, why, screenshot.is_some())),
-        Event::Echo(_) => {}
+        Event::Echo(_) | Event::Restless { .. } => {}
     })
     .unwrap();
     (done, gone)
@@ -146,17 +148,74 @@ fn where_nobody_is_inside_an_operation_ends_with_the_last_change_of_the_picture(
     assert!(gone.len() == 1 && gone[0].0 == 2 && gone[0].1.contains("cannot be reached"), "{gone:?}");
 }
 
+/// A desktop before which nobody sits inside, and a day of single keys.
+fn typed_unaided(drawing: Drawing, link: Option<&str>) -> (Vec<u64>, Vec<Vec<Rectangle>>) {
+    let desktop = DrawnDesktop::start(Drawing { marker: false, ..drawing }).unwrap();
+    let desks = vec![Desk { control: None, ..desktop.desk().unwrap() }];
+    let (desks, links) = match link {
+        Some(link) => {
+            let (desks, links) = slow_down(desks, link.parse().unwrap(), 1).unwrap();
+            (desks, Some(links))
+        }
+        None => (desks, None),
+    };
+    let mut day = supplied::find("typing").unwrap().day().unwrap();
+    (day.think.least, day.think.most, day.key_pause) = (1_000_000, 5_000_000, 1_000_000);
+    (day.limits.a, day.limits.b, day.limits.give_up) = (1_000_000_000, 1_000_000_000, 10_000_000_000);
+    for operation in day.applications.iter_mut().flat_map(|application| &mut application.operations) {
+        operation.act = Act::Keys(vec!["Return".into()]);
+    }
+    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
+    let (mut latencies, mut restless) = (Vec::new(), Vec::new());
+    drive(desks, plan, &AtomicBool::new(false), &mut |event| match event {
+        Event::Done(done, _) => latencies.push(done.result.unwrap().latency_ns),
+        Event::Restless { parts, .. } => restless.push(parts),
+        Event::Gone { why, .. } => panic!("{why}"),
+        Event::Echo(_) => {}
+    })
+    .unwrap();
+    drop(links);
+    assert!(!latencies.is_empty());
+    latencies.sort_unstable();
+    (latencies, restless)
+}
+
+#[test]
+fn what_a_slow_link_has_yet_to_bring_is_waited_for() {
+    // The key there, 300 ms until the second step, and the way back.
+    let second = SecondStep { after: Duration::from_millis(300), whole: false };
+    let drawing = Drawing { second: Some(second), ..Drawing::after(DELAY) };
+    let (latencies, _) = typed_unaided(drawing, Some("delay=300ms"));
+    assert!(latencies[0] >= 900_000_000, "{latencies:?}");
+    // A picture of 235 KB is on a link of 2 Mbit/s for 0.94 s, in which nothing else changes.
+    let second = SecondStep { after: Duration::from_millis(20), whole: true };
+    let drawing = Drawing { second: Some(second), ..Drawing::after(DELAY) };
+    let (latencies, _) = typed_unaided(drawing, Some("delay=1ms,rate=2mbit"));
+    assert!(latencies[0] >= 900_000_000, "{latencies:?}");
+}
+
+#[test]
+fn a_clock_in_the_picture_is_found_and_left_out() {
+    let drawing = Drawing { clock: Some(Duration::from_secs(1)), echo: Some(DELAY), ..Drawing::after(DELAY) };
+    let (latencies, restless) = typed_unaided(drawing, None);
+    assert!(latencies[latencies.len() / 2] < 50_000_000 + FRAME_NS, "{latencies:?}");
+    assert_eq!(restless, [[Rectangle { x: 280, y: 4, width: 32, height: 12 }]]);
+    let blinking = Drawing { blink: Some(Duration::from_millis(530)), ..Drawing::after(DELAY) };
+    assert!(typed_unaided(blinking, None).1.is_empty(), "a cursor that blinks is none");
+}
+
 #[test]
 fn an_echo_longer_than_the_pause_between_keys_is_measured_whole() {
     let echo = Duration::from_millis(120);
     let desktop = DrawnDesktop::start(Drawing { echo: Some(echo), ..Drawing::after(DELAY) }).unwrap();
     let day = Day { key_pause: 80_000_000, ..day() };
     let (mut echoes, mut gone) = (Vec::new(), 0);
-    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4) };
+    let plan = Plan { day: &day, seed: 1, time: Duration::from_secs(4), masks: &[] };
     drive(vec![desktop.desk().unwrap()], plan, &AtomicBool::new(false), &mut |event| match event {
         Event::Done(..) => {}
         Event::Gone { .. } => gone += 1,
         Event::Echo(ns) => echoes.push(ns),
+        Event::Restless { .. } => {}
     })
     .unwrap();
     echoes.sort_unstable();

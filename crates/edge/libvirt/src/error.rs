@@ -39,7 +39,9 @@ pub enum LibvirtError {
         why: String,
     },
     /// This program can load no library.
-    #[error("this virtbench is linked statically and loads no library of libvirt's: `make install` builds one that does")]
+    #[error(
+        "this virtbench is linked statically and loads no library of libvirt's: `make install` builds one that does"
+    )]
     Static,
     /// libvirt or the hypervisor refused.
     #[error("{message}")]

@@ -35,6 +35,20 @@ pub enum TableError {
     /// A column is missing.
     #[error("no column {0}: the first line that is no comment names the columns (docs/formats.md)")]
     NoColumn(&'static str),
+    /// A column that such a table has not, which may be a mistyped one.
+    #[error("column {name}: not known; the columns are {known} (docs/formats.md)")]
+    UnknownColumn {
+        /// Its name.
+        name: String,
+        /// Those that are known.
+        known: String,
+    },
+    /// A run has rows of its infrastructure load alone.
+    #[error("{configuration}: no row is of a tile; the infrastructure load alone makes no score")]
+    NoTile {
+        /// Of which configuration.
+        configuration: String,
+    },
     /// There are no rows.
     #[error("no rows below the header")]
     Empty,

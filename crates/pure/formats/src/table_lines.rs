@@ -9,6 +9,14 @@ pub(crate) fn position(header: &StringRecord, names: &[&str]) -> Option<usize> {
     header.iter().position(|column| names.contains(&column.to_ascii_lowercase().as_str()))
 }
 
+/// Refuses a column that is none of these.
+pub(crate) fn refuse_unknown(header: &StringRecord, known: &[&str]) -> Result<(), TableError> {
+    match header.iter().find(|column| !known.contains(&column.to_ascii_lowercase().as_str())) {
+        Some(name) => Err(TableError::UnknownColumn { name: name.into(), known: known.join(", ") }),
+        None => Ok(()),
+    }
+}
+
 /// The lines of a table after its header.
 pub(crate) struct Lines<'a> {
     pub(crate) header: StringRecord,

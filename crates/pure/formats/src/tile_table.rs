@@ -6,13 +6,29 @@ use csv::StringRecord;
 use virtbench_record::{INFRASTRUCTURE, TileRow, TileTable};
 
 use crate::table::{MAX_CONFIGURATIONS, MAX_ROWS, MAX_TEXT, TableError, bad, facts, positive};
-use crate::table_lines::{Lines, Who, position};
+use crate::table_lines::{Lines, Who, position, refuse_unknown};
 
 /// More tiles are a mistake.
 const MOST_TILES: u32 = 10_000;
 
 /// The tile of a management operation.
 const OF_NO_TILE: &str = "infrastructure";
+
+/// The columns of a table of tiles, those of `results.csv` that are not scored among them.
+const COLUMNS: [&str; 12] = [
+    "configuration",
+    "environment",
+    "repetition",
+    "tiles",
+    "tile",
+    "member",
+    "value",
+    "reference",
+    "held",
+    "response_ns",
+    "completed",
+    "failed",
+];
 
 /// Whether a table with these columns is one of tiles.
 pub(crate) fn is_one(header: &StringRecord) -> bool {
@@ -85,13 +101,15 @@ fn done(value: &str, reference: &str) -> Result<Option<[f64; 2]>, String> {
     }
     let value = positive(value).ok_or_else(|| bad("value", value))?;
     match positive(reference) {
-        Some(reference) if reference > 0.0 => Ok(Some([value, reference])),
+        // Who did nothing has the score 0, whatever it is held against.
+        Some(reference) if reference > 0.0 || value == 0.0 => Ok(Some([value, reference])),
         _ => Err(bad("reference", reference)),
     }
 }
 
 /// Reads the rows.
 pub(crate) fn read(lines: &mut Lines<'_>, text: &str) -> Result<TileTable, TableError> {
+    refuse_unknown(&lines.header, &COLUMNS)?;
     let columns = Columns::find(&lines.header)?;
     let (mut rows, mut record) = (Vec::new(), StringRecord::new());
     let mut configurations = BTreeSet::new();
@@ -120,6 +138,9 @@ pub(crate) fn read(lines: &mut Lines<'_>, text: &str) -> Result<TileTable, Table
         return Err(TableError::Empty);
     }
     count_tiles(&mut rows);
+    if let Some(row) = rows.iter().find(|row| row.tiles == 0) {
+        return Err(TableError::NoTile { configuration: row.configuration.clone() });
+    }
     Ok(TileTable { facts: facts(text), rows })
 }
 

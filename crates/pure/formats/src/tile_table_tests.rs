@@ -30,6 +30,17 @@ fn operations_of_the_infrastructure_load_belong_to_no_tile() {
 }
 
 #[test]
+fn a_mistyped_column_and_a_run_without_a_tile_are_refused() {
+    let unknown = read_any_table(b"configuration,tile,member,value,reference,hold\na,1,mail,1,1,no\n");
+    let unknown = unknown.expect_err("there is no column hold").to_string();
+    assert!(unknown.contains("column hold") && unknown.contains("held"), "{unknown}");
+    let alone = read_any_table(b"configuration,tile,member,value,reference\nA,infrastructure,clone,10,10\n");
+    assert_eq!(alone, Err(TableError::NoTile { configuration: "A".into() }));
+    let table = tiles("configuration,tile,member,value,reference,held\nA,1,mail,0,0,no\n");
+    assert_eq!(table.rows[0].done, Some([0.0, 0.0]), "what results.csv has of a member that did nothing");
+}
+
+#[test]
 fn faults_of_a_table_of_tiles_name_their_line() {
     let head = "configuration,repetition,tiles,tile,member,value,reference,held\n";
     for (row, word) in [

@@ -1,7 +1,10 @@
 //! What users of desktops saw: a line for each number of desktops and repetition.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::desktops_plan::PicturePart;
 use crate::histogram::TakenHistogram;
 use crate::host_use::HostUse;
 use crate::plan::Plan;
@@ -109,6 +112,9 @@ pub struct DesktopsMeasured {
     pub operations: Vec<DesktopDone>,
     /// Users whose desktops failed.
     pub gone: Vec<DesktopGone>,
+    /// Parts of pictures that changed while nobody did anything, and whose changes were left out, by users.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub restless: BTreeMap<u32, Vec<PicturePart>>,
     /// First keys of texts and their echoes, if any were typed.
     pub echo: Option<DesktopEcho>,
     /// Pictures: of the operation that took longest beside its limit, and of failures.

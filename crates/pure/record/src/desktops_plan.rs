@@ -65,6 +65,44 @@ pub struct DesktopLink {
     pub loss_ppm: u32,
 }
 
+/// A part of a picture, in pixels from its upper left corner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PicturePart {
+    /// Width.
+    pub width: u16,
+    /// Height.
+    pub height: u16,
+    /// Left edge.
+    pub x: u16,
+    /// Upper edge.
+    pub y: u16,
+}
+
+impl std::fmt::Display for PicturePart {
+    /// As X has it: `WIDTHxHEIGHT+X+Y`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}+{}+{}", self.width, self.height, self.x, self.y)
+    }
+}
+
+impl std::str::FromStr for PicturePart {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (size, place) = text.split_once('+')?;
+            let ((width, height), (x, y)) = (size.split_once('x')?, place.split_once('+')?);
+            let [width, height, x, y] = [width, height, x, y].map(|number| number.parse::<u16>().ok());
+            Some(Self { width: width?, height: height?, x: x?, y: y? })
+        };
+        let part = read().filter(|part| part.width > 0 && part.height > 0);
+        part.ok_or_else(|| {
+            format!("{text:?} is no part of a picture: write WIDTHxHEIGHT+X+Y, such as 120x30+900+0")
+        })
+    }
+}
+
 /// What a study of desktops set out to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -77,6 +115,9 @@ pub struct DesktopsPlan {
     /// of the picture. None where desktops are started from the recipe.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
+    /// Parts of every picture whose changes say nothing of an operation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub masks: Vec<PicturePart>,
     /// The link that is made between users and desktops, if one is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<DesktopLink>,
@@ -138,6 +179,7 @@ impl DesktopsPlan {
             ("the day", self.day_file == other.day_file && self.operations == other.operations),
             ("the limits", limits(self) == limits(other) && quality(self) == quality(other)),
             ("where desktops run", self.vm == other.vm && self.addresses == other.addresses),
+            ("the masks", self.masks == other.masks),
             ("the link to desktops", self.link == other.link),
             ("the numbers of desktops", self.desktops == other.desktops),
             ("the number of repetitions", self.repetitions == other.repetitions),

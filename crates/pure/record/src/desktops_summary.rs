@@ -1,7 +1,10 @@
 //! What a program reads of a study of desktops.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use crate::desktops::DesktopGone;
 use crate::desktops_plan::{DesktopGroup, DesktopOperation};
 use crate::summary::Conclusion;
 
@@ -106,8 +109,11 @@ pub struct DesktopsNumbers {
     pub errors: f64,
     /// Operations whose time by the session's own clock is longer than the client's around it: that clock runs fast.
     pub outside: u64,
-    /// Users whose desktops failed.
-    pub gone: u64,
+    /// Desktops that could not be used, each with the reason: never reached, lost, or without a success from some moment on. One is
+    /// enough for users not to be content.
+    pub lost: Vec<DesktopGone>,
+    /// Operations that failed, by what went wrong.
+    pub error_kinds: BTreeMap<String, u64>,
     /// The median of each user's operations differs between users by this standard deviation, in percent of the mean.
     pub between_users_percent: Option<f64>,
     /// Half of the first keys of texts were echoed within so many nanoseconds.

@@ -74,7 +74,9 @@ pub use desktops::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopPicture, DesktopTimes, DesktopVideo, DesktopsMeasured,
     DesktopsRecord, DesktopsStatus,
 };
-pub use desktops_plan::{DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan};
+pub use desktops_plan::{
+    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, PicturePart,
+};
 pub use desktops_summary::{
     DesktopAgreement, DesktopGroupNumbers, DesktopOperationNumbers, DesktopPercentile, DesktopVideoNumbers,
     DesktopsNumbers, DesktopsSummary,

@@ -57,6 +57,12 @@ pub struct TileDone {
 }
 
 impl TileDone {
+    /// Whether no operation was completed.
+    #[must_use]
+    pub fn did_nothing(&self) -> bool {
+        self.completed == Some(0) || self.per_second <= 0.0
+    }
+
     /// Operations that failed, in percent of all; nothing where there was none, or nobody counted.
     #[must_use]
     pub fn errors_percent(&self) -> Option<f64> {

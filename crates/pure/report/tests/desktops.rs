@@ -20,6 +20,7 @@ fn plan() -> DesktopsPlan {
         recipe: "desktop".into(),
         root: "0".into(),
         addresses: Vec::new(),
+        masks: Vec::new(),
         link: None,
         day: "office".into(),
         day_file: String::new(),
@@ -58,8 +59,15 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
         around_ns: Some(10 * SECOND_NS),
         video,
     };
-    let done =
-        DesktopDone { user: 0, operation: 0, begun_ns: 0, storm: false, times: Some(times), failed: None };
+    let users = (0..desktops).cycle().take(operations);
+    let done = |user| DesktopDone {
+        user,
+        operation: 0,
+        begun_ns: 0,
+        storm: false,
+        times: Some(times),
+        failed: None,
+    };
     let host = HostUse {
         cpu_percent: 100.0,
         user_percent: 90.0,
@@ -71,8 +79,9 @@ fn record(desktops: u32, operations: usize, video: Option<DesktopVideo>) -> Desk
     };
     let measured = DesktopsMeasured {
         ready_ns: SECOND_NS,
-        operations: vec![done; operations],
+        operations: users.map(done).collect(),
         gone: Vec::new(),
+        restless: std::collections::BTreeMap::new(),
         echo: None,
         pictures: Vec::new(),
         client_cpu_ns: 1,

@@ -93,6 +93,15 @@ impl Client {
         }
     }
 
+    /// Asks for one pixel, which the server sends whether it has changed or not: the answer takes a round trip. Without effect before the
+    /// server is ready.
+    pub fn request_pixel(&mut self) {
+        if matches!(self.phase, Phase::Stream(_)) {
+            let pixel = Rectangle { x: 0, y: 0, width: 1, height: 1 };
+            protocol::request_update(&mut self.output, pixel, false);
+        }
+    }
+
     /// Presses a key, or lets it go.
     pub fn key(&mut self, key: Key, pressed: bool) {
         protocol::key(&mut self.output, key.0, pressed);
@@ -133,8 +142,8 @@ impl Client {
         &self.frame
     }
 
-    /// Changes of this part of the picture do not count as damage.
-    pub fn pass_over(&mut self, part: Rectangle) {
-        self.frame.pass_over(part);
+    /// Changes of these parts of the picture do not count as damage.
+    pub fn pass_over(&mut self, parts: Vec<Rectangle>) {
+        self.frame.pass_over(parts);
     }
 }

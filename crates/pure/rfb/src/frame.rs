@@ -7,8 +7,10 @@ use crate::rectangle::Rectangle;
 /// What an update has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Damage {
-    /// Pixels that have another colour than before, outside the part that is passed over.
+    /// Pixels that have another colour than before, outside the parts that are passed over.
     pub changed: u32,
+    /// The least rectangle that holds them; an empty one of none.
+    pub bounds: Rectangle,
     /// Pixels that the server has sent.
     pub sent: u64,
 }
@@ -19,7 +21,7 @@ pub struct Frame {
     width: u16,
     height: u16,
     pixels: Vec<u32>,
-    passed_over: Rectangle,
+    passed_over: Vec<Rectangle>,
     damage: Damage,
 }
 
@@ -65,13 +67,26 @@ impl Frame {
         self.pixels.get(self.index(x, y)).copied().unwrap_or(0)
     }
 
-    /// Names a part whose changes do not count as damage.
-    pub fn pass_over(&mut self, part: Rectangle) {
-        self.passed_over = part;
+    /// Names the parts whose changes do not count as damage, instead of those named before.
+    pub fn pass_over(&mut self, parts: Vec<Rectangle>) {
+        self.passed_over = parts;
     }
 
-    pub(crate) fn passed_over(&self) -> Rectangle {
-        self.passed_over
+    /// The parts whose changes do not count as damage.
+    #[must_use]
+    pub fn passed_over(&self) -> &[Rectangle] {
+        &self.passed_over
+    }
+
+    /// The pixels of a part that are not passed over, row by row. What lies outside the picture is left out.
+    pub fn seen_in(&self, part: Rectangle) -> impl Iterator<Item = u32> + '_ {
+        let right = part.right().min(self.width.into());
+        let bottom = part.bottom().min(self.height.into());
+        let places =
+            (u32::from(part.y)..bottom).flat_map(move |y| (u32::from(part.x)..right).map(move |x| (x, y)));
+        let narrow = |(x, y)| (u16::try_from(x).unwrap_or(u16::MAX), u16::try_from(y).unwrap_or(u16::MAX));
+        let is_seen = |(x, y): &(u16, u16)| !self.passed_over.iter().any(|part| part.contains(*x, *y));
+        places.map(narrow).filter(is_seen).map(|(x, y)| self.pixel(x, y))
     }
 
     pub(crate) fn take_damage(&mut self) -> Damage {
@@ -96,12 +111,16 @@ impl Frame {
             self.damage.sent += 1;
             if *old != new {
                 *old = new;
-                self.damage.changed += u32::from(!self.passed_over.contains(at, y));
+                if !self.passed_over.iter().any(|part| part.contains(at, y)) {
+                    self.damage.changed += 1;
+                    self.damage.bounds = self.damage.bounds.with(at, y);
+                }
             }
         }
     }
 
-    pub(crate) fn fill(&mut self, part: Rectangle, colour: u32) {
+    /// Gives all pixels of a part one colour.
+    pub fn fill(&mut self, part: Rectangle, colour: u32) {
         for y in (0..part.height).map(|row| part.y.saturating_add(row)) {
             self.put(part.x, y, std::iter::repeat_n(colour, usize::from(part.width)));
         }

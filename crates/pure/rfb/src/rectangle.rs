@@ -38,6 +38,39 @@ impl Rectangle {
         x >= self.x && y >= self.y && u32::from(x) < self.right() && u32::from(y) < self.bottom()
     }
 
+    /// The least rectangle that holds this one and a pixel; of an empty one the pixel alone.
+    #[must_use]
+    pub fn with(self, x: u16, y: u16) -> Self {
+        self.union(Self { x, y, width: 1, height: 1 })
+    }
+
+    /// The least rectangle that holds both; an empty one adds nothing.
+    #[must_use]
+    pub fn union(self, other: Self) -> Self {
+        if self.pixels() == 0 {
+            return other;
+        }
+        if other.pixels() == 0 {
+            return self;
+        }
+        let (x, y) = (self.x.min(other.x), self.y.min(other.y));
+        let to = |end: u32, from: u16| u16::try_from(end - u32::from(from)).unwrap_or(u16::MAX);
+        Self {
+            x,
+            y,
+            width: to(self.right().max(other.right()), x),
+            height: to(self.bottom().max(other.bottom()), y),
+        }
+    }
+
+    /// Whether they have a pixel in common.
+    #[must_use]
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let both = |a: (u16, u32), b: (u16, u32)| u32::from(a.0.max(b.0)) < a.1.min(b.1);
+        both((self.x, self.right()), (other.x, other.right()))
+            && both((self.y, self.bottom()), (other.y, other.bottom()))
+    }
+
     /// The tiles of this size that it is cut into, by rows; those at its right and lower edge may be smaller.
     pub(crate) fn tiles(self, size: u16) -> impl Iterator<Item = Self> {
         let rows = (0..self.height).step_by(usize::from(size));
@@ -49,5 +82,26 @@ impl Rectangle {
                 height: size.min(self.height - y),
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn of(x: u16, y: u16, width: u16, height: u16) -> Rectangle {
+        Rectangle { x, y, width, height }
+    }
+
+    #[test]
+    fn rectangles_grow_and_overlap() {
+        assert_eq!(Rectangle::default().with(5, 7), of(5, 7, 1, 1));
+        assert_eq!(of(5, 7, 1, 1).with(2, 9), of(2, 7, 4, 3));
+        assert_eq!(of(0, 0, 2, 2).union(of(5, 1, 1, 4)), of(0, 0, 6, 5));
+        assert!(of(0, 0, 2, 2).overlaps(&of(1, 1, 5, 5)));
+        assert!(!of(0, 0, 2, 2).overlaps(&of(2, 0, 5, 5)), "neighbours share no pixel");
+        assert!(!of(0, 0, 2, 2).overlaps(&Rectangle::default()));
+        let last = of(u16::MAX, u16::MAX, 1, 1);
+        assert_eq!(last.union(of(u16::MAX - 1, 0, 1, 1)).right(), 65_536);
     }
 }

@@ -154,7 +154,7 @@ impl Stream {
             return Ok(());
         }
         if encoding == DESKTOP_SIZE {
-            let passed_over = frame.passed_over();
+            let passed_over = frame.passed_over().to_vec();
             *frame = Frame::new(area.width, area.height, &self.limits)?;
             frame.pass_over(passed_over);
             events.push(Event::Resized);

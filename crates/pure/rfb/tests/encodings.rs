@@ -13,13 +13,14 @@ const BLUE: u32 = 0x0000_00ff;
 #[test]
 fn raw_and_copied_pixels_arrive_and_what_changed_is_counted() {
     let mut client = ready(4, 4);
-    client.pass_over(Rectangle { x: 0, y: 0, width: 1, height: 1 });
+    client.pass_over(vec![Rectangle { x: 0, y: 0, width: 1, height: 1 }]);
     let pixels: Vec<u8> = [RED, BLUE, RED, BLUE].iter().flat_map(|colour| pixel(*colour)).collect();
     let events = client.take(&update(&[rectangle([0, 0, 2, 2], 0, &pixels)])).unwrap();
-    assert_eq!(events, [Event::Updated(Damage { changed: 3, sent: 4 })], "one is passed over");
+    let bounds = Rectangle { x: 0, y: 0, width: 2, height: 2 };
+    assert_eq!(events, [Event::Updated(Damage { changed: 3, bounds, sent: 4 })], "one is passed over");
     assert_eq!((client.frame().pixel(0, 0), client.frame().pixel(1, 1)), (RED, BLUE));
     let again = client.take(&update(&[rectangle([0, 0, 2, 2], 0, &pixels)])).unwrap();
-    assert_eq!(again, [Event::Updated(Damage { changed: 0, sent: 4 })]);
+    assert_eq!(again, [Event::Updated(Damage { sent: 4, ..Damage::default() })]);
     // Overlapping: what is read is what stood there before.
     client.take(&update(&[rectangle([1, 1, 2, 2], 1, &[0, 0, 0, 0])])).unwrap();
     assert_eq!(client.frame().pixel(1, 1), RED);

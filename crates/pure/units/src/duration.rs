@@ -21,6 +21,17 @@ pub fn parse_duration_ns(text: &str) -> Result<u64, DurationError> {
     i64::try_from(duration.as_nanos()).map(i64::unsigned_abs).map_err(|_| error())
 }
 
+/// Reads a duration longer than nothing, such as `1s`; the result is in nanoseconds.
+///
+/// # Errors
+/// As [`parse_duration_ns`]; or the duration is zero.
+pub fn parse_positive_duration_ns(text: &str) -> Result<u64, String> {
+    match parse_duration_ns(text) {
+        Ok(0) => Err(format!("{text:?} is no time at all: write a longer one")),
+        read => read.map_err(|error| error.to_string()),
+    }
+}
+
 /// Writes a duration so that [`parse_duration_ns`] gives it back.
 #[must_use]
 pub fn format_duration_ns(nanoseconds: u64) -> String {
@@ -35,6 +46,8 @@ mod tests {
     #[test]
     fn the_usual_forms() {
         assert_eq!(parse_duration_ns("0ms"), Ok(0));
+        assert!(parse_positive_duration_ns("0ms").unwrap_err().contains("no time"));
+        assert_eq!(parse_positive_duration_ns("1ns"), Ok(1));
         assert_eq!(parse_duration_ns("1s"), Ok(1_000_000_000));
         assert_eq!(parse_duration_ns("250us"), Ok(250_000));
         assert_eq!(parse_duration_ns("3m"), Ok(180_000_000_000));

@@ -9,7 +9,7 @@ mod random;
 mod scaled;
 
 pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
-pub use duration::{DurationError, format_duration_ns, parse_duration_ns};
+pub use duration::{DurationError, format_duration_ns, parse_duration_ns, parse_positive_duration_ns};
 pub use latency::{CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram};
 pub use random::{Random, SeedSequence};
 pub use scaled::{format_about_bytes, format_latency_ns, rounded};

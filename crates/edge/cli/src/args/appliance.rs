@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::parse_positive_duration_ns;
 
 /// What to do with appliances.
 #[derive(Debug, Subcommand)]
@@ -83,5 +83,5 @@ pub struct ApplianceRemoveArgs {
 }
 
 fn limit(text: &str) -> Result<Duration, String> {
-    parse_duration_ns(text).map(Duration::from_nanos).map_err(|error| error.to_string())
+    parse_positive_duration_ns(text).map(Duration::from_nanos)
 }

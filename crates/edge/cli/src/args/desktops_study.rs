@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use virtbench_desktops::{Link, NoAddress, VncAddress};
 use virtbench_record::DesktopNumbers;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_positive_duration_ns};
 
 use super::folder::FolderArgs;
 use super::number_list::auto_or_list;
@@ -53,17 +53,21 @@ pub struct DesktopsStudyArgs {
     /// A slower link between users and desktops, such as delay=50ms,rate=10mbit,loss=0.5%: what it adds to each way
     #[arg(long, value_name = "delay=TIME,rate=RATE,loss=SHARE")]
     pub link: Option<Link>,
+    /// A part of every picture whose changes say nothing of an operation, as WIDTHxHEIGHT+X+Y; may be repeated. What changes all the time
+    /// before users begin, such as a clock, is left out by itself
+    #[arg(long, value_name = "PART")]
+    pub mask: Vec<virtbench_record::PicturePart>,
     /// How long users work with each number of desktops
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// Repetitions of each number of desktops
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
     /// Limit of group A [default: the day's, else 1s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub limit_a: Option<u64>,
     /// Limit of group B [default: the day's, else 6s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub limit_b: Option<u64>,
     /// Operations that may fail, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percent)]

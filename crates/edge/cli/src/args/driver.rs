@@ -4,7 +4,7 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 
 use clap::Args;
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
 /// Processors for each thread of the driver.
 const PROCESSORS_EACH: usize = 8;
@@ -16,7 +16,7 @@ pub struct DriverArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// How long to measure
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// How long to run before that
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]

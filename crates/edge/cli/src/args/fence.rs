@@ -11,7 +11,7 @@ use virtbench_fence_daemon::config::{SHARE, SLOT_MS, SLOTS, within};
 use virtbench_fence_evaluation::{PaperFigure, Saturating};
 use virtbench_fence_sim::client::Personality;
 use virtbench_fence_sim::disk::SsdProfile;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_positive_duration_ns};
 use virtbench_workload::Pace;
 
 /// What to do with a fence.
@@ -106,7 +106,7 @@ pub struct WorldArgs {
     #[arg(long, value_name = "PROFILE")]
     pub ssd: Option<SsdProfile>,
     /// Virtual time that each run is measured for [default: 200s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub duration: Option<u64>,
     /// Runs of each experiment, each with a seed of its own [default: 5]
     #[arg(long, value_name = "N")]
@@ -261,7 +261,7 @@ pub struct CalibrateArgs {
     #[arg(value_name = "CONFIG")]
     pub config: PathBuf,
     /// How long each device is measured, a hundred batches at least
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// Write what was found here [default: what the configuration names, or CONFIG with .predict.toml]
     #[arg(long, value_name = "FILE")]

@@ -83,7 +83,10 @@ pub fn refuse_left_out(matches: &ArgMatches) -> Result<(), Failure> {
     refuse_any_of(left_out(), matches)
 }
 
-fn refuse_any_of<'a>(mut left_out: impl Iterator<Item = &'a str>, matches: &ArgMatches) -> Result<(), Failure> {
+fn refuse_any_of<'a>(
+    mut left_out: impl Iterator<Item = &'a str>,
+    matches: &ArgMatches,
+) -> Result<(), Failure> {
     let mut words = Vec::new();
     let mut at = matches.subcommand();
     while let Some((name, inner)) = at {

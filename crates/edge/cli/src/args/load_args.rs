@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::parse_positive_duration_ns;
 use virtbench_workload::{
     AccessLine, Arrivals, ClockReading, Content, LoadSpec, Placement, Rate, UringOptions, parse_placement,
 };
@@ -67,7 +67,7 @@ pub struct LoadOptions {
     #[arg(long, value_name = "FILE", help_heading = "Contents")]
     pub ledger: Option<PathBuf>,
     /// End the load when an operation takes longer
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_duration_ns, help_heading = "Kernel")]
+    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = parse_positive_duration_ns, help_heading = "Kernel")]
     pub timeout: u64,
     /// Pin workers to these processors, in turn
     #[arg(long, value_name = "N,N", value_delimiter = ',', help_heading = "Kernel")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use virtbench_oltp::Address;
 use virtbench_record::{OltpChoice, OltpIsolation, OltpMix};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::parse_positive_duration_ns;
 
 use super::driver::DriverArgs;
 use super::load_args::{ArrivalsArg, per_second};
@@ -166,7 +166,7 @@ pub struct OltpShapeArgs {
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "Load")]
     pub retries: u32,
     /// End the load when a transaction takes longer
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_duration_ns, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = parse_positive_duration_ns, help_heading = "Load")]
     pub timeout: u64,
     /// Which conditions of consistency are checked afterwards
     #[arg(long, value_enum, default_value = "required", help_heading = "Load")]

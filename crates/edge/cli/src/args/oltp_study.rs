@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use virtbench_record::{DatabaseKind, OltpUsers};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::appliance_place::AppliancePlaceArgs;
 use super::folder::FolderArgs;
@@ -46,10 +46,10 @@ pub struct OltpStudyArgs {
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub repetitions: u32,
     /// Measuring time
-    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// Measuring time of each number of users in the search
-    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "8s", value_parser = parse_positive_duration_ns)]
     pub search_time: u64,
     /// Before each measurement
     #[arg(long, value_name = "TIME", default_value = "3s", value_parser = parse_duration_ns)]

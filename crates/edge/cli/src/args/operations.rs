@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use virtbench_record::CloneKind;
 use virtbench_study::NamedJob;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::folder::FolderArgs;
 use super::job::read_job;
@@ -59,22 +59,22 @@ pub struct OperationsArgs {
     #[arg(long, value_name = "N", conflicts_with = "rate", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub clients: Option<u32>,
     /// With --rate max: 95 % of operations take no longer
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_positive_duration_ns)]
     pub latency_limit: u64,
     /// VMs to begin with; several for a sweep over density
     #[arg(long, value_name = "LIST", default_value = "10", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub vms: Vec<u32>,
     /// Measuring time at each number of VMs
-    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "4m", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// Length of a piece: each is a line of the results, and a run that is stopped goes on with the next one
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_positive_duration_ns)]
     pub piece: u64,
     /// Before the first piece at each number of VMs
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns)]
     pub ramp_up: u64,
     /// The longest that an operation may take
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_positive_duration_ns)]
     pub limit: u64,
     /// Operations in flight at once, at most
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u32).range(1..=1024))]

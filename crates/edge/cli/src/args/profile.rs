@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
 /// `virtbench profile`
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["time", "ramp", "no_trace"])]
     pub from: Option<PathBuf>,
     /// Look at it for this long at most [default: 1h for a command, 10s for a process]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub time: Option<u64>,
     /// Leave out this much at first
     #[arg(long, value_name = "TIME", default_value = "0s", value_parser = parse_duration_ns)]

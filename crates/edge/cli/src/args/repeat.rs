@@ -2,7 +2,7 @@
 
 use clap::Args;
 use virtbench_model::{MAX_REPETITIONS, RepeatRule, SteadyRule, parse_steady};
-use virtbench_units::parse_duration_ns;
+use virtbench_units::parse_positive_duration_ns;
 
 /// Steady state and repetitions of a load.
 #[derive(Debug, Args)]
@@ -14,7 +14,7 @@ pub struct RepeatArgs {
     #[arg(long, value_name = "PERCENT/TIME", value_parser = parse_steady)]
     pub steady: Option<SteadyRule>,
     /// Measure all the same after this long, with a note
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration_ns, requires = "steady")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_positive_duration_ns, requires = "steady")]
     pub steady_limit: u64,
     /// Measure this many times
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_REPETITIONS)))]

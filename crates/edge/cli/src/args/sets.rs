@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use virtbench_study::{ColocationOptions, NamedEnvironment, NamedJob, Setup};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::GuestArgs;
 use super::folder::FolderArgs;
@@ -106,7 +106,7 @@ pub struct SetsArgs {
     #[command(flatten)]
     pub folder: FolderArgs,
     /// Measure for this long, instead of what the workload says [deviation: 20s]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub time: Option<u64>,
     /// Run for this long before measuring, instead of what the workload says [deviation: 1s]
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 use virtbench_workload::{AccessLine, EngineKind, FaultSpec, parse_mix_line};
 
 use super::load_args::LoadOptions;
@@ -96,10 +96,10 @@ pub struct ShapeArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
     pub ramp: u64,
     /// Measuring time
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = parse_positive_duration_ns)]
     pub time: u64,
     /// Length of an interval of the series
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_positive_duration_ns)]
     pub interval: u64,
     /// Have operations fail, come up short, be late or hang, to see what that looks like:
     /// eio=1%,short=0.1%,delay=5ms@1%,stall@0.01%,full=1%

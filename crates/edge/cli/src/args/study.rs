@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use virtbench_study::GuestOptions;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::folder::FolderArgs;
 use super::qemu::QemuArgs;
@@ -164,7 +164,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub ramp: Option<u64>,
     /// Measuring time of each point, instead of the grid's
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub time: Option<u64>,
     /// Seed of every random choice
     #[arg(long, value_name = "N", default_value = "1")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
 use super::CommonArgs;
 use super::repeat::share;
@@ -40,7 +40,7 @@ pub struct SurfaceArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
     pub ramp: Option<u64>,
     /// Measuring time of each point [default: 3s, or the grid file's]
-    #[arg(long, value_name = "TIME", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", value_parser = parse_positive_duration_ns)]
     pub time: Option<u64>,
     /// Write the surface as CSV here
     #[arg(long, value_name = "FILE")]

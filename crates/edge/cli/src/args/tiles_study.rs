@@ -7,7 +7,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use virtbench_record::TileNumbers;
 use virtbench_study::HostAddress;
-use virtbench_units::parse_duration_ns;
+use virtbench_units::{parse_duration_ns, parse_positive_duration_ns};
 
 use super::appliance_place::NetworkArg;
 use super::folder::FolderArgs;
@@ -135,7 +135,7 @@ pub struct InfrastructureArgs {
     #[arg(long, default_value = "full", value_parser = clone_with_snapshots())]
     pub clone: CloneArg,
     /// The longest that a management operation may take
-    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = parse_positive_duration_ns)]
     pub operation_limit: u64,
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 use virtbench_users::Page;
 
 use super::driver::DriverArgs;
@@ -47,7 +47,7 @@ pub struct UsersLoadArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_duration_ns, conflicts_with = "rate", help_heading = "Load")]
     pub think: Option<u64>,
     /// An operation that takes longer has failed
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_duration_ns, help_heading = "Load")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = parse_positive_duration_ns, help_heading = "Load")]
     pub timeout: u64,
     /// How long, and how
     #[command(flatten)]

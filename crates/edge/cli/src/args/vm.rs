@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::Args;
 use virtbench_study::VmOptions;
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_positive_duration_ns};
 
 use super::GuestArgs;
 use super::qemu::QemuArgs;
@@ -38,7 +38,7 @@ pub struct VmArgs {
     #[arg(long, value_name = "FILE", hide = true)]
     pub references: Option<PathBuf>,
     /// How long it may take there
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_duration_ns)]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = parse_positive_duration_ns)]
     pub limit: u64,
 }
 

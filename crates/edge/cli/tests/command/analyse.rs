@@ -355,7 +355,7 @@ fn tiles_are_scored_and_the_most_that_fit_are_named() {
     assert_eq!(finished.code(), 0, "{finished:?}");
     for said in [
         "disk fits 2 tiles, score 1.4",
-        "with 3 tiles web breaks its service levels first, in 3 of 3 runs.",
+        "with 3 tiles web breaks its service levels, in 3 of 3 runs.",
         "With 2 tiles ssd scores 1.22 times what disk does",
         "oltp moved most: 1.50 times",
         "void",

@@ -1,18 +1,20 @@
 //! A run of the study of desktops: numbers of them, one after the other, until users are no longer content.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
 use virtbench_counters::thread_cpu_ns;
 use virtbench_desktop::{
-    Desk, Done, Event as UserEvent, Plan as UserPlan, SlowLinks, Times, VideoSeen, drive, slow_down,
+    Desk, Done, Event as UserEvent, Plan as UserPlan, Rectangle, SlowLinks, Times, VideoSeen, drive,
+    slow_down,
 };
 use virtbench_desktops::{Day, Link};
 use virtbench_lab::CpuSample;
 use virtbench_model::desktops::{desktops_left, next_desktops};
 use virtbench_record::{
     DesktopDone, DesktopEcho, DesktopGone, DesktopLink, DesktopNumbers, DesktopTimes, DesktopVideo,
-    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, Plan,
+    DesktopsMeasured, DesktopsPlan, DesktopsRecord, DesktopsStatus, FORMAT, GuestFacts, PicturePart, Plan,
 };
 use virtbench_units::LatencyRecorder;
 
@@ -125,7 +127,13 @@ impl DesktopsStudy {
         let (desks, guest) = (standing.desks()?, standing.guest(source));
         let ready_ns = nanoseconds(begun.elapsed());
         progress.doing(&format!("{desktops} desktops: users work, repetition {}", repetition + 1));
+        let rectangle = |part: &PicturePart| {
+            let PicturePart { width, height, x, y } = *part;
+            Rectangle { x, y, width, height }
+        };
+        let masks: Vec<Rectangle> = self.plan.masks.iter().map(rectangle).collect();
         let plan = UserPlan {
+            masks: &masks,
             day: &self.day,
             seed: self.plan.seed.wrapping_add(u64::from(repetition)),
             time: Duration::from_nanos(self.plan.time_ns),
@@ -145,6 +153,13 @@ impl DesktopsStudy {
         for note in standing.stop() {
             progress.remark(&note);
         }
+        for (user, parts) in &seen.restless {
+            let parts = parts.iter().map(PicturePart::to_string).collect::<Vec<_>>().join(", ");
+            progress.remark(&format!(
+                "the picture of user {} changes all the time at {parts}: left out",
+                user + 1
+            ));
+        }
         for gone in &seen.gone {
             progress.remark(&format!("user {} of {desktops}: {}", gone.user + 1, gone.why));
         }
@@ -159,6 +174,7 @@ struct Seen<'a> {
     plan: &'a DesktopsPlan,
     operations: Vec<DesktopDone>,
     gone: Vec<DesktopGone>,
+    restless: BTreeMap<u32, Vec<PicturePart>>,
     echoes: LatencyRecorder,
     pictures: Pictures,
 }
@@ -169,6 +185,7 @@ impl<'a> Seen<'a> {
             plan,
             operations: Vec::new(),
             gone: Vec::new(),
+            restless: BTreeMap::new(),
             echoes: LatencyRecorder::default(),
             pictures: Pictures::default(),
         }
@@ -177,6 +194,10 @@ impl<'a> Seen<'a> {
     fn add(&mut self, event: UserEvent, standing: &mut Standing<'_>) {
         match event {
             UserEvent::Echo(ns) => self.echoes.record(ns),
+            UserEvent::Restless { user, parts } => {
+                let part = |Rectangle { x, y, width, height }| PicturePart { width, height, x, y };
+                self.restless.insert(user, parts.into_iter().map(part).collect());
+            }
             UserEvent::Gone { user, why, screenshot } => {
                 let why = standing.why_gone(user).unwrap_or(why);
                 self.pictures.failure(user, why.clone(), screenshot);
@@ -215,6 +236,7 @@ impl<'a> Seen<'a> {
             ready_ns,
             operations: self.operations,
             gone: self.gone,
+            restless: self.restless,
             echo,
             pictures: self.pictures.kept(),
             client_cpu_ns,

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 use virtbench_record::{TileClient, TileLevels, TileLoad, TileLoadKind, TileMemberPlan};
-use virtbench_units::{parse_bytes, parse_duration_ns};
+use virtbench_units::{parse_bytes, parse_duration_ns, parse_positive_duration_ns};
 
 use super::file_values::{FileTable, LevelsTable, LoadTable, MemberTable, NetworkWord};
 use super::uses;
@@ -196,7 +196,8 @@ fn levels(table: LevelsTable, load: &TileLoad) -> Result<TileLevels, String> {
     if !PERCENTILES.contains(&percentile) {
         return Err(format!("levels: percentile {percentile}: one of {PERCENTILES:?}"));
     }
-    let response_ns = duration("levels: response", table.response.as_deref())?;
+    let response = table.response.as_deref().map(parse_positive_duration_ns).transpose();
+    let response_ns = response.map_err(|error| format!("levels: response: {error}"))?;
     if let Some(client) = load.client.as_ref().filter(|_| response_ns.is_some())
         && client.response_ms.is_none()
     {

@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{
-    DesktopAgreement, DesktopDone, DesktopGroup, DesktopGroupNumbers, DesktopOperation,
-    DesktopOperationNumbers, DesktopTimes, DesktopsMeasured, DesktopsNumbers, DesktopsPlan, DesktopsRecord,
+    DesktopAgreement, DesktopDone, DesktopGone, DesktopGroup, DesktopGroupNumbers, DesktopOperation,
+    DesktopOperationNumbers, DesktopPercentile, DesktopTimes, DesktopsMeasured, DesktopsNumbers,
+    DesktopsPlan, DesktopsRecord,
 };
 
+use super::lost::lost;
 use super::percentile::percentile;
 use super::videos::videos;
+use crate::busy::busy_host;
 
 /// What a study of desktops comes to.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,12 +20,14 @@ pub struct DesktopsAnalysis {
     pub most: Option<u32>,
     /// The same where operations end with the last change of the picture.
     pub most_by_last_change: Option<u32>,
-    /// The operation that broke first at the least number with which they are not.
+    /// The operation that broke first at the least number with which they are not, if one did: none where desktops were lost.
     pub broke_first: Option<DesktopOperation>,
     /// Every number that was measured, ascending.
     pub numbers: Vec<DesktopsNumbers>,
     /// Numbers of which nothing was measured, and why.
     pub failures: Vec<(u32, String)>,
+    /// What other programs took of the host, in words, where it was much.
+    pub others: Option<String>,
 }
 
 /// Quality where the limit lies within an interval.
@@ -55,30 +60,45 @@ pub fn analyse_desktops(plan: &DesktopsPlan, records: &[DesktopsRecord]) -> Desk
         numbers.iter().take_while(|at| is_content_by_picture(plan, at)).last().map(|at| at.desktops);
     let first_broken = numbers.iter().find(|at| !is_content(plan, at));
     let broke_first = first_broken.and_then(|at| worst(plan, at));
-    DesktopsAnalysis { most, most_by_last_change, broke_first, numbers, failures }
+    let hosts = records.iter().filter_map(DesktopsRecord::measured).map(|measured| &measured.host);
+    let others = busy_host(hosts).map(|busy| busy.words());
+    DesktopsAnalysis { most, most_by_last_change, broke_first, numbers, failures, others }
 }
 
 /// Whether users are content by what was measured, an open question counting by its figure.
 pub(crate) fn is_content(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
-    at.quality != FAILED && at.quality != UNKNOWN && at.errors <= plan.errors
+    at.quality != FAILED && at.quality != UNKNOWN && are_usable(plan, at)
+}
+
+/// Whether every desktop could be used, and few operations failed.
+fn are_usable(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
+    at.lost.is_empty() && at.errors <= plan.errors
 }
 
 /// The same by the last change of the picture. What changes nothing in it, such as an archiver, is not in there.
 fn is_content_by_picture(plan: &DesktopsPlan, at: &DesktopsNumbers) -> bool {
     let known = || at.groups.iter().filter_map(|group| Some((group.limit_ns, group.last_change?)));
-    known().count() > 0 && known().all(|(limit, found)| found.ns <= limit) && at.errors <= plan.errors
+    known().count() > 0 && known().all(|(limit, found)| found.ns <= limit) && are_usable(plan, at)
 }
 
 fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> DesktopsNumbers {
     let done: Vec<&DesktopDone> = measured.iter().flat_map(|one| &one.operations).collect();
-    let of = |group: DesktopGroup, storm: bool, time: fn(DesktopTimes) -> Option<u64>| {
-        let belongs = |one: &&&DesktopDone| {
+    let own = |group: DesktopGroup, storm: bool| {
+        let belongs = move |one: &&&DesktopDone| {
             let operation = plan.operations.get(one.operation as usize);
             one.storm == storm && operation.is_some_and(|operation| operation.group == group)
         };
-        let times = done.iter().filter(belongs).filter_map(|one| time(one.times?));
+        done.iter().filter(belongs)
+    };
+    let of = |group: DesktopGroup, storm: bool, time: fn(DesktopTimes) -> Option<u64>| {
+        let times = own(group, storm).filter_map(|one| time(one.times?));
         percentile(&times.collect::<Vec<_>>(), plan.share)
     };
+    // What failed took longer than any limit.
+    let judged = DesktopGroup::ALL.map(|group| {
+        let times = own(group, false).map(|one| one.times.map_or(u64::MAX, |times| times.latency_ns));
+        (plan.limit_ns(group), percentile(&times.collect::<Vec<_>>(), plan.share))
+    });
     let latency: fn(DesktopTimes) -> Option<u64> = |times| Some(times.latency_ns);
     let groups: Vec<DesktopGroupNumbers> = DesktopGroup::ALL
         .into_iter()
@@ -93,6 +113,11 @@ fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> 
     let failed = done.iter().filter(|one| one.times.is_none()).count();
     let gone: usize = measured.iter().map(|one| one.gone.len()).sum();
     let errors = (failed + gone) as f64 / (done.len() + gone).max(1) as f64;
+    let lost: Vec<DesktopGone> = measured.iter().flat_map(|one| lost(desktops, one)).collect();
+    let mut error_kinds = BTreeMap::new();
+    for why in done.iter().filter_map(|one| one.failed.clone()) {
+        *error_kinds.entry(why).or_insert(0) += 1;
+    }
     // Those of existing desktops are not known.
     let processors =
         measured.first().filter(|_| !plan.are_existing()).map_or(1, |one| one.host.processors.max(1));
@@ -102,22 +127,24 @@ fn judge(plan: &DesktopsPlan, desktops: u32, measured: &[&DesktopsMeasured]) -> 
     DesktopsNumbers {
         desktops,
         per_processor: f64::from(desktops) / f64::from(processors),
-        quality: quality(&groups, errors > plan.errors).to_owned(),
+        quality: quality(&judged, !lost.is_empty() || errors > plan.errors).to_owned(),
         agreement: agreement(plan, &done),
         operations: operations(plan, &done),
         groups,
         errors,
         outside: done.iter().filter(|one| is_outside(one)).count() as u64,
-        gone: gone as u64,
+        lost,
+        error_kinds,
         between_users_percent: between_users(plan, measured),
         echo_median_ns: percentile(&echoes, 0.5).map(|found| found.ns),
         host_busy_percent: (!measured.is_empty()).then(|| busy / measured.len() as f64),
     }
 }
 
-fn quality(groups: &[DesktopGroupNumbers], too_many_errors: bool) -> &'static str {
-    let known = || groups.iter().filter_map(|group| Some((group.limit_ns, group.percentile?)));
-    if too_many_errors || known().any(|(limit, found)| found.ns > limit) {
+/// From each group's limit and percentile.
+fn quality(groups: &[(u64, Option<DesktopPercentile>)], is_unusable: bool) -> &'static str {
+    let known = || groups.iter().filter_map(|(limit, found)| Some((*limit, (*found)?)));
+    if is_unusable || known().any(|(limit, found)| found.ns > limit) {
         return FAILED;
     }
     if known().count() == 0 {
@@ -195,16 +222,19 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 }
 
 /// The operation whose percentile is farthest beyond its limit, or that failed most often where none is. None of which nothing is
-/// known.
+/// known, or where the desktops that were lost are the reason.
 fn worst(plan: &DesktopsPlan, at: &DesktopsNumbers) -> Option<DesktopOperation> {
     let beyond = |one: &DesktopOperationNumbers| {
         one.percentile.map_or(0.0, |found| found.ns as f64 / plan.limit_ns(one.operation.group) as f64)
     };
     let slowest = at.operations.iter().max_by(|a, b| beyond(a).total_cmp(&beyond(b)))?;
     let most_failed = at.operations.iter().max_by_key(|one| one.failed)?;
-    if at.quality == UNKNOWN {
+    let found = if beyond(slowest) > 1.0 {
+        slowest
+    } else if at.quality != UNKNOWN && at.lost.is_empty() && most_failed.failed > 0 {
+        most_failed
+    } else {
         return None;
-    }
-    let found = if beyond(slowest) > 1.0 || most_failed.failed == 0 { slowest } else { most_failed };
+    };
     Some(found.operation.clone())
 }

@@ -19,6 +19,7 @@ fn plan(desktops: DesktopNumbers) -> DesktopsPlan {
         recipe: "desktop".into(),
         root: String::new(),
         addresses: Vec::new(),
+        masks: Vec::new(),
         link: None,
         day: "office".into(),
         day_file: String::new(),
@@ -73,6 +74,7 @@ fn record(desktops: u32, gone: usize) -> DesktopsRecord {
         ready_ns: 0,
         operations,
         gone: (0..).take(gone).map(|user| DesktopGone { user, why: "lost".into() }).collect(),
+        restless: std::collections::BTreeMap::new(),
         echo: None,
         pictures: Vec::new(),
         client_cpu_ns: 0,
@@ -165,11 +167,58 @@ fn where_nobody_got_beyond_the_storm_nothing_is_said_to_have_broken() {
 #[test]
 fn too_many_desktops_that_fail_are_a_failure_however_fast_the_others_are() {
     let plan = plan(DesktopNumbers::Given(vec![2]));
-    let analysis = analyse_desktops(&plan, &[record(2, 10)]);
+    let analysis = analyse_desktops(&plan, &[record(2, 2)]);
     assert_eq!((analysis.most, analysis.numbers[0].quality.as_str()), (None, "failed"));
-    let few = analyse_desktops(&plan, &[record(2, 1)]);
-    assert_eq!(few.most, Some(2));
-    assert_eq!(few.numbers[0].gone, 1);
+}
+
+#[test]
+fn one_desktop_that_was_lost_fails_its_number() {
+    let plan = plan(DesktopNumbers::Given(vec![2]));
+    let lost = |change: &dyn Fn(&mut DesktopsMeasured)| {
+        let mut record = record(2, 0);
+        if let DesktopsStatus::Measured(measured) = &mut record.status {
+            change(measured);
+        }
+        let analysis = analyse_desktops(&plan, &[record]);
+        assert_eq!((analysis.most, analysis.most_by_last_change, analysis.broke_first), (None, None, None));
+        let [at] = analysis.numbers.as_slice() else { panic!("one number") };
+        assert_eq!(at.quality, "failed");
+        let [one] = at.lost.as_slice() else { panic!("{:?}", at.lost) };
+        assert_eq!(one.user, 1);
+        one.why.clone()
+    };
+    let fail = |done: &mut DesktopDone| (done.times, done.failed) = (None, Some("frozen".into()));
+    let refused = DesktopGone { user: 1, why: "refused".into() };
+    let never = lost(&|measured| {
+        measured.operations.retain(|done| done.user == 0);
+        measured.gone.push(refused.clone());
+    });
+    assert_eq!(never, "refused");
+    let late = lost(&|measured| measured.operations.iter_mut().skip(78).for_each(fail));
+    assert!(late.contains("last 2 operations") && late.contains("frozen"), "2 of 80 are 2.5 %: {late}");
+    let idle = lost(&|measured| measured.operations.retain(|done| done.user == 0));
+    assert!(idle.contains("did nothing"), "{idle}");
+    let dead = lost(&|measured| {
+        measured.operations.truncate(41);
+        measured.operations.iter_mut().skip(40).for_each(fail);
+    });
+    assert!(dead.starts_with("no operation succeeded"), "{dead}");
+}
+
+#[test]
+fn operations_that_failed_took_longer_than_their_limit() {
+    let plan = DesktopsPlan { errors: 0.2, ..plan(DesktopNumbers::Given(vec![2])) };
+    let mut record = record(2, 0);
+    if let DesktopsStatus::Measured(measured) = &mut record.status {
+        for done in measured.operations.iter_mut().skip(3).step_by(10) {
+            (done.times, done.failed) = (None, Some("no end".into()));
+        }
+    }
+    let analysis = analyse_desktops(&plan, &[record]);
+    let at = &analysis.numbers[0];
+    assert_eq!((at.quality.as_str(), at.lost.len(), at.errors), ("failed", 0, 0.1));
+    assert_eq!(at.error_kinds.get("no end"), Some(&8));
+    assert_eq!(analysis.broke_first.map(|one| one.operation), Some("modify".into()));
 }
 
 #[test]

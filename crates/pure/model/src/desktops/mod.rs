@@ -3,6 +3,7 @@
 mod analysis;
 #[cfg(test)]
 mod analysis_tests;
+mod lost;
 mod percentile;
 mod search;
 mod summary;

@@ -35,6 +35,10 @@ pub struct TileStep {
     pub runs: u32,
     /// Runs in which no member is known to have broken its levels.
     pub held: u32,
+    /// Whether it is known of every row that its levels were kept or broken.
+    pub levels_known: bool,
+    /// Whose figures a run lacks, in words: it has no score.
+    pub missing: Vec<String>,
     /// The sum of the tiles' scores, over runs.
     pub sum: Option<Estimate>,
     /// The score of the infrastructure load, over runs; nothing where there was none.
@@ -50,10 +54,10 @@ pub struct TileStep {
 }
 
 impl TileStep {
-    /// Whether all runs kept all levels.
+    /// Whether there are tiles and all runs kept all levels, as far as they are known.
     #[must_use]
     pub fn fits(&self) -> bool {
-        self.runs > 0 && self.held == self.runs
+        self.tiles > 0 && self.runs > 0 && self.held == self.runs
     }
 
     /// The score, which a broken level voids.
@@ -62,11 +66,12 @@ impl TileStep {
         self.total.filter(|_| self.fits())
     }
 
-    /// The member that broke its levels most often.
+    /// The member that broke its levels most often; of equals the first.
     #[must_use]
     pub fn weakest(&self) -> Option<&TileMember> {
         let broken = self.members.iter().filter(|member| member.broken > 0);
-        broken.max_by_key(|member| member.broken)
+        // Of equals `max_by_key` returns the last.
+        broken.rev().max_by_key(|member| member.broken)
     }
 }
 

@@ -13,6 +13,13 @@ pub fn total_score(applications: f64, infrastructure: Option<f64>) -> f64 {
     })
 }
 
+/// What a member did as a share of the reference system. Who did nothing has nothing of any reference; nothing where the reference is
+/// zero and the member did something.
+pub(crate) fn share_of_reference([value, reference]: [f64; 2]) -> Option<f64> {
+    let share = if value == 0.0 { 0.0 } else { value / reference };
+    (share.is_finite() && share >= 0.0).then_some(share)
+}
+
 /// The score of a tile: the geometric mean of what its members did as shares of the reference system. Nothing without
 /// members; zero where one did nothing.
 #[must_use]

@@ -118,3 +118,53 @@ fn a_tile_that_was_not_reported_leaves_the_run_without_a_score() {
     let rows = tile("a", [0, 2, 1], &[("web", 1.0, 1.0)], None);
     assert_eq!(analyse_tiles(&rows, 1).configurations[0].steps[0].score(), None);
 }
+
+#[test]
+fn a_member_that_did_nothing_makes_its_tile_s_score_nothing() {
+    for reference in [2.0, 0.0] {
+        let mut rows = tile("a", [0, 2, 1], &[("web", 1.0, 1.0), ("oltp", 0.0, reference)], Some("oltp"));
+        rows.extend(tile("a", [0, 2, 2], &[("web", 1.0, 1.0), ("oltp", 2.0, 2.0)], None));
+        let analysis = analyse_tiles(&rows, 1);
+        let step = &analysis.configurations[0].steps[0];
+        assert_eq!(step.sum.map(|sum| sum.mean), Some(1.0), "a tile of 0 and one of 1");
+        let oltp = step.members.iter().find(|member| member.name == "oltp").unwrap();
+        assert_eq!(oltp.normalised.map(|normalised| normalised.mean), Some(0.0), "{reference}");
+        assert_eq!((step.fits(), step.score()), (false, None));
+    }
+    let rows = tile("a", [0, 1, 1], &[("web", 1.0, 0.0)], None);
+    assert_eq!(analyse_tiles(&rows, 1).configurations[0].steps[0].total, None, "something of nothing");
+}
+
+#[test]
+fn a_member_whose_figure_is_missing_leaves_the_run_without_a_score() {
+    let both = [("web", 1.0, 1.0), ("oltp", 1.0, 1.0)];
+    let mut rows = tile("a", [0, 2, 1], &both, None);
+    rows.extend(tile("a", [0, 2, 2], &both[..1], None));
+    rows.extend(tile("b", [0, 1, 1], &both[..1], None));
+    rows.extend(tile("a", [1, 1, 0], &both[..1], None));
+    let analysis = analyse_tiles(&rows, 1);
+    let steps = analysis.configurations.iter().flat_map(|one| &one.steps);
+    let found: Vec<_> = steps.map(|step| (step.tiles, step.total.is_some(), step.missing.len())).collect();
+    assert_eq!(found, [(1, false, 2), (2, false, 2), (1, false, 1)], "a with one tile and with two, b");
+    let missing = &analysis.configurations[0].steps[1].missing;
+    assert_eq!(*missing, ["oltp of tile 2 in run 1", "the operation web in run 1"]);
+}
+
+#[test]
+fn of_members_that_broke_as_often_the_first_is_named() {
+    let mut rows = tile("a", [0, 1, 1], &[("oltp", 1.0, 1.0)], Some("oltp"));
+    rows.extend(tile("a", [0, 1, 1], &[("key-value", 1.0, 1.0)], Some("key-value")));
+    let analysis = analyse_tiles(&rows, 1);
+    assert_eq!(analysis.configurations[0].steps[0].weakest().map(|one| one.name.as_str()), Some("oltp"));
+}
+
+#[test]
+fn levels_that_nobody_told_of_are_not_known_to_be_kept() {
+    let mut rows = tile("a", [0, 1, 1], &[("web", 1.0, 1.0)], None);
+    assert!(analyse_tiles(&rows, 1).configurations[0].steps[0].levels_known);
+    rows[0].held = None;
+    assert!(!analyse_tiles(&rows, 1).configurations[0].steps[0].levels_known);
+    rows[0].tiles = 0;
+    let none = &analyse_tiles(&rows, 1).configurations[0].steps[0];
+    assert_eq!((none.fits(), none.total), (false, None), "no tile fits in no tile");
+}

@@ -47,9 +47,13 @@ struct Broken {
     since_ns: Option<u64>,
 }
 
-/// The levels that are broken.
+/// The levels that are broken. Whoever did nothing has broken all, also where none was asked for.
 fn broken(levels: &TileLevels, done: &TileDone) -> Vec<Broken> {
     let mut found = Vec::new();
+    if done.did_nothing() {
+        let level = "it completed no operation".to_owned();
+        return vec![Broken { level, beyond: None, since_ns: Some(0) }];
+    }
     if let Some(limit_ns) = levels.response_ns {
         let (percentile, limit) = (levels.percentile, format_duration_ns(limit_ns));
         match done.response_ns(percentile) {

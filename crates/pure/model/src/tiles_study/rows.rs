@@ -33,7 +33,9 @@ pub fn tile_rows(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<TileRow> {
                     let held =
                         !broken.iter().any(|breach| breach.tile == one.tile && breach.member == one.member);
                     let reference = references.get(one.member.as_str()).copied();
-                    let done = one.done.as_ref().and_then(|done| Some([done.per_second, reference?]));
+                    // Whoever did nothing is held against nothing, and has the score 0.
+                    let done = one.done.as_ref();
+                    let done = done.map(|done| [done.per_second, reference.unwrap_or(0.0)]);
                     rows.push(row(one.tile, &one.member, done, held));
                 }
                 rows.extend(infrastructure_rows(plan, record));

@@ -52,7 +52,7 @@ fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
                     th.number scope="col" { "group A, s" } th.number scope="col" { "group B, s" }
                     th.number scope="col" { "A, last change" } th.number scope="col" { "B, last change" }
                     th.number scope="col" { "A, all at once" } th.number scope="col" { "B, all at once" }
-                    th.number scope="col" { "failed, %" } th.number scope="col" { "gone" }
+                    th.number scope="col" { "failed, %" } th.number scope="col" { "lost" }
                     th.number scope="col" { "between users, %" } th.number scope="col" { "echo of a key, ms" }
                     th.number scope="col" { "host busy, %" }
                 } }
@@ -66,7 +66,7 @@ fn numbers(plan: &DesktopsPlan, analysis: &DesktopsAnalysis) -> Markup {
                             @for group in &at.groups { td.number { (seconds(group.last_change.map(|found| found.ns))) } }
                             @for group in &at.groups { td.number { (seconds(group.storm.map(|found| found.ns))) } }
                             td.number { (rounded(at.errors * 100.0, 1)) }
-                            td.number { (at.gone) }
+                            td.number { (at.lost.len()) }
                             td.number { (at.between_users_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }
                             td.number { (at.echo_median_ns.map_or_else(|| "–".into(), |ns| significant(ns as f64 / MILLISECOND_NS))) }
                             td.number { (at.host_busy_percent.map_or_else(|| "–".into(), |percent| rounded(percent, 0))) }

@@ -49,15 +49,8 @@ pub(crate) fn of_desktops(
     details
         .extend(at_most.filter(|at| at.quality != "passed").map(|at| surely(&analysis.numbers, at.desktops)));
     details.extend(at_most.and_then(|at| agreement(plan, at)));
-    if let (Some(at), Some(first)) = (broken, &analysis.broke_first) {
-        details.push(format!(
-            "With {} {} {} broke first.{}",
-            count(at.desktops as usize, "desktop"),
-            first.application,
-            first.operation,
-            behind(at)
-        ));
-        details.push(quality(plan, at));
+    if let Some(at) = broken {
+        details.extend(why_broken(plan, analysis, at));
     }
     details.extend(at_most.into_iter().flat_map(videos));
     details.extend(broken.into_iter().flat_map(videos));
@@ -136,8 +129,42 @@ fn videos(at: &DesktopsNumbers) -> impl Iterator<Item = String> {
     })
 }
 
+/// What made users discontent: desktops that were lost, operations that failed, or those that took too long, for which alone the
+/// host's processors may be to blame.
+fn why_broken(plan: &DesktopsPlan, analysis: &DesktopsAnalysis, at: &DesktopsNumbers) -> Vec<String> {
+    let with = count(at.desktops as usize, "desktop");
+    let mut details = Vec::new();
+    if let Some(first) = at.lost.first() {
+        let more = match at.lost.len() - 1 {
+            0 => String::new(),
+            more => format!(" {} more were lost.", count(more, "desktop")),
+        };
+        details.push(format!(
+            "With {with} desktop {} could not be used: {}.{more}",
+            first.user + 1,
+            first.why
+        ));
+    }
+    if let Some((why, times)) = at.error_kinds.iter().max_by_key(|(_, times)| **times) {
+        details.push(format!(
+            "With {with} {} % of the operations failed; most often, {times} times: {why}.",
+            rounded(at.errors * 100.0, 1)
+        ));
+    }
+    if let Some(first) = &analysis.broke_first {
+        let is_slow =
+            at.groups.iter().any(|group| group.percentile.is_some_and(|found| found.ns > group.limit_ns));
+        let behind = if is_slow && !plan.are_existing() { behind(at) } else { String::new() };
+        details.push(format!("With {with} {} {} broke first.{behind}", first.application, first.operation));
+    }
+    details.push(quality(plan, at));
+    details
+}
+
 fn behind(at: &DesktopsNumbers) -> String {
     at.host_busy_percent.map_or_else(String::new, |busy| {
+        // Ticks are counted coarsely, and may come out a little above all that there is.
+        let busy = busy.min(100.0);
         let busy_text = rounded(busy, 0);
         if busy >= BUSY_PERCENT {
             format!(" The processors were {busy_text} % busy: they are what limits.")
@@ -183,6 +210,7 @@ fn cautions(provenance: &Provenance, plan: &DesktopsPlan, analysis: &DesktopsAna
             if open == ["1"] { "desktop" } else { "desktops" }
         ));
     }
+    cautions.extend(analysis.others.clone());
     let outside: u64 = analysis.numbers.iter().map(|at| at.outside).sum();
     if outside > 0 {
         cautions.push(format!(

@@ -7,6 +7,9 @@ use virtbench_model::tiles_study::NO_MEMBER;
 use super::Takeaway;
 use crate::format::{count, ratio, ratio_span, rounded, significant};
 
+/// How many missing figures are named.
+const NAMED: usize = 4;
+
 /// How many tiles fit on each configuration, and what changed.
 pub(crate) fn of_tiles(analysis: &TilesAnalysis) -> Takeaway {
     let mut sentences: Vec<String> = analysis.configurations.iter().map(fits).collect();
@@ -23,6 +26,13 @@ fn fits(one: &TileConfiguration) -> String {
     match (one.most(), broke) {
         (None, Some(broke)) => format!("No tile fits on {}: {broke}.", one.name),
         (None, None) => format!("Nothing was measured on {}.", one.name),
+        (Some(most), broke) if !most.levels_known => format!(
+            "Whether {} fits on {} is not known{}: the table does not say whether service levels were held{}.",
+            count(most.tiles as usize, "tile"),
+            one.name,
+            score(most),
+            broke.map_or_else(String::new, |broke| format!("; {broke}"))
+        ),
         (Some(most), broke) => format!(
             "{} fits {}{}; {}.",
             one.name,
@@ -35,6 +45,9 @@ fn fits(one: &TileConfiguration) -> String {
 
 fn confidence(one: &TileConfiguration) -> Option<String> {
     let (most, share) = (one.most()?, one.holds_at_least()?);
+    if !most.levels_known {
+        return None;
+    }
     let runs = if most.runs == 1 { "The only run".into() } else { format!("All {} runs", most.runs) };
     Some(format!(
         "{runs} with {} on {} kept every service level: with 95 % confidence at least {} % of such runs do.",
@@ -68,7 +81,7 @@ fn broke(step: &TileStep) -> String {
     let broken = format!("in {} of {}", step.runs - step.held, count(step.runs as usize, "run"));
     match step.weakest() {
         Some(member) if member.name == NO_MEMBER => format!("{with} could not start, {broken}"),
-        Some(member) => format!("with {with} {} breaks its service levels first, {broken}", member.name),
+        Some(member) => format!("with {with} {} breaks its service levels, {broken}", member.name),
         None => format!("with {with} a service level is broken"),
     }
 }
@@ -102,10 +115,14 @@ fn cautions(analysis: &TilesAnalysis) -> Vec<String> {
         if let Some([before, after]) = gap.map(|pair| [pair[0].tiles, pair[1].tiles]) {
             cautions.push(format!("{}: nothing is known between {before} and {after} tiles.", one.name));
         }
-        if one.steps.iter().any(|step| step.total.is_none()) {
+        for step in one.steps.iter().filter(|step| !step.missing.is_empty()) {
+            let more = step.missing.len().saturating_sub(NAMED);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let named = step.missing.iter().take(NAMED).map(String::as_str).collect::<Vec<_>>().join(", ");
             cautions.push(format!(
-                "{}: a run lacks a tile or the infrastructure load, and has no score.",
-                one.name
+                "{} with {}: a run without all its members has no score. Missing: {named}{more}.",
+                one.name,
+                count(step.tiles as usize, "tile")
             ));
         }
     }

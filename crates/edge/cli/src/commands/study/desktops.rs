@@ -3,13 +3,16 @@
 use std::path::Path;
 
 use virtbench_desktops::{Day, Group, Link, VncAddress, supplied};
+use virtbench_model::desktops::analyse_desktops;
 use virtbench_recipe::ServicePlace;
 use virtbench_record::{
-    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus,
+    DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord,
+    DesktopsStatus, Records,
 };
 use virtbench_study::{
-    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, Progress, Run, StudyError,
+    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, LoadedRun, Progress, Run, StudyError,
 };
+use virtbench_units::format_duration_ns;
 
 use super::common;
 use crate::args::desktops_study::{DesktopPlaceArg, DesktopsStudyArgs};
@@ -26,6 +29,14 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     let (text, mut day) = day(&args.day)?;
     day.limits.a = args.limit_a.unwrap_or(day.limits.a);
     day.limits.b = args.limit_b.unwrap_or(day.limits.b);
+    if day.limits.a.max(day.limits.b) > day.limits.give_up {
+        let give_up = format_duration_ns(day.limits.give_up);
+        let why = format!(
+            "--limit-a, --limit-b: users of the day {} give an operation up after {give_up}",
+            day.name
+        );
+        return Err(Failure::message(Kind::Usage, why));
+    }
     let existing = existing(args, &day)?;
     let desktops = desktops(args, existing.as_ref())?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "desktops"))?;
@@ -39,7 +50,8 @@ pub fn execute(args: &DesktopsStudyArgs) -> Outcome {
     })?;
     let run = common::show(&out, args.folder.json)?;
     measured?;
-    complete(run.records.desktops())
+    complete(run.records.desktops())?;
+    all_usable(&run)
 }
 
 /// The existing desktops that are named, if any are.
@@ -123,6 +135,22 @@ fn complete(records: &[DesktopsRecord]) -> Outcome {
     Err(Failure::message(Kind::Measured, format!("no user has done anything: {why}")))
 }
 
+/// Fails where a desktop was lost: unless a search went on from a number at which all could be used.
+fn all_usable(run: &LoadedRun<Records>) -> Outcome {
+    let Some(plan) = run.provenance.plan.desktops() else { return Ok(()) };
+    let analysis = analyse_desktops(plan, run.records.desktops());
+    let is_search = matches!(plan.desktops, DesktopNumbers::Auto { .. });
+    let lost = analysis.numbers.iter().find(|at| !at.lost.is_empty());
+    let Some(at) =
+        lost.filter(|at| !(is_search && Some(at.desktops) > analysis.most && analysis.most.is_some()))
+    else {
+        return Ok(());
+    };
+    let why = at.lost.first().map_or("", |lost| &lost.why);
+    let (lost, all) = (at.lost.len(), at.desktops);
+    Err(Failure::message(Kind::Measured, format!("{lost} of {all} desktops could not be used: {why}")))
+}
+
 fn day(name: &str) -> Result<(String, Day), Failure> {
     let usage = |why: String| Failure::message(Kind::Usage, format!("--day {name}: {why}"));
     let text = match supplied::find(name) {
@@ -161,6 +189,7 @@ fn plan(
         recipe: desktop.map_or_else(String::new, |desktop| desktop.name().to_owned()),
         root: desktop.map_or_else(String::new, |desktop| desktop.root_digest().to_owned()),
         addresses,
+        masks: args.mask.clone(),
         link: args.link.map(|Link { delay_ns, rate, loss_ppm }| DesktopLink { delay_ns, rate, loss_ppm }),
         day: day.name.clone(),
         operations: operations.collect(),

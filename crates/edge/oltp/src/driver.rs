@@ -22,7 +22,7 @@ use crate::mix::Choices;
 use crate::queue::Queue;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::user::{Around, User, deliver};
+use crate::user::{Around, GRACE, User, deliver};
 
 /// Connections that are made at the same time.
 const AT_ONCE: usize = 16;
@@ -30,8 +30,8 @@ const AT_ONCE: usize = 16;
 const USERS_EACH: u32 = 10;
 /// Deliveries that may wait, for each user.
 const WAITING_EACH: u32 = 20;
-/// How long transactions may take to end after measuring.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long a user may take to notice that a transaction was given up after the end.
+const NOTICE: Duration = Duration::from_secs(1);
 
 /// What a user or a connection for Deliveries does.
 type Task<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + 'a>>;
@@ -141,13 +141,33 @@ async fn work(
         }
         Ok(())
     };
-    let (used, worked) = join(observe(&shared.course, &end), within_grace(all, &around.ended, GRACE)).await;
+    let grace = GRACE + NOTICE;
+    let (used, worked) = join(observe(&shared.course, &end), within_grace(all, &around.ended, grace)).await;
     worked?;
-    let left = around.queue.as_ref().map_or(0, |queue| queue.borrow().len() as u64);
-    let begin_ns = shared.course.begin_ns().unwrap_or(0);
-    let (offered, backlog) = around
-        .intended
-        .as_ref()
-        .map_or((0, 0), |intended| intended.offered_and_left(shared.course.window(), begin_ns));
-    Ok(Used { thread: used, left, offered, backlog })
+    drop(tasks);
+    Ok(with_what_is_left(used, &around))
+}
+
+/// What a thread has used and left over; counts what was due and has not begun.
+fn with_what_is_left(thread: ThreadUse, around: &Around<'_>) -> Used {
+    let shared = around.shared;
+    let (window, begin_ns) = (shared.course.window(), shared.course.begin_ns().unwrap_or(0));
+    let mut tally = shared.tally(around.thread);
+    let mut left = 0;
+    while let Some(waiting) = around.queue.as_ref().and_then(|queue| queue.borrow_mut().take()) {
+        tally.never_begun(window, OltpKind::Delivery, waiting.since_ns, false);
+        left += 1;
+    }
+    let mut used = Used { thread, left, ..Used::default() };
+    if let Some(intended) = &around.intended {
+        let mut choices = Choices::new(shared.plan.mix, shared.plan.seed, u32::MAX - around.thread);
+        for due_ns in intended.left(window, begin_ns) {
+            let kind = choices.next();
+            let awaited = kind != OltpKind::Delivery || around.queue.is_none();
+            tally.never_begun(window, kind, due_ns, awaited);
+            used.backlog += 1;
+        }
+        used.offered = intended.offered(window, begin_ns);
+    }
+    used
 }

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{OltpDeferred, OltpKind, OltpOpenLoop, OltpOutcome, OltpSecond, OltpTransactions};
-use virtbench_users::{DriverUse, is_saturated};
+use virtbench_units::Responses;
+use virtbench_users::{DriverUse, is_saturated, unfinished_words};
 
 use crate::driver::{Used, all_deliverers};
 use crate::error::OltpError;
@@ -43,6 +44,8 @@ pub fn outcome(
     }
     let mut tally = Tally::default();
     shared.tallies().for_each(|one| tally.merge(&one));
+    let mut all = Responses::new();
+    tally.kinds.iter().for_each(|kind| all.merge(&kind.responses));
     let seconds = elapsed_ns as f64 / 1e9;
     let is_deferred = all_deliverers(plan) > 0;
     let mut transactions = BTreeMap::new();
@@ -55,7 +58,7 @@ pub fn outcome(
     let driver = DriverUse::of_threads(used.iter().map(|one| one.thread));
     let own_cpu_ns = driver.cpu_ns;
     let new_order = &tally.kinds[OltpKind::NewOrder.index()];
-    let ordered = new_order.latency.count() - new_order.rolled_back;
+    let ordered = new_order.responses.completed() - new_order.rolled_back;
     let mut outcome = OltpOutcome {
         database: shared.connect.address.kind,
         server: facts.server.clone(),
@@ -81,25 +84,27 @@ pub fn outcome(
         notes: vec![DISCLAIMER.into()],
     };
     outcome.notes.extend(remarks(&outcome));
+    outcome.notes.extend(unfinished_words(&all, plan.timeout_ns, "transactions"));
     Ok(outcome)
 }
 
 fn of_kind(counted: &OfKind, limit_ns: u64, seconds: f64) -> OltpTransactions {
-    let OfKind { latency, rolled_back, passing, retries, failed } = counted;
-    let latency_ns = latency.summary();
+    let OfKind { responses, rolled_back, passing, retries } = counted;
+    let latency_ns = responses.summary();
     OltpTransactions {
-        completed: latency.count(),
+        completed: responses.completed(),
         rolled_back: *rolled_back,
-        per_second: latency.count() as f64 / seconds,
+        per_second: responses.completed() as f64 / seconds,
         latency_ns,
-        histogram: latency_ns.and_then(|_| latency.encode_histogram().ok()),
+        histogram: latency_ns.and_then(|_| responses.encode_histogram().ok()),
         limit_ns,
-        within_limit: latency_ns.map(|summary| summary.p90 <= limit_ns),
+        within_limit: responses.keep(90, limit_ns),
         deadlocks: passing[0],
         serialization_failures: passing[1],
         lock_timeouts: passing[2],
         retries: *retries,
-        failed: *failed,
+        failed: responses.failed(),
+        unfinished: responses.unfinished(),
     }
 }
 

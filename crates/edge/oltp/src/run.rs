@@ -57,9 +57,9 @@ pub fn run_from(
     let shared = Shared::new(plan, connect, facts.population);
     let start = Start::of_users(plan.users, plan.threads, begin_at_ns);
     let work = |thread, ready: &_| drive(&shared, thread, ready);
-    let done = run_threads(&shared.course, start, stop, work, || {
+    let done = run_threads(&shared.course, start, stop, work, |have_ended| {
         let take = |before| shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
-        series(&shared.course, stop, take, second, each)
+        series(&shared.course, stop, have_ended, take, second, each)
     });
     let (used, series) = done.map_err(|error| match error {
         ThreadsError::Connect(error) => error,

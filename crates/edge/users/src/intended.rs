@@ -2,9 +2,8 @@
 
 use std::cell::RefCell;
 
+use virtbench_units::Window;
 use virtbench_workload::{ArrivalTimes, Rate};
-
-use crate::window::Window;
 
 /// Intended starts of one thread's users.
 #[derive(Debug)]
@@ -26,19 +25,21 @@ impl IntendedStarts {
         self.next.borrow_mut().next_ns()
     }
 
-    /// How many lie in the window, and how many of those before its end nobody has taken; users began at `begin_ns` of the
-    /// window's clock.
-    pub fn offered_and_left(&self, window: Window, begin_ns: u64) -> (u64, u64) {
-        let since_begin = |ns: u64| ns.saturating_sub(begin_ns);
-        let (start, end) = (since_begin(window.start_ns), since_begin(window.end_ns));
-        let offered = until(self.all.clone(), end).filter(|at| *at >= start).count() as u64;
-        (offered, until(self.next.borrow().clone(), end).count() as u64)
+    /// How many lie in the window; users began at `begin_ns` of the window's clock.
+    pub fn offered(&self, window: Window, begin_ns: u64) -> u64 {
+        until(self.all.clone(), begin_ns, window.end_ns).filter(|at| *at >= window.start_ns).count() as u64
+    }
+
+    /// Those before the window's end that nobody has taken, by the window's clock, of which users began at `begin_ns`.
+    pub fn left(&self, window: Window, begin_ns: u64) -> impl Iterator<Item = u64> + use<> {
+        until(self.next.borrow().clone(), begin_ns, window.end_ns)
     }
 }
 
-/// Intended starts before `end`, in nanoseconds since users began.
-fn until(mut arrivals: ArrivalTimes, end: u64) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || Some(arrivals.next_ns()).filter(|at| *at < end))
+/// Intended starts before `end_ns` of a clock by which users began at `begin_ns`.
+fn until(mut arrivals: ArrivalTimes, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
+    let next = move || begin_ns.saturating_add(arrivals.next_ns());
+    std::iter::repeat_with(next).take_while(move |at| *at < end_ns)
 }
 
 #[cfg(test)]
@@ -51,12 +52,16 @@ mod tests {
         let rate = Rate { per_second: 100.0, arrivals: Arrivals::Constant };
         let starts = [0, 1].map(|thread| IntendedStarts::new(rate, 1, thread, 2));
         let window = Window { start_ns: 6_000_000_000, end_ns: 8_000_000_000 };
-        let both = || starts.each_ref().map(|one| one.offered_and_left(window, 5_000_000_000));
+        let begin_ns = 5_000_000_000;
+        let both = || {
+            starts.each_ref().map(|one| (one.offered(window, begin_ns), one.left(window, begin_ns).count()))
+        };
         assert_eq!(both(), [(100, 150), (100, 150)], "one second of ramp-up, two of measuring");
         assert_eq!(
             [starts[0].take_ns(), starts[1].take_ns(), starts[0].take_ns()],
             [0, 10_000_000, 20_000_000]
         );
         assert_eq!(both(), [(100, 148), (100, 149)]);
+        assert_eq!(starts[1].left(window, begin_ns).next(), Some(5_030_000_000));
     }
 }

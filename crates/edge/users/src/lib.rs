@@ -28,9 +28,9 @@ mod shared;
 mod tally;
 mod thread_use;
 mod threads;
+mod unfinished;
 mod user;
 mod web;
-mod window;
 
 pub use address::Address;
 pub use alarm::Alarm;
@@ -49,5 +49,5 @@ pub use seconds::{Event, Seconds, percentile, series};
 pub use service::{Service, ServiceUser};
 pub use thread_use::{DriverUse, ThreadUse, observe, runtime, until_begin, within_grace};
 pub use threads::{Start, ThreadsError, run_threads};
+pub use unfinished::unfinished_words;
 pub use web::{Page, Web};
-pub use window::Window;

@@ -56,9 +56,9 @@ pub fn run<S: Service>(
     let shared = Shared::new(plan, facts.kinds.len());
     let start = Start::of_users(plan.users, plan.threads, aim.begin_at_ns);
     let work = |thread, ready: &_| drive(service, &shared, thread, ready);
-    let done = run_threads(&shared.course, start, stop, work, || {
+    let done = run_threads(&shared.course, start, stop, work, |have_ended| {
         let take = |before| shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
-        series(&shared.course, stop, take, second, each)
+        series(&shared.course, stop, have_ended, take, second, each)
     });
     let (driven, series) = done.map_err(|error| match error {
         ThreadsError::Connect(fault) => unusable(fault),

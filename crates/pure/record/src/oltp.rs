@@ -159,14 +159,16 @@ pub struct OltpTransactions {
     /// Completed a second.
     pub per_second: f64,
     /// Response times with retries, in nanoseconds; in an open loop since the intended start, of deferred Deliveries from
-    /// the queue to the end. Null where none completed.
+    /// the queue to the end. Those unfinished count with the time until they ended or nobody waited any more. Null where none
+    /// completed or was unfinished.
     pub latency_ns: Option<LatencySummary>,
     /// Response times of all: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
     /// What 90 % must not exceed (clause 5.2.5.3; of deferred Deliveries 2.7.2), in nanoseconds.
     pub limit_ns: u64,
-    /// Whether 90 % do not; null where none completed.
+    /// Whether 90 % do not, of all that were due: those unfinished count with the time that they waited, those that failed as longer.
+    /// Null where none was due.
     pub within_limit: Option<bool>,
     /// Tries that ended in a deadlock.
     pub deadlocks: u64,
@@ -178,6 +180,9 @@ pub struct OltpTransactions {
     pub retries: u64,
     /// Transactions that failed.
     pub failed: u64,
+    /// Transactions that were due or in flight when measuring ended.
+    #[serde(default)]
+    pub unfinished: u64,
 }
 
 /// Deliveries that were put into a queue.
@@ -223,7 +228,8 @@ pub struct OltpSecond {
     pub transactions: u64,
     /// New-Orders among them.
     pub new_orders: u64,
-    /// 90th percentile of their response times, in nanoseconds; null where none completed.
+    /// 90th percentile of their response times, in the last second also of what was unfinished, in nanoseconds; null where there
+    /// is none.
     pub p90_ns: Option<u64>,
 }
 

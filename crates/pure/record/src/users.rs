@@ -55,7 +55,15 @@ pub struct UsersOperation {
     pub per_second: f64,
     /// Operations that failed.
     pub failed: u64,
-    /// Response times, in nanoseconds; in an open loop since the intended start. Null where none completed.
+    /// Those among them that took too long: they stand in the response times with the time until they were given up.
+    #[serde(default)]
+    pub timed_out: u64,
+    /// Operations that were due or in flight when measuring ended: they stand in the response times with what they took until
+    /// they ended, or until nobody waited any more.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// Response times, in nanoseconds; in an open loop since the intended start. Null where none completed, timed out or was
+    /// unfinished.
     pub latency_ns: Option<LatencySummary>,
     /// Response times of all: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +82,8 @@ pub struct UsersSecond {
     pub completed: u64,
     /// Operations failed.
     pub failed: u64,
-    /// 95th percentile of their response times, in nanoseconds; null where none completed.
+    /// 95th percentile of their response times, in the last second also of what was unfinished, in nanoseconds; null where there
+    /// is none.
     pub p95_ns: Option<u64>,
 }
 

@@ -365,6 +365,32 @@ fn a_service_that_is_never_prepared_is_left_at_a_stop() {
 }
 
 #[test]
+fn a_server_that_hangs_or_turns_users_away_is_named_for_that_within_the_time_limit() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = Address::parse(&silent.local_addr().unwrap().to_string(), 80).unwrap();
+    let impatient = UsersPlan { timeout_ns: 300 * MS, ..plan(UsersService::Web) };
+    let page = [Page::parse("/").unwrap()];
+    let pages = Web::new(address.clone(), None, &page).unwrap();
+    let keys = KeyValue::new(address, None, (10, 10), (1, 1)).unwrap();
+    let begun = Instant::now();
+    for said in [
+        run(&pages, &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err().to_string(),
+        run(&keys, &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err().to_string(),
+    ] {
+        assert!(said.contains("no answer within 300ms") && said.contains("--timeout"), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+
+    let server = LocalService::start(LocalKind::Redis).unwrap();
+    let mut admin = TcpStream::connect(server.address()).unwrap();
+    admin.write_all(b"CONFIG SET requirepass hush\r\n").unwrap();
+    admin.read_exact(&mut [0; 5]).unwrap();
+    let said = run(&store(&server.address()), &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err();
+    assert!(said.to_string().contains("NOAUTH") && said.to_string().contains("REDISCLI_AUTH"), "{said}");
+    assert!(!said.to_string().contains("listens"), "{said}");
+}
+
+#[test]
 fn a_load_that_makes_no_sense_is_refused() {
     let server = Pausing::start();
     let whole = plan(UsersService::KeyValue);

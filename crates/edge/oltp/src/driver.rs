@@ -167,6 +167,7 @@ fn with_what_is_left(thread: ThreadUse, around: &Around<'_>) -> Used {
             tally.never_begun(window, kind, due_ns, awaited);
             used.backlog += 1;
         }
+        used.thread.late_starts = intended.late();
         used.offered = intended.offered(window, begin_ns);
     }
     used

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use virtbench_record::{OltpDeferred, OltpKind, OltpOpenLoop, OltpOutcome, OltpSecond, OltpTransactions};
 use virtbench_units::Responses;
-use virtbench_users::{DriverUse, is_saturated, unfinished_words};
+use virtbench_users::{DriverUse, ThreadUse, is_saturated, unfinished_words};
 
 use crate::driver::{Used, all_deliverers};
 use crate::error::OltpError;
@@ -55,7 +55,8 @@ pub fn outcome(
         transactions.insert(kind.name().to_owned(), of_kind(&tally.kinds[kind.index()], limit, seconds));
     }
     let completed: u64 = transactions.values().map(|one| one.completed).sum();
-    let driver = DriverUse::of_threads(used.iter().map(|one| one.thread));
+    let threads: Vec<ThreadUse> = used.iter().map(|one| one.thread).collect();
+    let driver = DriverUse::of_threads(&threads, used.iter().map(|one| one.offered).sum());
     let own_cpu_ns = driver.cpu_ns;
     let new_order = &tally.kinds[OltpKind::NewOrder.index()];
     let ordered = new_order.responses.completed() - new_order.rolled_back;
@@ -79,10 +80,14 @@ pub fn outcome(
         own_cpu_per_transaction_ns: (completed > 0)
             .then(|| (own_cpu_ns[0] + own_cpu_ns[1]) as f64 / completed as f64),
         busiest_thread_percent: driver.busiest_percent,
+        waited_percent: driver.waited_percent,
+        throttled_percent: driver.throttled_percent,
+        late_starts: driver.late_starts,
         driver_is_limit: driver.is_limit,
         conditions_held: Vec::new(),
         notes: vec![DISCLAIMER.into()],
     };
+    outcome.notes.extend(driver.remarks());
     outcome.notes.extend(remarks(&outcome));
     outcome.notes.extend(unfinished_words(&all, plan.timeout_ns, "transactions"));
     Ok(outcome)
@@ -128,10 +133,6 @@ fn open_loop(shared: &Shared<'_>, used: &[Used]) -> OltpOpenLoop {
 
 fn remarks(outcome: &OltpOutcome) -> Vec<String> {
     let mut remarks = Vec::new();
-    if outcome.driver_is_limit {
-        let busy = outcome.busiest_thread_percent;
-        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
-    }
     for (name, one) in outcome.transactions.iter().filter(|(_, one)| one.within_limit == Some(false)) {
         let limit = one.limit_ns / 1_000_000_000;
         remarks.push(format!(

@@ -76,11 +76,10 @@ impl User {
             let start_ns = match (&alarm, &around.intended) {
                 (Some(alarm), Some(intended)) => {
                     let begin_ns = around.shared.course.begin_ns().unwrap_or(0);
-                    let at_ns = begin_ns + intended.take_ns();
-                    if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
-                        break;
+                    match intended.wait(alarm, &around.ended, begin_ns).await? {
+                        Some(at_ns) => at_ns,
+                        None => break,
                     }
-                    at_ns
                 }
                 _ => monotonic_ns(),
             };

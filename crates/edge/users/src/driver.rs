@@ -8,12 +8,13 @@ use futures_util::future::{join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::draws::{Stream, stream};
+use crate::driver_use::ThreadUse;
 use crate::ended::Ended;
 use crate::fault::Fault;
 use crate::intended::IntendedStarts;
 use crate::service::{Service, ServiceUser};
 use crate::shared::Shared;
-use crate::thread_use::{ThreadUse, observe, runtime, unless, until_begin, within_grace};
+use crate::thread_use::{observe, runtime, unless, until_begin, within_grace};
 use crate::user::{Around, GRACE, work};
 
 /// Connections that a thread makes at the same time.
@@ -69,9 +70,10 @@ pub(crate) fn drive<S: Service>(
             Ok(())
         };
         let grace = GRACE + NOTICE;
-        let (used, worked) =
+        let (mut used, worked) =
             join(observe(&shared.course, &end), within_grace(all, &around.ended, grace)).await;
         worked?;
+        used.late_starts = around.intended.as_ref().map_or(0, IntendedStarts::late);
         let (offered, backlog) = around.intended.as_ref().map_or((0, 0), |intended| {
             let chooser = service.user(u32::MAX - thread, plan.seed);
             never_begun(shared, thread, intended, chooser)

@@ -1,28 +1,58 @@
 //! The intended starts of an open loop, which the users of a thread take in order.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::io;
 
+use virtbench_engine::monotonic_ns;
 use virtbench_units::Window;
 use virtbench_workload::{ArrivalTimes, Rate};
+
+use crate::alarm::Alarm;
+use crate::ended::Ended;
 
 /// Intended starts of one thread's users.
 #[derive(Debug)]
 pub struct IntendedStarts {
     all: ArrivalTimes,
     next: RefCell<ArrivalTimes>,
+    late: Cell<u64>,
 }
+
+/// A user who waits for a start is woken later than this because the driver does not get on, in nanoseconds.
+const LATE_NS: u64 = 10_000_000;
 
 impl IntendedStarts {
     /// Those of thread number `thread` of `threads`, which share the rate.
     #[must_use]
     pub fn new(rate: Rate, seed: u64, thread: u32, threads: u32) -> Self {
         let all = ArrivalTimes::new(rate, seed, thread, threads);
-        Self { next: RefCell::new(all.clone()), all }
+        Self { next: RefCell::new(all.clone()), all, late: Cell::new(0) }
     }
 
     /// The next one, in nanoseconds since users began.
     pub fn take_ns(&self) -> u64 {
         self.next.borrow_mut().next_ns()
+    }
+
+    /// Waits for the next one and gives its moment by the clock by which users began at `begin_ns`; nothing where measuring ends
+    /// first.
+    ///
+    /// # Errors
+    /// As [`Alarm::sleep_until`].
+    pub async fn wait(&self, alarm: &Alarm, ended: &Ended, begin_ns: u64) -> io::Result<Option<u64>> {
+        let at_ns = begin_ns.saturating_add(self.take_ns());
+        let is_free = monotonic_ns() < at_ns;
+        if ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
+            return Ok(None);
+        }
+        let is_late = is_free && monotonic_ns() > at_ns.saturating_add(LATE_NS);
+        self.late.set(self.late.get() + u64::from(is_late));
+        Ok(Some(at_ns))
+    }
+
+    /// How many began late though a user was free.
+    pub fn late(&self) -> u64 {
+        self.late.get()
     }
 
     /// How many lie in the window; users began at `begin_ns` of the window's clock.

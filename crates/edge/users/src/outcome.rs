@@ -6,10 +6,10 @@ use virtbench_record::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersSecond}
 use virtbench_units::Responses;
 
 use crate::driver::Driven;
+use crate::driver_use::{DriverUse, ThreadUse};
 use crate::error::UsersError;
 use crate::shared::Shared;
 use crate::tally::Tally;
-use crate::thread_use::DriverUse;
 use crate::unfinished::unfinished_words;
 
 /// What is known of the service.
@@ -50,7 +50,8 @@ pub(crate) fn outcome(
     let kinds = facts.kinds.into_iter().zip(&tally.kinds);
     let operations: BTreeMap<String, UsersOperation> =
         kinds.map(|(name, kind)| (name, operation(kind, elapsed_ns))).collect();
-    let driver = DriverUse::of_threads(driven.iter().map(|one| one.used));
+    let used: Vec<ThreadUse> = driven.iter().map(|one| one.used).collect();
+    let driver = DriverUse::of_threads(&used, driven.iter().map(|one| one.offered).sum());
     let begin_ns = shared.course.begin_ns().unwrap_or(0);
     let mut outcome = UsersOutcome {
         plan: plan.clone(),
@@ -68,10 +69,13 @@ pub(crate) fn outcome(
         series,
         own_cpu_ns: driver.cpu_ns,
         busiest_thread_percent: driver.busiest_percent,
+        waited_percent: driver.waited_percent,
+        throttled_percent: driver.throttled_percent,
+        late_starts: driver.late_starts,
         driver_is_limit: driver.is_limit,
         notes: Vec::new(),
     };
-    outcome.notes = remarks(&outcome, &all, facts.begin_at_ns);
+    outcome.notes = remarks(&outcome, &all, &driver, facts.begin_at_ns);
     Ok(outcome)
 }
 
@@ -97,12 +101,13 @@ fn open_loop(users: u32, driven: &[Driven]) -> UsersOpenLoop {
 /// Users who begin later than they were to are told of from here on, in nanoseconds: threads look every five milliseconds.
 const LATE_NS: u64 = 20_000_000;
 
-fn remarks(outcome: &UsersOutcome, all: &Responses, begin_at_ns: Option<u64>) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if outcome.driver_is_limit {
-        let busy = outcome.busiest_thread_percent;
-        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
-    }
+fn remarks(
+    outcome: &UsersOutcome,
+    all: &Responses,
+    driver: &DriverUse,
+    begin_at_ns: Option<u64>,
+) -> Vec<String> {
+    let mut remarks = driver.remarks();
     if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
         remarks.push("the service did not keep up with the rate".into());
     }

@@ -51,11 +51,11 @@ pub(crate) async fn work(
         }
         let start_ns = match (&alarm, &around.intended) {
             (Some(alarm), Some(intended)) => {
-                let at_ns = course.begin_ns().unwrap_or(0).saturating_add(intended.take_ns());
-                if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
-                    break;
+                let begin_ns = course.begin_ns().unwrap_or(0);
+                match intended.wait(alarm, &around.ended, begin_ns).await? {
+                    Some(at_ns) => at_ns,
+                    None => break,
                 }
-                at_ns
             }
             _ => monotonic_ns(),
         };

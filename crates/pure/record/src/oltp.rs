@@ -290,7 +290,18 @@ pub struct OltpOutcome {
     pub own_cpu_per_transaction_ns: Option<f64>,
     /// Of the driver's threads, how busy the busiest was, in percent.
     pub busiest_thread_percent: f64,
-    /// Whether that is more than 90 %: the driver is the limit, not the database.
+    /// Of the driver's threads, for how much of the time the one that waited longest had no processor though it was ready, in
+    /// percent; null where the kernel does not count it.
+    #[serde(default)]
+    pub waited_percent: Option<f64>,
+    /// For how much of the time the quota of its control group held the driver back, in percent; null where that cannot be seen.
+    #[serde(default)]
+    pub throttled_percent: Option<f64>,
+    /// Intended starts that began more than 10 ms late though a user was free.
+    #[serde(default)]
+    pub late_starts: u64,
+    /// Whether the driver is the limit, not the database: its busiest thread was busy for more than 90 % of the time, it was held back
+    /// for more than 5 %, or more than 1 % of what was offered began late.
     pub driver_is_limit: bool,
     /// Conditions of clause 3.3.2 that were checked afterwards and hold.
     pub conditions_held: Vec<u32>,

@@ -136,7 +136,18 @@ pub struct UsersOutcome {
     pub own_cpu_ns: [u64; 2],
     /// Of the driver's threads, how busy the busiest was, in percent.
     pub busiest_thread_percent: f64,
-    /// Whether that is more than 90 %: the driver is the limit, not the service.
+    /// Of the driver's threads, for how much of the time the one that waited longest had no processor though it was ready, in
+    /// percent; null where the kernel does not count it.
+    #[serde(default)]
+    pub waited_percent: Option<f64>,
+    /// For how much of the time the quota of its control group held the driver back, in percent; null where that cannot be seen.
+    #[serde(default)]
+    pub throttled_percent: Option<f64>,
+    /// Intended starts that began more than 10 ms late though a user was free.
+    #[serde(default)]
+    pub late_starts: u64,
+    /// Whether the driver is the limit, not the service: its busiest thread was busy for more than 90 % of the time, it was held back
+    /// for more than 5 %, or more than 1 % of what was offered began late.
     pub driver_is_limit: bool,
     /// What a reader should know.
     pub notes: Vec<String>,

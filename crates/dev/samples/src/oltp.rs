@@ -43,6 +43,7 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
     let outcome = OltpOutcome {
         database: DatabaseKind::PostgreSql,
         server: "a test".into(),
+        schema: "public".into(),
         warehouses: 1,
         population_seed: 1,
         plan: OltpPlan { users, ..OltpPlan::default() },

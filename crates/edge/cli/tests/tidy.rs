@@ -31,7 +31,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("engine", &["counters", "nbd", "units", "workload", "record"]),
     ("workloads", &["counters", "engine", "record", "units", "workload"]),
     ("users", &["counters", "engine", "record", "units", "workload"]),
-    ("oltp", &["engine", "record", "units", "users", "workload"]),
+    ("oltp", &["engine", "mark", "record", "units", "users", "workload"]),
     ("host", &["record"]),
     ("agent", &["desktop-session", "engine", "host", "recipe", "record", "workload", "workloads"]),
     ("libvirt", &[]),

@@ -1,10 +1,10 @@
 //! From callers that wait into futures.
 
-use virtbench_record::OltpIsolation;
 use virtbench_users::runtime;
 
 use crate::address::Connect;
 use crate::error::OltpError;
+use crate::manner::Manner;
 use crate::session::Session;
 
 /// Runs a future to its end on this thread.
@@ -13,7 +13,7 @@ pub fn wait<T>(future: impl Future<Output = Result<T, OltpError>>) -> Result<T, 
 }
 
 /// A connection, with an error that says where to.
-pub async fn connected(connect: &Connect, isolation: OltpIsolation) -> Result<Session, OltpError> {
+pub async fn connected(connect: &Connect, manner: Manner) -> Result<Session, OltpError> {
     let address = || connect.address.clone();
-    Session::open(connect, isolation).await.map_err(|fault| OltpError::Connect { address: address(), fault })
+    Session::open(connect, manner).await.map_err(|fault| OltpError::Connect { address: address(), fault })
 }

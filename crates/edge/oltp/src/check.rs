@@ -4,12 +4,13 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use virtbench_record::{OltpIsolation, OltpViolation};
+use virtbench_record::OltpViolation;
 
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
 use crate::fault::{Fault, no_answer};
+use crate::manner::Manner;
 use crate::mark;
 use crate::population::Population;
 
@@ -165,8 +166,8 @@ pub fn check(
     each: &mut dyn FnMut(u32),
 ) -> Result<Checked, OltpError> {
     wait(async {
-        let mut session = connected(connect, OltpIsolation::default()).await?;
-        let population = mark::require(&mut session, &connect.address).await?;
+        let mut session = connected(connect, Manner::default()).await?;
+        let (_, population) = mark::require(&mut session, connect).await?;
         let limit = Duration::from_secs(SECONDS + SECONDS_EACH * u64::from(population.warehouses));
         let mut checked = Checked { population, held: Vec::new(), broken: Vec::new() };
         let count = if depth == Depth::All { CONDITIONS.len() } else { REQUIRED };

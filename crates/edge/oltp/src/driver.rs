@@ -9,15 +9,15 @@ use std::time::Duration;
 use futures_util::future::{FutureExt, join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Notify;
-use virtbench_record::{OltpIsolation, OltpKind, OltpPlan};
+use virtbench_record::{OltpKind, OltpPlan};
 use virtbench_users::{Ended, IntendedStarts, ThreadUse};
 use virtbench_users::{observe, runtime, until_begin, within_grace};
 
-use crate::address::Connect;
 use crate::blocking::connected;
 use crate::draws::{Constants, Draws};
 use crate::error::OltpError;
 use crate::input::Terminal;
+use crate::manner::Manner;
 use crate::mix::Choices;
 use crate::queue::Queue;
 use crate::session::Session;
@@ -75,7 +75,7 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
         let plan = shared.plan;
         let numbers: Vec<u32> = users(plan, thread).collect();
         let wanted = numbers.len() + deliverers(plan, thread) as usize;
-        let sessions = match open(shared.connect, plan.isolation, wanted).await {
+        let sessions = match open(shared, wanted).await {
             Ok(sessions) => sessions,
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -90,12 +90,15 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
     })
 }
 
-async fn open(connect: &Connect, isolation: OltpIsolation, wanted: usize) -> Result<Vec<Session>, OltpError> {
+async fn open(shared: &Shared<'_>, wanted: usize) -> Result<Vec<Session>, OltpError> {
+    let manner = Manner { isolation: shared.plan.isolation, keeps: true };
     let mut sessions = Vec::with_capacity(wanted);
     while sessions.len() < wanted {
         let count = AT_ONCE.min(wanted - sessions.len());
-        for opened in join_all((0..count).map(|_| connected(connect, isolation))).await {
-            sessions.push(opened?);
+        for opened in join_all((0..count).map(|_| connected(shared.connect, manner))).await {
+            let mut session = opened?;
+            session.set_schema(&shared.schema);
+            sessions.push(session);
         }
     }
     Ok(sessions)

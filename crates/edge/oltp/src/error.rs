@@ -21,14 +21,34 @@ pub enum OltpError {
         fault: Fault,
     },
     /// There is no population.
-    #[error("{0} is not populated: `virtbench oltp populate --database {0} --warehouses N` does that")]
-    NotPopulated(Address),
+    #[error(
+        "{0} is not populated in schema {1}: `virtbench oltp populate --database '{0}' --warehouses N` does that"
+    )]
+    NotPopulated(Address, String),
     /// A population was begun and not finished.
-    #[error("the population of {0} was not finished: `virtbench oltp populate --database {0}` makes it anew")]
-    Unfinished(Address),
+    #[error(
+        "the population of {0} in schema {1} was not finished: `virtbench oltp populate --database '{0}'` makes it anew"
+    )]
+    Unfinished(Address, String),
     /// A population of another version of this program.
-    #[error("{0} was populated by another version of virtbench: populate it again with --replace")]
-    OtherFormat(Address),
+    #[error(
+        "{0} was populated in schema {1} by another version of virtbench: populate it again with --replace"
+    )]
+    OtherFormat(Address, String),
+    /// A population of a version that did not mark each table.
+    #[error(
+        "{0} has tables in schema {1} that an earlier version of virtbench made and did not mark each: drop virtbench_oltp and the \
+         nine others yourself, or name another schema"
+    )]
+    Earlier(Address, String),
+    /// Somebody populates it at this moment.
+    #[error("{address} is being populated in schema {schema} at this moment: wait until that has ended")]
+    Busy {
+        /// Which database.
+        address: Address,
+        /// Its schema.
+        schema: String,
+    },
     /// A population of another size.
     #[error(
         "{address} has {found} warehouses, not {asked}: leave --warehouses out, or populate it again with --replace"
@@ -42,22 +62,36 @@ pub enum OltpError {
         asked: u32,
     },
     /// There is a population already.
-    #[error("{address} is populated already, with {warehouses} warehouses: --replace removes them first")]
+    #[error(
+        "{address} is populated already in schema {schema}, with {warehouses} warehouses: --replace removes them first"
+    )]
     Populated {
         /// Which database.
         address: Address,
+        /// Its schema.
+        schema: String,
         /// Warehouses that it has.
         warehouses: u32,
     },
     /// Tables of somebody else's.
     #[error(
-        "{address} has a table {table} that virtbench did not make, and does not touch: use a database of its own"
+        "{address} has a table {table} in schema {schema} that virtbench did not make, and does not touch: use a database of its own"
     )]
     Foreign {
         /// Which database.
         address: Address,
+        /// Its schema.
+        schema: String,
         /// The table's name.
         table: String,
+    },
+    /// Populating was stopped or failed.
+    #[error("{why}; {}", left.words())]
+    Abandoned {
+        /// Why.
+        why: Box<Self>,
+        /// What became of the tables.
+        left: Left,
     },
     /// More connections are needed than the server has.
     #[error(
@@ -90,7 +124,37 @@ pub enum OltpError {
     Driver(#[from] std::io::Error),
 }
 
+/// What became of tables that were made for a population that did not come about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// They are gone.
+    Nothing,
+    /// They stay, and the next `populate` makes them anew.
+    Unfinished(String),
+}
+
+impl Left {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::Nothing => "the tables were removed".into(),
+            Self::Unfinished(why) => {
+                format!(
+                    "the tables could not be removed ({why}) and are marked as unfinished: populate again"
+                )
+            }
+        }
+    }
+}
+
 impl OltpError {
+    /// Whether it is that a stop was asked for.
+    #[must_use]
+    pub fn is_stop(&self) -> bool {
+        matches!(self, Self::Stopped)
+    }
+
     /// A fault while something was done.
     pub(crate) fn server(what: impl Into<String>) -> impl FnOnce(Fault) -> Self {
         let what = what.into();
@@ -102,6 +166,7 @@ impl OltpError {
     pub fn fault(&self) -> Option<FaultKind> {
         match self {
             Self::Connect { fault, .. } | Self::Server { fault, .. } => Some(fault.kind),
+            Self::Abandoned { why, .. } => why.fault(),
             _ => None,
         }
     }

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use virtbench_record::{DatabaseKind, OltpIsolation};
+use virtbench_record::DatabaseKind;
 use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
 use crate::address::{Address, Connect, Endpoint};
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
+use crate::manner::Manner;
 
 /// The longest that a start, or an end, may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -93,7 +94,7 @@ impl LocalServer {
     fn query_in(&self, address: &Address, statements: &[&str]) -> Result<Vec<Vec<String>>, OltpError> {
         let connect = Connect { address: address.clone(), password: None };
         wait(async {
-            let mut session = connected(&connect, OltpIsolation::default()).await?;
+            let mut session = connected(&connect, Manner::default()).await?;
             let mut rows = Vec::new();
             for statement in statements {
                 rows = session.query(statement).await.map_err(OltpError::server(*statement))?;
@@ -116,12 +117,7 @@ impl LocalServer {
             DatabaseKind::PostgreSql => (self.folder.path().to_owned(), "postgres"),
             DatabaseKind::MariaDb => (self.folder.path().join("socket"), "root"),
         };
-        Address {
-            kind: self.kind,
-            endpoint: Endpoint::Unix(path, self.port),
-            user: user.into(),
-            database: database.into(),
-        }
+        Address::new(self.kind, Endpoint::Unix(path, self.port), user, database)
     }
 
     fn wait_until_ready(&mut self) -> io::Result<()> {

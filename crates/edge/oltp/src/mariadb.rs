@@ -8,12 +8,13 @@ use futures_util::{StreamExt, stream};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, OptsBuilder, Params};
-use virtbench_record::OltpIsolation;
 
 use crate::address::{Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_mariadb};
 use crate::isolation::isolation_name;
+use crate::manner::Manner;
+use crate::schema::Schema;
 use crate::statement::STATEMENTS;
 use crate::value::{Param, Row, Value, decimal_of_text, decimal_text};
 
@@ -28,7 +29,7 @@ pub struct MariaDb {
 
 impl MariaDb {
     /// Connects and logs in.
-    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
+    pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
         let Connect { address, password } = connect;
         let options = OptsBuilder::default()
             .user(Some(&address.user))
@@ -36,7 +37,10 @@ impl MariaDb {
             .db_name(Some(&address.database))
             .prefer_socket(false)
             .stmt_cache_size(STATEMENTS + 16)
-            .init(vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation_name(isolation))]);
+            .init(vec![format!(
+                "SET SESSION TRANSACTION ISOLATION LEVEL {}",
+                isolation_name(manner.isolation)
+            )]);
         let options = match &address.endpoint {
             Endpoint::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
             Endpoint::Unix(path, _) => options.socket(Some(path.to_string_lossy())),
@@ -52,15 +56,19 @@ impl MariaDb {
     }
 
     /// Sends each statement once the one before is answered.
-    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
+    pub async fn run(&mut self, calls: &[Call<'_>], schema: &Schema) -> Result<Vec<Vec<Row>>, Fault> {
         let mut done = Vec::with_capacity(calls.len());
         for call in calls {
-            done.push(self.answer(call).await.map_err(|error| fault(&error))?);
+            done.push(self.answer(call, schema).await.map_err(|error| fault(&error))?);
         }
         Ok(done)
     }
 
-    async fn answer(&mut self, Call { statement, params }: &Call<'_>) -> Result<Vec<Row>, Error> {
+    async fn answer(
+        &mut self,
+        Call { statement, params }: &Call<'_>,
+        schema: &Schema,
+    ) -> Result<Vec<Row>, Error> {
         let Self { connection, prepared } = self;
         if statement.is_bracket() {
             return connection.query_drop(statement.text()).await.map(|()| Vec::new());
@@ -68,7 +76,7 @@ impl MariaDb {
         let slot = &mut prepared[statement.number()];
         let prepared = match slot {
             Some(prepared) => prepared,
-            None => slot.insert(connection.prep(statement.text()).await?),
+            None => slot.insert(connection.prep(schema.qualified(&statement.text())).await?),
         };
         let params = Params::Positional(params.iter().map(parameter).collect());
         let rows: Vec<mysql_async::Row> = connection.exec(&*prepared, params).await?;

@@ -10,6 +10,7 @@ use crate::driver::{Used, all_deliverers};
 use crate::error::OltpError;
 use crate::mix::{DEFERRED_LIMIT_NS, limit_ns};
 use crate::population::Population;
+use crate::schema::Schema;
 use crate::shared::Shared;
 use crate::tally::{OfKind, Tally};
 
@@ -22,6 +23,8 @@ pub const DISCLAIMER: &str =
 pub struct Facts {
     /// What the server says of its version.
     pub server: String,
+    /// Where it is.
+    pub schema: Schema,
     /// Which population.
     pub population: Population,
 }
@@ -63,6 +66,7 @@ pub fn outcome(
     let mut outcome = OltpOutcome {
         database: shared.connect.address.kind,
         server: facts.server.clone(),
+        schema: facts.schema.name().to_owned(),
         warehouses: facts.population.warehouses,
         population_seed: facts.population.seed,
         plan: plan.clone(),

@@ -10,13 +10,14 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::SinkExt;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket, tls::NoTlsStream};
-use virtbench_record::OltpIsolation;
 
 use crate::address::{Address, Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_sqlstate};
 use crate::isolation::isolation_name;
-use crate::statement::{STATEMENTS, Statement, numbered};
+use crate::manner::Manner;
+use crate::schema::Schema;
+use crate::statement::{One, STATEMENTS, Statement, numbered};
 use crate::value::{Param, Row, Value, decimal_of_binary, decimal_text};
 
 /// For connecting and logging in.
@@ -28,12 +29,14 @@ const LOOK_MS: u32 = 2_000;
 pub struct PostgreSql {
     client: Client,
     connection: Pin<Box<Connection<Socket, NoTlsStream>>>,
+    /// How a transaction begins.
+    begin: String,
     prepared: Vec<Option<tokio_postgres::Statement>>,
 }
 
 impl PostgreSql {
     /// Connects and logs in.
-    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
+    pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
         let Connect { address, password } = connect;
         let mut config = Config::new();
         config.user(&address.user).dbname(&address.database).application_name("virtbench");
@@ -50,26 +53,32 @@ impl PostgreSql {
         let (client, connection) = opened
             .map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?
             .map_err(|error| unreachable(&error))?;
-        let mut session = Self { client, connection: Box::pin(connection), prepared: vec![None; STATEMENTS] };
-        let level = isolation_name(isolation);
-        session.query(&format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")).await?;
-        // Older servers do not know it.
-        let _ = session.query(&format!("SET client_connection_check_interval = {LOOK_MS}")).await;
+        let begin = format!("BEGIN ISOLATION LEVEL {}", isolation_name(manner.isolation));
+        let prepared = vec![None; STATEMENTS];
+        let mut session = Self { client, connection: Box::pin(connection), begin, prepared };
+        if manner.keeps {
+            // Older servers do not know it.
+            let _ = session.query(&format!("SET client_connection_check_interval = {LOOK_MS}")).await;
+        }
         Ok(session)
     }
 
     /// Sends all statements at once.
-    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
-        let Self { client, connection, prepared } = self;
+    pub async fn run(&mut self, calls: &[Call<'_>], schema: &Schema) -> Result<Vec<Vec<Row>>, Fault> {
+        let Self { client, connection, begin, prepared } = self;
         for Call { statement, .. } in calls.iter().filter(|call| !call.statement.is_bracket()) {
             let slot = &mut prepared[statement.number()];
             if slot.is_none() {
-                *slot = Some(driven(connection, client.prepare(&numbered(&statement.text()))).await?);
+                *slot = Some(
+                    driven(connection, client.prepare(&schema.qualified(&numbered(&statement.text()))))
+                        .await?,
+                );
             }
         }
         let answers = calls.iter().map(|Call { statement, params }| {
             let (client, prepared) = (&*client, prepared[statement.number()].as_ref());
-            Box::pin(answer(client, *statement, prepared, params))
+            let bracket = (*statement == Statement::One(One::Begin)).then_some(begin.as_str());
+            Box::pin(answer(client, (*statement, bracket), prepared, params))
         });
         let mut answers: Vec<_> = answers.collect();
         let mut done = Vec::with_capacity(answers.len());
@@ -91,9 +100,9 @@ impl PostgreSql {
         Ok(done)
     }
 
-    /// Runs a statement that is not kept.
+    /// Runs a statement that is not kept, in one exchange: behind a pooler the next one may go to another process.
     pub async fn query(&mut self, text: &str) -> Result<Vec<Row>, Fault> {
-        let rows = driven(&mut self.connection, self.client.query(text, &[])).await?;
+        let rows = driven(&mut self.connection, self.client.query_typed(text, &[])).await?;
         rows.iter().map(row).collect()
     }
 
@@ -112,19 +121,23 @@ impl PostgreSql {
             }
             sink.as_mut().finish().await
         };
-        driven(&mut self.connection, copied).await.map(drop)
+        // The statement is prepared and executed in two exchanges, which a transaction keeps with one process of the server.
+        driven(&mut self.connection, self.client.batch_execute("BEGIN")).await?;
+        driven(&mut self.connection, copied).await?;
+        driven(&mut self.connection, self.client.batch_execute("COMMIT")).await
     }
 }
 
 /// The rows of one statement.
 async fn answer(
     client: &Client,
-    statement: Statement,
+    (statement, bracket): (Statement, Option<&str>),
     prepared: Option<&tokio_postgres::Statement>,
     params: &[Param<'_>],
 ) -> Result<Vec<Row>, Error> {
     let Some(prepared) = prepared else {
-        return client.batch_execute(&statement.text()).await.map(|()| Vec::new());
+        let text = bracket.map_or_else(|| statement.text(), ToOwned::to_owned);
+        return client.batch_execute(&text).await.map(|()| Vec::new());
     };
     let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param as &(dyn ToSql + Sync)).collect();
     let rows = client.query(prepared, &params).await?;

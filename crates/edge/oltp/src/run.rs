@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use virtbench_record::{DatabaseKind, OltpIsolation, OltpOutcome, OltpPlan, OltpSecond};
+use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpSecond};
 use virtbench_users::{Start, ThreadsError, run_threads, series};
 
 use crate::address::Connect;
@@ -11,10 +11,10 @@ use crate::check::{Checked, Depth, check};
 use crate::driver::{all_deliverers, drive};
 use crate::error::OltpError;
 use crate::fault::no_answer;
+use crate::manner::Manner;
 use crate::mark;
 use crate::mix;
 use crate::outcome::{Facts, outcome};
-use crate::population::Population;
 use crate::shared::Shared;
 use crate::tally::second;
 
@@ -54,7 +54,7 @@ pub fn run_from(
 ) -> Result<OltpOutcome, OltpError> {
     check_plan(plan)?;
     let facts = wait(look(connect, plan))?;
-    let shared = Shared::new(plan, connect, facts.population);
+    let shared = Shared::new(plan, connect, (facts.schema.clone(), facts.population));
     let start = Start::of_users(plan.users, plan.threads, begin_at_ns);
     let work = |thread, ready: &_| drive(&shared, thread, ready);
     let done = run_threads(&shared.course, start, stop, work, |have_ended| {
@@ -100,8 +100,8 @@ fn check_plan(plan: &OltpPlan) -> Result<(), OltpError> {
 
 /// What is to be known of the server.
 async fn look(connect: &Connect, plan: &OltpPlan) -> Result<Facts, OltpError> {
-    let mut session = connected(connect, OltpIsolation::default()).await?;
-    let population: Population = mark::require(&mut session, &connect.address).await?;
+    let mut session = connected(connect, Manner::default()).await?;
+    let (schema, population) = mark::require(&mut session, connect).await?;
     let failed = || OltpError::server("the server cannot be asked what it is");
     let (version, most) = match connect.address.kind {
         DatabaseKind::PostgreSql => {
@@ -118,5 +118,5 @@ async fn look(connect: &Connect, plan: &OltpPlan) -> Result<Facts, OltpError> {
     if needed > most.saturating_sub(reserved) {
         return Err(OltpError::TooManyUsers { users: plan.users, needed, most });
     }
-    Ok(Facts { server, population })
+    Ok(Facts { server, schema, population })
 }

@@ -255,6 +255,9 @@ pub struct OltpOutcome {
     pub database: DatabaseKind,
     /// What the server says of its version.
     pub server: String,
+    /// The schema of the tables.
+    #[serde(default)]
+    pub schema: String,
     /// Warehouses of the population.
     pub warehouses: u32,
     /// Seed of the population.

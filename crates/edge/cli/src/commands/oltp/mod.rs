@@ -26,6 +26,7 @@ pub fn execute(command: &OltpCommand) -> Outcome {
 /// What `populate --json` prints.
 #[derive(Serialize)]
 struct PopulatedReport {
+    schema: String,
     warehouses: u32,
     seed: u64,
     rows: u64,
@@ -46,8 +47,9 @@ fn populate(args: &PopulateArgs) -> Outcome {
             }
         });
     bar.finish_and_clear();
-    let done = done.map_err(|error| failure(error, "the tables were removed"))?;
+    let done = done.map_err(|error| failure(error, "nothing was made"))?;
     let report = PopulatedReport {
+        schema: done.schema,
         warehouses: args.warehouses,
         seed: args.seed,
         rows: done.rows,
@@ -57,9 +59,9 @@ fn populate(args: &PopulateArgs) -> Outcome {
     if args.database.json {
         return Ok(print_json(&report)?);
     }
-    let PopulatedReport { warehouses, seed, rows, bytes, seconds } = report;
+    let PopulatedReport { schema, warehouses, seed, rows, bytes, seconds } = report;
     say!(
-        "{}: {warehouses} warehouses of seed {seed}, {rows} rows ({:.0} MB as text) in {seconds:.1} s",
+        "{}: in schema {schema} {warehouses} warehouses of seed {seed}, {rows} rows ({:.0} MB as text) in {seconds:.1} s",
         connect.address,
         bytes as f64 / 1e6
     );
@@ -175,6 +177,7 @@ fn connect(args: &DatabaseArgs) -> Result<Connect, Failure> {
 
 fn failure(error: OltpError, done: &str) -> Failure {
     let kind = match &error {
+        OltpError::Abandoned { why, left } if why.is_stop() => return interrupt::failure(&left.words()),
         OltpError::Stopped => return interrupt::failure(done),
         OltpError::Plan(_) => Kind::Usage,
         OltpError::Connect { fault, .. } if fault.kind != FaultKind::TooManyConnections => Kind::Target,

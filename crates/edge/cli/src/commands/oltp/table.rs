@@ -9,7 +9,8 @@ use crate::text_table::{TextTable, left, right};
 
 /// Writes head, table and remarks.
 pub fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::Result<()> {
-    writeln!(out, "database  {address} ({}, {} warehouses)", outcome.server, outcome.warehouses)?;
+    let OltpOutcome { server, schema, warehouses, .. } = outcome;
+    writeln!(out, "database  {address} ({server}, schema {schema}, {warehouses} warehouses)")?;
     writeln!(out, "load      {}", load(&outcome.plan))?;
     write_measured(out, outcome.elapsed_ns, outcome.plan.ramp_up_ns, outcome.plan.seed)?;
     writeln!(out, "{}\n", transactions(outcome))?;

@@ -57,6 +57,7 @@ const EDGES: &[(&str, &[&str])] = &[
             "fence-sim",
             "formats",
             "lab",
+            "mark",
             "model",
             "nbd",
             "oltp",

@@ -8,7 +8,7 @@ use virtbench_record::{
     DesktopGroup, DesktopLink, DesktopNumbers, DesktopOperation, DesktopsPlan, DesktopsRecord, DesktopsStatus,
 };
 use virtbench_study::{
-    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, Progress, Run, StudyError,
+    DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, Progress, Run, StudyError, check_native,
 };
 
 use super::common;
@@ -97,6 +97,9 @@ fn desktops(
 fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
     let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
     let is_vm = args.environment == DesktopPlaceArg::Vm;
+    if !is_vm {
+        check_native()?;
+    }
     let place = if is_vm { ServicePlace::Vm } else { ServicePlace::Native };
     let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
     let guests = if is_vm {

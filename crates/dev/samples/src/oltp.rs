@@ -65,6 +65,8 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
         late_starts: 0,
         driver_is_limit: false,
         conditions_held: vec![1, 2, 3, 4],
+        conditions_broken: Vec::new(),
+        conditions_unchecked: None,
         notes: Vec::new(),
     };
     let path = PathCost {

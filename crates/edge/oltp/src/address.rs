@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use fluent_uri::Uri;
 use virtbench_record::DatabaseKind;
 
+use crate::tls::{Tls, TlsMode};
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
@@ -28,6 +30,8 @@ pub struct Address {
     pub database: String,
     /// The schema of the tables, where that is not the one in which the server makes new ones.
     pub schema: Option<String>,
+    /// Whether connections are encrypted.
+    pub tls: Tls,
 }
 
 /// How a database is reached.
@@ -49,13 +53,20 @@ const FORM: &str = "write for example postgresql://user@host:5432/database, mari
                     postgresql://user@localhost/database?socket=/run/postgresql";
 
 /// The options of an address.
-const KNOWN: &str = "socket=PATH and schema=NAME";
+const KNOWN: &str = "socket=PATH, schema=NAME, sslmode=MODE and sslrootcert=FILE";
 
 impl Address {
     /// A database of this name, reached as this user.
     #[must_use]
     pub fn new(kind: DatabaseKind, endpoint: Endpoint, user: &str, database: &str) -> Self {
-        Self { kind, endpoint, user: user.into(), database: database.into(), schema: None }
+        Self {
+            kind,
+            endpoint,
+            user: user.into(),
+            database: database.into(),
+            schema: None,
+            tls: Tls::default(),
+        }
     }
 
     /// Reads `postgresql://USER@HOST:PORT/DATABASE` or `mariadb://...`; `?socket=PATH` in place of host and port.
@@ -97,7 +108,15 @@ impl Address {
             None if host.contains(':') => Endpoint::Tcp(host, port),
             None => Endpoint::Tcp(decoded(&host)?, port),
         };
-        Ok(Self { schema: options.schema, ..Self::new(kind, endpoint, &user, &database) })
+        let is_local = matches!(endpoint, Endpoint::Unix(..));
+        if is_local && options.tls.mode != TlsMode::Disable {
+            return Err("a Unix socket is not encrypted: leave sslmode out, or name a host".to_owned());
+        }
+        if kind == DatabaseKind::MariaDb && options.tls.mode == TlsMode::VerifyCa {
+            return Err("sslmode=verify-ca is for PostgreSQL: MariaDB's client always checks the name too, verify-full".to_owned());
+        }
+        let Options { schema, tls, .. } = options;
+        Ok(Self { schema, tls, ..Self::new(kind, endpoint, &user, &database) })
     }
 
     /// The folder of PostgreSQL's socket, where the socket itself may be named.
@@ -132,6 +151,7 @@ fn decoded(text: &str) -> Result<String, String> {
 struct Options {
     socket: Option<PathBuf>,
     schema: Option<String>,
+    tls: Tls,
 }
 
 impl Options {
@@ -146,14 +166,25 @@ impl Options {
                 "schema" => {
                     return Err("a schema of MariaDB is a database: name it behind the host".to_owned());
                 }
+                "sslmode" => options.tls.mode = tls_mode(&value)?,
+                "sslrootcert" => options.tls.roots = Some(PathBuf::from(value)),
                 _ => return Err(format!("of an address's options {KNOWN} are known, not {pair:?}")),
             }
             if pair.ends_with('=') || !pair.contains('=') {
                 return Err(format!("{pair:?} lacks a value"));
             }
         }
+        if options.tls.roots.is_some() && !matches!(options.tls.mode, TlsMode::VerifyCa | TlsMode::VerifyFull)
+        {
+            return Err("sslrootcert needs sslmode=verify-ca or sslmode=verify-full".to_owned());
+        }
         Ok(options)
     }
+}
+
+fn tls_mode(name: &str) -> Result<TlsMode, String> {
+    let found = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| format!("sslmode is disable, require, verify-ca or verify-full, not {name:?}"))
 }
 
 impl fmt::Display for Address {
@@ -175,6 +206,10 @@ impl fmt::Display for Address {
                 options.push(format!("socket={}", path.display()));
             }
         }
+        if self.tls.mode != TlsMode::Disable {
+            options.push(format!("sslmode={}", self.tls.mode.name()));
+        }
+        options.extend(self.tls.roots.iter().map(|path| format!("sslrootcert={}", path.display())));
         options.extend(self.schema.iter().map(|schema| format!("schema={schema}")));
         if options.is_empty() { Ok(()) } else { write!(f, "?{}", options.join("&")) }
     }
@@ -193,6 +228,11 @@ mod tests {
             ("mysql://u@localhost/t?socket=/run/m.sock", "mariadb://u@localhost/t?socket=/run/m.sock"),
             ("postgresql://u@x/t?schema=b%20c", "postgresql://u@x:5432/t?schema=b c"),
             ("postgresql://u@x/t?schema=a&socket=/run", "postgresql://u@localhost/t?socket=/run&schema=a"),
+            ("postgresql://u@x/t?sslmode=require", "postgresql://u@x:5432/t?sslmode=require"),
+            (
+                "mariadb://u@x/t?sslmode=verify-full&sslrootcert=/a.pem",
+                "mariadb://u@x:3306/t?sslmode=verify-full&sslrootcert=/a.pem",
+            ),
             ("postgresql://u@x:99/t?socket=/run", "postgresql://u@localhost:99/t?socket=/run"),
         ] {
             assert_eq!(Address::parse(text).unwrap().to_string(), shown);
@@ -205,6 +245,10 @@ mod tests {
             ("postgresql://db:99999/t", "99999"),
             ("postgresql://db/t?ssl=yes", "ssl=yes"),
             ("postgresql://db/t?schema=", "lacks a value"),
+            ("postgresql://db/t?sslmode=prefer", "verify-full"),
+            ("mariadb://db/t?sslmode=verify-ca", "verify-full"),
+            ("postgresql://db/t?sslrootcert=/x", "sslmode=verify-ca"),
+            ("postgresql://db/t?socket=/run&sslmode=require", "not encrypted"),
             ("mariadb://db/t?schema=x", "behind the host"),
             ("tpcc", "no address"),
         ] {

@@ -91,7 +91,7 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
 }
 
 async fn open(shared: &Shared<'_>, wanted: usize) -> Result<Vec<Session>, OltpError> {
-    let manner = Manner { isolation: shared.plan.isolation, keeps: true };
+    let manner = Manner { isolation: shared.plan.isolation, keeps: shared.plan.prepared };
     let mut sessions = Vec::with_capacity(wanted);
     while sessions.len() < wanted {
         let count = AT_ONCE.min(wanted - sessions.len());

@@ -3,8 +3,10 @@
 use thiserror::Error;
 use virtbench_record::{DatabaseKind, OltpViolation};
 
-use crate::address::Address;
+use crate::address::{Address, Endpoint};
+use crate::checksum::Checksum;
 use crate::fault::{Fault, FaultKind};
+use crate::tls::TlsMode;
 
 /// Why not, with the next step.
 #[derive(Debug, Error)]
@@ -20,6 +22,12 @@ pub enum OltpError {
         /// What is wrong.
         fault: Fault,
     },
+    /// Another database that speaks the protocol.
+    #[error("the server is not MariaDB but {0}: virtbench was not tried with MySQL, and does not load it")]
+    NotMariaDb(String),
+    /// A standby.
+    #[error("{0} is a standby, which accepts no changes: name its primary")]
+    Standby(Address),
     /// There is no population.
     #[error(
         "{0} is not populated in schema {1}: `virtbench oltp populate --database '{0}' --warehouses N` does that"
@@ -85,6 +93,19 @@ pub enum OltpError {
         /// The table's name.
         table: String,
     },
+    /// A table has something else than it was given.
+    #[error(
+        "table {table} does not hold what it was given: it has {} rows with checksum {:08x}, not {} with {:08x}",
+        found.rows, found.sum, given.rows, given.sum
+    )]
+    Different {
+        /// The table's name.
+        table: &'static str,
+        /// What was sent.
+        given: Checksum,
+        /// What is there.
+        found: Checksum,
+    },
     /// Populating was stopped or failed.
     #[error("{why}; {}", left.words())]
     Abandoned {
@@ -95,7 +116,8 @@ pub enum OltpError {
     },
     /// More connections are needed than the server has.
     #[error(
-        "{users} users need {needed} connections, and the server has {most}: give fewer users or raise max_connections"
+        "{users} users need {needed} connections, and the server has {most}: give fewer users or raise max_connections; where a pooler \
+         stands before it, --prepared no says so"
     )]
     TooManyUsers {
         /// Users.
@@ -178,10 +200,45 @@ fn advice(address: &Address, fault: &Fault) -> String {
         DatabaseKind::MariaDb => ("MariaDB", "MYSQL_PWD"),
     };
     match fault.kind {
+        // PostgreSQL's rules for hosts, and its and MariaDB's words for a connection that is to be encrypted.
+        FaultKind::Encryption => encryption(fault),
+        FaultKind::Login if fault.words.contains("no encryption") || fault.words.contains("SSL off") => {
+            "the server wants an encrypted connection, or none from here: ?sslmode=require in the address"
+                .into()
+        }
+        FaultKind::Login if fault.words.contains("no pg_hba.conf entry") => {
+            "its pg_hba.conf says who may come from where".into()
+        }
+        // MariaDB says no more of a connection that should have been encrypted.
+        FaultKind::Login
+            if address.kind == DatabaseKind::MariaDb
+                && address.tls.mode == TlsMode::Disable
+                && matches!(address.endpoint, Endpoint::Tcp(..)) =>
+        {
+            format!(
+                "check user and password ({password} or --password-file), and whether the server wants encrypted connections \
+                 (?sslmode=require in the address)"
+            )
+        }
         FaultKind::Login => format!("check user and password ({password} or --password-file)"),
         FaultKind::NoDatabase => format!("make it: CREATE DATABASE {}", address.database),
         FaultKind::TooManyConnections => "give fewer users or raise max_connections".into(),
-        _ => format!("check that {server} runs and listens there"),
+        FaultKind::Refused => format!("check that {server} runs and listens there"),
+        _ => format!("{server}'s log may say more"),
+    }
+}
+
+fn encryption(fault: &Fault) -> String {
+    let wants =
+        ["insecure transport", "insecure connections"].iter().any(|words| fault.words.contains(words));
+    let has_none =
+        fault.words.contains("does not support TLS") || fault.words.contains("does not have this capability");
+    if wants {
+        "?sslmode=require in the address encrypts it".into()
+    } else if has_none {
+        "leave sslmode out of the address, or set ssl on the server".into()
+    } else {
+        "sslrootcert=FILE in the address names the authority, sslmode=require believes anybody".into()
     }
 }
 
@@ -191,6 +248,12 @@ fn remedy(fault: &Fault) -> &'static str {
         FaultKind::Gone => "; the server's log says why it went",
         FaultKind::Timeout => "; the server may be overloaded or hang",
         FaultKind::TooManyConnections => "; give fewer users or raise max_connections",
+        FaultKind::ReadOnly => "; a server that is read-only or a standby cannot be loaded: name its primary",
+        FaultKind::Denied => "; populate and run as the same user, or grant the rights",
+        FaultKind::NotPrepared => {
+            "; behind a pooler that gives each transaction another connection, give --prepared no"
+        }
+        FaultKind::Idle => "; raise its time limit for idle connections",
         _ if fault.words.contains("local_infile") || fault.words.contains("command is not allowed") => {
             "; SET GLOBAL local_infile = 1 on the server lets it load"
         }
@@ -198,9 +261,18 @@ fn remedy(fault: &Fault) -> &'static str {
     }
 }
 
+/// The server's words with the next step, where there is one.
+pub(crate) fn with_remedy(fault: &Fault) -> String {
+    format!("{}{}", fault.words, remedy(fault))
+}
+
 fn listed(violations: &[OltpViolation]) -> String {
     let one = |violation: &OltpViolation| {
-        format!("condition {} ({}) in {}", violation.condition, violation.words, violation.rows.join("; "))
+        let condition = match violation.condition {
+            0 => "what every population has".to_owned(),
+            number => format!("condition {number}"),
+        };
+        format!("{condition} ({}) in {}", violation.words, violation.rows.join("; "))
     };
     violations.iter().map(one).collect::<Vec<_>>().join(", and ")
 }

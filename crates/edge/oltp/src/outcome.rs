@@ -7,12 +7,13 @@ use virtbench_units::Responses;
 use virtbench_users::{DriverUse, ThreadUse, is_saturated, unfinished_words};
 
 use crate::driver::{Used, all_deliverers};
-use crate::error::OltpError;
+use crate::error::{OltpError, with_remedy};
 use crate::mix::{DEFERRED_LIMIT_NS, limit_ns};
 use crate::population::Population;
 use crate::schema::Schema;
 use crate::shared::Shared;
 use crate::tally::{OfKind, Tally};
+use crate::tls::TlsMode;
 
 /// Said of every outcome.
 pub const DISCLAIMER: &str =
@@ -72,7 +73,7 @@ pub fn outcome(
         plan: plan.clone(),
         elapsed_ns,
         interrupted: elapsed_ns < plan.time_ns,
-        ended_by: fatal.map(|fault| fault.words),
+        ended_by: fatal.as_ref().map(with_remedy),
         transactions_per_second: completed as f64 / seconds,
         new_orders_per_minute: ordered as f64 * 60.0 / seconds,
         transactions,
@@ -89,8 +90,13 @@ pub fn outcome(
         late_starts: driver.late_starts,
         driver_is_limit: driver.is_limit,
         conditions_held: Vec::new(),
+        conditions_broken: Vec::new(),
+        conditions_unchecked: None,
         notes: vec![DISCLAIMER.into()],
     };
+    if shared.connect.address.tls.mode != TlsMode::Disable {
+        outcome.notes.push("the connections were encrypted".into());
+    }
     outcome.notes.extend(driver.remarks());
     outcome.notes.extend(remarks(&outcome));
     outcome.notes.extend(unfinished_words(&all, plan.timeout_ns, "transactions"));
@@ -147,6 +153,12 @@ fn remarks(outcome: &OltpOutcome) -> Vec<String> {
         outcome.deferred.as_ref().filter(|deferred| deferred.left * 10 > deferred.queued.max(100))
     {
         remarks.push(format!("{} Deliveries still waited at the end: they do not keep up", deferred.left));
+    }
+    let (users, warehouses) = (outcome.plan.users, outcome.warehouses);
+    if u64::from(users) < u64::from(warehouses) {
+        remarks.push(format!(
+            "{users} users work at {users} of {warehouses} warehouses, one each: what lies in the others is hardly touched"
+        ));
     }
     if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
         remarks.push("the database did not keep up with the rate".into());

@@ -1,19 +1,20 @@
 //! Populating a database ([TPC-C 5.11], clause 4.3).
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
 use virtbench_record::DatabaseKind;
 
 use crate::address::Connect;
-use crate::blocking::{connected, wait};
+use crate::blocking::{bounded, connected, wait};
+use crate::checksum::Checksum;
 use crate::error::{Left, OltpError};
 use crate::exclusive::Exclusive;
 use crate::fault::{Fault, no_answer};
-use crate::find_schema::find_schema;
+use crate::find_schema::{find_schema, refuse_standby};
 use crate::manner::Manner;
 use crate::mark::{self, Found};
 use crate::population::{Population, Rows};
@@ -29,6 +30,8 @@ const LOADS: [&[Table]; 3] = [
     &[Table::OrderLine, Table::NewOrder],
     &[Table::Customer, Table::Orders, Table::History, Table::Item, Table::District, Table::Warehouse],
 ];
+/// The longest that making empty tables may take, removing others included.
+const BEGIN: (Duration, &str) = (Duration::from_secs(300), "the tables cannot be made");
 /// The longest that removing tables may take.
 const CLEAN_UP: Duration = Duration::from_secs(30);
 /// How often progress is told.
@@ -86,27 +89,41 @@ pub fn populate(
     let begun = Instant::now();
     wait(async {
         let kind = connect.address.kind;
-        let mut session = connected(connect, Manner::default()).await?;
-        let schema = find_schema(&mut session, &connect.address).await?;
-        session.set_schema(&schema);
-        let mut exclusive = Exclusive::take(connect, &schema).await?;
-        prepare(&mut session, connect, &schema, population, replace).await?;
+        let made = bounded(BEGIN, stop, emptied(connect, population, replace)).await;
+        let (schema, mut exclusive) = made?;
         let loaded = Arc::new(Loaded::default());
         let site = Site { connect, schema: &schema, population, loaded: &loaded };
         let done = async {
             fill(&site, stop, progress).await?;
             exclusive.confirm().await?;
+            // Anew: one that had waited until now may have been thrown out for that.
+            let mut session = connected(connect, Manner::default()).await?;
+            session.set_schema(&schema);
             let cannot = OltpError::server("the population cannot be marked as whole");
             mark::complete(&mut session).await.map_err(cannot)
         };
         if let Err(why) = done.await {
-            drop(session);
             let left = clean_up(connect, kind, &schema).await;
             return Err(OltpError::Abandoned { why: Box::new(why), left });
         }
         let (rows, bytes) = (loaded.rows.load(Ordering::Relaxed), loaded.bytes.load(Ordering::Relaxed));
         Ok(Populated { schema: schema.name().to_owned(), rows, bytes, took: begun.elapsed() })
     })
+}
+
+/// The schema with its empty tables, and the lock on it.
+async fn emptied(
+    connect: &Connect,
+    population: Population,
+    replace: bool,
+) -> Result<(Schema, Exclusive), OltpError> {
+    let mut session = connected(connect, Manner::default()).await?;
+    let schema = find_schema(&mut session, &connect.address).await?;
+    refuse_standby(&mut session, &connect.address).await?;
+    session.set_schema(&schema);
+    let exclusive = Exclusive::take(connect, &schema).await?;
+    prepare(&mut session, connect, &schema, population, replace).await?;
+    Ok((schema, exclusive))
 }
 
 /// What is loaded, and where to.
@@ -195,9 +212,12 @@ async fn load_all(site: &Site<'_>, tables: &[Table]) -> Result<(), OltpError> {
     for table in tables {
         let (name, loaded) = (table.name(), Arc::clone(site.loaded));
         let mut rows = Rows::new(*table, site.population);
+        let given = Arc::new(Mutex::new(Checksum::default()));
+        let adding = Arc::clone(&given);
         let next = move || {
             let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
             let count = rows.fill(&mut piece, PIECE);
+            held(&adding).add(&piece);
             loaded.rows.fetch_add(count, Ordering::Relaxed);
             loaded.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
             (!piece.is_empty()).then_some(piece)
@@ -210,8 +230,19 @@ async fn load_all(site: &Site<'_>, tables: &[Table]) -> Result<(), OltpError> {
             let done = session.query_tables(&statement).await;
             done.map_err(OltpError::server(format!("table {name} cannot be finished ({statement})")))?;
         }
+        let given = *held(&given);
+        let failed = OltpError::server(format!("table {name} cannot be compared with what it was given"));
+        let query = Checksum::query(*table, site.connect.address.kind);
+        let found = Checksum::of(&session.query_tables(&query).await.map_err(failed)?).unwrap_or_default();
+        if found != given {
+            return Err(OltpError::Different { table: name, given, found });
+        }
     }
     Ok(())
+}
+
+fn held(checksum: &Mutex<Checksum>) -> MutexGuard<'_, Checksum> {
+    checksum.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Removes what was made, if the server still lets us; what stays is known to be unfinished.

@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::SinkExt;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket, tls::NoTlsStream};
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
 use crate::address::{Address, Connect, Endpoint};
 use crate::call::Call;
@@ -18,6 +19,7 @@ use crate::isolation::isolation_name;
 use crate::manner::Manner;
 use crate::schema::Schema;
 use crate::statement::{One, STATEMENTS, Statement, numbered};
+use crate::tls::{Connector, Stream, TlsMode};
 use crate::value::{Param, Row, Value, decimal_of_binary, decimal_text};
 
 /// For connecting and logging in.
@@ -28,9 +30,11 @@ const LOOK_MS: u32 = 2_000;
 /// A connection with the statements that it has prepared.
 pub struct PostgreSql {
     client: Client,
-    connection: Pin<Box<Connection<Socket, NoTlsStream>>>,
+    connection: Pin<Box<Connection<Socket, Stream>>>,
     /// How a transaction begins.
     begin: String,
+    /// Whether statements are prepared once; each is sent with its text otherwise.
+    keeps: bool,
     prepared: Vec<Option<tokio_postgres::Statement>>,
 }
 
@@ -48,25 +52,38 @@ impl PostgreSql {
             Endpoint::Tcp(host, port) => config.host(host).port(*port),
             Endpoint::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
         };
+        let is_encrypted = address.tls.mode != TlsMode::Disable;
+        config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
+        let tls = address
+            .tls
+            .configuration()
+            .map_err(|error| Fault::new(FaultKind::Encryption, error.to_string()))?;
         let limit = Duration::from_secs(CONNECT_SECONDS);
-        let opened = tokio::time::timeout(limit, config.connect(NoTls)).await;
+        let opened = tokio::time::timeout(limit, config.connect(Connector(tls))).await;
         let (client, connection) = opened
             .map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?
             .map_err(|error| unreachable(&error))?;
         let begin = format!("BEGIN ISOLATION LEVEL {}", isolation_name(manner.isolation));
         let prepared = vec![None; STATEMENTS];
-        let mut session = Self { client, connection: Box::pin(connection), begin, prepared };
-        if manner.keeps {
-            // Older servers do not know it.
-            let _ = session.query(&format!("SET client_connection_check_interval = {LOOK_MS}")).await;
+        let keeps = manner.keeps;
+        let mut session = Self { client, connection: Box::pin(connection), begin, keeps, prepared };
+        if keeps {
+            // Older servers do not know all of them. A user who thinks is not to be thrown out for that.
+            for setting in [
+                format!("client_connection_check_interval = {LOOK_MS}"),
+                "idle_session_timeout = 0".to_owned(),
+                "idle_in_transaction_session_timeout = 0".to_owned(),
+            ] {
+                let _ = session.query(&format!("SET {setting}")).await;
+            }
         }
         Ok(session)
     }
 
     /// Sends all statements at once.
     pub async fn run(&mut self, calls: &[Call<'_>], schema: &Schema) -> Result<Vec<Vec<Row>>, Fault> {
-        let Self { client, connection, begin, prepared } = self;
-        for Call { statement, .. } in calls.iter().filter(|call| !call.statement.is_bracket()) {
+        let Self { client, connection, begin, keeps, prepared } = self;
+        for Call { statement, .. } in calls.iter().filter(|call| *keeps && !call.statement.is_bracket()) {
             let slot = &mut prepared[statement.number()];
             if slot.is_none() {
                 *slot = Some(
@@ -76,9 +93,13 @@ impl PostgreSql {
             }
         }
         let answers = calls.iter().map(|Call { statement, params }| {
-            let (client, prepared) = (&*client, prepared[statement.number()].as_ref());
-            let bracket = (*statement == Statement::One(One::Begin)).then_some(begin.as_str());
-            Box::pin(answer(client, (*statement, bracket), prepared, params))
+            let form = match (*statement, &prepared[statement.number()]) {
+                (Statement::One(One::Begin), _) => Form::Bracket(begin.clone()),
+                (statement, _) if statement.is_bracket() => Form::Bracket(statement.text()),
+                (_, Some(prepared)) => Form::Prepared(prepared),
+                (statement, None) => Form::Text(schema.qualified(&numbered(&statement.text()))),
+            };
+            Box::pin(answer(client, form, params))
         });
         let mut answers: Vec<_> = answers.collect();
         let mut done = Vec::with_capacity(answers.len());
@@ -128,25 +149,34 @@ impl PostgreSql {
     }
 }
 
+/// How a statement is sent.
+enum Form<'a> {
+    /// One that begins or ends a transaction.
+    Bracket(String),
+    /// One that the server knows.
+    Prepared(&'a tokio_postgres::Statement),
+    /// With its text, in one exchange.
+    Text(String),
+}
+
 /// The rows of one statement.
-async fn answer(
-    client: &Client,
-    (statement, bracket): (Statement, Option<&str>),
-    prepared: Option<&tokio_postgres::Statement>,
-    params: &[Param<'_>],
-) -> Result<Vec<Row>, Error> {
-    let Some(prepared) = prepared else {
-        let text = bracket.map_or_else(|| statement.text(), ToOwned::to_owned);
-        return client.batch_execute(&text).await.map(|()| Vec::new());
+async fn answer(client: &Client, form: Form<'_>, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
+    let params = params.iter().map(|param| param as &(dyn ToSql + Sync));
+    let rows = match form {
+        Form::Bracket(text) => return client.batch_execute(&text).await.map(|()| Vec::new()),
+        Form::Prepared(prepared) => client.query(prepared, &params.collect::<Vec<_>>()).await?,
+        Form::Text(text) => {
+            // The server finds out what they are.
+            let params: Vec<_> = params.map(|param| (param, Type::UNKNOWN)).collect();
+            client.query_typed(&text, &params).await?
+        }
     };
-    let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param as &(dyn ToSql + Sync)).collect();
-    let rows = client.query(prepared, &params).await?;
     rows.iter().map(values).collect()
 }
 
 /// What comes of a future while the connection is moved on beside it.
 async fn driven<T>(
-    connection: &mut Pin<Box<Connection<Socket, NoTlsStream>>>,
+    connection: &mut Pin<Box<Connection<Socket, Stream>>>,
     future: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Fault> {
     let mut future = pin!(future);
@@ -194,10 +224,26 @@ fn fault(error: &Error) -> Fault {
     }
 }
 
+/// Whether TLS failed: the server has none, or is not believed.
+fn is_about_encryption(error: &Error) -> bool {
+    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    error.as_db_error().is_none() && error.to_string().contains("TLS")
+}
+
 /// What is wrong when a connection does not come about.
 fn unreachable(error: &Error) -> Fault {
     let fault = fault(error);
     match fault.kind {
+        FaultKind::Other | FaultKind::Gone if is_about_encryption(error) => {
+            Fault { kind: FaultKind::Encryption, ..fault }
+        }
         FaultKind::Gone if error.as_db_error().is_none() => Fault { kind: FaultKind::Refused, ..fault },
         FaultKind::Other if fault.words.contains("password") => Fault { kind: FaultKind::Login, ..fault },
         FaultKind::Other if error.as_db_error().is_none() => Fault { kind: FaultKind::Refused, ..fault },

@@ -1,7 +1,5 @@
 //! Populating, loading and checking real servers.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeSet;
 use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
@@ -15,11 +13,11 @@ use virtbench_oltp::{
 use virtbench_record::{DatabaseKind, OltpChoice, OltpIsolation, OltpMix, OltpOutcome, OltpPlan};
 use virtbench_workload::{Arrivals, Rate};
 
-static NEVER: AtomicBool = AtomicBool::new(false);
-const POPULATION: Population = Population { warehouses: 1, seed: 11 };
+pub static NEVER: AtomicBool = AtomicBool::new(false);
+pub const POPULATION: Population = Population { warehouses: 1, seed: 11 };
 
 /// A server whose disk need not keep what it is told.
-fn server(kind: DatabaseKind) -> LocalServer {
+pub fn server(kind: DatabaseKind) -> LocalServer {
     let settings: &[&str] = match kind {
         DatabaseKind::PostgreSql => &["fsync=off", "max_connections=20", "shared_buffers=256MB"],
         DatabaseKind::MariaDb => &[
@@ -32,7 +30,7 @@ fn server(kind: DatabaseKind) -> LocalServer {
     LocalServer::start(kind, settings).unwrap()
 }
 
-fn populated(server: &LocalServer) -> Connect {
+pub fn populated(server: &LocalServer) -> Connect {
     let connect = server.connect();
     let mut last = (0, 0);
     let made =
@@ -43,11 +41,11 @@ fn populated(server: &LocalServer) -> Connect {
     connect
 }
 
-fn plan() -> OltpPlan {
+pub fn plan() -> OltpPlan {
     OltpPlan { users: 4, threads: 2, ramp_up_ns: 300_000_000, time_ns: 2_000_000_000, ..OltpPlan::default() }
 }
 
-fn loaded(connect: &Connect, plan: &OltpPlan) -> OltpOutcome {
+pub fn loaded(connect: &Connect, plan: &OltpPlan) -> OltpOutcome {
     run(connect, plan, &NEVER, &mut |_| {}).unwrap()
 }
 
@@ -152,10 +150,12 @@ fn broken_conditions_are_found(server: &LocalServer, connect: &Connect) {
         let found = checked.broken.iter().find(|broken| broken.condition == number).expect(statement);
         assert!(found.rows.iter().all(|row| row.contains("w_id=1")), "{found:?}");
     }
-    let refused = run(connect, &plan(), &NEVER, &mut |_| {}).unwrap_err();
-    // Order numbers that were left out are a hole among new orders by then.
-    assert!(matches!(&refused, OltpError::Inconsistent(broken) if broken.len() == 3), "{refused}");
-    assert!(refused.to_string().contains("W_YTD = sum(D_YTD)"), "{refused}");
+    // What was measured stands whatever the check finds.
+    let outcome = loaded(connect, &plan());
+    assert!(outcome.transactions_per_second > 0.0 && outcome.conditions_held.is_empty(), "{outcome:?}");
+    let numbers: Vec<u32> = outcome.conditions_broken.iter().map(|broken| broken.condition).collect();
+    assert_eq!(numbers, [1, 2, 3, 4]);
+    assert_eq!(outcome.conditions_broken[0].words, "W_YTD = sum(D_YTD)");
 }
 
 fn too_many_users_are_refused(connect: &Connect) {

@@ -118,6 +118,10 @@ pub struct OltpPlan {
     pub deferred_delivery: bool,
     /// Isolation of the transactions.
     pub isolation: OltpIsolation,
+    /// Whether statements are prepared once for each connection, or sent with their text each time, as a pooler wants it that gives
+    /// each transaction another connection of the server.
+    #[serde(default = "is_prepared")]
+    pub prepared: bool,
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock wait that is too long.
     pub retries: u32,
     /// The longest that a transaction may take, in nanoseconds.
@@ -126,6 +130,11 @@ pub struct OltpPlan {
     pub check_all: bool,
     /// Seed of every random choice.
     pub seed: u64,
+}
+
+/// Before there was a choice.
+fn is_prepared() -> bool {
+    true
 }
 
 impl Default for OltpPlan {
@@ -140,6 +149,7 @@ impl Default for OltpPlan {
             think_factor: None,
             deferred_delivery: true,
             isolation: OltpIsolation::default(),
+            prepared: true,
             retries: 10,
             timeout_ns: 60_000_000_000,
             check_all: false,
@@ -237,7 +247,7 @@ pub struct OltpSecond {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OltpViolation {
-    /// Its number in clause 3.3.2.
+    /// Its number in clause 3.3.2; zero where a row or a value is missing, or one is there that belongs to nothing.
     pub condition: u32,
     /// What should hold.
     pub words: String,
@@ -308,6 +318,12 @@ pub struct OltpOutcome {
     pub driver_is_limit: bool,
     /// Conditions of clause 3.3.2 that were checked afterwards and hold.
     pub conditions_held: Vec<u32>,
+    /// Conditions that were checked afterwards and do not hold: the load has no result then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions_broken: Vec<OltpViolation>,
+    /// Why the conditions could not be checked; absent where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions_unchecked: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

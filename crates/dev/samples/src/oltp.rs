@@ -43,6 +43,7 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
     let outcome = OltpOutcome {
         database: DatabaseKind::PostgreSql,
         server: "a test".into(),
+        schema: "public".into(),
         warehouses: 1,
         population_seed: 1,
         plan: OltpPlan { users, ..OltpPlan::default() },
@@ -59,8 +60,13 @@ pub fn measured(users: u32, seconds: [u64; 10], idle_percent: f64) -> OltpMeasur
         own_cpu_ns: [0, 0],
         own_cpu_per_transaction_ns: None,
         busiest_thread_percent: 10.0,
+        waited_percent: None,
+        throttled_percent: None,
+        late_starts: 0,
         driver_is_limit: false,
         conditions_held: vec![1, 2, 3, 4],
+        conditions_broken: Vec::new(),
+        conditions_unchecked: None,
         notes: Vec::new(),
     };
     let path = PathCost {

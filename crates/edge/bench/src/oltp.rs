@@ -1,8 +1,8 @@
-//! TPC-C's transactions, driven by virtbench and by go-tpc on one database; by pgbench where there is no go-tpc.
+//! TPC-C's transactions, driven by virtbench and by go-tpc on one database of PostgreSQL and one of MariaDB; on PostgreSQL by pgbench where
+//! go-tpc does not know it.
 
 use std::fs;
-use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
@@ -45,6 +45,16 @@ const SETTINGS: [&str; 6] = [
     "listen_addresses=127.0.0.1",
 ];
 
+const SETTINGS_MARIADB: [&str; 7] = [
+    "innodb-flush-log-at-trx-commit=0",
+    "innodb-buffer-pool-size=1G",
+    "innodb-log-file-size=2G",
+    "innodb-doublewrite=0",
+    "max-connections=50",
+    "skip-networking=0",
+    "bind-address=127.0.0.1",
+];
+
 /// What a driver did.
 #[derive(Debug, Clone, Copy)]
 struct Driven {
@@ -61,44 +71,154 @@ enum Driver {
     Pgbench,
 }
 
+/// A server of either kind, with what drives it.
+struct Bench<'a> {
+    server: LocalServer,
+    kind: DatabaseKind,
+    folder: &'a Path,
+    go_tpc: PathBuf,
+}
+
 /// Alternates the drivers, and holds what is promised of the ratios.
 pub fn check(rounds: usize, folder: &Path) -> Result<Vec<Verdict>> {
-    let server = LocalServer::start(DatabaseKind::PostgreSql, &SETTINGS)?;
-    let population = Population { warehouses: WAREHOUSES, seed: 1 };
-    let made = populate(&server.connect(), population, false, &AtomicBool::new(false), &mut |_| {})?;
-    let other = if is_there("go-tpc") { Driver::GoTpc } else { Driver::Pgbench };
-    let name = if other == Driver::GoTpc { "go-tpc" } else { "pgbench, transactions as functions" };
-    println!(
-        "TPC-C's transactions on PostgreSQL, {WAREHOUSES} warehouses, {USERS} users, no think times, {SECONDS} s each; the \
-         other driver is {name}"
-    );
-    let populated =
-        footprint::line("populating ten warehouses (s)", made.took.as_secs_f64(), MOST_POPULATING_S);
-    if other == Driver::Pgbench {
+    let mut verdicts = Vec::new();
+    for (kind, settings) in
+        [(DatabaseKind::PostgreSql, &SETTINGS[..]), (DatabaseKind::MariaDb, &SETTINGS_MARIADB)]
+    {
+        let server = LocalServer::start(kind, settings)?;
+        let population = Population { warehouses: WAREHOUSES, seed: 1 };
+        let made = populate(&server.connect(), population, false, &AtomicBool::new(false), &mut |_| {})?;
+        let bench = Bench { server, kind, folder, go_tpc: find_go_tpc() };
+        let name = bench.name();
         println!(
-            "there is no go-tpc in PATH; functions save pgbench the client's part, so that its ratios promise nothing"
+            "TPC-C's transactions on {name}, {WAREHOUSES} warehouses, {USERS} users, no think times, {SECONDS} s each"
         );
-        server.query(&[FUNCTIONS])?;
-    }
-    let measured = (0..rounds.max(LEAST_ROUNDS)).map(|round| -> Result<(Driven, Driven)> {
-        let ours = || drive(Driver::Virtbench, &server, folder);
-        let theirs = || drive(other, &server, folder);
-        if round % 2 == 0 {
-            let ours = ours()?;
-            Ok((ours, theirs()?))
-        } else {
-            let theirs = theirs()?;
-            Ok((ours()?, theirs))
+        if kind == DatabaseKind::PostgreSql {
+            let took = made.took.as_secs_f64();
+            verdicts.push(footprint::line("populating ten warehouses (s)", took, MOST_POPULATING_S));
         }
-    });
-    let pairs: Vec<(Driven, Driven)> = measured.collect::<Result<_>>()?;
-    let least = if other == Driver::GoTpc { 0.95 } else { 0.0 };
-    let most = if other == Driver::GoTpc { 0.5 } else { f64::INFINITY };
-    Ok(vec![
-        populated,
-        line("transactions/s", &pairs, |driven| driven.per_second, (least, f64::INFINITY)),
-        line("driver's CPU a transaction (ms)", &pairs, |driven| driven.cpu_ms, (0.0, most)),
-    ])
+        verdicts.extend(bench.compare(rounds)?);
+    }
+    Ok(verdicts)
+}
+
+/// Where `scripts/setup-go-tpc.sh` puts it, or in `PATH`.
+fn find_go_tpc() -> PathBuf {
+    let own = virtbench_lab::cache_directory().join("go-tpc/go-tpc");
+    if own.is_file() { own } else { "go-tpc".into() }
+}
+
+impl Bench<'_> {
+    fn name(&self) -> &'static str {
+        if self.kind == DatabaseKind::PostgreSql { "PostgreSQL" } else { "MariaDB" }
+    }
+
+    /// go-tpc where it knows this database, else pgbench, else nobody.
+    fn other(&self) -> Option<Driver> {
+        let said = Command::new(&self.go_tpc).args(["tpcc", "run", "--help"]).output();
+        let said =
+            said.map_or_else(|_| String::new(), |said| String::from_utf8_lossy(&said.stdout).into_owned());
+        match self.kind {
+            DatabaseKind::PostgreSql if said.contains("postgres") => Some(Driver::GoTpc),
+            DatabaseKind::PostgreSql => Some(Driver::Pgbench),
+            DatabaseKind::MariaDb => said.contains("mysql").then_some(Driver::GoTpc),
+        }
+    }
+
+    fn compare(&self, rounds: usize) -> Result<Vec<Verdict>> {
+        let Some(other) = self.other() else {
+            println!("there is no go-tpc: scripts/setup-go-tpc.sh builds it");
+            return Ok(vec![Verdict::Broken]);
+        };
+        if other == Driver::Pgbench {
+            println!(
+                "there is no go-tpc that knows PostgreSQL (scripts/setup-go-tpc.sh builds it); pgbench with transactions as \
+                 functions saves the client's part, so that its ratios promise nothing"
+            );
+            self.server.query(&[FUNCTIONS])?;
+        }
+        let measured = (0..rounds.max(LEAST_ROUNDS)).map(|round| -> Result<(Driven, Driven)> {
+            let ours = || self.drive(Driver::Virtbench);
+            let theirs = || self.drive(other);
+            if round % 2 == 0 {
+                let ours = ours()?;
+                Ok((ours, theirs()?))
+            } else {
+                let theirs = theirs()?;
+                Ok((ours()?, theirs))
+            }
+        });
+        let pairs: Vec<(Driven, Driven)> = measured.collect::<Result<_>>()?;
+        let is_promised = other == Driver::GoTpc;
+        let (least, most) = if is_promised { (1.0, 0.5) } else { (0.0, f64::INFINITY) };
+        let figure = |what: &str| format!("{}, {what}", self.name());
+        Ok(vec![
+            line(&figure("transactions/s"), &pairs, |driven| driven.per_second, (least, f64::INFINITY)),
+            line(&figure("driver's CPU each (ms)"), &pairs, |driven| driven.cpu_ms, (0.0, most)),
+        ])
+    }
+
+    /// Runs a driver to its end. Its CPU time is what the kernel accounts for ended children.
+    fn drive(&self, driver: Driver) -> Result<Driven> {
+        let mut command = self.command(driver)?;
+        let before = children_cpu_ms()?;
+        let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        ensure!(output.status.success(), "{command:?}: {}{text}", String::from_utf8_lossy(&output.stderr));
+        let transactions = match driver {
+            Driver::Virtbench => of_virtbench(&text),
+            Driver::GoTpc => of_go_tpc(&text),
+            Driver::Pgbench => of_pgbench(&text),
+        };
+        let transactions = transactions.with_context(|| format!("{driver:?} printed no figures: {text}"))?;
+        let cpu_ms = (children_cpu_ms()? - before) / transactions;
+        Ok(Driven { per_second: transactions / f64::from(SECONDS), cpu_ms })
+    }
+
+    fn command(&self, driver: Driver) -> Result<Command> {
+        let seconds = format!("{SECONDS}s");
+        let (users, port, warehouses) =
+            (USERS.to_string(), self.server.port().to_string(), WAREHOUSES.to_string());
+        let is_mariadb = self.kind == DatabaseKind::MariaDb;
+        Ok(match driver {
+            Driver::Virtbench => {
+                let scheme = if is_mariadb { "mariadb://root" } else { "postgresql://postgres" };
+                let database = format!("{scheme}@127.0.0.1:{port}/bench");
+                let mut command = Command::new(virtbench());
+                command.args(["oltp", "run", "--json", "--database", &database, "--users", &users]);
+                command.args(["--ramp-up", "0s", "--time", &seconds, "--delivery", "inline"]);
+                command
+            }
+            Driver::GoTpc => {
+                let mut command = Command::new(&self.go_tpc);
+                command.args(["tpcc", "run", "-H", "127.0.0.1", "-P", &port, "-D", "bench", "-T", &users]);
+                // Read committed, as ours.
+                command.args(["--warehouses", &warehouses, "--time", &seconds, "--isolation", "2"]);
+                command.args(["--ignore-error", "--silence"]);
+                if is_mariadb {
+                    command.args(["-d", "mysql", "-U", "root"]);
+                } else {
+                    command.args(["-d", "postgres", "-U", "postgres", "--conn-params", "sslmode=disable"]);
+                }
+                command
+            }
+            Driver::Pgbench => {
+                let mut command = Command::new("pgbench");
+                command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-n", "-M", "prepared"]);
+                command.args(["-c", &users, "-T", &SECONDS.to_string(), "--max-tries", "10"]);
+                for (name, share, call) in CALLS {
+                    let path = self.folder.join(format!("{name}.sql"));
+                    let drawn = format!(
+                        "\\set w random(1, {WAREHOUSES})\n\\set d random(1, 10)\n\\set c random(1, 3000)\n\\set n random(5, 15)\n"
+                    );
+                    fs::write(&path, format!("{drawn}{call};\n"))?;
+                    command.arg("-f").arg(format!("{}@{share}", path.display()));
+                }
+                command.arg("bench");
+                command
+            }
+        })
+    }
 }
 
 fn line(
@@ -123,59 +243,6 @@ fn line(
         if kept { "kept" } else { "BROKEN" }
     );
     if kept { Verdict::Kept } else { Verdict::Broken }
-}
-
-fn is_there(program: &str) -> bool {
-    !matches!(Command::new(program).arg("--help").output(), Err(error) if error.kind() == ErrorKind::NotFound)
-}
-
-/// Runs a driver to its end. Its CPU time is what the kernel accounts for ended children.
-fn drive(driver: Driver, server: &LocalServer, folder: &Path) -> Result<Driven> {
-    let seconds = format!("{SECONDS}s");
-    let (users, port, warehouses) = (USERS.to_string(), server.port().to_string(), WAREHOUSES.to_string());
-    let mut command = match driver {
-        Driver::Virtbench => {
-            let database = format!("postgresql://postgres@127.0.0.1:{port}/bench");
-            let mut command = Command::new(virtbench());
-            command.args(["oltp", "run", "--json", "--database", &database, "--users", &users]);
-            command.args(["--ramp-up", "0s", "--time", &seconds, "--delivery", "inline"]);
-            command
-        }
-        Driver::GoTpc => {
-            let mut command = Command::new("go-tpc");
-            command.args(["tpcc", "run", "-d", "postgres", "-H", "127.0.0.1", "-P", &port, "-U", "postgres"]);
-            command.args(["-D", "bench", "-T", &users, "--warehouses", &warehouses, "--time", &seconds]);
-            command.args(["--conn-params", "sslmode=disable", "--ignore-error", "--silence"]);
-            command
-        }
-        Driver::Pgbench => {
-            let mut command = Command::new("pgbench");
-            command.args(["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "-n", "-M", "prepared"]);
-            command.args(["-c", &users, "-T", &SECONDS.to_string(), "--max-tries", "10"]);
-            for (name, share, call) in CALLS {
-                let path = folder.join(format!("{name}.sql"));
-                let drawn = format!(
-                    "\\set w random(1, {WAREHOUSES})\n\\set d random(1, 10)\n\\set c random(1, 3000)\n\\set n random(5, 15)\n"
-                );
-                fs::write(&path, format!("{drawn}{call};\n"))?;
-                command.arg("-f").arg(format!("{}@{share}", path.display()));
-            }
-            command.arg("bench");
-            command
-        }
-    };
-    let before = children_cpu_ms()?;
-    let output = command.output().with_context(|| format!("cannot start {command:?}"))?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    ensure!(output.status.success(), "{command:?}: {}{text}", String::from_utf8_lossy(&output.stderr));
-    let transactions = match driver {
-        Driver::Virtbench => of_virtbench(&text),
-        Driver::GoTpc => of_go_tpc(&text),
-        Driver::Pgbench => of_pgbench(&text),
-    };
-    let transactions = transactions.with_context(|| format!("{driver:?} printed no figures: {text}"))?;
-    let cpu_ms = (children_cpu_ms()? - before) / transactions;
-    Ok(Driven { per_second: transactions / f64::from(SECONDS), cpu_ms })
 }
 
 /// User and system time of children that have ended and been waited for (proc(5), `stat`).

@@ -20,11 +20,16 @@ const LINE_EVERY: Duration = Duration::from_secs(30);
 pub fn with_progress<T>(
     act: impl FnOnce(&mut Progress<'_>) -> Result<T, ApplicationsError>,
 ) -> Result<T, Failure> {
+    shown(act).map_err(applications_failure)
+}
+
+/// The same of something that fails otherwise.
+pub fn shown<T>(act: impl FnOnce(&mut Progress<'_>) -> T) -> T {
     let is_terminal = io::stderr().is_terminal();
     let mut shown = Shown { bar: progress::timer(None, ""), is_terminal, told: Instant::now() };
     let done = act(&mut Progress { stop: interrupt::flag(), observer: &mut shown });
     shown.bar.finish_and_clear();
-    done.map_err(applications_failure)
+    done
 }
 
 /// What is being done, on a terminal or in lines.

@@ -338,3 +338,24 @@ fn an_option_in_a_message_or_a_comment_is_found() {
     );
     assert!(options("var(--ink) x--y 1 -- 2 a --> b :root{--native:red} ---").is_empty());
 }
+
+/// Drivers of users keep response times in `Responses` alone, which cannot leave out what a server did not answer. A driver whose
+/// operations are timed from outside joins the list when it takes the type over.
+#[test]
+fn drivers_cannot_forget_what_was_due() {
+    const DRIVERS: [&str; 2] = ["crates/edge/oltp/src/", "crates/edge/users/src/"];
+    let sources = all_sources();
+    for driver in DRIVERS {
+        let of_driver: Vec<_> = sources.iter().filter(|(name, _)| name.starts_with(driver)).collect();
+        assert!(
+            of_driver.iter().any(|(_, text)| text.contains("Responses")),
+            "{driver} counts without Responses"
+        );
+        let past: Vec<&str> = of_driver
+            .iter()
+            .filter(|(_, text)| text.contains("LatencyRecorder"))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert!(past.is_empty(), "response times are kept by Responses: {past:?}");
+    }
+}

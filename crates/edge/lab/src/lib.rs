@@ -100,6 +100,7 @@ pub use storage_daemon::{NoStorageDaemon, find_storage_daemon};
 pub use virtbench_agent::enclosure::{
     GroupError, LoopCache, LoopDevice, LoopError, processors_in_turn, usable_processors,
 };
+pub use virtbench_agent::protocol::appliance::ServiceEnd;
 pub use virtbench_agent::{Console, HERE, STAY};
 pub use virtbench_host::{
     CpuSample, NetworkSample, available_memory_bytes, disk_busy_ms, disk_facts, free_bytes, host_facts,

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use fluent_uri::Uri;
 use virtbench_record::DatabaseKind;
 
+use crate::tls::{Tls, TlsMode};
+
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Endpoint {
@@ -26,6 +28,10 @@ pub struct Address {
     pub user: String,
     /// The database's name.
     pub database: String,
+    /// The schema of the tables, where that is not the one in which the server makes new ones.
+    pub schema: Option<String>,
+    /// Whether connections are encrypted.
+    pub tls: Tls,
 }
 
 /// How a database is reached.
@@ -46,7 +52,23 @@ impl fmt::Debug for Connect {
 const FORM: &str = "write for example postgresql://user@host:5432/database, mariadb://user@host:3306/database, or \
                     postgresql://user@localhost/database?socket=/run/postgresql";
 
+/// The options of an address.
+const KNOWN: &str = "socket=PATH, schema=NAME, sslmode=MODE and sslrootcert=FILE";
+
 impl Address {
+    /// A database of this name, reached as this user.
+    #[must_use]
+    pub fn new(kind: DatabaseKind, endpoint: Endpoint, user: &str, database: &str) -> Self {
+        Self {
+            kind,
+            endpoint,
+            user: user.into(),
+            database: database.into(),
+            schema: None,
+            tls: Tls::default(),
+        }
+    }
+
     /// Reads `postgresql://USER@HOST:PORT/DATABASE` or `mariadb://...`; `?socket=PATH` in place of host and port.
     ///
     /// # Errors
@@ -74,19 +96,27 @@ impl Address {
             None | Some("") => default_port(kind),
             Some(text) => text.parse().map_err(|_| format!("{text:?} is no port"))?,
         };
-        let socket = uri.query().map(|query| socket(query.as_str())).transpose()?;
+        let options = Options::parse(kind, uri.query().map_or("", |query| query.as_str()))?;
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_owned();
         let database = decoded(uri.path().as_str().trim_start_matches('/'))?;
         if database.is_empty() {
             return Err(format!("the address lacks the database's name: {FORM}"));
         }
-        let endpoint = match socket {
+        let endpoint = match options.socket {
             Some(path) => Endpoint::Unix(path, port),
             None if host.is_empty() => return Err(format!("the address lacks a host: {FORM}")),
             None if host.contains(':') => Endpoint::Tcp(host, port),
             None => Endpoint::Tcp(decoded(&host)?, port),
         };
-        Ok(Self { kind, endpoint, user, database })
+        let is_local = matches!(endpoint, Endpoint::Unix(..));
+        if is_local && options.tls.mode != TlsMode::Disable {
+            return Err("a Unix socket is not encrypted: leave sslmode out, or name a host".to_owned());
+        }
+        if kind == DatabaseKind::MariaDb && options.tls.mode == TlsMode::VerifyCa {
+            return Err("sslmode=verify-ca is for PostgreSQL: MariaDB's client always checks the name too, verify-full".to_owned());
+        }
+        let Options { schema, tls, .. } = options;
+        Ok(Self { schema, tls, ..Self::new(kind, endpoint, &user, &database) })
     }
 
     /// The folder of PostgreSQL's socket, where the socket itself may be named.
@@ -116,11 +146,45 @@ fn decoded(text: &str) -> Result<String, String> {
     text.decode().to_string().map(Into::into).map_err(|_| "the address is not UTF-8".to_owned())
 }
 
-fn socket(query: &str) -> Result<PathBuf, String> {
-    match query.split_once('=') {
-        Some(("socket" | "host", path)) if !path.contains('&') => Ok(PathBuf::from(decoded(path)?)),
-        _ => Err(format!("of an address's options only ?socket=PATH is known, not {query:?}")),
+/// What stands behind the `?` of an address.
+#[derive(Debug, Default)]
+struct Options {
+    socket: Option<PathBuf>,
+    schema: Option<String>,
+    tls: Tls,
+}
+
+impl Options {
+    fn parse(kind: DatabaseKind, query: &str) -> Result<Self, String> {
+        let mut options = Self::default();
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let value = decoded(value)?;
+            match key {
+                "socket" | "host" => options.socket = Some(PathBuf::from(value)),
+                "schema" if kind == DatabaseKind::PostgreSql => options.schema = Some(value),
+                "schema" => {
+                    return Err("a schema of MariaDB is a database: name it behind the host".to_owned());
+                }
+                "sslmode" => options.tls.mode = tls_mode(&value)?,
+                "sslrootcert" => options.tls.roots = Some(PathBuf::from(value)),
+                _ => return Err(format!("of an address's options {KNOWN} are known, not {pair:?}")),
+            }
+            if pair.ends_with('=') || !pair.contains('=') {
+                return Err(format!("{pair:?} lacks a value"));
+            }
+        }
+        if options.tls.roots.is_some() && !matches!(options.tls.mode, TlsMode::VerifyCa | TlsMode::VerifyFull)
+        {
+            return Err("sslrootcert needs sslmode=verify-ca or sslmode=verify-full".to_owned());
+        }
+        Ok(options)
     }
+}
+
+fn tls_mode(name: &str) -> Result<TlsMode, String> {
+    let found = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| format!("sslmode is disable, require, verify-ca or verify-full, not {name:?}"))
 }
 
 impl fmt::Display for Address {
@@ -129,19 +193,25 @@ impl fmt::Display for Address {
             DatabaseKind::PostgreSql => "postgresql",
             DatabaseKind::MariaDb => "mariadb",
         };
+        let Self { user, database, .. } = self;
+        let mut options = Vec::new();
         match &self.endpoint {
             Endpoint::Tcp(host, port) if host.contains(':') => {
-                write!(f, "{scheme}://{}@[{host}]:{port}/{}", self.user, self.database)
+                write!(f, "{scheme}://{user}@[{host}]:{port}/{database}")?;
             }
-            Endpoint::Tcp(host, port) => {
-                write!(f, "{scheme}://{}@{host}:{port}/{}", self.user, self.database)
-            }
+            Endpoint::Tcp(host, port) => write!(f, "{scheme}://{user}@{host}:{port}/{database}")?,
             Endpoint::Unix(path, port) => {
                 let port = if *port == default_port(self.kind) { String::new() } else { format!(":{port}") };
-                let (user, database) = (&self.user, &self.database);
-                write!(f, "{scheme}://{user}@localhost{port}/{database}?socket={}", path.display())
+                write!(f, "{scheme}://{user}@localhost{port}/{database}")?;
+                options.push(format!("socket={}", path.display()));
             }
         }
+        if self.tls.mode != TlsMode::Disable {
+            options.push(format!("sslmode={}", self.tls.mode.name()));
+        }
+        options.extend(self.tls.roots.iter().map(|path| format!("sslrootcert={}", path.display())));
+        options.extend(self.schema.iter().map(|schema| format!("schema={schema}")));
+        if options.is_empty() { Ok(()) } else { write!(f, "?{}", options.join("&")) }
     }
 }
 
@@ -156,6 +226,13 @@ mod tests {
             ("postgres://db/tpcc", "postgresql://postgres@db:5432/tpcc"),
             ("mariadb://[::1]/a%20b", "mariadb://root@[::1]:3306/a b"),
             ("mysql://u@localhost/t?socket=/run/m.sock", "mariadb://u@localhost/t?socket=/run/m.sock"),
+            ("postgresql://u@x/t?schema=b%20c", "postgresql://u@x:5432/t?schema=b c"),
+            ("postgresql://u@x/t?schema=a&socket=/run", "postgresql://u@localhost/t?socket=/run&schema=a"),
+            ("postgresql://u@x/t?sslmode=require", "postgresql://u@x:5432/t?sslmode=require"),
+            (
+                "mariadb://u@x/t?sslmode=verify-full&sslrootcert=/a.pem",
+                "mariadb://u@x:3306/t?sslmode=verify-full&sslrootcert=/a.pem",
+            ),
             ("postgresql://u@x:99/t?socket=/run", "postgresql://u@localhost:99/t?socket=/run"),
         ] {
             assert_eq!(Address::parse(text).unwrap().to_string(), shown);
@@ -166,7 +243,13 @@ mod tests {
             ("postgresql://db", "name"),
             ("postgresql:///t", "host"),
             ("postgresql://db:99999/t", "99999"),
-            ("postgresql://db/t?sslmode=require", "sslmode"),
+            ("postgresql://db/t?ssl=yes", "ssl=yes"),
+            ("postgresql://db/t?schema=", "lacks a value"),
+            ("postgresql://db/t?sslmode=prefer", "verify-full"),
+            ("mariadb://db/t?sslmode=verify-ca", "verify-full"),
+            ("postgresql://db/t?sslrootcert=/x", "sslmode=verify-ca"),
+            ("postgresql://db/t?socket=/run&sslmode=require", "not encrypted"),
+            ("mariadb://db/t?schema=x", "behind the host"),
             ("tpcc", "no address"),
         ] {
             let said = Address::parse(text).unwrap_err();

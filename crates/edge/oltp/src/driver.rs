@@ -9,20 +9,20 @@ use std::time::Duration;
 use futures_util::future::{FutureExt, join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::sync::Notify;
-use virtbench_record::{OltpIsolation, OltpKind, OltpPlan};
+use virtbench_record::{OltpKind, OltpPlan};
 use virtbench_users::{Ended, IntendedStarts, ThreadUse};
 use virtbench_users::{observe, runtime, until_begin, within_grace};
 
-use crate::address::Connect;
 use crate::blocking::connected;
 use crate::draws::{Constants, Draws};
 use crate::error::OltpError;
 use crate::input::Terminal;
+use crate::manner::Manner;
 use crate::mix::Choices;
 use crate::queue::Queue;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::user::{Around, User, deliver};
+use crate::user::{Around, GRACE, User, deliver};
 
 /// Connections that are made at the same time.
 const AT_ONCE: usize = 16;
@@ -30,8 +30,8 @@ const AT_ONCE: usize = 16;
 const USERS_EACH: u32 = 10;
 /// Deliveries that may wait, for each user.
 const WAITING_EACH: u32 = 20;
-/// How long transactions may take to end after measuring.
-const GRACE: Duration = Duration::from_secs(10);
+/// How long a user may take to notice that a transaction was given up after the end.
+const NOTICE: Duration = Duration::from_secs(1);
 
 /// What a user or a connection for Deliveries does.
 type Task<'a> = Pin<Box<dyn Future<Output = io::Result<()>> + 'a>>;
@@ -75,7 +75,7 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
         let plan = shared.plan;
         let numbers: Vec<u32> = users(plan, thread).collect();
         let wanted = numbers.len() + deliverers(plan, thread) as usize;
-        let sessions = match open(shared.connect, plan.isolation, wanted).await {
+        let sessions = match open(shared, wanted).await {
             Ok(sessions) => sessions,
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -90,12 +90,15 @@ pub fn drive(shared: &Shared<'_>, thread: u32, ready: &Sender<Result<(), OltpErr
     })
 }
 
-async fn open(connect: &Connect, isolation: OltpIsolation, wanted: usize) -> Result<Vec<Session>, OltpError> {
+async fn open(shared: &Shared<'_>, wanted: usize) -> Result<Vec<Session>, OltpError> {
+    let manner = Manner { isolation: shared.plan.isolation, keeps: shared.plan.prepared };
     let mut sessions = Vec::with_capacity(wanted);
     while sessions.len() < wanted {
         let count = AT_ONCE.min(wanted - sessions.len());
-        for opened in join_all((0..count).map(|_| connected(connect, isolation))).await {
-            sessions.push(opened?);
+        for opened in join_all((0..count).map(|_| connected(shared.connect, manner))).await {
+            let mut session = opened?;
+            session.set_schema(&shared.schema);
+            sessions.push(session);
         }
     }
     Ok(sessions)
@@ -141,13 +144,34 @@ async fn work(
         }
         Ok(())
     };
-    let (used, worked) = join(observe(&shared.course, &end), within_grace(all, &around.ended, GRACE)).await;
+    let grace = GRACE + NOTICE;
+    let (used, worked) = join(observe(&shared.course, &end), within_grace(all, &around.ended, grace)).await;
     worked?;
-    let left = around.queue.as_ref().map_or(0, |queue| queue.borrow().len() as u64);
-    let begin_ns = shared.course.begin_ns().unwrap_or(0);
-    let (offered, backlog) = around
-        .intended
-        .as_ref()
-        .map_or((0, 0), |intended| intended.offered_and_left(shared.course.window(), begin_ns));
-    Ok(Used { thread: used, left, offered, backlog })
+    drop(tasks);
+    Ok(with_what_is_left(used, &around))
+}
+
+/// What a thread has used and left over; counts what was due and has not begun.
+fn with_what_is_left(thread: ThreadUse, around: &Around<'_>) -> Used {
+    let shared = around.shared;
+    let (window, begin_ns) = (shared.course.window(), shared.course.begin_ns().unwrap_or(0));
+    let mut tally = shared.tally(around.thread);
+    let mut left = 0;
+    while let Some(waiting) = around.queue.as_ref().and_then(|queue| queue.borrow_mut().take()) {
+        tally.never_begun(window, OltpKind::Delivery, waiting.since_ns, false);
+        left += 1;
+    }
+    let mut used = Used { thread, left, ..Used::default() };
+    if let Some(intended) = &around.intended {
+        let mut choices = Choices::new(shared.plan.mix, shared.plan.seed, u32::MAX - around.thread);
+        for due_ns in intended.left(window, begin_ns) {
+            let kind = choices.next();
+            let awaited = kind != OltpKind::Delivery || around.queue.is_none();
+            tally.never_begun(window, kind, due_ns, awaited);
+            used.backlog += 1;
+        }
+        used.thread.late_starts = intended.late();
+        used.offered = intended.offered(window, begin_ns);
+    }
+    used
 }

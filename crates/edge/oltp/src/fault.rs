@@ -15,6 +15,16 @@ pub enum FaultKind {
     Refused,
     /// User or password are wrong.
     Login,
+    /// The server is read-only.
+    ReadOnly,
+    /// Rights are missing.
+    Denied,
+    /// The server has forgotten a statement that was prepared, or knows another of its name: a pooler stands before it.
+    NotPrepared,
+    /// The server wants an encrypted connection or has none, or it is not believed.
+    Encryption,
+    /// The server ended a connection that it took for idle.
+    Idle,
     /// There is no database of this name.
     NoDatabase,
     /// There is no such table.
@@ -39,7 +49,17 @@ impl FaultKind {
 
     /// Whether nothing more can be measured.
     pub fn ends_all(self) -> bool {
-        matches!(self, Self::Gone | Self::Timeout | Self::Full | Self::NoTable)
+        matches!(
+            self,
+            Self::Gone
+                | Self::Timeout
+                | Self::Full
+                | Self::NoTable
+                | Self::ReadOnly
+                | Self::Denied
+                | Self::NotPrepared
+                | Self::Idle
+        )
     }
 }
 
@@ -61,6 +81,10 @@ pub fn of_sqlstate(state: &str) -> FaultKind {
         "3D000" => FaultKind::NoDatabase,
         "42P01" => FaultKind::NoTable,
         "53300" => FaultKind::TooManyConnections,
+        "25006" => FaultKind::ReadOnly,
+        "42501" => FaultKind::Denied,
+        "26000" | "42P05" => FaultKind::NotPrepared,
+        "25P03" | "57P05" => FaultKind::Idle,
         "53100" => FaultKind::Full,
         "57P01" | "57P02" | "57P03" => FaultKind::Gone,
         _ if state.starts_with("28") => FaultKind::Login,
@@ -78,6 +102,11 @@ pub fn of_mariadb(code: u16) -> FaultKind {
         1969 => FaultKind::Timeout,
         1049 => FaultKind::NoDatabase,
         1146 => FaultKind::NoTable,
+        1290 | 1792 | 1836 | 1874 => FaultKind::ReadOnly,
+        1142 | 1143 | 1227 | 1370 => FaultKind::Denied,
+        1243 => FaultKind::NotPrepared,
+        3159 => FaultKind::Encryption,
+        4031 | 4032 | 1159 => FaultKind::Idle,
         1040 | 1203 => FaultKind::TooManyConnections,
         1044 | 1045 | 1698 => FaultKind::Login,
         1021 | 1114 => FaultKind::Full,
@@ -101,6 +130,10 @@ mod tests {
             ("53300", 1040, FaultKind::TooManyConnections),
             ("53100", 1114, FaultKind::Full),
             ("57P01", 1053, FaultKind::Gone),
+            ("25006", 1290, FaultKind::ReadOnly),
+            ("42501", 1142, FaultKind::Denied),
+            ("26000", 1243, FaultKind::NotPrepared),
+            ("57P05", 4031, FaultKind::Idle),
             ("22012", 1365, FaultKind::Other),
         ] {
             assert_eq!((of_sqlstate(state), of_mariadb(code)), (kind, kind), "{state}");

@@ -1,10 +1,9 @@
 //! Which population a database has.
 
-use virtbench_record::OltpIsolation;
-
 use crate::address::Connect;
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
+use crate::manner::Manner;
 use crate::mark;
 use crate::population::Population;
 
@@ -14,7 +13,7 @@ use crate::population::Population;
 /// No connection, no population, one that was not finished.
 pub fn find_population(connect: &Connect) -> Result<Population, OltpError> {
     wait(async {
-        let mut session = connected(connect, OltpIsolation::default()).await?;
-        mark::require(&mut session, &connect.address).await
+        let mut session = connected(connect, Manner::default()).await?;
+        Ok(mark::require(&mut session, connect).await?.1)
     })
 }

@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
-use virtbench_record::{DatabaseKind, OltpIsolation};
+use virtbench_record::DatabaseKind;
 use virtbench_users::{free_port, ordinary_command, ordinary_folder};
 
 use crate::address::{Address, Connect, Endpoint};
 use crate::blocking::{connected, wait};
 use crate::error::OltpError;
+use crate::manner::Manner;
 
 /// The longest that a start, or an end, may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -47,7 +48,9 @@ impl LocalServer {
             DatabaseKind::MariaDb => finished(
                 ordinary_command(&program(kind, "mariadb-install-db")?)
                     .args(["--no-defaults", "--skip-test-db", "--auth-root-authentication-method=normal"])
-                    .arg(joined("--datadir=", &data)),
+                    .arg(joined("--datadir=", &data))
+                    // Another server that starts removes what it takes for its own from a folder that both share.
+                    .env("TMPDIR", folder.path()),
             ),
         };
         made?;
@@ -93,7 +96,7 @@ impl LocalServer {
     fn query_in(&self, address: &Address, statements: &[&str]) -> Result<Vec<Vec<String>>, OltpError> {
         let connect = Connect { address: address.clone(), password: None };
         wait(async {
-            let mut session = connected(&connect, OltpIsolation::default()).await?;
+            let mut session = connected(&connect, Manner::default()).await?;
             let mut rows = Vec::new();
             for statement in statements {
                 rows = session.query(statement).await.map_err(OltpError::server(*statement))?;
@@ -111,25 +114,36 @@ impl LocalServer {
         self.process.wait().map(drop)
     }
 
+    /// Ends a server of PostgreSQL in good order and starts it as a standby that waits for its primary.
+    ///
+    /// # Errors
+    /// It does not end, or does not start.
+    pub fn restart_as_standby(&mut self) -> io::Result<()> {
+        self.end();
+        let data = self.folder.path().join("data");
+        fs::write(data.join("standby.signal"), "")?;
+        self.process = launched(self.kind, (self.folder.path(), self.port), &data, &[])?;
+        self.wait_until(|server| server.query(&["SELECT 1"]))
+    }
+
     fn address(&self, database: &str) -> Address {
         let (path, user) = match self.kind {
             DatabaseKind::PostgreSql => (self.folder.path().to_owned(), "postgres"),
             DatabaseKind::MariaDb => (self.folder.path().join("socket"), "root"),
         };
-        Address {
-            kind: self.kind,
-            endpoint: Endpoint::Unix(path, self.port),
-            user: user.into(),
-            database: database.into(),
-        }
+        Address::new(self.kind, Endpoint::Unix(path, self.port), user, database)
     }
 
     fn wait_until_ready(&mut self) -> io::Result<()> {
-        let begun = Instant::now();
         let first = self.address(if self.kind == DatabaseKind::PostgreSql { "postgres" } else { "mysql" });
         let make = format!("CREATE DATABASE {DATABASE}");
+        self.wait_until(|server| server.query_in(&first, &[&make]))
+    }
+
+    fn wait_until(&mut self, ask: impl Fn(&Self) -> Result<Vec<Vec<String>>, OltpError>) -> io::Result<()> {
+        let begun = Instant::now();
         loop {
-            let Err(error) = self.query_in(&first, &[&make]) else { return Ok(()) };
+            let Err(error) = ask(self) else { return Ok(()) };
             if let Some(status) = self.process.try_wait()? {
                 let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
                 return Err(io::Error::other(format!("the server ended with {status}: {log}")));
@@ -140,10 +154,9 @@ impl LocalServer {
             std::thread::sleep(Duration::from_millis(50));
         }
     }
-}
 
-impl Drop for LocalServer {
-    fn drop(&mut self) {
+    /// Ends it in good order, or at once where that takes too long.
+    fn end(&mut self) {
         // PostgreSQL ends its sessions on this one; MariaDB ends them on any.
         let signal = if self.kind == DatabaseKind::PostgreSql { Signal::INT } else { Signal::TERM };
         let pid = i32::try_from(self.process.id()).ok().and_then(Pid::from_raw);
@@ -157,6 +170,12 @@ impl Drop for LocalServer {
             }
             std::thread::sleep(Duration::from_millis(20));
         }
+    }
+}
+
+impl Drop for LocalServer {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
@@ -180,8 +199,11 @@ fn launched(
         DatabaseKind::MariaDb => {
             let mut command = ordinary_command(&program(kind, "mariadbd")?);
             command.args(["--no-defaults", "--skip-networking", "--skip-log-bin"]);
-            command.arg(joined("--datadir=", data)).arg(joined("--socket=", &folder.join("socket")));
-            command.arg(joined("--pid-file=", &folder.join("pid")));
+            command
+                .env("TMPDIR", folder)
+                .arg(joined("--datadir=", data))
+                .arg(joined("--socket=", &folder.join("socket")));
+            command.arg(joined("--pid-file=", &folder.join("pid"))).arg(format!("--port={port}"));
             command.args(settings.iter().map(|setting| format!("--{setting}")));
             command
         }

@@ -1,5 +1,6 @@
 //! A connection to MariaDB.
 
+use std::io;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -7,28 +8,36 @@ use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use mysql_async::consts::ColumnType;
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, OptsBuilder, Params};
-use virtbench_record::OltpIsolation;
+use mysql_async::{Conn, Error, OptsBuilder, Params, SslOpts};
 
 use crate::address::{Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_mariadb};
 use crate::isolation::isolation_name;
+use crate::manner::Manner;
+use crate::schema::Schema;
 use crate::statement::STATEMENTS;
+use crate::tls::{Tls, TlsMode};
 use crate::value::{Param, Row, Value, decimal_of_text, decimal_text};
 
 /// For connecting and logging in.
 const CONNECT_SECONDS: u64 = 10;
 
+/// What statements and rows mean, whatever the server's default is.
+const SQL_MODE: &str = "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,\
+                        NO_ENGINE_SUBSTITUTION";
+
 /// A connection with the statements that it has prepared.
 pub struct MariaDb {
     connection: Conn,
+    /// Whether statements are prepared once; each is sent with its values in its text otherwise.
+    keeps: bool,
     prepared: Vec<Option<mysql_async::Statement>>,
 }
 
 impl MariaDb {
     /// Connects and logs in.
-    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
+    pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
         let Connect { address, password } = connect;
         let options = OptsBuilder::default()
             .user(Some(&address.user))
@@ -36,7 +45,16 @@ impl MariaDb {
             .db_name(Some(&address.database))
             .prefer_socket(false)
             .stmt_cache_size(STATEMENTS + 16)
-            .init(vec![format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation_name(isolation))]);
+            .init(vec![
+                format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", isolation_name(manner.isolation)),
+                format!("SET SESSION sql_mode = '{SQL_MODE}'"),
+                // A user who thinks is not to be thrown out for that.
+                "SET SESSION wait_timeout = 31536000 /*M!100300 , idle_transaction_timeout = 0 */".to_owned(),
+            ])
+            .ssl_opts(
+                encrypted(&address.tls)
+                    .map_err(|error| Fault::new(FaultKind::Encryption, error.to_string()))?,
+            );
         let options = match &address.endpoint {
             Endpoint::Tcp(host, port) => options.ip_or_hostname(host).tcp_port(*port),
             Endpoint::Unix(path, _) => options.socket(Some(path.to_string_lossy())),
@@ -48,27 +66,36 @@ impl MariaDb {
             Fault { kind: FaultKind::Gone, words } => Fault { kind: FaultKind::Refused, words },
             fault => fault,
         })?;
-        Ok(Self { connection, prepared: vec![None; STATEMENTS] })
+        Ok(Self { connection, keeps: manner.keeps, prepared: vec![None; STATEMENTS] })
     }
 
     /// Sends each statement once the one before is answered.
-    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
+    pub async fn run(&mut self, calls: &[Call<'_>], schema: &Schema) -> Result<Vec<Vec<Row>>, Fault> {
         let mut done = Vec::with_capacity(calls.len());
         for call in calls {
-            done.push(self.answer(call).await.map_err(|error| fault(&error))?);
+            done.push(self.answer(call, schema).await.map_err(|error| fault(&error))?);
         }
         Ok(done)
     }
 
-    async fn answer(&mut self, Call { statement, params }: &Call<'_>) -> Result<Vec<Row>, Error> {
-        let Self { connection, prepared } = self;
+    async fn answer(
+        &mut self,
+        Call { statement, params }: &Call<'_>,
+        schema: &Schema,
+    ) -> Result<Vec<Row>, Error> {
+        let Self { connection, keeps, prepared } = self;
         if statement.is_bracket() {
             return connection.query_drop(statement.text()).await.map(|()| Vec::new());
+        }
+        if !*keeps {
+            let text = with_values(&schema.qualified(&statement.text()), params);
+            let rows: Vec<mysql_async::Row> = connection.query(text).await?;
+            return Ok(rows.into_iter().map(values).collect());
         }
         let slot = &mut prepared[statement.number()];
         let prepared = match slot {
             Some(prepared) => prepared,
-            None => slot.insert(connection.prep(statement.text()).await?),
+            None => slot.insert(connection.prep(schema.qualified(&statement.text())).await?),
         };
         let params = Params::Positional(params.iter().map(parameter).collect());
         let rows: Vec<mysql_async::Row> = connection.exec(&*prepared, params).await?;
@@ -94,9 +121,41 @@ impl MariaDb {
         });
         let checks = "SET SESSION unique_checks = 0, foreign_key_checks = 0";
         self.connection.query_drop(checks).await.map_err(|error| fault(&error))?;
-        let load = format!("LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET latin1");
-        self.connection.query_drop(load).await.map_err(|error| fault(&error))
+        // Every separator is named: a default may be another one.
+        let load = format!(
+            "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET latin1 \
+             FIELDS TERMINATED BY '\\t' ENCLOSED BY '' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n'"
+        );
+        self.connection.query_drop(load).await.map_err(|error| fault(&error))?;
+        match self.connection.get_warnings() {
+            0 => Ok(()),
+            count => Err(self.warned(count).await),
+        }
     }
+
+    /// What the server warns of: it has loaded something else than it was given.
+    async fn warned(&mut self, count: u16) -> Fault {
+        let rows = self.query("SHOW WARNINGS LIMIT 1").await.unwrap_or_default();
+        let words = rows.first().and_then(|row| row.get(2)).map_or_else(String::new, Value::words);
+        Fault::new(FaultKind::Other, format!("{count} warnings, the first: {words}"))
+    }
+}
+
+/// How the connection is encrypted.
+fn encrypted(tls: &Tls) -> io::Result<Option<SslOpts>> {
+    let options = SslOpts::default().with_disable_built_in_roots(true);
+    Ok(match tls.mode {
+        TlsMode::Disable => None,
+        // The verifier is not made without an authority, though nobody asks it.
+        TlsMode::Require => {
+            let options = SslOpts::default();
+            Some(options.with_danger_accept_invalid_certs(true).with_danger_skip_domain_validation(true))
+        }
+        TlsMode::VerifyCa | TlsMode::VerifyFull => {
+            let roots = tls.authorities()?.into_iter().map(|root| root.to_vec().into()).collect();
+            Some(options.with_root_certs(roots))
+        }
+    })
 }
 
 fn parameter(param: &Param<'_>) -> mysql_async::Value {
@@ -105,6 +164,16 @@ fn parameter(param: &Param<'_>) -> mysql_async::Value {
         Param::Decimal(value) => mysql_async::Value::Bytes(decimal_text(*value).into_bytes()),
         Param::Text(text) => mysql_async::Value::Bytes(text.as_bytes().to_vec()),
     }
+}
+
+/// The text with a value in place of each `?`. No text of a statement has one elsewhere.
+fn with_values(text: &str, params: &[Param<'_>]) -> String {
+    let mut pieces = text.split('?');
+    let first = pieces.next().unwrap_or_default().to_owned();
+    params.iter().zip(pieces).fold(first, |text, (param, piece)| {
+        // Strings have escapes: the session says so.
+        text + &parameter(param).as_sql(false) + piece
+    })
 }
 
 fn values(row: mysql_async::Row) -> Row {
@@ -144,6 +213,16 @@ fn converted(value: mysql_async::Value, kind: ColumnType) -> Value {
 fn fault(error: &Error) -> Fault {
     match error {
         Error::Server(said) => Fault::new(of_mariadb(said.code), said.message.clone()),
+        // Of the handshake, or of the server's certificate.
+        Error::Io(mysql_async::IoError::Tls(cause)) => Fault::new(FaultKind::Encryption, cause.to_string()),
+        Error::Io(mysql_async::IoError::Io(cause))
+            if cause.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) =>
+        {
+            Fault::new(FaultKind::Encryption, cause.to_string())
+        }
+        Error::Driver(mysql_async::DriverError::NoClientSslFlagFromServer) => {
+            Fault::new(FaultKind::Encryption, "the server does not support TLS")
+        }
         Error::Io(_) => Fault::new(FaultKind::Gone, error.to_string()),
         Error::Driver(mysql_async::DriverError::ConnectionClosed) => {
             Fault::new(FaultKind::Gone, "the server closed the connection")

@@ -1,26 +1,37 @@
-//! A table beside the nine that says what the population is, and that virtbench made it.
+//! Whose tables are: each of the nine, and a table beside them that says what the population is, carries a mark of virtbench's as its
+//! comment. A table without one is somebody else's, whatever it is called.
 
+use virtbench_mark::Mark;
 use virtbench_record::DatabaseKind;
 
-use crate::address::Address;
+use crate::address::{Address, Connect};
 use crate::error::OltpError;
+use crate::exclusive::Exclusive;
 use crate::fault::Fault;
+use crate::find_schema::find_schema;
 use crate::population::Population;
+use crate::schema::Schema;
 use crate::session::Session;
 use crate::tables::Table;
 
-/// The table's name.
+/// The table that says what the population is.
 pub const TABLE: &str = "virtbench_oltp";
 /// Raised when a seed gives other rows, or tables change.
-const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 2;
+/// What it says.
+const LOOK: &str = "SELECT format, warehouses, seed, complete FROM @virtbench_oltp";
+/// What the marks are for.
+const PURPOSE: &str = "oltp";
 
-/// What a database has.
+/// What a schema has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// None of the tables.
     Nothing,
     /// A table that virtbench did not make.
     Foreign(String),
+    /// Tables of an earlier version, which did not mark each.
+    Earlier,
     /// A population that was not finished.
     Unfinished,
     /// A population of another format.
@@ -29,67 +40,122 @@ pub enum Found {
     Whole(Population),
 }
 
-/// Looks for a population.
-pub async fn find(session: &mut Session, kind: DatabaseKind) -> Result<Found, Fault> {
-    let schema = match kind {
-        DatabaseKind::PostgreSql => "current_schema()",
-        DatabaseKind::MariaDb => "DATABASE()",
-    };
+/// A table of one of our names.
+struct Named {
+    name: String,
+    is_ours: bool,
+}
+
+async fn named(session: &mut Session, kind: DatabaseKind, schema: &Schema) -> Result<Vec<Named>, Fault> {
     let names: Vec<String> =
         Table::ALL.iter().map(|table| table.name()).chain([TABLE]).map(|name| format!("'{name}'")).collect();
-    let rows = session
-        .query(&format!(
-            "SELECT CAST(table_name AS CHAR(64)) FROM information_schema.tables \
-             WHERE table_schema = {schema} AND table_name IN ({})",
-            names.join(", ")
-        ))
-        .await?;
-    let tables: Vec<&str> =
-        rows.iter().filter_map(|row| row.first()).map(|name| name.text().trim_end()).collect();
-    if !tables.contains(&TABLE) {
-        return Ok(tables.first().map_or(Found::Nothing, |table| Found::Foreign((*table).to_owned())));
+    let (names, schema) = (names.join(", "), schema.literal());
+    let look = match kind {
+        // The catalogue has what others may not read as well, and views.
+        DatabaseKind::PostgreSql => format!(
+            "SELECT CAST(relname AS text), COALESCE(obj_description(c.oid, 'pg_class'), '') FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = relnamespace WHERE nspname = {schema} AND relname IN ({names})"
+        ),
+        DatabaseKind::MariaDb => format!(
+            "SELECT table_name, table_comment FROM information_schema.tables \
+             WHERE table_schema = {schema} AND table_name IN ({names})"
+        ),
+    };
+    let of_row = |row: &Vec<crate::value::Value>| {
+        let [name, comment] = row.as_slice() else { return None };
+        let mark = Mark::parse(comment.text());
+        let is_ours = mark.is_some_and(|mark| mark.purpose() == PURPOSE);
+        Some(Named { name: name.text().to_owned(), is_ours })
+    };
+    Ok(session.query(&look).await?.iter().filter_map(of_row).collect())
+}
+
+/// Looks for a population.
+pub async fn find(session: &mut Session, kind: DatabaseKind, schema: &Schema) -> Result<Found, Fault> {
+    let tables = named(session, kind, schema).await?;
+    let has_mark_table = tables.iter().any(|table| table.name == TABLE);
+    if let Some(foreign) = tables.iter().find(|table| !table.is_ours) {
+        let is_earlier = has_mark_table
+            && tables.iter().all(|table| !table.is_ours)
+            && session.query_tables(LOOK).await.is_ok();
+        return Ok(if is_earlier { Found::Earlier } else { Found::Foreign(foreign.name.clone()) });
     }
-    let rows = session.query(&format!("SELECT format, warehouses, seed, complete FROM {TABLE}")).await?;
+    if !has_mark_table {
+        return Ok(if tables.is_empty() { Found::Nothing } else { Found::Unfinished });
+    }
+    let rows = session.query_tables(LOOK).await?;
     let Some([format, warehouses, seed, complete]) = rows.first().map(Vec::as_slice) else {
         return Ok(Found::Unfinished);
     };
     if format.int() != FORMAT {
         return Ok(Found::OtherFormat);
     }
-    let seed = seed.text().parse().unwrap_or(0);
-    let population = Population { warehouses: warehouses.key(), seed };
-    Ok(if complete.int() == 1 { Found::Whole(population) } else { Found::Unfinished })
+    let population = Population { warehouses: warehouses.key(), seed: seed.text().parse().unwrap_or(0) };
+    let is_whole = complete.int() == 1 && tables.len() == Table::ALL.len() + 1 && population.warehouses > 0;
+    Ok(if is_whole { Found::Whole(population) } else { Found::Unfinished })
 }
 
-/// The population that there must be.
-pub async fn require(session: &mut Session, address: &Address) -> Result<Population, OltpError> {
-    let found = find(session, address.kind).await;
+/// The schema, and the population that there must be in it. The session is told the schema.
+pub async fn require(session: &mut Session, connect: &Connect) -> Result<(Schema, Population), OltpError> {
+    let Connect { address, .. } = connect;
+    let schema = find_schema(session, address).await?;
+    session.set_schema(&schema);
+    let found = find(session, address.kind, &schema).await;
+    let of = |wrong: fn(Address, String) -> OltpError| Err(wrong(address.clone(), schema.name().to_owned()));
     match found.map_err(OltpError::server("the population cannot be looked up"))? {
-        Found::Whole(population) => Ok(population),
-        Found::Nothing | Found::Foreign(_) => Err(OltpError::NotPopulated(address.clone())),
-        Found::Unfinished => Err(OltpError::Unfinished(address.clone())),
-        Found::OtherFormat => Err(OltpError::OtherFormat(address.clone())),
+        Found::Whole(population) => Ok((schema, population)),
+        Found::Nothing | Found::Foreign(_) => of(OltpError::NotPopulated),
+        Found::Unfinished => {
+            // Whoever is at work on it holds the lock.
+            Exclusive::take(connect, &schema).await?;
+            of(OltpError::Unfinished)
+        }
+        Found::OtherFormat | Found::Earlier => of(OltpError::OtherFormat),
     }
 }
 
-/// Marks the database: from now on its tables are virtbench's, and unfinished.
-pub async fn begin(session: &mut Session, population: Population) -> Result<(), Fault> {
-    let columns = "format int, warehouses int, seed varchar(20), complete int";
-    session.query(&format!("CREATE TABLE {TABLE} ({columns})")).await?;
+/// Makes all tables, marked and empty; from now on they are virtbench's, and unfinished.
+pub async fn begin(
+    session: &mut Session,
+    kind: DatabaseKind,
+    population: Population,
+    mark: &Mark,
+) -> Result<(), Fault> {
+    let columns = "(format int, warehouses int, seed varchar(20), complete int)";
+    let making = match kind {
+        DatabaseKind::PostgreSql => {
+            vec![format!("CREATE TABLE @{TABLE} {columns}"), format!("COMMENT ON TABLE @{TABLE} IS '{mark}'")]
+        }
+        DatabaseKind::MariaDb => {
+            vec![format!("CREATE TABLE @{TABLE} {columns} ENGINE=InnoDB COMMENT='{mark}'")]
+        }
+    };
     let Population { warehouses, seed } = population;
-    session.query(&format!("INSERT INTO {TABLE} VALUES ({FORMAT}, {warehouses}, '{seed}', 0)")).await?;
+    let row = format!("INSERT INTO @{TABLE} VALUES ({FORMAT}, {warehouses}, '{seed}', 0)");
+    let nine = Table::ALL.iter().flat_map(|table| table.create(kind, &mark.to_string()));
+    for statement in making.into_iter().chain([row]).chain(nine) {
+        session.query_tables(&statement).await?;
+    }
     Ok(())
 }
 
 /// Marks the population as whole.
 pub async fn complete(session: &mut Session) -> Result<(), Fault> {
-    session.query(&format!("UPDATE {TABLE} SET complete = 1")).await.map(drop)
+    session.query_tables(&format!("UPDATE @{TABLE} SET complete = 1")).await.map(drop)
 }
 
-/// Removes everything; the mark last, so that what is left is known to be virtbench's.
-pub async fn remove(session: &mut Session) -> Result<(), Fault> {
-    for name in Table::ALL.iter().map(|table| table.name()).chain([TABLE]) {
-        session.query(&format!("DROP TABLE IF EXISTS {name}")).await?;
+/// Removes every table that carries our mark; the one that says what the population is last, so that what a kill leaves is still
+/// known to be unfinished.
+pub async fn remove(session: &mut Session, kind: DatabaseKind, schema: &Schema) -> Result<(), Fault> {
+    let mut tables = named(session, kind, schema).await?;
+    tables.sort_by_key(|table| table.name == TABLE);
+    for table in tables.iter().filter(|table| table.is_ours) {
+        session.query_tables(&format!("DROP TABLE @{}", table.name)).await?;
     }
     Ok(())
+}
+
+/// The mark of a population that this process makes.
+pub fn new() -> Mark {
+    Mark::new(virtbench_mark::RunId::new_random(), PURPOSE)
 }

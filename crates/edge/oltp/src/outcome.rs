@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{OltpDeferred, OltpKind, OltpOpenLoop, OltpOutcome, OltpSecond, OltpTransactions};
-use virtbench_users::{DriverUse, is_saturated};
+use virtbench_units::Responses;
+use virtbench_users::{DriverUse, ThreadUse, is_saturated, unfinished_words};
 
 use crate::driver::{Used, all_deliverers};
-use crate::error::OltpError;
+use crate::error::{OltpError, with_remedy};
 use crate::mix::{DEFERRED_LIMIT_NS, limit_ns};
 use crate::population::Population;
+use crate::schema::Schema;
 use crate::shared::Shared;
 use crate::tally::{OfKind, Tally};
+use crate::tls::TlsMode;
 
 /// Said of every outcome.
 pub const DISCLAIMER: &str =
@@ -21,6 +24,8 @@ pub const DISCLAIMER: &str =
 pub struct Facts {
     /// What the server says of its version.
     pub server: String,
+    /// Where it is.
+    pub schema: Schema,
     /// Which population.
     pub population: Population,
 }
@@ -43,6 +48,8 @@ pub fn outcome(
     }
     let mut tally = Tally::default();
     shared.tallies().for_each(|one| tally.merge(&one));
+    let mut all = Responses::new();
+    tally.kinds.iter().for_each(|kind| all.merge(&kind.responses));
     let seconds = elapsed_ns as f64 / 1e9;
     let is_deferred = all_deliverers(plan) > 0;
     let mut transactions = BTreeMap::new();
@@ -52,19 +59,21 @@ pub fn outcome(
         transactions.insert(kind.name().to_owned(), of_kind(&tally.kinds[kind.index()], limit, seconds));
     }
     let completed: u64 = transactions.values().map(|one| one.completed).sum();
-    let driver = DriverUse::of_threads(used.iter().map(|one| one.thread));
+    let threads: Vec<ThreadUse> = used.iter().map(|one| one.thread).collect();
+    let driver = DriverUse::of_threads(&threads, used.iter().map(|one| one.offered).sum());
     let own_cpu_ns = driver.cpu_ns;
     let new_order = &tally.kinds[OltpKind::NewOrder.index()];
-    let ordered = new_order.latency.count() - new_order.rolled_back;
+    let ordered = new_order.responses.completed() - new_order.rolled_back;
     let mut outcome = OltpOutcome {
         database: shared.connect.address.kind,
         server: facts.server.clone(),
+        schema: facts.schema.name().to_owned(),
         warehouses: facts.population.warehouses,
         population_seed: facts.population.seed,
         plan: plan.clone(),
         elapsed_ns,
         interrupted: elapsed_ns < plan.time_ns,
-        ended_by: fatal.map(|fault| fault.words),
+        ended_by: fatal.as_ref().map(with_remedy),
         transactions_per_second: completed as f64 / seconds,
         new_orders_per_minute: ordered as f64 * 60.0 / seconds,
         transactions,
@@ -76,30 +85,41 @@ pub fn outcome(
         own_cpu_per_transaction_ns: (completed > 0)
             .then(|| (own_cpu_ns[0] + own_cpu_ns[1]) as f64 / completed as f64),
         busiest_thread_percent: driver.busiest_percent,
+        waited_percent: driver.waited_percent,
+        throttled_percent: driver.throttled_percent,
+        late_starts: driver.late_starts,
         driver_is_limit: driver.is_limit,
         conditions_held: Vec::new(),
+        conditions_broken: Vec::new(),
+        conditions_unchecked: None,
         notes: vec![DISCLAIMER.into()],
     };
+    if shared.connect.address.tls.mode != TlsMode::Disable {
+        outcome.notes.push("the connections were encrypted".into());
+    }
+    outcome.notes.extend(driver.remarks());
     outcome.notes.extend(remarks(&outcome));
+    outcome.notes.extend(unfinished_words(&all, plan.timeout_ns, "transactions"));
     Ok(outcome)
 }
 
 fn of_kind(counted: &OfKind, limit_ns: u64, seconds: f64) -> OltpTransactions {
-    let OfKind { latency, rolled_back, passing, retries, failed } = counted;
-    let latency_ns = latency.summary();
+    let OfKind { responses, rolled_back, passing, retries } = counted;
+    let latency_ns = responses.summary();
     OltpTransactions {
-        completed: latency.count(),
+        completed: responses.completed(),
         rolled_back: *rolled_back,
-        per_second: latency.count() as f64 / seconds,
+        per_second: responses.completed() as f64 / seconds,
         latency_ns,
-        histogram: latency_ns.and_then(|_| latency.encode_histogram().ok()),
+        histogram: latency_ns.and_then(|_| responses.encode_histogram().ok()),
         limit_ns,
-        within_limit: latency_ns.map(|summary| summary.p90 <= limit_ns),
+        within_limit: responses.keep(90, limit_ns),
         deadlocks: passing[0],
         serialization_failures: passing[1],
         lock_timeouts: passing[2],
         retries: *retries,
-        failed: *failed,
+        failed: responses.failed(),
+        unfinished: responses.unfinished(),
     }
 }
 
@@ -123,10 +143,6 @@ fn open_loop(shared: &Shared<'_>, used: &[Used]) -> OltpOpenLoop {
 
 fn remarks(outcome: &OltpOutcome) -> Vec<String> {
     let mut remarks = Vec::new();
-    if outcome.driver_is_limit {
-        let busy = outcome.busiest_thread_percent;
-        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
-    }
     for (name, one) in outcome.transactions.iter().filter(|(_, one)| one.within_limit == Some(false)) {
         let limit = one.limit_ns / 1_000_000_000;
         remarks.push(format!(
@@ -137,6 +153,12 @@ fn remarks(outcome: &OltpOutcome) -> Vec<String> {
         outcome.deferred.as_ref().filter(|deferred| deferred.left * 10 > deferred.queued.max(100))
     {
         remarks.push(format!("{} Deliveries still waited at the end: they do not keep up", deferred.left));
+    }
+    let (users, warehouses) = (outcome.plan.users, outcome.warehouses);
+    if u64::from(users) < u64::from(warehouses) {
+        remarks.push(format!(
+            "{users} users work at {users} of {warehouses} warehouses, one each: what lies in the others is hardly touched"
+        ));
     }
     if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
         remarks.push("the database did not keep up with the rate".into());

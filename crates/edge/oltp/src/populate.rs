@@ -1,19 +1,24 @@
 //! Populating a database ([TPC-C 5.11], clause 4.3).
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use virtbench_record::{DatabaseKind, OltpIsolation};
+use virtbench_record::DatabaseKind;
 
 use crate::address::Connect;
-use crate::blocking::{connected, wait};
-use crate::error::OltpError;
+use crate::blocking::{bounded, connected, wait};
+use crate::checksum::Checksum;
+use crate::error::{Left, OltpError};
+use crate::exclusive::Exclusive;
 use crate::fault::{Fault, no_answer};
+use crate::find_schema::{find_schema, refuse_standby};
+use crate::manner::Manner;
 use crate::mark::{self, Found};
 use crate::population::{Population, Rows};
+use crate::schema::Schema;
 use crate::session::Session;
 use crate::tables::Table;
 
@@ -25,6 +30,10 @@ const LOADS: [&[Table]; 3] = [
     &[Table::OrderLine, Table::NewOrder],
     &[Table::Customer, Table::Orders, Table::History, Table::Item, Table::District, Table::Warehouse],
 ];
+/// The longest that making empty tables may take, removing others included.
+const BEGIN: (Duration, &str) = (Duration::from_secs(300), "the tables cannot be made");
+/// The longest that removing tables may take.
+const CLEAN_UP: Duration = Duration::from_secs(30);
 /// How often progress is told.
 const LOOK: Duration = Duration::from_millis(200);
 /// Without a row more for this long, the server hangs.
@@ -43,8 +52,10 @@ pub struct Progress {
 }
 
 /// What was loaded.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Populated {
+    /// The schema of the tables.
+    pub schema: String,
     /// Rows.
     pub rows: u64,
     /// As text, in bytes.
@@ -60,10 +71,11 @@ struct Loaded {
 }
 
 /// Makes tables, fills them, and makes keys and indexes. With `replace` a population that is there is removed first. An
-/// unfinished one always is, because nothing can be done with it. What fails or is stopped leaves no table.
+/// unfinished one always is, because nothing can be done with it. Only tables that carry a mark of virtbench's are. What fails or is
+/// stopped leaves no table, or ones that are marked as unfinished.
 ///
 /// # Errors
-/// No connection, other people's tables, a population without `replace`, a full disk, a stop.
+/// No connection, somebody who populates the same schema, other people's tables, a population without `replace`, a full disk, a stop.
 pub fn populate(
     connect: &Connect,
     population: Population,
@@ -76,60 +88,101 @@ pub fn populate(
     }
     let begun = Instant::now();
     wait(async {
-        let mut session = connected(connect, OltpIsolation::default()).await?;
-        prepare(&mut session, connect, population, replace).await?;
+        let kind = connect.address.kind;
+        let made = bounded(BEGIN, stop, emptied(connect, population, replace)).await;
+        let (schema, mut exclusive) = made?;
         let loaded = Arc::new(Loaded::default());
-        let filled = fill(connect, population, &loaded, stop, progress).await;
-        if let Err(error) = filled {
-            drop(session);
-            clean_up(connect).await;
-            return Err(error);
+        let site = Site { connect, schema: &schema, population, loaded: &loaded };
+        let done = async {
+            fill(&site, stop, progress).await?;
+            exclusive.confirm().await?;
+            // Anew: one that had waited until now may have been thrown out for that.
+            let mut session = connected(connect, Manner::default()).await?;
+            session.set_schema(&schema);
+            let cannot = OltpError::server("the population cannot be marked as whole");
+            mark::complete(&mut session).await.map_err(cannot)
+        };
+        if let Err(why) = done.await {
+            let left = clean_up(connect, kind, &schema).await;
+            return Err(OltpError::Abandoned { why: Box::new(why), left });
         }
-        mark::complete(&mut session).await.map_err(OltpError::server("the population cannot be marked"))?;
         let (rows, bytes) = (loaded.rows.load(Ordering::Relaxed), loaded.bytes.load(Ordering::Relaxed));
-        Ok(Populated { rows, bytes, took: begun.elapsed() })
+        Ok(Populated { schema: schema.name().to_owned(), rows, bytes, took: begun.elapsed() })
     })
 }
 
-/// Finds out whether the database may be used, and makes its tables.
-async fn prepare(
-    session: &mut Session,
+/// The schema with its empty tables, and the lock on it.
+async fn emptied(
     connect: &Connect,
     population: Population,
     replace: bool,
+) -> Result<(Schema, Exclusive), OltpError> {
+    let mut session = connected(connect, Manner::default()).await?;
+    let schema = find_schema(&mut session, &connect.address).await?;
+    refuse_standby(&mut session, &connect.address).await?;
+    session.set_schema(&schema);
+    let exclusive = Exclusive::take(connect, &schema).await?;
+    prepare(&mut session, connect, &schema, population, replace).await?;
+    Ok((schema, exclusive))
+}
+
+/// What is loaded, and where to.
+struct Site<'a> {
+    connect: &'a Connect,
+    schema: &'a Schema,
+    population: Population,
+    loaded: &'a Arc<Loaded>,
+}
+
+/// Finds out whether the schema may be used, and makes its tables.
+async fn prepare(
+    session: &mut Session,
+    connect: &Connect,
+    schema: &Schema,
+    population: Population,
+    replace: bool,
 ) -> Result<(), OltpError> {
-    let address = || connect.address.clone();
+    let (address, name) = (|| connect.address.clone(), || schema.name().to_owned());
     let kind = connect.address.kind;
-    let found = mark::find(session, kind).await.map_err(OltpError::server("the tables cannot be listed"))?;
+    let found =
+        mark::find(session, kind, schema).await.map_err(OltpError::server("the tables cannot be listed"))?;
     match found {
-        Found::Foreign(table) => return Err(OltpError::Foreign { address: address(), table }),
-        Found::Whole(Population { warehouses, .. }) if !replace => {
-            return Err(OltpError::Populated { address: address(), warehouses });
+        Found::Foreign(table) => {
+            return Err(OltpError::Foreign { address: address(), schema: name(), table });
         }
-        Found::OtherFormat if !replace => return Err(OltpError::OtherFormat(address())),
+        Found::Earlier => return Err(OltpError::Earlier(address(), name())),
+        Found::Whole(Population { warehouses, .. }) if !replace => {
+            return Err(OltpError::Populated { address: address(), schema: name(), warehouses });
+        }
+        Found::OtherFormat if !replace => return Err(OltpError::OtherFormat(address(), name())),
         Found::Nothing | Found::Unfinished | Found::Whole(_) | Found::OtherFormat => {}
     }
+    // MariaDB commits each of these statements by itself.
+    let is_whole = kind == DatabaseKind::PostgreSql;
     let made = async {
-        mark::remove(session).await?;
-        mark::begin(session, population).await?;
-        for table in Table::ALL {
-            session.query(&table.create(kind)).await?;
+        let mark = mark::new();
+        if is_whole {
+            session.query("BEGIN").await?;
+        }
+        mark::remove(session, kind, schema).await?;
+        mark::begin(session, kind, population, &mark).await?;
+        if is_whole {
+            session.query("COMMIT").await?;
         }
         Ok::<(), Fault>(())
     };
-    made.await.map_err(OltpError::server("the tables cannot be made"))
+    made.await.map_err(OltpError::server(format!("the tables cannot be made in schema {}", schema.name())))
 }
 
 async fn fill(
-    connect: &Connect,
-    population: Population,
-    loaded: &Arc<Loaded>,
+    site: &Site<'_>,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<(), OltpError> {
+    let Site { population, loaded, .. } = *site;
     let order_lines = 10 * Table::Orders.rows_of(population.warehouses).unwrap_or(0);
     let of = Table::ALL.iter().map(|table| table.rows_of(population.warehouses).unwrap_or(order_lines)).sum();
-    let loads = LOADS.iter().map(|tables| load_all(connect, population, tables, loaded));
+    let loads = LOADS.iter().map(|tables| load_all(site, tables));
     let mut all = pin!(try_join_all(loads));
     let (mut last, mut moved) = (0, Instant::now());
     let index_limit = INDEX_SECONDS + INDEX_SECONDS_EACH * u64::from(population.warehouses);
@@ -153,18 +206,18 @@ async fn fill(
 }
 
 /// Loads tables one after the other through a connection of their own.
-async fn load_all(
-    connect: &Connect,
-    population: Population,
-    tables: &[Table],
-    loaded: &Arc<Loaded>,
-) -> Result<(), OltpError> {
-    let mut session = connected(connect, OltpIsolation::default()).await?;
+async fn load_all(site: &Site<'_>, tables: &[Table]) -> Result<(), OltpError> {
+    let mut session = connected(site.connect, Manner::default()).await?;
+    session.set_schema(site.schema);
     for table in tables {
-        let (name, mut rows, loaded) = (table.name(), Rows::new(*table, population), Arc::clone(loaded));
+        let (name, loaded) = (table.name(), Arc::clone(site.loaded));
+        let mut rows = Rows::new(*table, site.population);
+        let given = Arc::new(Mutex::new(Checksum::default()));
+        let adding = Arc::clone(&given);
         let next = move || {
             let mut piece = Vec::with_capacity(PIECE + PIECE / 8);
             let count = rows.fill(&mut piece, PIECE);
+            held(&adding).add(&piece);
             loaded.rows.fetch_add(count, Ordering::Relaxed);
             loaded.bytes.fetch_add(piece.len() as u64, Ordering::Relaxed);
             (!piece.is_empty()).then_some(piece)
@@ -173,22 +226,42 @@ async fn load_all(
             .load(name, next)
             .await
             .map_err(OltpError::server(format!("table {name} cannot be loaded")))?;
-        for statement in table.finish(connect.address.kind) {
-            let done = session.query(&statement).await;
+        for statement in table.finish(site.connect.address.kind) {
+            let done = session.query_tables(&statement).await;
             done.map_err(OltpError::server(format!("table {name} cannot be finished ({statement})")))?;
+        }
+        let given = *held(&given);
+        let failed = OltpError::server(format!("table {name} cannot be compared with what it was given"));
+        let query = Checksum::query(*table, site.connect.address.kind);
+        let found = Checksum::of(&session.query_tables(&query).await.map_err(failed)?).unwrap_or_default();
+        if found != given {
+            return Err(OltpError::Different { table: name, given, found });
         }
     }
     Ok(())
 }
 
+fn held(checksum: &Mutex<Checksum>) -> MutexGuard<'_, Checksum> {
+    checksum.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Removes what was made, if the server still lets us; what stays is known to be unfinished.
-async fn clean_up(connect: &Connect) {
+async fn clean_up(connect: &Connect, kind: DatabaseKind, schema: &Schema) -> Left {
     let removed = async {
-        let mut session = Session::open(connect, OltpIsolation::default()).await?;
-        if connect.address.kind == DatabaseKind::PostgreSql {
-            session.query("SET lock_timeout = '5s'").await?;
+        let mut session = Session::open(connect, Manner::default()).await?;
+        session.set_schema(schema);
+        if kind == DatabaseKind::PostgreSql {
+            session.query("BEGIN").await?;
+            session.query("SET LOCAL lock_timeout = '5s'").await?;
         }
-        mark::remove(&mut session).await
+        mark::remove(&mut session, kind, schema).await?;
+        if kind == DatabaseKind::PostgreSql {
+            session.query("COMMIT").await?;
+        }
+        Ok::<(), Fault>(())
     };
-    let _ = tokio::time::timeout(Duration::from_secs(30), removed).await;
+    match tokio::time::timeout(CLEAN_UP, removed).await.unwrap_or_else(|_| Err(no_answer(CLEAN_UP))) {
+        Ok(()) => Left::Nothing,
+        Err(fault) => Left::Unfinished(fault.words),
+    }
 }

@@ -8,15 +8,18 @@ use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::SinkExt;
+use tokio_postgres::config::SslMode;
 use tokio_postgres::types::{Format, FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Config, Connection, Error, NoTls, Socket, tls::NoTlsStream};
-use virtbench_record::OltpIsolation;
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
 
 use crate::address::{Address, Connect, Endpoint};
 use crate::call::Call;
 use crate::fault::{Fault, FaultKind, of_sqlstate};
 use crate::isolation::isolation_name;
-use crate::statement::{STATEMENTS, Statement, numbered};
+use crate::manner::Manner;
+use crate::schema::Schema;
+use crate::statement::{One, STATEMENTS, Statement, numbered};
+use crate::tls::{Connector, Stream, TlsMode};
 use crate::value::{Param, Row, Value, decimal_of_binary, decimal_text};
 
 /// For connecting and logging in.
@@ -27,13 +30,17 @@ const LOOK_MS: u32 = 2_000;
 /// A connection with the statements that it has prepared.
 pub struct PostgreSql {
     client: Client,
-    connection: Pin<Box<Connection<Socket, NoTlsStream>>>,
+    connection: Pin<Box<Connection<Socket, Stream>>>,
+    /// How a transaction begins.
+    begin: String,
+    /// Whether statements are prepared once; each is sent with its text otherwise.
+    keeps: bool,
     prepared: Vec<Option<tokio_postgres::Statement>>,
 }
 
 impl PostgreSql {
     /// Connects and logs in.
-    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
+    pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
         let Connect { address, password } = connect;
         let mut config = Config::new();
         config.user(&address.user).dbname(&address.database).application_name("virtbench");
@@ -45,31 +52,54 @@ impl PostgreSql {
             Endpoint::Tcp(host, port) => config.host(host).port(*port),
             Endpoint::Unix(path, port) => config.host_path(Address::socket_folder(path)).port(*port),
         };
+        let is_encrypted = address.tls.mode != TlsMode::Disable;
+        config.ssl_mode(if is_encrypted { SslMode::Require } else { SslMode::Disable });
+        let tls = address
+            .tls
+            .configuration()
+            .map_err(|error| Fault::new(FaultKind::Encryption, error.to_string()))?;
         let limit = Duration::from_secs(CONNECT_SECONDS);
-        let opened = tokio::time::timeout(limit, config.connect(NoTls)).await;
+        let opened = tokio::time::timeout(limit, config.connect(Connector(tls))).await;
         let (client, connection) = opened
             .map_err(|_| Fault::new(FaultKind::Refused, "no answer"))?
             .map_err(|error| unreachable(&error))?;
-        let mut session = Self { client, connection: Box::pin(connection), prepared: vec![None; STATEMENTS] };
-        let level = isolation_name(isolation);
-        session.query(&format!("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}")).await?;
-        // Older servers do not know it.
-        let _ = session.query(&format!("SET client_connection_check_interval = {LOOK_MS}")).await;
+        let begin = format!("BEGIN ISOLATION LEVEL {}", isolation_name(manner.isolation));
+        let prepared = vec![None; STATEMENTS];
+        let keeps = manner.keeps;
+        let mut session = Self { client, connection: Box::pin(connection), begin, keeps, prepared };
+        if keeps {
+            // Older servers do not know all of them. A user who thinks is not to be thrown out for that.
+            for setting in [
+                format!("client_connection_check_interval = {LOOK_MS}"),
+                "idle_session_timeout = 0".to_owned(),
+                "idle_in_transaction_session_timeout = 0".to_owned(),
+            ] {
+                let _ = session.query(&format!("SET {setting}")).await;
+            }
+        }
         Ok(session)
     }
 
     /// Sends all statements at once.
-    pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
-        let Self { client, connection, prepared } = self;
-        for Call { statement, .. } in calls.iter().filter(|call| !call.statement.is_bracket()) {
+    pub async fn run(&mut self, calls: &[Call<'_>], schema: &Schema) -> Result<Vec<Vec<Row>>, Fault> {
+        let Self { client, connection, begin, keeps, prepared } = self;
+        for Call { statement, .. } in calls.iter().filter(|call| *keeps && !call.statement.is_bracket()) {
             let slot = &mut prepared[statement.number()];
             if slot.is_none() {
-                *slot = Some(driven(connection, client.prepare(&numbered(&statement.text()))).await?);
+                *slot = Some(
+                    driven(connection, client.prepare(&schema.qualified(&numbered(&statement.text()))))
+                        .await?,
+                );
             }
         }
         let answers = calls.iter().map(|Call { statement, params }| {
-            let (client, prepared) = (&*client, prepared[statement.number()].as_ref());
-            Box::pin(answer(client, *statement, prepared, params))
+            let form = match (*statement, &prepared[statement.number()]) {
+                (Statement::One(One::Begin), _) => Form::Bracket(begin.clone()),
+                (statement, _) if statement.is_bracket() => Form::Bracket(statement.text()),
+                (_, Some(prepared)) => Form::Prepared(prepared),
+                (statement, None) => Form::Text(schema.qualified(&numbered(&statement.text()))),
+            };
+            Box::pin(answer(client, form, params))
         });
         let mut answers: Vec<_> = answers.collect();
         let mut done = Vec::with_capacity(answers.len());
@@ -91,9 +121,9 @@ impl PostgreSql {
         Ok(done)
     }
 
-    /// Runs a statement that is not kept.
+    /// Runs a statement that is not kept, in one exchange: behind a pooler the next one may go to another process.
     pub async fn query(&mut self, text: &str) -> Result<Vec<Row>, Fault> {
-        let rows = driven(&mut self.connection, self.client.query(text, &[])).await?;
+        let rows = driven(&mut self.connection, self.client.query_typed(text, &[])).await?;
         rows.iter().map(row).collect()
     }
 
@@ -112,28 +142,41 @@ impl PostgreSql {
             }
             sink.as_mut().finish().await
         };
-        driven(&mut self.connection, copied).await.map(drop)
+        // The statement is prepared and executed in two exchanges, which a transaction keeps with one process of the server.
+        driven(&mut self.connection, self.client.batch_execute("BEGIN")).await?;
+        driven(&mut self.connection, copied).await?;
+        driven(&mut self.connection, self.client.batch_execute("COMMIT")).await
     }
 }
 
+/// How a statement is sent.
+enum Form<'a> {
+    /// One that begins or ends a transaction.
+    Bracket(String),
+    /// One that the server knows.
+    Prepared(&'a tokio_postgres::Statement),
+    /// With its text, in one exchange.
+    Text(String),
+}
+
 /// The rows of one statement.
-async fn answer(
-    client: &Client,
-    statement: Statement,
-    prepared: Option<&tokio_postgres::Statement>,
-    params: &[Param<'_>],
-) -> Result<Vec<Row>, Error> {
-    let Some(prepared) = prepared else {
-        return client.batch_execute(&statement.text()).await.map(|()| Vec::new());
+async fn answer(client: &Client, form: Form<'_>, params: &[Param<'_>]) -> Result<Vec<Row>, Error> {
+    let params = params.iter().map(|param| param as &(dyn ToSql + Sync));
+    let rows = match form {
+        Form::Bracket(text) => return client.batch_execute(&text).await.map(|()| Vec::new()),
+        Form::Prepared(prepared) => client.query(prepared, &params.collect::<Vec<_>>()).await?,
+        Form::Text(text) => {
+            // The server finds out what they are.
+            let params: Vec<_> = params.map(|param| (param, Type::UNKNOWN)).collect();
+            client.query_typed(&text, &params).await?
+        }
     };
-    let params: Vec<&(dyn ToSql + Sync)> = params.iter().map(|param| param as &(dyn ToSql + Sync)).collect();
-    let rows = client.query(prepared, &params).await?;
     rows.iter().map(values).collect()
 }
 
 /// What comes of a future while the connection is moved on beside it.
 async fn driven<T>(
-    connection: &mut Pin<Box<Connection<Socket, NoTlsStream>>>,
+    connection: &mut Pin<Box<Connection<Socket, Stream>>>,
     future: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Fault> {
     let mut future = pin!(future);
@@ -181,10 +224,26 @@ fn fault(error: &Error) -> Fault {
     }
 }
 
+/// Whether TLS failed: the server has none, or is not believed.
+fn is_about_encryption(error: &Error) -> bool {
+    let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+    while let Some(error) = cause {
+        let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        if error.is::<rustls::Error>() || inner.is_some_and(|inner| inner.is::<rustls::Error>()) {
+            return true;
+        }
+        cause = error.source();
+    }
+    error.as_db_error().is_none() && error.to_string().contains("TLS")
+}
+
 /// What is wrong when a connection does not come about.
 fn unreachable(error: &Error) -> Fault {
     let fault = fault(error);
     match fault.kind {
+        FaultKind::Other | FaultKind::Gone if is_about_encryption(error) => {
+            Fault { kind: FaultKind::Encryption, ..fault }
+        }
         FaultKind::Gone if error.as_db_error().is_none() => Fault { kind: FaultKind::Refused, ..fault },
         FaultKind::Other if fault.words.contains("password") => Fault { kind: FaultKind::Login, ..fault },
         FaultKind::Other if error.as_db_error().is_none() => Fault { kind: FaultKind::Refused, ..fault },

@@ -42,11 +42,6 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// How many wait.
-    pub fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
     /// The most that have waited since the queue was made, or since this was last called.
     pub fn take_longest(&mut self) -> usize {
         std::mem::replace(&mut self.longest, self.waiting.len())
@@ -64,7 +59,7 @@ mod tests {
         assert!(
             queue.offer(delivery(1), 10) && queue.offer(delivery(2), 20) && !queue.offer(delivery(3), 30)
         );
-        assert_eq!((queue.len(), queue.take_longest()), (2, 2));
+        assert_eq!(queue.take_longest(), 2);
         assert_eq!(queue.take(), Some(Waiting { delivery: delivery(1), since_ns: 10 }));
         assert_eq!(queue.take().map(|waiting| waiting.since_ns), Some(20));
         assert_eq!((queue.take(), queue.take_longest(), queue.take_longest()), (None, 2, 0));

@@ -1,34 +1,47 @@
 //! A connection to either database: the seam between transactions and servers.
 
-use virtbench_record::{DatabaseKind, OltpIsolation};
+use virtbench_record::DatabaseKind;
 
 use crate::address::Connect;
 use crate::call::Call;
 use crate::fault::Fault;
+use crate::manner::Manner;
 use crate::mariadb::MariaDb;
 use crate::postgresql::PostgreSql;
+use crate::schema::Schema;
 use crate::value::Row;
 
-/// A connection.
-pub enum Session {
-    /// To PostgreSQL.
+/// A connection, with the schema in which its statements find tables.
+pub struct Session {
+    server: Server,
+    schema: Schema,
+}
+
+enum Server {
     PostgreSql(Box<PostgreSql>),
-    /// To MariaDB.
     MariaDb(Box<MariaDb>),
 }
 
 impl Session {
-    /// Connects and logs in; transactions have this isolation.
+    /// Connects and logs in.
     ///
     /// # Errors
     /// Why not, within a time limit.
-    pub async fn open(connect: &Connect, isolation: OltpIsolation) -> Result<Self, Fault> {
-        Ok(match connect.address.kind {
+    pub async fn open(connect: &Connect, manner: Manner) -> Result<Self, Fault> {
+        let Connect { address, .. } = connect;
+        let server = match address.kind {
             DatabaseKind::PostgreSql => {
-                Self::PostgreSql(Box::new(PostgreSql::open(connect, isolation).await?))
+                Server::PostgreSql(Box::new(PostgreSql::open(connect, manner).await?))
             }
-            DatabaseKind::MariaDb => Self::MariaDb(Box::new(MariaDb::open(connect, isolation).await?)),
-        })
+            DatabaseKind::MariaDb => Server::MariaDb(Box::new(MariaDb::open(connect, manner).await?)),
+        };
+        // Until it is told another one.
+        Ok(Self { server, schema: Schema::new(address.kind, &address.database) })
+    }
+
+    /// Tells it where tables are.
+    pub fn set_schema(&mut self, schema: &Schema) {
+        self.schema = schema.clone();
     }
 
     /// Runs statements in order and gives the rows of each. PostgreSQL gets them all at once and answers them one after the
@@ -37,21 +50,31 @@ impl Session {
     /// # Errors
     /// The first fault. The transaction is then to be rolled back.
     pub async fn run(&mut self, calls: &[Call<'_>]) -> Result<Vec<Vec<Row>>, Fault> {
-        match self {
-            Self::PostgreSql(session) => session.run(calls).await,
-            Self::MariaDb(session) => session.run(calls).await,
+        let Self { server, schema } = self;
+        match server {
+            Server::PostgreSql(session) => session.run(calls, schema).await,
+            Server::MariaDb(session) => session.run(calls, schema).await,
         }
     }
 
-    /// Runs a statement without parameters that is not prepared.
+    /// Runs a statement without parameters that is not prepared, as it stands.
     ///
     /// # Errors
     /// The server's fault.
     pub async fn query(&mut self, text: &str) -> Result<Vec<Row>, Fault> {
-        match self {
-            Self::PostgreSql(session) => session.query(text).await,
-            Self::MariaDb(session) => session.query(text).await,
+        match &mut self.server {
+            Server::PostgreSql(session) => session.query(text).await,
+            Server::MariaDb(session) => session.query(text).await,
         }
+    }
+
+    /// The same, with the schema before the names of tables.
+    ///
+    /// # Errors
+    /// The server's fault.
+    pub async fn query_tables(&mut self, text: &str) -> Result<Vec<Row>, Fault> {
+        let text = self.schema.qualified(text);
+        self.query(&text).await
     }
 
     /// Loads rows into a table: `next` gives them as text, nothing at the end.
@@ -63,9 +86,10 @@ impl Session {
         table: &str,
         next: impl FnMut() -> Option<Vec<u8>> + Send + 'static,
     ) -> Result<(), Fault> {
-        match self {
-            Self::PostgreSql(session) => session.load(table, next).await,
-            Self::MariaDb(session) => session.load(table, next).await,
+        let table = self.schema.qualified(&format!("@{table}"));
+        match &mut self.server {
+            Server::PostgreSql(session) => session.load(&table, next).await,
+            Server::MariaDb(session) => session.load(&table, next).await,
         }
     }
 }

@@ -8,6 +8,7 @@ use virtbench_users::Course;
 use crate::address::Connect;
 use crate::fault::Fault;
 use crate::population::Population;
+use crate::schema::Schema;
 use crate::tally::Tally;
 
 /// A load that runs.
@@ -16,6 +17,8 @@ pub struct Shared<'a> {
     pub plan: &'a OltpPlan,
     /// Where to.
     pub connect: &'a Connect,
+    /// Where the tables are.
+    pub schema: Schema,
     /// On what.
     pub population: Population,
     /// When it begins and ends.
@@ -29,10 +32,11 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl<'a> Shared<'a> {
     /// A load that has not begun.
-    pub fn new(plan: &'a OltpPlan, connect: &'a Connect, population: Population) -> Self {
+    pub fn new(plan: &'a OltpPlan, connect: &'a Connect, (schema, population): (Schema, Population)) -> Self {
         Self {
             plan,
             connect,
+            schema,
             population,
             course: Course::new(plan.ramp_up_ns, plan.time_ns),
             tallies: (0..plan.threads).map(|_| Mutex::new(Tally::default())).collect(),

@@ -1,4 +1,5 @@
-//! The statements of the five transactions. They are the same for both databases, with `?` for a parameter.
+//! The statements of the five transactions. They are the same for both databases, with `?` for a parameter and `@` before the name of
+//! a table.
 
 /// A statement, by which a session knows what it has prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,48 +28,48 @@ statements! {
     Begin "BEGIN"
     Commit "COMMIT"
     Rollback "ROLLBACK"
-    CustomerAndTax "SELECT c_discount, c_last, c_credit, w_tax FROM customer, warehouse \
+    CustomerAndTax "SELECT c_discount, c_last, c_credit, w_tax FROM @customer, @warehouse \
         WHERE w_id = ? AND c_w_id = w_id AND c_d_id = ? AND c_id = ?"
-    DistrictForOrder "SELECT d_next_o_id, d_tax FROM district WHERE d_id = ? AND d_w_id = ? FOR UPDATE"
-    TakeOrderNumber "UPDATE district SET d_next_o_id = ? WHERE d_id = ? AND d_w_id = ?"
-    InsertOrder "INSERT INTO orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
+    DistrictForOrder "SELECT d_next_o_id, d_tax FROM @district WHERE d_id = ? AND d_w_id = ? FOR UPDATE"
+    TakeOrderNumber "UPDATE @district SET d_next_o_id = ? WHERE d_id = ? AND d_w_id = ?"
+    InsertOrder "INSERT INTO @orders (o_id, o_d_id, o_w_id, o_c_id, o_entry_d, o_ol_cnt, o_all_local) \
         VALUES (?, ?, ?, ?, CURRENT_TIMESTAMP, ?, ?)"
-    InsertNewOrder "INSERT INTO new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)"
-    UpdateStock "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
+    InsertNewOrder "INSERT INTO @new_order (no_o_id, no_d_id, no_w_id) VALUES (?, ?, ?)"
+    UpdateStock "UPDATE @stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
         s_remote_cnt = s_remote_cnt + ? WHERE s_i_id = ? AND s_w_id = ?"
-    PayDistrict "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?"
-    District "SELECT d_street_1, d_street_2, d_city, d_state, d_zip, d_name FROM district WHERE d_w_id = ? AND d_id = ?"
-    PayWarehouse "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?"
-    Warehouse "SELECT w_street_1, w_street_2, w_city, w_state, w_zip, w_name FROM warehouse WHERE w_id = ?"
-    CustomersOfName "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first"
+    PayDistrict "UPDATE @district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?"
+    District "SELECT d_street_1, d_street_2, d_city, d_state, d_zip, d_name FROM @district WHERE d_w_id = ? AND d_id = ?"
+    PayWarehouse "UPDATE @warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?"
+    Warehouse "SELECT w_street_1, w_street_2, w_city, w_state, w_zip, w_name FROM @warehouse WHERE w_id = ?"
+    CustomersOfName "SELECT c_id FROM @customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? ORDER BY c_first"
     CustomerForPayment "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
-        c_credit, c_credit_lim, c_discount, c_balance, c_since FROM customer \
+        c_credit, c_credit_lim, c_discount, c_balance, c_since FROM @customer \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ? FOR UPDATE"
-    CustomerData "SELECT c_data FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
-    PayCustomer "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
+    CustomerData "SELECT c_data FROM @customer WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
+    PayCustomer "UPDATE @customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
         c_payment_cnt = c_payment_cnt + 1 WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
-    PayCustomerWithData "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
+    PayCustomerWithData "UPDATE @customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
         c_payment_cnt = c_payment_cnt + 1, c_data = ? WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
-    InsertHistory "INSERT INTO history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
+    InsertHistory "INSERT INTO @history (h_c_d_id, h_c_w_id, h_c_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
         VALUES (?, ?, ?, ?, ?, CURRENT_TIMESTAMP, ?, ?)"
-    CustomerStatus "SELECT c_balance, c_first, c_middle, c_last FROM customer \
+    CustomerStatus "SELECT c_balance, c_first, c_middle, c_last FROM @customer \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
-    LastOrder "SELECT o_id, o_carrier_id, o_entry_d FROM orders \
+    LastOrder "SELECT o_id, o_carrier_id, o_entry_d FROM @orders \
         WHERE o_w_id = ? AND o_d_id = ? AND o_c_id = ? ORDER BY o_id DESC LIMIT 1"
-    LinesOfOrder "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
+    LinesOfOrder "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM @order_line \
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
-    OldestNewOrder "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
+    OldestNewOrder "SELECT no_o_id FROM @new_order WHERE no_w_id = ? AND no_d_id = ? \
         ORDER BY no_o_id ASC LIMIT 1 FOR UPDATE"
-    DeleteNewOrder "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?"
-    CustomerOfOrder "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?"
-    CarryOrder "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?"
-    DeliverLines "UPDATE order_line SET ol_delivery_d = CURRENT_TIMESTAMP \
+    DeleteNewOrder "DELETE FROM @new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?"
+    CustomerOfOrder "SELECT o_c_id FROM @orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?"
+    CarryOrder "UPDATE @orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?"
+    DeliverLines "UPDATE @order_line SET ol_delivery_d = CURRENT_TIMESTAMP \
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
-    SumOfLines "SELECT SUM(ol_amount) FROM order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
-    DeliverCustomer "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
+    SumOfLines "SELECT SUM(ol_amount) FROM @order_line WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?"
+    DeliverCustomer "UPDATE @customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?"
-    NextOrder "SELECT d_next_o_id FROM district WHERE d_w_id = ? AND d_id = ?"
-    ShortItems "SELECT COUNT(DISTINCT s_i_id) FROM order_line, stock WHERE ol_w_id = ? AND ol_d_id = ? \
+    NextOrder "SELECT d_next_o_id FROM @district WHERE d_w_id = ? AND d_id = ?"
+    ShortItems "SELECT COUNT(DISTINCT s_i_id) FROM @order_line, @stock WHERE ol_w_id = ? AND ol_d_id = ? \
         AND ol_o_id < ? AND ol_o_id >= ? AND s_w_id = ? AND s_i_id = ol_i_id AND s_quantity < ?"
 }
 
@@ -108,16 +109,19 @@ impl Statement {
         match self {
             Self::One(one) => TEXTS[one as usize].to_owned(),
             Self::Lines(OfLines::Items, lines) => {
-                format!("SELECT i_price, i_name, i_data, i_id FROM item WHERE i_id IN ({})", list(lines, "?"))
+                format!(
+                    "SELECT i_price, i_name, i_data, i_id FROM @item WHERE i_id IN ({})",
+                    list(lines, "?")
+                )
             }
             Self::Lines(OfLines::Stock, lines) => format!(
                 "SELECT s_i_id, s_w_id, s_quantity, s_data, s_dist_01, s_dist_02, s_dist_03, s_dist_04, s_dist_05, \
-                 s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10 FROM stock \
+                 s_dist_06, s_dist_07, s_dist_08, s_dist_09, s_dist_10 FROM @stock \
                  WHERE (s_w_id, s_i_id) IN ({}) FOR UPDATE",
                 list(lines, "(?, ?)")
             ),
             Self::Lines(OfLines::Insert, lines) => format!(
-                "INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
+                "INSERT INTO @order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, \
                  ol_amount, ol_dist_info) VALUES {}",
                 list(lines, "(?, ?, ?, ?, ?, ?, ?, ?, ?)")
             ),
@@ -148,6 +152,18 @@ mod tests {
         numbers.dedup();
         assert!(numbers.len() == count && numbers.iter().all(|number| *number < STATEMENTS));
         assert_eq!(Statement::One(One::ShortItems).number(), TEXTS.len() - 1);
+    }
+
+    /// A name without its schema is looked for where the server likes.
+    #[test]
+    fn every_table_is_named_with_its_schema() {
+        let lines =
+            [OfLines::Items, OfLines::Stock, OfLines::Insert].map(|what| Statement::Lines(what, 2).text());
+        for text in TEXTS.iter().map(|text| (*text).to_owned()).chain(lines) {
+            let mut words = text.split([' ', ',', '(', ')']).filter(|word| !word.is_empty());
+            let names: Vec<&str> = crate::tables::Table::ALL.iter().map(|table| table.name()).collect();
+            assert!(!words.any(|word| names.contains(&word)), "{text}");
+        }
     }
 
     #[test]

@@ -113,33 +113,36 @@ impl Table {
         }
     }
 
-    /// The statement that makes it. In MariaDB the key is how rows lie, so that it is there from the beginning.
-    pub fn create(self, database: DatabaseKind) -> String {
+    /// The statements that make it and write `mark` on it. In MariaDB the key is how rows lie, so that it is there from the beginning.
+    pub fn create(self, database: DatabaseKind, mark: &str) -> Vec<String> {
         let columns = self.columns().into_iter().map(|(name, kind)| match (database, kind) {
             (DatabaseKind::MariaDb, "timestamp") => format!("{name} datetime"),
             _ => format!("{name} {kind}"),
         });
-        let mut parts: Vec<String> = columns.collect();
-        let end = match database {
-            DatabaseKind::PostgreSql => "",
+        let (name, mut parts): (_, Vec<String>) = (self.name(), columns.collect());
+        match database {
+            DatabaseKind::PostgreSql => vec![
+                format!("CREATE TABLE @{name} ({})", parts.join(", ")),
+                format!("COMMENT ON TABLE @{name} IS '{mark}'"),
+            ],
             DatabaseKind::MariaDb => {
                 parts.extend(self.key().map(|key| format!("PRIMARY KEY ({key})")));
-                " ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_bin"
+                let options = "ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_bin";
+                vec![format!("CREATE TABLE @{name} ({}) {options} COMMENT='{mark}'", parts.join(", "))]
             }
-        };
-        format!("CREATE TABLE {} ({}){end}", self.name(), parts.join(", "))
+        }
     }
 
     /// The statements that follow once it is loaded.
     pub fn finish(self, database: DatabaseKind) -> Vec<String> {
         let name = self.name();
         let key = self.key().filter(|_| database == DatabaseKind::PostgreSql);
-        let key = key.map(|key| format!("ALTER TABLE {name} ADD PRIMARY KEY ({key})"));
+        let key = key.map(|key| format!("ALTER TABLE @{name} ADD PRIMARY KEY ({key})"));
         let index =
-            self.index().map(|(index, columns)| format!("CREATE INDEX {index} ON {name} ({columns})"));
+            self.index().map(|(index, columns)| format!("CREATE INDEX {index} ON @{name} ({columns})"));
         let settle = match database {
-            DatabaseKind::PostgreSql => format!("VACUUM (ANALYZE) {name}"),
-            DatabaseKind::MariaDb => format!("ANALYZE TABLE {name}"),
+            DatabaseKind::PostgreSql => format!("VACUUM (ANALYZE) @{name}"),
+            DatabaseKind::MariaDb => format!("ANALYZE TABLE @{name}"),
         };
         key.into_iter().chain(index).chain([settle]).collect()
     }

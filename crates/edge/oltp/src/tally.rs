@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{OltpKind, OltpSecond};
-use virtbench_units::LatencyRecorder;
-use virtbench_users::{Seconds, Window, percentile};
+use virtbench_units::{Counted, Ending, Responses, Window};
+use virtbench_users::{Seconds, percentile};
 
 use crate::done::Done;
 use crate::fault::{Fault, FaultKind};
@@ -13,18 +13,16 @@ use crate::fault::{Fault, FaultKind};
 #[derive(Debug, Clone, Default)]
 pub struct OfKind {
     /// Response times.
-    pub latency: LatencyRecorder,
+    pub responses: Responses,
     /// Rolled back on purpose.
     pub rolled_back: u64,
     /// Tries that failed in a way that may pass: deadlocks, serialization failures, lock waits.
     pub passing: [u64; 3],
     /// Tries beyond the first.
     pub retries: u64,
-    /// Given up.
-    pub failed: u64,
 }
 
-/// What ended in a second.
+/// What ended in a second; in the last one also what had not.
 #[derive(Debug, Clone, Default)]
 pub struct Second {
     transactions: u64,
@@ -52,37 +50,56 @@ pub struct Tally {
     pub seconds: Seconds<Second>,
 }
 
-/// A transaction that ended.
+/// A transaction that ended, or that nobody waits for any more.
 #[derive(Debug, Clone, Copy)]
 pub struct EndedTransaction {
     /// Which of the five.
     pub kind: OltpKind,
-    /// When, in nanoseconds of the monotonic clock.
+    /// Since when it was due, in nanoseconds of the monotonic clock.
+    pub due_ns: u64,
+    /// When it ended.
     pub at_ns: u64,
-    /// After how long, in nanoseconds.
-    pub took_ns: u64,
     /// Whether a user waited for it.
     pub awaited: bool,
 }
 
 impl Tally {
-    /// Counts a transaction that ended as it should.
-    pub fn done(&mut self, window: Window, ended: EndedTransaction, done: Done) {
-        let EndedTransaction { kind, at_ns, took_ns, awaited } = ended;
-        if !window.contains(at_ns) {
-            return;
-        }
+    /// Counts a transaction that ended, as it should or because of what the server said.
+    pub fn ended(&mut self, window: Window, ended: EndedTransaction, how: Result<Done, &Fault>) {
+        let EndedTransaction { kind, due_ns, at_ns, awaited } = ended;
+        let ending = match how {
+            Ok(_) => Ending::Completed,
+            Err(fault) if fault.kind == FaultKind::Timeout => Ending::GivenUp,
+            Err(_) => Ending::Failed,
+        };
         let of_kind = &mut self.kinds[kind.index()];
-        of_kind.latency.record(took_ns);
-        of_kind.rolled_back += u64::from(done.rolled_back);
-        self.orders += u64::from(done.orders);
-        self.skipped += u64::from(done.skipped);
-        let second = self.seconds.at(window.second(at_ns));
-        second.transactions += 1;
-        second.new_orders += u64::from(kind == OltpKind::NewOrder && !done.rolled_back);
-        if awaited {
-            second.response_us.push(u32::try_from(took_ns / 1_000).unwrap_or(u32::MAX));
+        let counted = of_kind.responses.ended(window, due_ns, at_ns, ending);
+        let second = match counted {
+            Counted::Within => self.seconds.at(window.second(at_ns)),
+            Counted::Unfinished => self.seconds.at(window.last_second()),
+            Counted::Outside => return,
+        };
+        if awaited && (counted == Counted::Unfinished || ending != Ending::Failed) {
+            let took_us = at_ns.saturating_sub(due_ns) / 1_000;
+            second.response_us.push(u32::try_from(took_us).unwrap_or(u32::MAX));
         }
+        match how {
+            _ if counted == Counted::Unfinished => {}
+            Ok(done) => {
+                of_kind.rolled_back += u64::from(done.rolled_back);
+                self.orders += u64::from(done.orders);
+                self.skipped += u64::from(done.skipped);
+                second.transactions += 1;
+                second.new_orders += u64::from(kind == OltpKind::NewOrder && !done.rolled_back);
+            }
+            Err(fault) => *self.errors.entry(fault.words.clone()).or_insert(0) += 1,
+        }
+    }
+
+    /// Counts a transaction that has not begun.
+    pub fn never_begun(&mut self, window: Window, kind: OltpKind, due_ns: u64, awaited: bool) {
+        let ended = EndedTransaction { kind, due_ns, at_ns: window.end_ns, awaited };
+        self.ended(window, ended, Ok(Done::default()));
     }
 
     /// Counts a try that failed and may succeed.
@@ -100,22 +117,13 @@ impl Tally {
         of_kind.retries += u64::from(again);
     }
 
-    /// Counts a transaction that was given up.
-    pub fn failed(&mut self, window: Window, kind: OltpKind, at_ns: u64, fault: &Fault) {
-        if window.contains(at_ns) {
-            self.kinds[kind.index()].failed += 1;
-            *self.errors.entry(fault.words.clone()).or_insert(0) += 1;
-        }
-    }
-
     /// Adds what another thread has counted.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
-            mine.latency.merge(&theirs.latency);
+            mine.responses.merge(&theirs.responses);
             mine.rolled_back += theirs.rolled_back;
             mine.passing.iter_mut().zip(theirs.passing).for_each(|(mine, theirs)| *mine += theirs);
             mine.retries += theirs.retries;
-            mine.failed += theirs.failed;
         }
         for (words, count) in &other.errors {
             *self.errors.entry(words.clone()).or_insert(0) += count;
@@ -147,49 +155,48 @@ pub fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Secon
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
-    use crate::fault::no_answer;
 
     const WINDOW: Window = Window { start_ns: 5_000_000_000, end_ns: 8_000_000_000 };
 
     fn ended(kind: OltpKind, at_ms: u64, took_ms: u64) -> EndedTransaction {
         EndedTransaction {
             kind,
+            due_ns: (at_ms - took_ms) * 1_000_000,
             at_ns: at_ms * 1_000_000,
-            took_ns: took_ms * 1_000_000,
             awaited: kind != OltpKind::Delivery,
         }
     }
 
     #[test]
-    fn what_ends_outside_the_window_does_not_count() {
+    fn what_ends_before_the_window_does_not_count_and_what_ends_after_it_does_with_its_time() {
         let mut tally = Tally::default();
-        for at_ms in [4_999, 5_000, 7_999, 8_000] {
-            tally.done(WINDOW, ended(OltpKind::Payment, at_ms, 1), Done::default());
+        let fault = Fault::new(FaultKind::Other, "no");
+        for at_ms in [4_999, 5_000, 7_999, 8_009] {
+            tally.ended(WINDOW, ended(OltpKind::Payment, at_ms, 10), Ok(Done::default()));
             tally.passing(WINDOW, OltpKind::Payment, at_ms * 1_000_000, FaultKind::Deadlock, true);
-            tally.failed(WINDOW, OltpKind::Payment, at_ms * 1_000_000, &no_answer(Duration::from_secs(1)));
+            tally.ended(WINDOW, ended(OltpKind::Payment, at_ms, 10), Err(&fault));
         }
         let payment = &tally.kinds[OltpKind::Payment.index()];
-        assert_eq!(
-            (payment.latency.count(), payment.passing, payment.retries, payment.failed),
-            (2, [2, 0, 0], 2, 2)
-        );
+        let responses = &payment.responses;
+        assert_eq!((responses.completed(), responses.failed(), responses.unfinished()), (2, 2, 2));
+        assert_eq!((payment.passing, payment.retries), ([2, 0, 0], 2));
         assert_eq!(tally.errors.values().sum::<u64>(), 2);
+        tally.never_begun(WINDOW, OltpKind::Payment, 6_000_000_000, true);
+        let last = second(2, 1_000_000_000, tally.seconds.take(9).remove(&2));
+        assert_eq!((last.transactions, last.p90_ns), (1, Some(2_000_000_000)));
     }
 
     #[test]
     fn seconds_have_the_90th_percentile_of_what_users_waited_for() {
         let (mut one, mut other) = (Tally::default(), Tally::default());
-        (1..=10).for_each(|took| one.done(WINDOW, ended(OltpKind::NewOrder, 5_500, took), Done::default()));
-        (11..=20).for_each(|took| other.done(WINDOW, ended(OltpKind::Payment, 5_600, took), Done::default()));
-        other.done(
-            WINDOW,
-            ended(OltpKind::Delivery, 5_700, 900),
-            Done { orders: 9, skipped: 1, ..Done::default() },
-        );
-        one.done(WINDOW, ended(OltpKind::NewOrder, 6_100, 5), Done { rolled_back: true, ..Done::default() });
+        let done = Ok(Done::default());
+        (1..=10).for_each(|took| one.ended(WINDOW, ended(OltpKind::NewOrder, 5_500, took), done));
+        (11..=20).for_each(|took| other.ended(WINDOW, ended(OltpKind::Payment, 5_600, took), done));
+        let delivered = Done { orders: 9, skipped: 1, ..Done::default() };
+        other.ended(WINDOW, ended(OltpKind::Delivery, 5_700, 900), Ok(delivered));
+        let rolled_back = Done { rolled_back: true, ..Done::default() };
+        one.ended(WINDOW, ended(OltpKind::NewOrder, 6_100, 5), Ok(rolled_back));
         let parts = [&mut one, &mut other].map(|tally| tally.seconds.take(1).remove(&0).unwrap());
         let first = second(0, 1_000_000_000, parts);
         assert_eq!((first.transactions, first.new_orders, first.p90_ns), (21, 10, Some(18_000_000)));
@@ -197,7 +204,7 @@ mod tests {
         assert_eq!((rest.transactions, rest.new_orders), (1, 0), "what is rolled back is no new order");
         one.merge(&other);
         assert_eq!(
-            (one.kinds[0].latency.count(), one.kinds[0].rolled_back, one.orders, one.skipped),
+            (one.kinds[0].responses.completed(), one.kinds[0].rolled_back, one.orders, one.skipped),
             (11, 1, 9, 1)
         );
         assert_eq!(second(2, 1, []).p90_ns, None);

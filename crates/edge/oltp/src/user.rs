@@ -26,6 +26,8 @@ use crate::transactions::perform;
 const PAUSE_US: u64 = 500;
 /// After so many failed transactions in a row a load makes no sense.
 const MOST_FAILURES: u32 = 20;
+/// How long a transaction may go on after measuring has ended.
+pub const GRACE: Duration = Duration::from_secs(10);
 /// How long a user waits when the queue of Deliveries is full.
 const FULL: Duration = Duration::from_millis(5);
 
@@ -74,25 +76,28 @@ impl User {
             let start_ns = match (&alarm, &around.intended) {
                 (Some(alarm), Some(intended)) => {
                     let begin_ns = around.shared.course.begin_ns().unwrap_or(0);
-                    let at_ns = begin_ns + intended.take_ns();
-                    if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
-                        break;
+                    match intended.wait(alarm, &around.ended, begin_ns).await? {
+                        Some(at_ns) => at_ns,
+                        None => break,
                     }
-                    at_ns
                 }
                 _ => monotonic_ns(),
             };
             match (&input, &around.queue) {
-                (Input::Delivery(delivery), Some(queue)) => around.defer(queue, *delivery).await,
+                (Input::Delivery(delivery), Some(queue)) => around.defer(queue, *delivery, start_ns).await,
                 _ => {
                     let done = attempt(around, &mut self.session, &mut self.draws, &input, kind).await;
-                    failures = if done.is_some() { 0 } else { failures + 1 };
-                    note(around, kind, start_ns, done, true);
+                    note(around, kind, (start_ns, true), &done);
+                    failures = if done.is_ok() { 0 } else { failures + 1 };
+                    if let Err(fault) = done
+                        && failures >= MOST_FAILURES
+                    {
+                        let words = format!(
+                            "{MOST_FAILURES} transactions of a user failed one after the other; the last: {fault}"
+                        );
+                        around.shared.course.fail(Fault { words, ..fault });
+                    }
                 }
-            }
-            if failures >= MOST_FAILURES {
-                let words = format!("{MOST_FAILURES} transactions of a user failed one after the other");
-                around.shared.course.fail(Fault::new(crate::fault::FaultKind::Other, words));
             }
             if let Some(factor) = factor
                 && !around.ended.sleep(self.choices.think_ns(kind, factor)).await
@@ -112,7 +117,7 @@ pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>
             Some(waiting) => {
                 let input = Input::Delivery(waiting.delivery);
                 let done = attempt(around, &mut session, &mut draws, &input, OltpKind::Delivery).await;
-                note(around, OltpKind::Delivery, waiting.since_ns, done, false);
+                note(around, OltpKind::Delivery, (waiting.since_ns, false), &done);
             }
             None => {
                 if around.ended.unless(around.more.notified()).await.is_none() {
@@ -124,10 +129,12 @@ pub async fn deliver(mut session: Session, mut draws: Draws, around: &Around<'_>
 }
 
 impl Around<'_> {
-    /// Puts a Delivery into the queue; waits where that is full.
-    async fn defer(&self, queue: &RefCell<Queue>, delivery: Delivery) {
+    /// Puts a Delivery that is due since `due_ns` into the queue; waits where that is full.
+    async fn defer(&self, queue: &RefCell<Queue>, delivery: Delivery, due_ns: u64) {
         while !queue.borrow_mut().offer(delivery, monotonic_ns()) {
             if self.ended.unless(tokio::time::sleep(FULL)).await.is_none() {
+                let window = self.shared.course.window();
+                self.shared.tally(self.thread).never_begun(window, OltpKind::Delivery, due_ns, true);
                 return;
             }
         }
@@ -142,35 +149,50 @@ impl Around<'_> {
     }
 }
 
-/// Runs a transaction, again if need be; nothing where it failed.
+/// Runs a transaction, again if need be, until it ends, or until measuring ended some time ago.
 async fn attempt(
     around: &Around<'_>,
     session: &mut Session,
     draws: &mut Draws,
     input: &Input,
     kind: OltpKind,
-) -> Option<Done> {
+) -> Result<Done, Fault> {
+    let tried = around.ended.with_grace(tries(around, session, draws, input, kind), GRACE).await;
+    tried.unwrap_or_else(|| Err(no_answer(GRACE)))
+}
+
+async fn tries(
+    around: &Around<'_>,
+    session: &mut Session,
+    draws: &mut Draws,
+    input: &Input,
+    kind: OltpKind,
+) -> Result<Done, Fault> {
     let (shared, limit) = (around.shared, Duration::from_nanos(around.shared.plan.timeout_ns));
     let mut tried = 0;
     loop {
         let ended = tokio::time::timeout(limit, perform(session, input)).await;
         let fault = match ended.unwrap_or_else(|_| Err(no_answer(limit))) {
-            Ok(done) => return Some(done),
+            Ok(done) => return Ok(done),
             Err(fault) => fault,
         };
         if fault.kind.ends_all() {
-            shared.course.fail(fault);
-            return None;
+            shared.course.fail(fault.clone());
+            return Err(fault);
         }
         let rolled_back = tokio::time::timeout(limit, session.run(&[bare(One::Rollback)])).await;
-        if let Err(fault) = rolled_back.unwrap_or_else(|_| Err(no_answer(limit))) {
-            shared.course.fail(fault);
-            return None;
+        if rolled_back.unwrap_or_else(|_| Err(no_answer(limit))).is_err() {
+            // What the server said first is why it does not roll back.
+            shared.course.fail(fault.clone());
+            return Err(fault);
         }
         let again = fault.kind.may_pass() && tried < shared.plan.retries && !shared.course.has_ended();
-        count_fault(around, kind, &fault, again);
+        if fault.kind.may_pass() {
+            let (window, now_ns) = (shared.course.window(), monotonic_ns());
+            shared.tally(around.thread).passing(window, kind, now_ns, fault.kind, again);
+        }
         if !again {
-            return None;
+            return Err(fault);
         }
         let most = PAUSE_US << tried.min(6);
         let pause_us = draws.between(0, u32::try_from(most).unwrap_or(u32::MAX));
@@ -179,20 +201,8 @@ async fn attempt(
     }
 }
 
-fn count_fault(around: &Around<'_>, kind: OltpKind, fault: &Fault, again: bool) {
-    let (window, now_ns) = (around.shared.course.window(), monotonic_ns());
-    let mut tally = around.shared.tally(around.thread);
-    if fault.kind.may_pass() {
-        tally.passing(window, kind, now_ns, fault.kind, again);
-    }
-    if !again {
-        tally.failed(window, kind, now_ns, fault);
-    }
-}
-
-fn note(around: &Around<'_>, kind: OltpKind, start_ns: u64, done: Option<Done>, awaited: bool) {
-    let Some(done) = done else { return };
-    let at_ns = monotonic_ns();
-    let ended = EndedTransaction { kind, at_ns, took_ns: at_ns.saturating_sub(start_ns), awaited };
-    around.shared.tally(around.thread).done(around.shared.course.window(), ended, done);
+fn note(around: &Around<'_>, kind: OltpKind, (due_ns, awaited): (u64, bool), done: &Result<Done, Fault>) {
+    let ended = EndedTransaction { kind, due_ns, at_ns: monotonic_ns(), awaited };
+    let how = done.as_ref().map(|done| *done);
+    around.shared.tally(around.thread).ended(around.shared.course.window(), ended, how);
 }

@@ -60,6 +60,15 @@ impl Value {
         }
     }
 
+    /// The number in parts of [`DECIMAL`]; nothing of what is none.
+    pub fn number(&self) -> Option<i64> {
+        match self {
+            Self::Int(value) => value.checked_mul(DECIMAL),
+            Self::Decimal(value) => Some(*value),
+            Self::Null | Self::Text(_) => None,
+        }
+    }
+
     /// The text, or nothing where it is none.
     pub fn text(&self) -> &str {
         match self {

@@ -13,6 +13,16 @@ use crate::study_error::StudyError;
 /// How long a guest may take to boot.
 const BOOT_LIMIT: Duration = Duration::from_secs(60);
 
+/// Whether this host lets appliances run natively: said before anything is built for them.
+///
+/// # Errors
+/// It lacks the rights.
+pub fn check_native() -> Result<(), StudyError> {
+    NetworkNamespace::new().map(drop).map_err(|error| {
+        StudyError::Environment(format!("an appliance cannot run natively here: {error}").into())
+    })
+}
+
 /// Where a side runs.
 ///
 /// # Errors

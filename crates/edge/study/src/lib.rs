@@ -130,8 +130,12 @@ mod study_folder;
 mod surface;
 #[cfg(feature = "full")]
 mod tiles;
+#[cfg(feature = "full")]
+mod tried_appliance;
 mod workload_file;
 
+#[cfg(feature = "full")]
+pub use appliance_place::check_native;
 #[cfg(feature = "full")]
 pub use application_study::{
     ApplianceLoad, ApplicationFailure, ApplicationFile, ApplicationFileError, ApplicationSides,
@@ -197,4 +201,6 @@ pub use tiles::{
     HostAddress, SUPPLIED_TILES, SuppliedTile, TileFile, TileFileError, TileFileMember, TileMember,
     TilesHosting, TilesPlace, TilesStudy,
 };
+#[cfg(feature = "full")]
+pub use tried_appliance::{TriedAppliance, trial_folder};
 pub use workload_file::read_workload;

@@ -78,9 +78,7 @@ impl<'a> Run<'a> {
     /// The name of the run, for its test disks.
     #[must_use]
     pub fn name(&self) -> String {
-        let out = self.out.canonicalize().ok();
-        let name = out.and_then(|out| Some(out.file_name()?.to_string_lossy().into_owned()));
-        name.unwrap_or_else(|| "run".into())
+        run_name(self.out)
     }
 
     /// Ends measuring. Where it failed before the first result, and not because it was to stop, nothing is left of the run.
@@ -101,6 +99,14 @@ impl<'a> Run<'a> {
             measured => Ok(measured),
         }
     }
+}
+
+/// The name of a run folder, the same before it is made and afterwards, and however its path is written: what a killed run left is
+/// found by it.
+fn run_name(out: &Path) -> String {
+    let made = out.canonicalize().ok();
+    let whole = made.or_else(|| std::path::absolute(out).ok()).unwrap_or_else(|| out.to_owned());
+    whole.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned())
 }
 
 /// What `run.json` says at the beginning of a run by `command` whose test disks lie in `disks`.
@@ -126,4 +132,21 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
 fn existing_ancestor(folder: &Path) -> &Path {
     let exists = |folder: &&Path| folder.exists();
     folder.ancestors().filter(|folder| !folder.as_os_str().is_empty()).find(exists).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_one_name_before_its_folder_is_made_and_afterwards() {
+        let temp = tempfile::tempdir().unwrap();
+        let out = temp.path().join("first");
+        let written = [out.clone(), temp.path().join("./first"), temp.path().join("first/")];
+        let before: Vec<String> = written.iter().map(|out| run_name(out)).collect();
+        assert_eq!(before, ["first", "first", "first"]);
+        std::fs::create_dir(&out).unwrap();
+        assert_eq!(written.map(|out| run_name(&out)), ["first", "first", "first"]);
+        assert_eq!(run_name(Path::new("/")), "run");
+    }
 }

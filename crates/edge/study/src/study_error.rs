@@ -53,6 +53,10 @@ pub enum StudyError {
     #[cfg(feature = "full")]
     #[error(transparent)]
     Appliance(virtbench_appliance::ApplianceError),
+    /// An appliance that was started to be tried does not get ready, or has ended.
+    #[cfg(feature = "full")]
+    #[error(transparent)]
+    Started(virtbench_lab::ApplianceError),
     /// A platform cannot be used.
     #[cfg(feature = "full")]
     #[error(transparent)]

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use virtbench_engine::monotonic_ns;
-
-use crate::window::Window;
+use virtbench_units::Window;
 
 /// The course of a load, which its threads and whoever waits for them share. `F` is a fault that ends it.
 #[derive(Debug)]

@@ -8,18 +8,19 @@ use futures_util::future::{join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 
 use crate::draws::{Stream, stream};
+use crate::driver_use::ThreadUse;
 use crate::ended::Ended;
 use crate::fault::Fault;
 use crate::intended::IntendedStarts;
 use crate::service::{Service, ServiceUser};
 use crate::shared::Shared;
-use crate::thread_use::{ThreadUse, observe, runtime, unless, until_begin, within_grace};
-use crate::user::{Around, work};
+use crate::thread_use::{observe, runtime, unless, until_begin, within_grace};
+use crate::user::{Around, GRACE, work};
 
 /// Connections that a thread makes at the same time.
 const AT_ONCE: usize = 16;
-/// How long a user may take to notice that measuring has ended.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long a user may take to notice that an operation was given up after the end.
+const NOTICE: Duration = Duration::from_secs(1);
 
 /// What a thread has used and left over.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,16 +69,35 @@ pub(crate) fn drive<S: Service>(
             }
             Ok(())
         };
-        let (used, worked) =
-            join(observe(&shared.course, &end), within_grace(all, &around.ended, GRACE)).await;
+        let grace = GRACE + NOTICE;
+        let (mut used, worked) =
+            join(observe(&shared.course, &end), within_grace(all, &around.ended, grace)).await;
         worked?;
-        let begin_ns = shared.course.begin_ns().unwrap_or(0);
-        let (offered, backlog) = around
-            .intended
-            .as_ref()
-            .map_or((0, 0), |intended| intended.offered_and_left(shared.course.window(), begin_ns));
+        used.late_starts = around.intended.as_ref().map_or(0, IntendedStarts::late);
+        let (offered, backlog) = around.intended.as_ref().map_or((0, 0), |intended| {
+            let chooser = service.user(u32::MAX - thread, plan.seed);
+            never_begun(shared, thread, intended, chooser)
+        });
         Ok(Driven { used, offered, backlog })
     })
+}
+
+/// Counts operations that were due and that nobody began, with kinds as `chooser` draws them. How many were offered, and how many of
+/// those that is.
+fn never_begun(
+    shared: &Shared<'_>,
+    thread: u32,
+    intended: &IntendedStarts,
+    mut chooser: impl ServiceUser,
+) -> (u64, u64) {
+    let (window, begin_ns) = (shared.course.window(), shared.course.begin_ns().unwrap_or(0));
+    let mut tally = shared.tally(thread);
+    let mut backlog = 0;
+    for due_ns in intended.left(window, begin_ns) {
+        tally.never_begun(window, chooser.choose(), due_ns);
+        backlog += 1;
+    }
+    (intended.offered(window, begin_ns), backlog)
 }
 
 async fn connect<U: ServiceUser>(users: &mut [(u32, U)]) -> Result<(), Fault> {

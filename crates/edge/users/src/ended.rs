@@ -28,6 +28,18 @@ impl Ended {
         }
     }
 
+    /// Waits for a future; nothing where measuring has ended so long before.
+    pub async fn with_grace<T>(&self, future: impl Future<Output = T>, grace: Duration) -> Option<T> {
+        let over = pin!(async {
+            self.wait().await;
+            tokio::time::sleep(grace).await;
+        });
+        match select(pin!(future), over).await {
+            Either::Left((done, _)) => Some(done),
+            Either::Right(_) => None,
+        }
+    }
+
     /// Sleeps for some nanoseconds; whether measuring still goes on.
     pub async fn sleep(&self, ns: u64) -> bool {
         ns == 0 || self.unless(tokio::time::sleep(Duration::from_nanos(ns))).await.is_some()

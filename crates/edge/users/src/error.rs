@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 
 /// Why not, with the next step.
 #[derive(Debug, Error)]
@@ -14,12 +14,14 @@ pub enum UsersError {
     #[error("{0}")]
     Plan(String),
     /// The service cannot be used.
-    #[error("cannot use {target}: {fault}; check that the server runs and listens there")]
+    #[error("cannot use {target}: {fault}{}", advice(fault, login))]
     Service {
         /// Where it is.
         target: String,
         /// What is wrong.
         fault: Fault,
+        /// What helps where the server turns users away.
+        login: &'static str,
     },
     /// Connecting users takes too long.
     #[error("users cannot be connected within {} s: give fewer users", .0.as_secs())]
@@ -33,4 +35,16 @@ pub enum UsersError {
     /// The driver itself failed.
     #[error("the driver failed: {0}")]
     Driver(#[from] io::Error),
+}
+
+/// The next step, where what went wrong says which.
+fn advice(fault: &Fault, login: &str) -> String {
+    match fault.kind {
+        FaultKind::Unreachable => "; check that the server runs and listens there".into(),
+        FaultKind::Gone => "; the server's log may say why".into(),
+        FaultKind::Timeout => "; the server hangs, or needs a longer --timeout".into(),
+        FaultKind::Login => format!("; {login}"),
+        FaultKind::Protocol => "; check that it is a server of this kind".into(),
+        FaultKind::Refused => String::new(),
+    }
 }

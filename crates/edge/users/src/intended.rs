@@ -1,24 +1,32 @@
 //! The intended starts of an open loop, which the users of a thread take in order.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::io;
 
+use virtbench_engine::monotonic_ns;
+use virtbench_units::Window;
 use virtbench_workload::{ArrivalTimes, Rate};
 
-use crate::window::Window;
+use crate::alarm::Alarm;
+use crate::ended::Ended;
 
 /// Intended starts of one thread's users.
 #[derive(Debug)]
 pub struct IntendedStarts {
     all: ArrivalTimes,
     next: RefCell<ArrivalTimes>,
+    late: Cell<u64>,
 }
+
+/// A user who waits for a start is woken later than this because the driver does not get on, in nanoseconds.
+const LATE_NS: u64 = 10_000_000;
 
 impl IntendedStarts {
     /// Those of thread number `thread` of `threads`, which share the rate.
     #[must_use]
     pub fn new(rate: Rate, seed: u64, thread: u32, threads: u32) -> Self {
         let all = ArrivalTimes::new(rate, seed, thread, threads);
-        Self { next: RefCell::new(all.clone()), all }
+        Self { next: RefCell::new(all.clone()), all, late: Cell::new(0) }
     }
 
     /// The next one, in nanoseconds since users began.
@@ -26,19 +34,42 @@ impl IntendedStarts {
         self.next.borrow_mut().next_ns()
     }
 
-    /// How many lie in the window, and how many of those before its end nobody has taken; users began at `begin_ns` of the
-    /// window's clock.
-    pub fn offered_and_left(&self, window: Window, begin_ns: u64) -> (u64, u64) {
-        let since_begin = |ns: u64| ns.saturating_sub(begin_ns);
-        let (start, end) = (since_begin(window.start_ns), since_begin(window.end_ns));
-        let offered = until(self.all.clone(), end).filter(|at| *at >= start).count() as u64;
-        (offered, until(self.next.borrow().clone(), end).count() as u64)
+    /// Waits for the next one and gives its moment by the clock by which users began at `begin_ns`; nothing where measuring ends
+    /// first.
+    ///
+    /// # Errors
+    /// As [`Alarm::sleep_until`].
+    pub async fn wait(&self, alarm: &Alarm, ended: &Ended, begin_ns: u64) -> io::Result<Option<u64>> {
+        let at_ns = begin_ns.saturating_add(self.take_ns());
+        let is_free = monotonic_ns() < at_ns;
+        if ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
+            return Ok(None);
+        }
+        let is_late = is_free && monotonic_ns() > at_ns.saturating_add(LATE_NS);
+        self.late.set(self.late.get() + u64::from(is_late));
+        Ok(Some(at_ns))
+    }
+
+    /// How many began late though a user was free.
+    pub fn late(&self) -> u64 {
+        self.late.get()
+    }
+
+    /// How many lie in the window; users began at `begin_ns` of the window's clock.
+    pub fn offered(&self, window: Window, begin_ns: u64) -> u64 {
+        until(self.all.clone(), begin_ns, window.end_ns).filter(|at| *at >= window.start_ns).count() as u64
+    }
+
+    /// Those before the window's end that nobody has taken, by the window's clock, of which users began at `begin_ns`.
+    pub fn left(&self, window: Window, begin_ns: u64) -> impl Iterator<Item = u64> + use<> {
+        until(self.next.borrow().clone(), begin_ns, window.end_ns)
     }
 }
 
-/// Intended starts before `end`, in nanoseconds since users began.
-fn until(mut arrivals: ArrivalTimes, end: u64) -> impl Iterator<Item = u64> {
-    std::iter::from_fn(move || Some(arrivals.next_ns()).filter(|at| *at < end))
+/// Intended starts before `end_ns` of a clock by which users began at `begin_ns`.
+fn until(mut arrivals: ArrivalTimes, begin_ns: u64, end_ns: u64) -> impl Iterator<Item = u64> {
+    let next = move || begin_ns.saturating_add(arrivals.next_ns());
+    std::iter::repeat_with(next).take_while(move |at| *at < end_ns)
 }
 
 #[cfg(test)]
@@ -51,12 +82,16 @@ mod tests {
         let rate = Rate { per_second: 100.0, arrivals: Arrivals::Constant };
         let starts = [0, 1].map(|thread| IntendedStarts::new(rate, 1, thread, 2));
         let window = Window { start_ns: 6_000_000_000, end_ns: 8_000_000_000 };
-        let both = || starts.each_ref().map(|one| one.offered_and_left(window, 5_000_000_000));
+        let begin_ns = 5_000_000_000;
+        let both = || {
+            starts.each_ref().map(|one| (one.offered(window, begin_ns), one.left(window, begin_ns).count()))
+        };
         assert_eq!(both(), [(100, 150), (100, 150)], "one second of ramp-up, two of measuring");
         assert_eq!(
             [starts[0].take_ns(), starts[1].take_ns(), starts[0].take_ns()],
             [0, 10_000_000, 20_000_000]
         );
         assert_eq!(both(), [(100, 148), (100, 149)]);
+        assert_eq!(starts[1].left(window, begin_ns).next(), Some(5_030_000_000));
     }
 }

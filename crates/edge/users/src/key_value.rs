@@ -1,5 +1,7 @@
 //! Keys and values of a store, over Redis's protocol.
 
+use std::time::Duration;
+
 use bytes::{Bytes, BytesMut};
 use redis_protocol::resp2::decode::decode_bytes_mut;
 use redis_protocol::resp2::encode::extend_encode;
@@ -11,7 +13,7 @@ use virtbench_units::Random;
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
 use crate::fault::{Fault, FaultKind};
-use crate::service::{Service, ServiceUser};
+use crate::service::{Service, ServiceUser, within};
 
 /// How the keys begin: no others are touched.
 const PREFIX: &str = "virtbench:";
@@ -80,14 +82,15 @@ impl Service for KeyValue {
         ["get", "set"].map(str::to_owned).into()
     }
 
-    async fn prepare(&self) -> Result<Option<String>, Fault> {
-        let mut open = self.open().await?;
-        let info = succeeded(open.ask([word("INFO"), word("server")]).await?)?;
+    async fn prepare(&self, limit: Duration) -> Result<Option<String>, Fault> {
+        let mut open = within(limit, self.open()).await?;
+        let info = succeeded(within(limit, open.ask([word("INFO"), word("server")])).await?)?;
         for first in (0..self.keys).step_by(usize::try_from(SET_AT_ONCE).unwrap_or(1)) {
             let numbers = first..(first + SET_AT_ONCE).min(self.keys);
             let pairs =
                 numbers.flat_map(|number| [Self::key(number), BytesFrame::BulkString(self.value.clone())]);
-            succeeded(open.ask(std::iter::once(word("MSET")).chain(pairs)).await?)?;
+            let set = open.ask(std::iter::once(word("MSET")).chain(pairs));
+            succeeded(within(limit, set).await?)?;
         }
         let text = match &info {
             BytesFrame::BulkString(text) => String::from_utf8_lossy(text),
@@ -95,6 +98,10 @@ impl Service for KeyValue {
         };
         let version = text.lines().find_map(|line| line.strip_prefix("redis_version:"));
         Ok(version.map(|version| format!("Redis {}", version.trim())))
+    }
+
+    fn login(&self) -> &'static str {
+        "give the password in REDISCLI_AUTH"
     }
 
     fn user(&self, number: u32, seed: u64) -> KeyValueUser {
@@ -130,7 +137,11 @@ impl Open {
 /// An answer that is no error.
 fn succeeded(answer: BytesFrame) -> Result<BytesFrame, Fault> {
     match answer {
-        BytesFrame::Error(words) => Err(Fault::new(FaultKind::Refused, words.to_string())),
+        BytesFrame::Error(words) => {
+            let is_login = ["NOAUTH", "WRONGPASS", "NOPERM"].iter().any(|code| words.starts_with(code));
+            let kind = if is_login { FaultKind::Login } else { FaultKind::Refused };
+            Err(Fault::new(kind, words.to_string()))
+        }
         answer => Ok(answer),
     }
 }

@@ -4,12 +4,14 @@ mod fault;
 mod imap;
 mod smtp;
 
+use std::time::Duration;
+
 use virtbench_units::Random;
 
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
 use crate::fault::Fault;
-use crate::service::{Service, ServiceUser};
+use crate::service::{Service, ServiceUser, within};
 use imap::Mailbox;
 
 /// Where the number of a mailbox stands in the name of its user.
@@ -122,12 +124,16 @@ impl Service for Mail {
         ["send", "check", "read", "append"].map(str::to_owned).into()
     }
 
-    async fn prepare(&self) -> Result<Option<String>, Fault> {
-        let greeting = smtp::greeting(&self.smtp).await?;
+    async fn prepare(&self, limit: Duration) -> Result<Option<String>, Fault> {
+        let greeting = within(limit, smtp::greeting(&self.smtp)).await?;
         if self.has_mailboxes {
-            Mailbox::open(&self.imap, &self.name(0), &self.password).await?;
+            within(limit, Mailbox::open(&self.imap, &self.name(0), &self.password)).await?;
         }
         Ok(Some(greeting).filter(|words| !words.is_empty()))
+    }
+
+    fn login(&self) -> &'static str {
+        "check --user, and --password or --password-file"
     }
 
     fn user(&self, number: u32, seed: u64) -> MailUser {

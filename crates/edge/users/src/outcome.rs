@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::{UsersOpenLoop, UsersOperation, UsersOutcome, UsersSecond};
-use virtbench_units::{LatencyRecorder, format_duration_ns};
+use virtbench_units::Responses;
 
 use crate::driver::Driven;
+use crate::driver_use::{DriverUse, ThreadUse};
 use crate::error::UsersError;
 use crate::shared::Shared;
 use crate::tally::Tally;
-use crate::thread_use::DriverUse;
+use crate::unfinished::unfinished_words;
 
 /// What is known of the service.
 pub(crate) struct Facts {
@@ -44,15 +45,13 @@ pub(crate) fn outcome(
     }
     let mut tally = Tally::new(facts.kinds.len());
     shared.tallies().for_each(|one| tally.merge(&one));
-    let mut all = (LatencyRecorder::new(), 0);
-    for kind in &tally.kinds {
-        all.0.merge(&kind.latency);
-        all.1 += kind.failed;
-    }
+    let mut all = Responses::new();
+    tally.kinds.iter().for_each(|kind| all.merge(kind));
     let kinds = facts.kinds.into_iter().zip(&tally.kinds);
     let operations: BTreeMap<String, UsersOperation> =
-        kinds.map(|(name, kind)| (name, operation(&kind.latency, kind.failed, elapsed_ns))).collect();
-    let driver = DriverUse::of_threads(driven.iter().map(|one| one.used));
+        kinds.map(|(name, kind)| (name, operation(kind, elapsed_ns))).collect();
+    let used: Vec<ThreadUse> = driven.iter().map(|one| one.used).collect();
+    let driver = DriverUse::of_threads(&used, driven.iter().map(|one| one.offered).sum());
     let begin_ns = shared.course.begin_ns().unwrap_or(0);
     let mut outcome = UsersOutcome {
         plan: plan.clone(),
@@ -63,28 +62,33 @@ pub(crate) fn outcome(
         elapsed_ns,
         interrupted: elapsed_ns < plan.time_ns,
         ended_by: fatal.map(|fault| fault.words),
-        all: operation(&all.0, all.1, elapsed_ns),
+        all: operation(&all, elapsed_ns),
         operations,
         open_loop: plan.rate.map(|_| open_loop(plan.users, driven)),
         error_kinds: tally.errors.clone(),
         series,
         own_cpu_ns: driver.cpu_ns,
         busiest_thread_percent: driver.busiest_percent,
+        waited_percent: driver.waited_percent,
+        throttled_percent: driver.throttled_percent,
+        late_starts: driver.late_starts,
         driver_is_limit: driver.is_limit,
         notes: Vec::new(),
     };
-    outcome.notes = remarks(&outcome, &tally, facts.begin_at_ns);
+    outcome.notes = remarks(&outcome, &all, &driver, facts.begin_at_ns);
     Ok(outcome)
 }
 
-fn operation(latency: &LatencyRecorder, failed: u64, elapsed_ns: u64) -> UsersOperation {
-    let latency_ns = latency.summary();
+fn operation(responses: &Responses, elapsed_ns: u64) -> UsersOperation {
+    let latency_ns = responses.summary();
     UsersOperation {
-        completed: latency.count(),
-        per_second: latency.count() as f64 * 1e9 / elapsed_ns as f64,
-        failed,
+        completed: responses.completed(),
+        per_second: responses.completed() as f64 * 1e9 / elapsed_ns as f64,
+        failed: responses.failed(),
+        timed_out: responses.given_up(),
+        unfinished: responses.unfinished(),
         latency_ns,
-        histogram: latency_ns.and_then(|_| latency.encode_histogram().ok()),
+        histogram: latency_ns.and_then(|_| responses.encode_histogram().ok()),
     }
 }
 
@@ -97,22 +101,17 @@ fn open_loop(users: u32, driven: &[Driven]) -> UsersOpenLoop {
 /// Users who begin later than they were to are told of from here on, in nanoseconds: threads look every five milliseconds.
 const LATE_NS: u64 = 20_000_000;
 
-fn remarks(outcome: &UsersOutcome, tally: &Tally, begin_at_ns: Option<u64>) -> Vec<String> {
-    let mut remarks = Vec::new();
-    if outcome.driver_is_limit {
-        let busy = outcome.busiest_thread_percent;
-        remarks.push(format!("the driver is the limit: its busiest thread was busy {busy:.0} % of the time"));
-    }
+fn remarks(
+    outcome: &UsersOutcome,
+    all: &Responses,
+    driver: &DriverUse,
+    begin_at_ns: Option<u64>,
+) -> Vec<String> {
+    let mut remarks = driver.remarks();
     if outcome.open_loop.as_ref().is_some_and(|open| open.saturated) {
         remarks.push("the service did not keep up with the rate".into());
     }
-    if tally.unfinished > 0 && tally.oldest_ns > outcome.plan.timeout_ns.min(1_000_000_000) {
-        remarks.push(format!(
-            "{} operations had not ended when measuring did; the oldest had taken {}",
-            tally.unfinished,
-            format_duration_ns(tally.oldest_ns / 1_000_000 * 1_000_000)
-        ));
-    }
+    remarks.extend(unfinished_words(all, outcome.plan.timeout_ns, "operations"));
     let late_ns = begin_at_ns.map_or(0, |at_ns| outcome.begin_ns.saturating_sub(at_ns));
     if late_ns > LATE_NS {
         remarks.push(format!("users began {:.3} s after the agreed moment", late_ns as f64 / 1e9));

@@ -45,10 +45,11 @@ pub fn run<S: Service>(
     each: &mut dyn FnMut(Event<'_, UsersSecond>),
 ) -> Result<UsersOutcome, UsersError> {
     check_plan(plan)?;
-    let unusable = |fault| UsersError::Service { target: aim.target.clone(), fault };
+    let (login, limit) = (service.login(), Duration::from_nanos(plan.timeout_ns));
+    let unusable = |fault| UsersError::Service { target: aim.target.clone(), fault, login };
     let late = || Fault::new(FaultKind::Timeout, format!("not prepared within {} s", PREPARE.as_secs()));
     let prepared = runtime()?.block_on(async {
-        unless(|| stop.load(Ordering::Relaxed), timeout(PREPARE, service.prepare())).await
+        unless(|| stop.load(Ordering::Relaxed), timeout(PREPARE, service.prepare(limit))).await
     });
     let prepared = prepared.ok_or(UsersError::Stopped)?;
     let server = prepared.unwrap_or_else(|_| Err(late())).map_err(unusable)?;
@@ -56,9 +57,9 @@ pub fn run<S: Service>(
     let shared = Shared::new(plan, facts.kinds.len());
     let start = Start::of_users(plan.users, plan.threads, aim.begin_at_ns);
     let work = |thread, ready: &_| drive(service, &shared, thread, ready);
-    let done = run_threads(&shared.course, start, stop, work, || {
+    let done = run_threads(&shared.course, start, stop, work, |have_ended| {
         let take = |before| shared.tallies().map(|mut tally| tally.seconds.take(before)).collect();
-        series(&shared.course, stop, take, second, each)
+        series(&shared.course, stop, have_ended, take, second, each)
     });
     let (driven, series) = done.map_err(|error| match error {
         ThreadsError::Connect(fault) => unusable(fault),

@@ -46,17 +46,19 @@ pub enum Event<'a, T> {
     Second(&'a T),
 }
 
-/// The series of a load, collected until measuring has ended, also because of `stop`. `take` takes what each thread has counted in
+/// The series of a load, collected until measuring has ended, also because of `stop`, and until threads have ended, which count what
+/// had not: `have_ended` says whether they have. `take` takes what each thread has counted in
 /// the seconds before a number; `second` makes one of the series out of its number, its length in nanoseconds, and what threads have.
 pub fn series<F: Clone, S, T>(
     course: &Course<F>,
     stop: &AtomicBool,
+    have_ended: &dyn Fn() -> bool,
     take: impl Fn(u64) -> Vec<BTreeMap<u64, S>>,
     second: impl Fn(u64, u64, Vec<S>) -> T,
     each: &mut dyn FnMut(Event<'_, T>),
 ) -> Vec<T> {
     let mut series = Vec::new();
-    follow(course, stop, &mut |turn| match turn {
+    follow(course, stop, have_ended, &mut |turn| match turn {
         Turn::Running => each(Event::Running),
         Turn::Over { before, length_ns } if before > series.len() as u64 => {
             let mut parts = take(before);
@@ -87,7 +89,12 @@ enum Turn {
 }
 
 /// Tells of the seconds of measuring until it has ended, also because of `stop`.
-fn follow<F: Clone>(course: &Course<F>, stop: &AtomicBool, each: &mut dyn FnMut(Turn)) {
+fn follow<F: Clone>(
+    course: &Course<F>,
+    stop: &AtomicBool,
+    have_ended: &dyn Fn() -> bool,
+    each: &mut dyn FnMut(Turn),
+) {
     loop {
         thread::sleep(LOOK);
         each(Turn::Running);
@@ -99,10 +106,13 @@ fn follow<F: Clone>(course: &Course<F>, stop: &AtomicBool, each: &mut dyn FnMut(
         // An operation that has just ended is counted within a look.
         let settled_ns = monotonic_ns().saturating_sub(window.start_ns.saturating_add(LOOK_NS));
         let whole = (settled_ns / SECOND_NS).min(until_ns.saturating_sub(window.start_ns) / SECOND_NS);
-        each(Turn::Over { before: whole, length_ns: SECOND_NS });
-        if course.has_ended() {
-            // Those that end at the last moment are counted by now.
-            thread::sleep(LOOK);
+        if !course.has_ended() {
+            each(Turn::Over { before: whole, length_ns: SECOND_NS });
+        } else {
+            while !have_ended() {
+                thread::sleep(LOOK / 10);
+                each(Turn::Running);
+            }
             let length_ns = course.measured_ns();
             each(Turn::Over { before: length_ns / SECOND_NS, length_ns: SECOND_NS });
             if !length_ns.is_multiple_of(SECOND_NS) {
@@ -136,7 +146,7 @@ mod tests {
         let course: Course<()> = Course::new(0, 1_100_000_000);
         course.begin(monotonic_ns());
         let mut told: Vec<(u64, u64)> = Vec::new();
-        follow(&course, &AtomicBool::new(false), &mut |turn| {
+        follow(&course, &AtomicBool::new(false), &|| true, &mut |turn| {
             if let Turn::Over { before, length_ns } = turn
                 && before > told.last().map_or(0, |(before, _)| *before)
             {

@@ -3,29 +3,20 @@
 use std::collections::BTreeMap;
 
 use virtbench_record::UsersSecond;
-use virtbench_units::LatencyRecorder;
+use virtbench_units::{Counted, Ending, Responses, Window};
 
-use crate::fault::Fault;
+use crate::fault::{Fault, FaultKind};
 use crate::seconds::{Seconds, percentile};
-use crate::window::Window;
 
 /// Different words of faults that are counted each for itself.
 const MOST_WORDS: usize = 50;
 /// How the others are counted.
 const OTHERS: &str = "other faults";
 
-/// A kind of operation.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct OfKind {
-    /// Response times.
-    pub(crate) latency: LatencyRecorder,
-    /// Failed operations.
-    pub(crate) failed: u64,
-}
-
-/// What ended in a second.
+/// What ended in a second; in the last one also what had not.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Second {
+    completed: u64,
     failed: u64,
     /// Response times, in microseconds.
     response_us: Vec<u32>,
@@ -34,14 +25,10 @@ pub(crate) struct Second {
 /// What a thread has counted.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// Each kind.
-    pub(crate) kinds: Vec<OfKind>,
+    /// Response times of each kind.
+    pub(crate) kinds: Vec<Responses>,
     /// Failed operations by what went wrong.
     pub(crate) errors: BTreeMap<String, u64>,
-    /// Operations that had not ended when measuring did.
-    pub(crate) unfinished: u64,
-    /// How long the oldest of those had taken, in nanoseconds.
-    pub(crate) oldest_ns: u64,
     /// What nobody has taken yet.
     pub(crate) seconds: Seconds<Second>,
 }
@@ -49,31 +36,44 @@ pub(crate) struct Tally {
 impl Tally {
     /// Of so many kinds.
     pub(crate) fn new(kinds: usize) -> Self {
-        Self { kinds: vec![OfKind::default(); kinds], ..Self::default() }
+        Self { kinds: vec![Responses::new(); kinds], ..Self::default() }
     }
 
-    /// Counts an operation that ended at `at_ns` as it should, after `took_ns`.
-    pub(crate) fn done(&mut self, window: Window, kind: usize, at_ns: u64, took_ns: u64) {
-        if window.contains(at_ns) {
-            self.kinds[kind].latency.record(took_ns);
-            let second = self.seconds.at(window.second(at_ns));
-            second.response_us.push(u32::try_from(took_ns / 1_000).unwrap_or(u32::MAX));
+    /// Counts an operation that was due at `due_ns` and ended at `at_ns`, when it was given up at the latest.
+    pub(crate) fn ended(
+        &mut self,
+        window: Window,
+        kind: usize,
+        (due_ns, at_ns): (u64, u64),
+        ended: Result<(), &Fault>,
+    ) {
+        let ending = match ended {
+            Ok(()) => Ending::Completed,
+            Err(fault) if fault.kind == FaultKind::Timeout => Ending::GivenUp,
+            Err(_) => Ending::Failed,
+        };
+        let counted = self.kinds[kind].ended(window, due_ns, at_ns, ending);
+        let second = match counted {
+            Counted::Within => self.seconds.at(window.second(at_ns)),
+            Counted::Unfinished => self.seconds.at(window.last_second()),
+            Counted::Outside => return,
+        };
+        if counted == Counted::Unfinished || ending != Ending::Failed {
+            let took_us = at_ns.saturating_sub(due_ns) / 1_000;
+            second.response_us.push(u32::try_from(took_us).unwrap_or(u32::MAX));
+        }
+        if counted == Counted::Within {
+            second.completed += u64::from(ending == Ending::Completed);
+            second.failed += u64::from(ending != Ending::Completed);
+            if let Err(fault) = ended {
+                self.count_words(&fault.words, 1);
+            }
         }
     }
 
-    /// Counts an operation that failed.
-    pub(crate) fn failed(&mut self, window: Window, kind: usize, at_ns: u64, fault: &Fault) {
-        if window.contains(at_ns) {
-            self.kinds[kind].failed += 1;
-            self.seconds.at(window.second(at_ns)).failed += 1;
-            self.count_words(&fault.words, 1);
-        }
-    }
-
-    /// Counts an operation that has taken `took_ns` when measuring ends.
-    pub(crate) fn unfinished(&mut self, took_ns: u64) {
-        self.unfinished += 1;
-        self.oldest_ns = self.oldest_ns.max(took_ns);
+    /// Counts an operation that was due at `due_ns` and has not begun.
+    pub(crate) fn never_begun(&mut self, window: Window, kind: usize, due_ns: u64) {
+        self.ended(window, kind, (due_ns, window.end_ns), Ok(()));
     }
 
     fn count_words(&mut self, words: &str, count: u64) {
@@ -85,12 +85,9 @@ impl Tally {
     /// Adds what another thread has counted.
     pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
-            mine.latency.merge(&theirs.latency);
-            mine.failed += theirs.failed;
+            mine.merge(theirs);
         }
         other.errors.iter().for_each(|(words, count)| self.count_words(words, *count));
-        self.unfinished += other.unfinished;
-        self.oldest_ns = self.oldest_ns.max(other.oldest_ns);
     }
 }
 
@@ -98,13 +95,14 @@ impl Tally {
 pub(crate) fn second(number: u64, length_ns: u64, parts: impl IntoIterator<Item = Second>) -> UsersSecond {
     let mut all = Second::default();
     for part in parts {
+        all.completed += part.completed;
         all.failed += part.failed;
         all.response_us.extend(part.response_us);
     }
     UsersSecond {
         start_ns: number * 1_000_000_000,
         length_ns,
-        completed: all.response_us.len() as u64,
+        completed: all.completed,
         failed: all.failed,
         p95_ns: percentile(&mut all.response_us, 95).map(|us| u64::from(us) * 1_000),
     }
@@ -121,15 +119,15 @@ mod tests {
     fn what_users_complete_outside_the_window_does_not_count() {
         let (mut one, mut other) = (Tally::new(2), Tally::new(2));
         let fault = Fault::new(FaultKind::Refused, "HTTP 500");
-        for at_ns in [4_999_999_999, 5_000_000_000, 7_999_999_999, 8_000_000_000] {
-            one.done(WINDOW, 0, at_ns, 1_000_000);
-            other.failed(WINDOW, 1, at_ns, &fault);
+        for at_ns in [4_999_999_999, 5_000_000_000, 7_999_999_999] {
+            one.ended(WINDOW, 0, (at_ns - 1_000_000, at_ns), Ok(()));
+            other.ended(WINDOW, 1, (at_ns - 1_000_000, at_ns), Err(&fault));
         }
-        other.unfinished(7);
+        other.ended(WINDOW, 1, (8_000_000_000, 8_000_000_001), Ok(()));
         one.merge(&other);
         let counted: Vec<(u64, u64)> =
-            one.kinds.iter().map(|kind| (kind.latency.count(), kind.failed)).collect();
-        assert_eq!((counted, one.unfinished, one.oldest_ns), (vec![(2, 0), (0, 2)], 1, 7));
+            one.kinds.iter().map(|kind| (kind.completed(), kind.failed())).collect();
+        assert_eq!(counted, [(2, 0), (0, 2)]);
         assert_eq!(one.errors, BTreeMap::from([("HTTP 500".to_owned(), 2)]));
         let parts = [&mut one, &mut other].map(|tally| tally.seconds.take(1).remove(&0).unwrap());
         let first = second(0, 1_000_000_000, parts);
@@ -138,11 +136,28 @@ mod tests {
     }
 
     #[test]
+    fn what_had_not_ended_is_in_the_response_times_of_the_whole_and_of_the_last_second() {
+        let mut tally = Tally::new(1);
+        let late = Fault::timeout(500_000_000);
+        tally.ended(WINDOW, 0, (7_000_000_000, 7_001_000_000), Ok(()));
+        tally.ended(WINDOW, 0, (5_000_000_000, 5_500_000_000), Err(&late));
+        tally.ended(WINDOW, 0, (6_000_000_000, 9_000_000_000), Err(&late));
+        tally.never_begun(WINDOW, 0, 7_500_000_000);
+        let kind = &tally.kinds[0];
+        assert_eq!((kind.completed(), kind.failed(), kind.unfinished()), (1, 1, 2));
+        assert_eq!(kind.summary().unwrap().max, 3_000_000_000);
+        let mut seconds = tally.seconds.take(3);
+        let [first, last] = [0, 2].map(|number| second(number, 1_000_000_000, seconds.remove(&number)));
+        assert_eq!((first.completed, first.failed, first.p95_ns), (0, 1, Some(500_000_000)));
+        assert_eq!((last.completed, last.failed, last.p95_ns), (1, 0, Some(3_000_000_000)));
+    }
+
+    #[test]
     fn faults_of_many_words_do_not_fill_the_memory() {
         let mut tally = Tally::new(1);
         for number in 0..1_000 {
             let fault = Fault::new(FaultKind::Refused, format!("fault {}", number % 100));
-            tally.failed(WINDOW, 0, WINDOW.start_ns, &fault);
+            tally.ended(WINDOW, 0, (WINDOW.start_ns, WINDOW.start_ns), Err(&fault));
         }
         assert_eq!((tally.errors.len(), tally.errors[OTHERS]), (MOST_WORDS + 1, 500));
         assert_eq!(tally.errors.values().sum::<u64>(), 1_000);

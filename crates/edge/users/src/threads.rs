@@ -56,7 +56,8 @@ impl Start {
 }
 
 /// Runs `work` in threads, each with its number and a sender by which it says that its users are connected or why not; lets
-/// users begin when all are; runs `follow` meanwhile. Gives what the threads and `follow` return.
+/// users begin when all are; runs `follow` meanwhile, which may ask whether all threads have ended. Gives what the threads and
+/// `follow` return.
 ///
 /// # Errors
 /// The first failure; all threads have ended by then.
@@ -65,7 +66,7 @@ pub fn run_threads<F, E, U, S>(
     start: Start,
     stop: &AtomicBool,
     work: impl Fn(u32, &Sender<Result<(), E>>) -> io::Result<U> + Sync,
-    follow: impl FnOnce() -> S,
+    follow: impl FnOnce(&dyn Fn() -> bool) -> S,
 ) -> Result<(Vec<U>, S), ThreadsError<E>>
 where
     F: Clone + Send,
@@ -84,7 +85,7 @@ where
         let begun = all_ready(start, &ready, stop).inspect_err(|_| course.cancel());
         let followed = begun.map(|()| {
             course.begin(start.begin_at_ns.unwrap_or(0).max(monotonic_ns()));
-            follow()
+            follow(&|| threads.iter().all(thread::ScopedJoinHandle::is_finished))
         });
         let used: io::Result<Vec<U>> = threads
             .into_iter()
@@ -139,7 +140,7 @@ mod tests {
             Ok(number)
         };
         let start = Start { begin_at_ns: Some(at_ns), ..START };
-        let done = run_threads(&course, start, &AtomicBool::new(false), work, || course.begin_ns());
+        let done = run_threads(&course, start, &AtomicBool::new(false), work, |_| course.begin_ns());
         assert_eq!(done.unwrap(), (vec![0, 1, 2], Some(at_ns)));
     }
 
@@ -150,7 +151,7 @@ mod tests {
             let _ = tell.send(if number == 1 { Err(7) } else { Ok(()) });
             Ok(())
         };
-        let done = run_threads(&course, START, &AtomicBool::new(false), one_fails, || ());
+        let done = run_threads(&course, START, &AtomicBool::new(false), one_fails, |_| ());
         assert!(matches!(done, Err(ThreadsError::Connect(7))) && course.is_cancelled());
         let course: Course<()> = Course::new(0, 1_000_000);
         let hangs = |_: u32, _: &Sender<Result<(), u32>>| {
@@ -159,7 +160,7 @@ mod tests {
             }
             Ok(())
         };
-        let done = run_threads(&course, START, &AtomicBool::new(false), hangs, || ());
+        let done = run_threads(&course, START, &AtomicBool::new(false), hangs, |_| ());
         assert!(matches!(done, Err(ThreadsError::TooLong(_))));
         let course: Course<()> = Course::new(0, 1_000_000);
         let hangs = |_: u32, _: &Sender<Result<(), u32>>| {
@@ -168,7 +169,7 @@ mod tests {
             }
             Ok(())
         };
-        let done = run_threads(&course, START, &AtomicBool::new(true), hangs, || ());
+        let done = run_threads(&course, START, &AtomicBool::new(true), hangs, |_| ());
         assert!(matches!(done, Err(ThreadsError::Stopped)));
     }
 }

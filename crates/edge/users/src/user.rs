@@ -16,6 +16,8 @@ use crate::shared::Shared;
 
 /// How long a user waits who could not connect.
 const PAUSE_NS: u64 = 100_000_000;
+/// How long an operation may go on after measuring has ended.
+pub(crate) const GRACE: Duration = Duration::from_secs(1);
 /// A service to which a user cannot connect for so long is gone.
 const GONE_AFTER_NS: u64 = 5_000_000_000;
 
@@ -49,34 +51,18 @@ pub(crate) async fn work(
         }
         let start_ns = match (&alarm, &around.intended) {
             (Some(alarm), Some(intended)) => {
-                let at_ns = course.begin_ns().unwrap_or(0).saturating_add(intended.take_ns());
-                if around.ended.unless(alarm.sleep_until(at_ns)).await.transpose()?.is_none() {
-                    break;
+                let begin_ns = course.begin_ns().unwrap_or(0);
+                match intended.wait(alarm, &around.ended, begin_ns).await? {
+                    Some(at_ns) => at_ns,
+                    None => break,
                 }
-                at_ns
             }
             _ => monotonic_ns(),
         };
-        let Some(done) = perform(&mut user, kind, around).await else {
-            let took_ns = course.window().end_ns.saturating_sub(start_ns);
-            around.shared.tally(around.thread).unfinished(took_ns);
-            break;
-        };
+        let fault = perform(&mut user, kind, around).await.err();
         let at_ns = monotonic_ns();
-        let took_ns = at_ns.saturating_sub(start_ns);
-        let fault = {
-            let mut tally = around.shared.tally(around.thread);
-            match done {
-                Ok(()) => {
-                    tally.done(course.window(), kind, at_ns, took_ns);
-                    None
-                }
-                Err(fault) => {
-                    tally.failed(course.window(), kind, at_ns, &fault);
-                    Some(fault)
-                }
-            }
-        };
+        let ended = fault.as_ref().map_or(Ok(()), Err);
+        around.shared.tally(around.thread).ended(course.window(), kind, (start_ns, at_ns), ended);
         match fault.filter(|fault| fault.kind == FaultKind::Unreachable) {
             None => unreachable_since = None,
             Some(fault) => {
@@ -91,9 +77,10 @@ pub(crate) async fn work(
     Ok(())
 }
 
-/// Does an operation within the time that it may take; nothing where measuring ended first.
-async fn perform(user: &mut impl ServiceUser, kind: usize, around: &Around<'_>) -> Option<Result<(), Fault>> {
+/// Does an operation within the time that it may take; it is also given up when measuring ended some time ago.
+async fn perform(user: &mut impl ServiceUser, kind: usize, around: &Around<'_>) -> Result<(), Fault> {
     let limit_ns = around.shared.plan.timeout_ns;
     let limited = tokio::time::timeout(Duration::from_nanos(limit_ns), user.perform(kind));
-    around.ended.unless(limited).await.map(|done| done.unwrap_or_else(|_| Err(Fault::timeout(limit_ns))))
+    let done = around.ended.with_grace(limited, GRACE).await;
+    done.and_then(Result::ok).unwrap_or_else(|| Err(Fault::timeout(limit_ns)))
 }

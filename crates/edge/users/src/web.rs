@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::{Either, select};
@@ -17,7 +18,7 @@ use virtbench_units::Random;
 use crate::address::Address;
 use crate::draws::{Stream, Weighted, stream};
 use crate::fault::{Fault, FaultKind};
-use crate::service::{Service, ServiceUser};
+use crate::service::{Service, ServiceUser, within};
 
 /// Different pages at most: each has a histogram in each thread.
 const MOST_PAGES: usize = 100;
@@ -32,12 +33,17 @@ pub struct Page {
 }
 
 impl Page {
-    /// Reads `PATH` or `PATH=WEIGHT`; what follows the last `=` is a weight if it is a number.
+    /// Reads `PATH` or `PATH=WEIGHT`. What follows the last `=` is a weight if it is a number, unless that `=` gives a query's last
+    /// key its value: `/item?id=42` is a page, and `/item?id=42=3` the same page with a weight.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let weighted = text.rsplit_once('=').and_then(|(path, weight)| Some((path, weight.parse().ok()?)));
+        let weighted = weighted.filter(|(path, _)| {
+            let last_pair = path.split_once('?').and_then(|(_, query)| query.rsplit('&').next());
+            last_pair.is_none_or(|pair| pair.contains('='))
+        });
         let (path, weight) = weighted.unwrap_or((text, 1));
         if !path.starts_with('/') || path.parse::<Uri>().is_err() {
             return Err(format!("{path:?} is no path: write for example /index.html or /index.html=3"));
@@ -88,9 +94,9 @@ impl Service for Web {
         self.pages.iter().map(|(path, _)| path.clone()).collect()
     }
 
-    async fn prepare(&self) -> Result<Option<String>, Fault> {
+    async fn prepare(&self, limit: Duration) -> Result<Option<String>, Fault> {
         let mut user = self.user(0, 0);
-        let answer = user.ask(0).await?;
+        let answer = within(limit, user.ask(0)).await?;
         Ok(answer.headers().get(SERVER).and_then(|name| name.to_str().ok()).map(ToOwned::to_owned))
     }
 
@@ -201,6 +207,10 @@ mod tests {
         assert_eq!(Page::parse("/a=3"), page("/a", 3));
         assert_eq!(Page::parse("/index.php?title=Main"), page("/index.php?title=Main", 1));
         assert_eq!(Page::parse("/index.php?title=Main=20"), page("/index.php?title=Main", 20));
+        assert_eq!(Page::parse("/item?id=42"), page("/item?id=42", 1));
+        assert_eq!(Page::parse("/item?a=1&id=42"), page("/item?a=1&id=42", 1));
+        assert_eq!(Page::parse("/item?a=1&id=42=3"), page("/item?a=1&id=42", 3));
+        assert_eq!(Page::parse("/search?q=a=b"), page("/search?q=a=b", 1));
         for text in ["", "a", "/a b", "/a=0", "http://host/a"] {
             assert!(Page::parse(text).is_err(), "{text}");
         }

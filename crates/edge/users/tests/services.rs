@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use virtbench_record::{UsersOutcome, UsersPlan, UsersSecond, UsersService};
+use virtbench_record::{UsersOperation, UsersOutcome, UsersPlan, UsersSecond, UsersService};
 use virtbench_units::decode_histogram;
 use virtbench_users::{Address, Aim, Event, KeyValue, LocalKind, LocalService, Page, UsersError, Web, run};
 use virtbench_workload::{Arrivals, Rate};
@@ -53,7 +53,11 @@ fn assert_sound(outcome: &UsersOutcome) {
     assert_eq!(outcome.all.completed, outcome.series.iter().map(|second| second.completed).sum::<u64>());
     assert_eq!(outcome.all.failed, outcome.series.iter().map(|second| second.failed).sum::<u64>());
     let histogram = outcome.all.histogram.as_ref().map(|text| decode_histogram(text).unwrap());
-    assert_eq!(histogram.map_or(0, |histogram| histogram.len()), outcome.all.completed);
+    let of_all = |of: fn(&UsersOperation) -> u64| outcome.operations.values().map(of).sum::<u64>();
+    assert_eq!(outcome.all.unfinished, of_all(|kind| kind.unfinished));
+    assert_eq!(outcome.all.timed_out, of_all(|kind| kind.timed_out));
+    let timed = outcome.all.completed + outcome.all.timed_out + outcome.all.unfinished;
+    assert_eq!(histogram.map_or(0, |histogram| histogram.len()), timed);
     let rate = outcome.all.completed as f64 * 1e9 / outcome.elapsed_ns as f64;
     assert!((outcome.all.per_second - rate).abs() < 1e-6 * rate.max(1.0));
 }
@@ -81,7 +85,9 @@ fn pages_are_asked_for_by_their_weights_and_failures_counted_by_kind() {
     for (path, fails) in [("/", false), ("/moved", false), ("/broken", true), ("/none", true)] {
         let one = &outcome.operations[path];
         assert_eq!((one.failed > 50, one.completed > 50), (fails, !fails), "{path}: {one:?}");
-        assert_eq!(one.latency_ns.is_none(), fails, "what failed has no response time");
+        // One that is in flight at the end counts with the time that it has waited, however it would have ended.
+        let waits = one.unfinished > 0;
+        assert_eq!(one.latency_ns.is_none(), fails && !waits, "what failed has no response time: {one:?}");
     }
 }
 
@@ -236,25 +242,46 @@ fn operations_that_take_too_long_fail_and_the_user_goes_on() {
         "after the pause they are answered again: {:?}",
         outcome.series
     );
-    assert!(outcome.all.latency_ns.unwrap().max < 300 * MS && outcome.ended_by.is_none());
+    // They stand in the response times with what they waited.
+    assert_eq!(outcome.all.timed_out, outcome.all.failed);
+    let longest = outcome.all.latency_ns.unwrap().max;
+    assert!((200 * MS..400 * MS).contains(&longest) && outcome.ended_by.is_none(), "{longest}");
 }
 
 #[test]
-fn a_server_that_never_answers_again_is_told_of() {
+fn a_server_that_never_answers_again_is_in_every_figure() {
     let server = Pausing::start();
     let store = pausing_store(&server);
-    let mut seconds = 0;
-    let outcome = run(&store, &Aim::default(), &plan(UsersService::KeyValue), &NEVER, &mut |event| {
-        if matches!(event, Event::Running) && server.answered.load(Ordering::Relaxed) > 100 && seconds == 0 {
-            seconds = 1;
-            server.pause(Duration::from_secs(60));
-        }
-    })
-    .unwrap();
-    assert_sound(&outcome);
-    let note = outcome.notes.iter().find(|note| note.contains("had not ended")).unwrap();
+    let frozen = |plan: &UsersPlan| {
+        let (mut is_paused, before) = (false, server.answered.load(Ordering::Relaxed));
+        let outcome = run(&store, &Aim::default(), plan, &NEVER, &mut |event| {
+            let answered = server.answered.load(Ordering::Relaxed) - before;
+            if matches!(event, Event::Running) && answered > 100 && !is_paused {
+                is_paused = true;
+                server.pause(Duration::from_secs(60));
+            }
+        });
+        server.pause(Duration::ZERO);
+        let outcome = outcome.unwrap();
+        assert_sound(&outcome);
+        assert!(outcome.elapsed_ns == 2_000 * MS && !outcome.interrupted);
+        outcome
+    };
+    let closed = frozen(&plan(UsersService::KeyValue));
+    assert_eq!(closed.all.unfinished, 4);
+    assert!(closed.all.latency_ns.unwrap().max > 1_500 * MS, "{closed:?}");
+    let note = closed.notes.iter().find(|note| note.contains("had not ended")).unwrap();
     assert!(note.starts_with("4 operations"), "{note}");
-    assert!(outcome.elapsed_ns == 2_000 * MS && !outcome.interrupted);
+    // In an open loop all that were due wait, in the percentiles and in the last second of the series.
+    let open = frozen(&UsersPlan { rate: Some(rate(500.0)), ..plan(UsersService::KeyValue) });
+    let backlog = open.open_loop.as_ref().unwrap().backlog_end;
+    assert!(open.all.unfinished == backlog + 4 && backlog > 500, "{open:?}");
+    let latency = open.all.latency_ns.unwrap();
+    assert!(latency.p50 > 300 * MS && latency.p95 > 1_000 * MS, "{latency:?}");
+    assert!(open.series.last().unwrap().p95_ns.unwrap() > 1_000 * MS, "{:?}", open.series);
+    for kind in open.operations.values() {
+        assert!(kind.unfinished * 3 > backlog && kind.latency_ns.unwrap().p95 > 1_000 * MS, "{kind:?}");
+    }
 }
 
 #[test]
@@ -337,6 +364,32 @@ fn a_service_that_is_never_prepared_is_left_at_a_stop() {
     });
     // A connection that ends would be the service's fault, and no stop.
     assert!(matches!(ended, Err(UsersError::Stopped)), "{ended:?}");
+}
+
+#[test]
+fn a_server_that_hangs_or_turns_users_away_is_named_for_that_within_the_time_limit() {
+    let silent = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = Address::parse(&silent.local_addr().unwrap().to_string(), 80).unwrap();
+    let impatient = UsersPlan { timeout_ns: 300 * MS, ..plan(UsersService::Web) };
+    let page = [Page::parse("/").unwrap()];
+    let pages = Web::new(address.clone(), None, &page).unwrap();
+    let keys = KeyValue::new(address, None, (10, 10), (1, 1)).unwrap();
+    let begun = Instant::now();
+    for said in [
+        run(&pages, &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err().to_string(),
+        run(&keys, &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err().to_string(),
+    ] {
+        assert!(said.contains("no answer within 300ms") && said.contains("--timeout"), "{said}");
+    }
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+
+    let server = LocalService::start(LocalKind::Redis).unwrap();
+    let mut admin = TcpStream::connect(server.address()).unwrap();
+    admin.write_all(b"CONFIG SET requirepass hush\r\n").unwrap();
+    admin.read_exact(&mut [0; 5]).unwrap();
+    let said = run(&store(&server.address()), &Aim::default(), &impatient, &NEVER, &mut |_| {}).unwrap_err();
+    assert!(said.to_string().contains("NOAUTH") && said.to_string().contains("REDISCLI_AUTH"), "{said}");
+    assert!(!said.to_string().contains("listens"), "{said}");
 }
 
 #[test]

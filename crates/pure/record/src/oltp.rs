@@ -118,6 +118,10 @@ pub struct OltpPlan {
     pub deferred_delivery: bool,
     /// Isolation of the transactions.
     pub isolation: OltpIsolation,
+    /// Whether statements are prepared once for each connection, or sent with their text each time, as a pooler wants it that gives
+    /// each transaction another connection of the server.
+    #[serde(default = "is_prepared")]
+    pub prepared: bool,
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock wait that is too long.
     pub retries: u32,
     /// The longest that a transaction may take, in nanoseconds.
@@ -126,6 +130,11 @@ pub struct OltpPlan {
     pub check_all: bool,
     /// Seed of every random choice.
     pub seed: u64,
+}
+
+/// Before there was a choice.
+fn is_prepared() -> bool {
+    true
 }
 
 impl Default for OltpPlan {
@@ -140,6 +149,7 @@ impl Default for OltpPlan {
             think_factor: None,
             deferred_delivery: true,
             isolation: OltpIsolation::default(),
+            prepared: true,
             retries: 10,
             timeout_ns: 60_000_000_000,
             check_all: false,
@@ -159,14 +169,16 @@ pub struct OltpTransactions {
     /// Completed a second.
     pub per_second: f64,
     /// Response times with retries, in nanoseconds; in an open loop since the intended start, of deferred Deliveries from
-    /// the queue to the end. Null where none completed.
+    /// the queue to the end. Those unfinished count with the time until they ended or nobody waited any more. Null where none
+    /// completed or was unfinished.
     pub latency_ns: Option<LatencySummary>,
     /// Response times of all: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<String>,
     /// What 90 % must not exceed (clause 5.2.5.3; of deferred Deliveries 2.7.2), in nanoseconds.
     pub limit_ns: u64,
-    /// Whether 90 % do not; null where none completed.
+    /// Whether 90 % do not, of all that were due: those unfinished count with the time that they waited, those that failed as longer.
+    /// Null where none was due.
     pub within_limit: Option<bool>,
     /// Tries that ended in a deadlock.
     pub deadlocks: u64,
@@ -178,6 +190,9 @@ pub struct OltpTransactions {
     pub retries: u64,
     /// Transactions that failed.
     pub failed: u64,
+    /// Transactions that were due or in flight when measuring ended.
+    #[serde(default)]
+    pub unfinished: u64,
 }
 
 /// Deliveries that were put into a queue.
@@ -223,7 +238,8 @@ pub struct OltpSecond {
     pub transactions: u64,
     /// New-Orders among them.
     pub new_orders: u64,
-    /// 90th percentile of their response times, in nanoseconds; null where none completed.
+    /// 90th percentile of their response times, in the last second also of what was unfinished, in nanoseconds; null where there
+    /// is none.
     pub p90_ns: Option<u64>,
 }
 
@@ -231,7 +247,7 @@ pub struct OltpSecond {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OltpViolation {
-    /// Its number in clause 3.3.2.
+    /// Its number in clause 3.3.2; zero where a row or a value is missing, or one is there that belongs to nothing.
     pub condition: u32,
     /// What should hold.
     pub words: String,
@@ -249,6 +265,9 @@ pub struct OltpOutcome {
     pub database: DatabaseKind,
     /// What the server says of its version.
     pub server: String,
+    /// The schema of the tables.
+    #[serde(default)]
+    pub schema: String,
     /// Warehouses of the population.
     pub warehouses: u32,
     /// Seed of the population.
@@ -284,10 +303,27 @@ pub struct OltpOutcome {
     pub own_cpu_per_transaction_ns: Option<f64>,
     /// Of the driver's threads, how busy the busiest was, in percent.
     pub busiest_thread_percent: f64,
-    /// Whether that is more than 90 %: the driver is the limit, not the database.
+    /// Of the driver's threads, for how much of the time the one that waited longest had no processor though it was ready, in
+    /// percent; null where the kernel does not count it.
+    #[serde(default)]
+    pub waited_percent: Option<f64>,
+    /// For how much of the time the quota of its control group held the driver back, in percent; null where that cannot be seen.
+    #[serde(default)]
+    pub throttled_percent: Option<f64>,
+    /// Intended starts that began more than 10 ms late though a user was free.
+    #[serde(default)]
+    pub late_starts: u64,
+    /// Whether the driver is the limit, not the database: its busiest thread was busy for more than 90 % of the time, it was held back
+    /// for more than 5 %, or more than 1 % of what was offered began late.
     pub driver_is_limit: bool,
     /// Conditions of clause 3.3.2 that were checked afterwards and hold.
     pub conditions_held: Vec<u32>,
+    /// Conditions that were checked afterwards and do not hold: the load has no result then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions_broken: Vec<OltpViolation>,
+    /// Why the conditions could not be checked; absent where they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions_unchecked: Option<String>,
     /// What a reader should know.
     pub notes: Vec<String>,
 }

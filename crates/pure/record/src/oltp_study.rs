@@ -75,6 +75,9 @@ pub enum OltpStatus {
     Failed {
         /// What the user is told.
         why: String,
+        /// What was measured all the same, by a load that ended early or left a database that is not consistent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Box<OltpOutcome>>,
     },
 }
 

@@ -55,7 +55,15 @@ pub struct UsersOperation {
     pub per_second: f64,
     /// Operations that failed.
     pub failed: u64,
-    /// Response times, in nanoseconds; in an open loop since the intended start. Null where none completed.
+    /// Those among them that took too long: they stand in the response times with the time until they were given up.
+    #[serde(default)]
+    pub timed_out: u64,
+    /// Operations that were due or in flight when measuring ended: they stand in the response times with what they took until
+    /// they ended, or until nobody waited any more.
+    #[serde(default)]
+    pub unfinished: u64,
+    /// Response times, in nanoseconds; in an open loop since the intended start. Null where none completed, timed out or was
+    /// unfinished.
     pub latency_ns: Option<LatencySummary>,
     /// Response times of all: an HdrHistogram, compressed V2 in base64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,7 +82,8 @@ pub struct UsersSecond {
     pub completed: u64,
     /// Operations failed.
     pub failed: u64,
-    /// 95th percentile of their response times, in nanoseconds; null where none completed.
+    /// 95th percentile of their response times, in the last second also of what was unfinished, in nanoseconds; null where there
+    /// is none.
     pub p95_ns: Option<u64>,
 }
 
@@ -127,7 +136,18 @@ pub struct UsersOutcome {
     pub own_cpu_ns: [u64; 2],
     /// Of the driver's threads, how busy the busiest was, in percent.
     pub busiest_thread_percent: f64,
-    /// Whether that is more than 90 %: the driver is the limit, not the service.
+    /// Of the driver's threads, for how much of the time the one that waited longest had no processor though it was ready, in
+    /// percent; null where the kernel does not count it.
+    #[serde(default)]
+    pub waited_percent: Option<f64>,
+    /// For how much of the time the quota of its control group held the driver back, in percent; null where that cannot be seen.
+    #[serde(default)]
+    pub throttled_percent: Option<f64>,
+    /// Intended starts that began more than 10 ms late though a user was free.
+    #[serde(default)]
+    pub late_starts: u64,
+    /// Whether the driver is the limit, not the service: its busiest thread was busy for more than 90 % of the time, it was held back
+    /// for more than 5 %, or more than 1 % of what was offered began late.
     pub driver_is_limit: bool,
     /// What a reader should know.
     pub notes: Vec<String>,

@@ -72,7 +72,7 @@ fn the_page_of_a_database_names_sides_paths_and_what_is_not_known() {
     // Neither an empty run nor one that failed keeps the page from saying so.
     let empty = documents(&facts(), &Records::Oltp(Vec::new()), &BTreeMap::new()).unwrap();
     assert!(empty.html.contains("No two sides have been measured at their saturation yet."));
-    records[7].status = OltpStatus::Failed { why: "the <guest> died".into() };
+    records[7].status = OltpStatus::Failed { why: "the <guest> died".into(), outcome: None };
     let html = documents(&facts(), &Records::Oltp(records), &BTreeMap::new()).unwrap().html;
     assert!(html.contains("the &lt;guest&gt; died") && !html.contains("<guest>"));
 }

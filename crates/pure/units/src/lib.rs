@@ -1,4 +1,4 @@
-//! The vocabulary every other crate shares: sizes, durations, seeded random numbers, latencies.
+//! The vocabulary every other crate shares: sizes, durations, seeded random numbers, latencies, response times.
 //!
 //! Nothing here touches the operating system.
 
@@ -6,10 +6,14 @@ mod bytes;
 mod duration;
 mod latency;
 mod random;
+mod responses;
 mod scaled;
+mod window;
 
 pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
 pub use duration::{DurationError, format_duration_ns, parse_duration_ns, parse_positive_duration_ns};
 pub use latency::{CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram};
 pub use random::{Random, SeedSequence};
+pub use responses::{Counted, Ending, Responses};
 pub use scaled::{format_about_bytes, format_latency_ns, rounded};
+pub use window::Window;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand};
 use virtbench_units::parse_positive_duration_ns;
 
+use super::qemu::QemuArgs;
+
 /// What to do with appliances.
 #[derive(Debug, Subcommand)]
 pub enum ApplianceCommand {
@@ -13,6 +15,8 @@ pub enum ApplianceCommand {
     Build(ApplianceBuildArgs),
     /// List recipes, and what was built of them
     List(ApplianceListArgs),
+    /// Start an appliance to try it: its services, where its ports are, and its logs
+    Run(ApplianceRunArgs),
     /// Open a shell, or run a command, in a copy of an appliance's root that is gone afterwards
     Shell(ApplianceShellArgs),
     /// Remove what was built
@@ -49,6 +53,43 @@ pub struct ApplianceBuildArgs {
 #[derive(Debug, Args)]
 pub struct ApplianceListArgs {
     /// Print one JSON object, with the versions of all packages
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `virtbench appliance run`
+#[derive(Debug, Args)]
+#[command(after_help = "\
+It is built where it is not, gets data of its own by the recipe's commands, and ends in good order by Ctrl-C, --time, or when a \
+service ends by itself, which is exit code 6 with the end of its log. Its data are gone then.
+
+Examples:
+  virtbench appliance run postgresql
+  virtbench appliance run ./mail.toml --native --time 60s --logs
+  virtbench appliance run redis --json | jq -r '.ports[\"6379\"]'")]
+pub struct ApplianceRunArgs {
+    /// Name of a recipe, or its file
+    #[arg(value_name = "NAME|FILE.toml")]
+    pub recipe: String,
+    /// On this host in namespaces of its own, as root; in a VM otherwise, whose ports are on this host's loopback
+    #[arg(long)]
+    pub native: bool,
+    /// Its processors
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub vcpus: u32,
+    /// Its memory [default: what the recipe needs]
+    #[arg(long, value_name = "SIZE", value_parser = virtbench_units::parse_bytes)]
+    pub memory: Option<u64>,
+    /// End it after this time
+    #[arg(long, value_name = "TIME", value_parser = limit)]
+    pub time: Option<Duration>,
+    /// Show the end of each service's log before it ends
+    #[arg(long)]
+    pub logs: bool,
+    /// What runs the VM
+    #[command(flatten)]
+    pub qemu: QemuArgs,
+    /// Print one JSON object once it is ready
     #[arg(long)]
     pub json: bool,
 }

@@ -14,7 +14,7 @@ const EXAMPLES: &str = "\
 Transactions after TPC-C's specification; not comparable with published TPC results.
 
 The password is taken from PGPASSWORD (MariaDB: MYSQL_PWD) or from --password-file, never from the command line.
-Connections are not encrypted.
+Connections are encrypted where the address has ?sslmode=require, verify-ca or verify-full (with sslrootcert=FILE).
 
 Examples:
   createdb tpcc
@@ -40,7 +40,8 @@ pub enum OltpCommand {
 /// Where the database is.
 #[derive(Debug, Args)]
 pub struct DatabaseArgs {
-    /// postgresql://USER@HOST:PORT/DATABASE or mariadb://USER@HOST:PORT/DATABASE; for a Unix socket ?socket=PATH at its end
+    /// postgresql://USER@HOST:PORT/DATABASE or mariadb://USER@HOST:PORT/DATABASE; at its end ?socket=PATH for a Unix
+    /// socket, ?sslmode=require to encrypt, ?schema=NAME
     #[arg(long, value_name = "URI", value_parser = Address::parse)]
     pub database: Address,
     /// The password's file, of one line
@@ -117,6 +118,15 @@ pub enum DeliveryArg {
     Inline,
 }
 
+/// Whether statements are prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PreparedArg {
+    /// Once for each connection
+    Yes,
+    /// Not at all: each is sent with its text
+    No,
+}
+
 /// `virtbench oltp run`
 #[derive(Debug, Args)]
 pub struct RunArgs {
@@ -162,6 +172,10 @@ pub struct OltpShapeArgs {
     /// How transactions are kept apart
     #[arg(long, value_enum, default_value = "read-committed", help_heading = "Load")]
     pub isolation: IsolationArg,
+    /// Whether statements are prepared once for each connection; behind a pooler that gives each transaction another connection of the
+    /// server, such as pgbouncer's transaction mode, they are not to be
+    #[arg(long, value_enum, default_value = "yes", help_heading = "Load")]
+    pub prepared: PreparedArg,
     /// How often a transaction is tried again after a deadlock, a serialization failure, or a lock wait that is too long
     #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u32).range(0..=1000), help_heading = "Load")]
     pub retries: u32,

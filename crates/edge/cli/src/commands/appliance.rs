@@ -2,6 +2,7 @@
 
 mod build;
 mod list;
+mod run;
 
 mod words;
 
@@ -21,6 +22,7 @@ pub fn execute(command: &ApplianceCommand) -> Outcome {
     match command {
         ApplianceCommand::Build(args) => build::execute(args),
         ApplianceCommand::List(args) => list::execute(args),
+        ApplianceCommand::Run(args) => run::execute(args),
         ApplianceCommand::Shell(args) => open(args),
         ApplianceCommand::Remove(args) => take_away(args),
     }

@@ -191,6 +191,67 @@ fn a_recipe_becomes_a_root_of_its_packages_files_users_and_scripts() {
 }
 
 #[test]
+fn an_appliance_runs_to_be_tried_and_leaves_nothing() {
+    let (cache, _) = built();
+    let recipe = cache.recipe();
+    let left = || fs::read_dir(cache.path("appliances/tried")).map_or(0, Iterator::count);
+    let timed = cache.run(&["run", &recipe, "--native", "--time", "1s", "--logs"]);
+    assert_eq!(timed.code(), 0, "{timed:?}");
+    for words in [
+        "service  tiny, ready after",
+        "port     7 at 127.0.0.1:7",
+        "nsenter --net",
+        "tiny ended by signal 15",
+    ] {
+        assert!(timed.stdout.contains(words), "{words}: {timed:?}");
+    }
+    assert!(timed.stderr.contains("the end of tiny's log"), "{timed:?}");
+    assert_eq!(left(), 0);
+    let mut child = cache.command(&["run", &recipe, "--native", "--json"]).spawn().unwrap();
+    let mut line = String::new();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    while !line.contains("\n}") {
+        assert!(std::io::BufRead::read_line(&mut said, &mut line).unwrap() > 0, "{line}");
+    }
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((answer["ports"]["7"].as_str(), left()), (Some("127.0.0.1:7"), 1), "{answer}");
+    let agent = u32::try_from(answer["process"].as_u64().unwrap()).unwrap();
+    // A kill leaves the data, which the next one removes.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_for("the appliance to end with its command", || (!is_alive(agent)).then_some(()));
+    assert_eq!(left(), 1);
+    let child = cache.command(&["run", &recipe, "--native"]).spawn().unwrap();
+    wait_for("the second one", || {
+        let folder = fs::read_dir(cache.path("appliances/tried")).unwrap().flatten().next();
+        folder.filter(|folder| folder.path().join("data.ext4").exists()).map(drop)
+    });
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    signal(&child, "INT");
+    let stopped = finish(child);
+    assert_eq!((stopped.code(), left()), (0, 0), "{stopped:?}");
+    let dies = RECIPE.replace(
+        "\"nc\", \"-lk\", \"-p\", \"7\"",
+        "\"timeout\", \"3\", \"/bin/busybox\", \"nc\", \"-lk\", \"-p\", \"7\"",
+    );
+    fs::write(cache.path("dies.toml"), dies).unwrap();
+    let died = cache.run(&["run", &cache.path("dies.toml").display().to_string(), "--native"]);
+    assert!(died.code() == 6 && died.stderr.contains("tiny"), "{died:?}");
+    assert_eq!(left(), 0);
+    cache.is_left_alone();
+}
+
+#[test]
+fn an_appliance_cannot_run_natively_without_rights_and_that_is_said_at_once() {
+    let cache = Cache::new();
+    let unable = ["setpriv", "--bounding-set", "-all", "--inh-caps", "-all"];
+    let refused = cache.run_by(&unable, &["run", &cache.recipe(), "--native"]);
+    assert_eq!(refused.code(), 4, "{refused:?}");
+    assert!(refused.stderr.contains("run as root"), "{refused:?}");
+    assert_eq!(cache.built(), Vec::<Value>::new(), "nothing was built for it");
+}
+
+#[test]
 fn the_same_packages_make_the_same_bytes_without_a_network() {
     let (_, first) = built();
     let other = Cache::new();

@@ -57,6 +57,11 @@ fn a_database_is_populated_loaded_and_checked_by_command() {
     for words in [&["check"][..], &SHORT] {
         let broken = oltp(&server, words);
         assert_eq!(broken.code(), 8, "{broken:?}");
+        assert_eq!(
+            broken.stdout.contains("transactions/s"),
+            words != ["check"],
+            "what was measured stands: {broken:?}"
+        );
         assert!(
             broken.stderr.contains("condition 1") && broken.stderr.contains("w_id=1"),
             "{}",
@@ -172,4 +177,31 @@ fn ends_before_their_time_keep_what_was_measured_and_leave_no_connection() {
     let outcome: OltpOutcome = serde_json::from_str(&gone.stdout).unwrap();
     assert!(outcome.ended_by.is_some() && outcome.transactions_per_second > 0.0);
     assert!(gone.stderr.contains("what was measured until then"), "{}", gone.stderr);
+}
+
+#[test]
+fn what_was_measured_stands_before_the_check_which_hears_a_stop() {
+    let server = server();
+    assert_eq!(oltp(&server, &["populate"]).code(), 0);
+    let database = server.connect().address.to_string();
+    let server = &server;
+    std::thread::scope(|scope| {
+        let holding = [
+            "BEGIN",
+            "LOCK TABLE new_order IN ACCESS EXCLUSIVE MODE",
+            "SELECT CAST(pg_sleep(15) AS text)",
+            "COMMIT",
+        ];
+        scope.spawn(move || server.query(&holding).unwrap());
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        // Payments alone do not wait for it.
+        let child = command(&database, &[&SHORT[..], &["--mix", "0,1,0,0,0"]].concat()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(5));
+        signal(&child, "INT");
+        let stopped = finish(child);
+        assert_eq!(stopped.code(), 130, "{stopped:?}");
+        for words in ["payment", "transactions/s", "were not checked: stopped"] {
+            assert!(stopped.stdout.contains(words), "{words}: {stopped:?}");
+        }
+    });
 }

@@ -1,5 +1,8 @@
 //! `virtbench users` as a user runs it, on servers of the test's own.
 
+use std::path::Path;
+use std::process::{Command, Stdio};
+
 use crate::support::{Finished, finish, long_figures, run, signal, virtbench, wait_for};
 use virtbench_record::{UsersOutcome, UsersService};
 use virtbench_users::{LocalKind, LocalService, free_port};
@@ -14,9 +17,12 @@ fn users(service: &str, server: &LocalService, words: &[&str]) -> Finished {
 fn pages_values_and_failures_are_told_by_command() {
     let (nginx, redis) =
         (LocalService::start(LocalKind::Nginx).unwrap(), LocalService::start(LocalKind::Redis).unwrap());
-    let table = users("web", &nginx, &["--path", "/=3", "--path", "/16k", "--users", "3"]);
+    let table =
+        users("web", &nginx, &["--path", "/=3", "--path", "/16k", "--path", "/?id=42", "--users", "3"]);
     assert_eq!(table.code(), 0, "{table:?}");
-    for words in ["nginx", "operations/s", "us of CPU an operation", "/16k", "p95 ms", "/=3 /16k=1", "all"] {
+    for words in
+        ["nginx", "operations/s", "us of CPU an operation", "/16k", "p95 ms", "/=3 /16k=1 /?id=42=1", "all"]
+    {
         assert!(table.stdout.contains(words), "{words}: {}", table.stdout);
     }
     let told =
@@ -95,4 +101,61 @@ fn an_interrupted_load_tells_what_was_measured() {
     assert_eq!(ended.code(), 130, "{ended:?}");
     let outcome: UsersOutcome = serde_json::from_str(&ended.stdout).unwrap();
     assert!(outcome.interrupted && outcome.all.completed > 0 && outcome.all.failed == 0, "{ended:?}");
+}
+
+/// A control group of a test, which gives its processes 3 ms of processor in each 100.
+struct Quota(std::path::PathBuf);
+
+impl Quota {
+    fn make() -> Self {
+        let name = format!("virtbench-test-quota-{}", std::process::id());
+        let first = Path::new("/sys/fs/cgroup/cpu");
+        let (group, settings) = if first.exists() {
+            (first.join(name), vec![("cpu.cfs_period_us", "100000"), ("cpu.cfs_quota_us", "3000")])
+        } else {
+            let root = Path::new("/sys/fs/cgroup");
+            let _ = std::fs::write(root.join("cgroup.subtree_control"), "+cpu");
+            (root.join(name), vec![("cpu.max", "3000 100000")])
+        };
+        std::fs::create_dir(&group).expect("this test makes a control group: run it as root");
+        for (setting, value) in settings {
+            std::fs::write(group.join(setting), value).unwrap();
+        }
+        Self(group)
+    }
+
+    /// The same command in this group.
+    fn hold(&self, command: &Command) -> Command {
+        let mut held = Command::new("sh");
+        held.args(["-c", "echo $$ > \"$0\"/cgroup.procs && exec \"$@\""]).arg(&self.0);
+        held.arg(command.get_program()).args(command.get_args());
+        held.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        held
+    }
+}
+
+impl Drop for Quota {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn a_driver_that_a_quota_holds_back_is_named_as_the_limit_though_it_is_hardly_busy() {
+    let redis = LocalService::start(LocalKind::Redis).unwrap();
+    let quota = Quota::make();
+    let mut command = virtbench();
+    command.args(["users", "key-value", &redis.address(), "--keys", "10", "--json"]).args(SHORT);
+    let held = finish(quota.hold(&command).spawn().unwrap());
+    assert_eq!(held.code(), 0, "{held:?}");
+    let outcome: UsersOutcome = serde_json::from_str(&held.stdout).unwrap();
+    assert!(outcome.driver_is_limit && outcome.busiest_thread_percent < 50.0, "{held:?}");
+    assert!(
+        outcome.notes.iter().any(|note| note.contains("quota of its control group")),
+        "{:?}",
+        outcome.notes
+    );
+    let free = finish(command.spawn().unwrap());
+    let outcome: UsersOutcome = serde_json::from_str(&free.stdout).unwrap();
+    assert!(outcome.throttled_percent.is_none_or(|percent| percent < 5.0), "{free:?}");
 }

@@ -35,11 +35,13 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    pub(crate) fn doing(&mut self, what: &str) {
+    /// Says what is being done.
+    pub fn doing(&mut self, what: &str) {
         self.observer.event(Event::Doing(what));
     }
 
-    pub(crate) fn remark(&mut self, what: &str) {
+    /// Says what a user would like to know.
+    pub fn remark(&mut self, what: &str) {
         self.observer.event(Event::Remark(what));
     }
 

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use virtbench_appliance::DataSet;
 use virtbench_lab::{ApplianceError, ApplianceSpec, Network, Place, RunningAppliance, TierLinks};
-use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run as apply};
+use virtbench_oltp::{Event as LoadEvent, OltpError, Population, run_from, settle};
 use virtbench_record::{
     ApplianceSide, DatabaseKind, GuestFacts, HostUse, OltpEvent, OltpMeasured, OltpOutcome, OltpPlan,
     OltpStudyPlan, OltpTimeline, Quantity,
@@ -112,7 +113,18 @@ impl OltpSides for ApplianceSides<'_> {
 }
 
 fn side_failed(error: ApplianceError) -> OltpFailure {
-    OltpFailure::Side(error.to_string())
+    OltpFailure::side(error.to_string())
+}
+
+/// Why an outcome is no result.
+fn no_result(outcome: &OltpOutcome) -> Option<String> {
+    let broken = (!outcome.conditions_broken.is_empty())
+        .then(|| OltpError::Inconsistent(outcome.conditions_broken.clone()).to_string());
+    let unchecked = || {
+        let why = outcome.conditions_unchecked.as_ref()?;
+        Some(format!("the conditions of consistency were not checked: {why}"))
+    };
+    outcome.ended_by.clone().or(broken).or_else(unchecked)
 }
 
 /// A side that runs. Its appliance ends before its data go.
@@ -128,7 +140,7 @@ struct Booted<'a> {
 
 impl OltpBoot for Booted<'_> {
     fn measure(&mut self, load: OltpLoad, progress: &mut Progress<'_>) -> Result<OltpMeasured, OltpFailure> {
-        let failed = |why: &str| OltpFailure::Side(why.to_owned());
+        let failed = |why: &str| OltpFailure::side(why);
         let kind = self.database.kind;
         let address =
             self.appliance.address(port(kind)).ok_or_else(|| failed("the database has no address"))?;
@@ -147,22 +159,28 @@ impl OltpBoot for Booted<'_> {
         let mut observed = Observed::new(&self.processors, qemu);
         let (reach, appliance) = (self.appliance.reach(), &mut self.appliance);
         let applied = reach.within(|| {
-            apply(&connect, &plan, stop, &mut |event| {
+            run_from(&connect, &plan, None, stop, &mut |event| {
                 if let LoadEvent::Second(second) = event {
                     observed.second(second.start_ns + second.length_ns, appliance.data_operations().ok());
                 }
             })
         });
-        let outcome = match applied.map_err(|error| OltpFailure::Side(error.to_string()))? {
+        let mut outcome = match applied.map_err(|error| failed(&error.to_string()))? {
             Ok(outcome) => outcome,
             Err(OltpError::Stopped) => return Err(StudyError::Stopped.into()),
-            Err(error) => return Err(self.crashed().unwrap_or_else(|| OltpFailure::Side(error.to_string()))),
+            Err(error) => return Err(self.crashed().unwrap_or_else(|| failed(&error.to_string()))),
         };
-        if outcome.interrupted {
+        if outcome.interrupted && outcome.ended_by.is_none() {
             return Err(StudyError::Stopped.into());
         }
-        if let Some(why) = &outcome.ended_by {
-            return Err(self.crashed().unwrap_or_else(|| OltpFailure::Side(why.clone())));
+        let settled = reach.within(|| settle(&connect, &mut outcome, stop, &mut |_| {}));
+        settled.map_err(|error| failed(&error.to_string()))?;
+        if stop.load(Ordering::Relaxed) && outcome.conditions_unchecked.is_some() {
+            return Err(StudyError::Stopped.into());
+        }
+        if let Some(why) = no_result(&outcome) {
+            let why = self.appliance.crashed().map_or(why, |crashed| crashed.to_string());
+            return Err(OltpFailure::Side(why, Some(Box::new(outcome))));
         }
         self.measured(outcome, &observed)
     }
@@ -181,7 +199,7 @@ impl Booted<'_> {
     /// The outcome with everything that was counted meanwhile.
     fn measured(&mut self, outcome: OltpOutcome, observed: &Observed) -> Result<OltpMeasured, OltpFailure> {
         let short = "the processors' accounts cannot be read, or the load was shorter than two seconds";
-        let host = observed.watch.host().ok_or_else(|| OltpFailure::Side(short.to_owned()))?;
+        let host = observed.watch.host().ok_or_else(|| OltpFailure::side(short))?;
         let (mut known, mut unavailable) = self.idle(&host);
         if let Some(iops) = observed.watch.iops() {
             known.insert(Quantity::Iops, iops);

@@ -33,5 +33,5 @@ pub(crate) fn connect(kind: DatabaseKind, at: SocketAddr) -> Connect {
         DatabaseKind::MariaDb => ("bench", "bench", Some("bench".to_owned())),
     };
     let endpoint = Endpoint::Tcp(at.ip().to_string(), at.port());
-    Connect { address: Address { kind, endpoint, user: user.into(), database: database.into() }, password }
+    Connect { address: Address::new(kind, endpoint, user, database), password }
 }

@@ -1,7 +1,7 @@
 //! A database's root and its populated data, which every start begins with.
 
 use virtbench_appliance::DataSet;
-use virtbench_oltp::{Population, populate};
+use virtbench_oltp::{POPULATION_FORMAT, Population, populate};
 use virtbench_recipe::{Recipe, supplied};
 use virtbench_record::{ApplianceRoot, DatabaseKind};
 
@@ -52,7 +52,7 @@ impl DatabaseAppliance {
         progress: &mut Progress<'_>,
     ) -> Result<DataSet, StudyError> {
         let Population { warehouses, seed } = population;
-        let key = format!("oltp {warehouses} warehouses seed {seed}");
+        let key = format!("oltp {POPULATION_FORMAT}: {warehouses} warehouses seed {seed}");
         progress.doing(&format!("preparing data: {warehouses} warehouses"));
         let stop = progress.stop;
         self.built.data(&key, processors, progress, |appliance| {

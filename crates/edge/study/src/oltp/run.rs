@@ -163,9 +163,9 @@ impl Sitting<'_> {
     ) -> Result<(), StudyError> {
         match failure {
             OltpFailure::Study(error) => Err(error),
-            OltpFailure::Side(why) => {
+            OltpFailure::Side(why, outcome) => {
                 progress.remark(&format!("{}: {why}", key.side));
-                self.add(key, unix_ns(), OltpStatus::Failed { why }, progress)
+                self.add(key, unix_ns(), OltpStatus::Failed { why, outcome }, progress)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a study needs of its sides.
 
 use thiserror::Error;
-use virtbench_record::{ApplianceSide, GuestFacts, OltpMeasured};
+use virtbench_record::{ApplianceSide, GuestFacts, OltpMeasured, OltpOutcome};
 
 use crate::applications::Progress;
 use crate::study_error::StudyError;
@@ -22,12 +22,19 @@ pub struct OltpLoad {
 /// Why nothing came of a measurement.
 #[derive(Debug, Error)]
 pub enum OltpFailure {
-    /// This side failed, or what it did is no result; others may fare better.
+    /// This side failed, or what it did is no result; others may fare better. With what was measured all the same.
     #[error("{0}")]
-    Side(String),
+    Side(String, Option<Box<OltpOutcome>>),
     /// The study cannot go on.
     #[error(transparent)]
     Study(#[from] StudyError),
+}
+
+impl OltpFailure {
+    /// A side that failed, before anything was measured.
+    pub(crate) fn side(why: impl Into<String>) -> Self {
+        Self::Side(why.into(), None)
+    }
 }
 
 /// The sides of a study.

@@ -155,7 +155,7 @@ pub fn users_point(record: &OltpRecord, measured: &OltpMeasured) -> UsersPoint {
 fn failure(record: &OltpRecord) -> Option<String> {
     match &record.status {
         OltpStatus::Measured(_) => None,
-        OltpStatus::Failed { why } => Some(why.clone()),
+        OltpStatus::Failed { why, .. } => Some(why.clone()),
     }
 }
 

@@ -57,7 +57,7 @@ fn spread_between_runs_is_told_from_that_within() {
 #[test]
 fn failures_stay_with_their_side() {
     let mut records = records();
-    records[9].status = OltpStatus::Failed { why: "the guest died".into() };
+    records[9].status = OltpStatus::Failed { why: "the guest died".into(), outcome: None };
     let analysis = analyse_oltp(&plan(), &records);
     assert_eq!(analysis.sides[0].failures, Vec::<String>::new());
     assert_eq!(analysis.sides[1].failures, ["the guest died"]);

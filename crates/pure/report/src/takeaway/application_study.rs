@@ -41,11 +41,10 @@ pub(crate) fn of_application_study(
             "Neighbours share processors with what is measured: there are not enough for each.".to_owned(),
         );
     }
-    if plan.repetitions < 3 {
-        cautions.push(format!(
-            "Each side has {} at most: there are intervals from three on.",
-            count(plan.repetitions as usize, "value")
-        ));
+    match plan.repetitions {
+        0 | 1 => cautions.push("Each side has 1 value at most: there are intervals from two on.".to_owned()),
+        2 => cautions.push("Each side has 2 values at most: intervals of two are wide.".to_owned()),
+        _ => {}
     }
     let nothing = || "No two sides have been measured yet.".to_owned();
     let mut sentences = sentences.into_iter();

@@ -4,11 +4,14 @@ mod table;
 
 use std::io;
 
+use indicatif::ProgressBar;
 use serde::Serialize;
 use virtbench_oltp::{Connect, DISCLAIMER, Depth, FaultKind, OltpError, Population};
 use virtbench_record::{DatabaseKind, OltpOutcome, OltpPlan, OltpSecond, OltpViolation};
 
-use crate::args::oltp::{CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, RunArgs};
+use crate::args::oltp::{
+    CheckArgs, DatabaseArgs, DeliveryArg, DepthArg, OltpCommand, PopulateArgs, PreparedArg, RunArgs,
+};
 use crate::commands::driver::{self, Ended};
 use crate::exit::{Failure, Kind, Outcome};
 use crate::say::{print_json, say, tell};
@@ -26,6 +29,7 @@ pub fn execute(command: &OltpCommand) -> Outcome {
 /// What `populate --json` prints.
 #[derive(Serialize)]
 struct PopulatedReport {
+    schema: String,
     warehouses: u32,
     seed: u64,
     rows: u64,
@@ -46,8 +50,9 @@ fn populate(args: &PopulateArgs) -> Outcome {
             }
         });
     bar.finish_and_clear();
-    let done = done.map_err(|error| failure(error, "the tables were removed"))?;
+    let done = done.map_err(|error| failure(error, "nothing was made"))?;
     let report = PopulatedReport {
+        schema: done.schema,
         warehouses: args.warehouses,
         seed: args.seed,
         rows: done.rows,
@@ -57,9 +62,9 @@ fn populate(args: &PopulateArgs) -> Outcome {
     if args.database.json {
         return Ok(print_json(&report)?);
     }
-    let PopulatedReport { warehouses, seed, rows, bytes, seconds } = report;
+    let PopulatedReport { schema, warehouses, seed, rows, bytes, seconds } = report;
     say!(
-        "{}: {warehouses} warehouses of seed {seed}, {rows} rows ({:.0} MB as text) in {seconds:.1} s",
+        "{}: in schema {schema} {warehouses} warehouses of seed {seed}, {rows} rows ({:.0} MB as text) in {seconds:.1} s",
         connect.address,
         bytes as f64 / 1e6
     );
@@ -83,8 +88,27 @@ fn run(args: &RunArgs) -> Outcome {
     });
     let mut outcome = measured.map_err(|error| failure(error, "nothing was measured"))?;
     outcome.notes.extend(company.notes([]));
-    print(&args.database, &outcome)?;
+    // Whatever comes of the check, what was measured stands there.
+    if !args.database.json {
+        table::write(&mut io::stdout().lock(), &args.database.database.to_string(), &outcome)?;
+    }
+    let bar = progress::timer(None, "checking");
+    virtbench_oltp::settle(&connect, &mut outcome, interrupt::flag(), &mut checking(&bar));
+    bar.finish_and_clear();
+    if args.database.json {
+        print_json(&outcome)?;
+    } else {
+        table::write_conditions(&mut io::stdout().lock(), &outcome)?;
+    }
     verdict(&outcome)
+}
+
+/// Shows which condition is checked.
+fn checking(bar: &ProgressBar) -> impl FnMut(u32) {
+    move |number| {
+        bar.set_message(format!("checking condition {number}"));
+        bar.tick();
+    }
 }
 
 fn plan(args: &RunArgs) -> OltpPlan {
@@ -99,19 +123,12 @@ fn plan(args: &RunArgs) -> OltpPlan {
         think_factor: shape.think_times,
         deferred_delivery: shape.delivery == DeliveryArg::Deferred,
         isolation: shape.isolation(),
+        prepared: shape.prepared == PreparedArg::Yes,
         retries: shape.retries,
         timeout_ns: shape.timeout,
         check_all: shape.conditions == DepthArg::All,
         seed: args.driver.seed,
     }
-}
-
-fn print(args: &DatabaseArgs, outcome: &OltpOutcome) -> Outcome {
-    if args.json {
-        return Ok(print_json(outcome)?);
-    }
-    let mut out = io::stdout().lock();
-    Ok(table::write(&mut out, &args.database.to_string(), outcome)?)
 }
 
 /// What was measured is printed in any case; whether it is what was asked for, the exit code says.
@@ -123,7 +140,23 @@ fn verdict(outcome: &OltpOutcome) -> Outcome {
         failed: outcome.failed(),
         error_kinds: &outcome.error_kinds,
     };
-    driver::verdict(&ended, "transactions")
+    if outcome.ended_by.is_none() && !outcome.conditions_broken.is_empty() {
+        return Err(failure(OltpError::Inconsistent(outcome.conditions_broken.clone()), ""));
+    }
+    driver::verdict(&ended, "transactions")?;
+    match &outcome.conditions_unchecked {
+        Some(_) if interrupt::requested() => Err(interrupt::failure(
+            "what was measured was reported, the conditions of consistency were not checked",
+        )),
+        Some(why) => {
+            let message = format!(
+                "the conditions of consistency were not checked: {why}; what was measured stands above, \
+                 `virtbench oltp check` checks them"
+            );
+            Err(Failure::message(Kind::Measured, message))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What `check --json` prints.
@@ -139,10 +172,7 @@ fn check(args: &CheckArgs) -> Outcome {
     let connect = connect(&args.database)?;
     let depth = if args.conditions == DepthArg::All { Depth::All } else { Depth::Required };
     let bar = progress::timer(None, "checking");
-    let found = virtbench_oltp::check(&connect, depth, interrupt::flag(), &mut |number| {
-        bar.set_message(format!("checking condition {number}"));
-        bar.tick();
-    });
+    let found = virtbench_oltp::check(&connect, depth, interrupt::flag(), &mut checking(&bar));
     bar.finish_and_clear();
     let found = found.map_err(|error| failure(error, "nothing was decided"))?;
     let Population { warehouses, seed } = found.population;
@@ -175,6 +205,7 @@ fn connect(args: &DatabaseArgs) -> Result<Connect, Failure> {
 
 fn failure(error: OltpError, done: &str) -> Failure {
     let kind = match &error {
+        OltpError::Abandoned { why, left } if why.is_stop() => return interrupt::failure(&left.words()),
         OltpError::Stopped => return interrupt::failure(done),
         OltpError::Plan(_) => Kind::Usage,
         OltpError::Connect { fault, .. } if fault.kind != FaultKind::TooManyConnections => Kind::Target,

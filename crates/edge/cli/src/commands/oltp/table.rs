@@ -9,7 +9,8 @@ use crate::text_table::{TextTable, left, right};
 
 /// Writes head, table and remarks.
 pub fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::Result<()> {
-    writeln!(out, "database  {address} ({}, {} warehouses)", outcome.server, outcome.warehouses)?;
+    let OltpOutcome { server, schema, warehouses, .. } = outcome;
+    writeln!(out, "database  {address} ({server}, schema {schema}, {warehouses} warehouses)")?;
     writeln!(out, "load      {}", load(&outcome.plan))?;
     write_measured(out, outcome.elapsed_ns, outcome.plan.ramp_up_ns, outcome.plan.seed)?;
     writeln!(out, "{}\n", transactions(outcome))?;
@@ -36,11 +37,20 @@ pub fn write(out: &mut impl Write, address: &str, outcome: &OltpOutcome) -> io::
     if let Some(open) = &outcome.open_loop {
         write_open_loop(out, open.offered, open.backlog_end)?;
     }
+    outcome.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
+}
+
+/// Writes what came of the conditions of consistency, which are checked once the rest is written.
+pub fn write_conditions(out: &mut impl Write, outcome: &OltpOutcome) -> io::Result<()> {
+    if let Some(why) = &outcome.conditions_unchecked {
+        writeln!(out, "the conditions of consistency were not checked: {why}")?;
+    }
     if !outcome.conditions_held.is_empty() {
         let held: Vec<String> = outcome.conditions_held.iter().map(ToString::to_string).collect();
-        writeln!(out, "consistent: conditions {} of clause 3.3.2 hold", held.join(", "))?;
+        let word = if outcome.conditions_broken.is_empty() { "consistent" } else { "not consistent" };
+        writeln!(out, "{word}: conditions {} of clause 3.3.2 hold", held.join(", "))?;
     }
-    outcome.notes.iter().try_for_each(|note| writeln!(out, "note: {note}"))
+    Ok(())
 }
 
 fn load(plan: &OltpPlan) -> String {

@@ -8,7 +8,7 @@ use virtbench_record::{
 };
 use virtbench_study::{
     ApplianceLoad, ApplicationFile, ApplicationStudy, BuiltAppliance, Estimate, Progress, SideKind,
-    StudyError, TierFile, is_program,
+    StudyError, TierFile, check_native, is_program,
 };
 
 use super::common;
@@ -22,6 +22,9 @@ pub fn execute(args: &ApplicationStudyArgs) -> Outcome {
     wanted.find_programs()?;
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "application"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
+        if wanted.file.sides.contains(&SideKind::Native) {
+            check_native()?;
+        }
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let load = ApplianceLoad::new(
             BuiltAppliance::find(&wanted.recipe, progress)?,

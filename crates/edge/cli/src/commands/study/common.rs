@@ -79,7 +79,7 @@ fn of_full_studies(error: &StudyError) -> Kind {
         StudyError::Platform(failure) if failure.kind == virtbench_record::FailureKind::Unsupported => {
             Kind::Usage
         }
-        StudyError::Platform(_) => Kind::Guest,
+        StudyError::Platform(_) | StudyError::Started(_) => Kind::Guest,
         StudyError::Jobs(JobsError::NoRate { .. }) => Kind::Usage,
         StudyError::Jobs(JobsError::NoSaturation { .. }) => Kind::Measured,
         _ => Kind::Other,

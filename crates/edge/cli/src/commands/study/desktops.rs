@@ -11,6 +11,7 @@ use virtbench_record::{
 };
 use virtbench_study::{
     DesktopAppliance, DesktopSource, DesktopsStudy, ExistingDesktops, LoadedRun, Progress, Run, StudyError,
+    check_native,
 };
 use virtbench_units::format_duration_ns;
 
@@ -109,6 +110,9 @@ fn desktops(
 fn started(args: &DesktopsStudyArgs, day: &Day, run: &mut Run<'_>) -> Result<DesktopSource, StudyError> {
     let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
     let is_vm = args.environment == DesktopPlaceArg::Vm;
+    if !is_vm {
+        check_native()?;
+    }
     let place = if is_vm { ServicePlace::Vm } else { ServicePlace::Native };
     let desktop = DesktopAppliance::find(args.recipe.as_deref().unwrap_or(&day.recipe), place, progress)?;
     let guests = if is_vm {

@@ -1,7 +1,9 @@
 //! `virtbench study oltp`: a database natively and in VMs.
 
 use virtbench_record::{ApplianceSide, OltpMix, OltpRecord, OltpStatus, OltpStep, OltpStudyPlan, Provenance};
-use virtbench_study::{ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError};
+use virtbench_study::{
+    ApplianceSides, DatabaseAppliance, Estimate, OltpStudy, Progress, StudyError, check_native,
+};
 
 use super::common;
 use crate::args::oltp_study::OltpStudyArgs;
@@ -11,6 +13,8 @@ use crate::exit::{Failure, Kind, Outcome};
 pub fn execute(args: &OltpStudyArgs) -> Outcome {
     let out = std::path::absolute(common::folder_path(args.folder.out.as_deref(), "oltp"))?;
     let measured = common::run(&out, args.folder.resume, |run| {
+        // One side is native.
+        check_native()?;
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let database = DatabaseAppliance::find(args.database.kind(), progress)?;
         let plan = plan(args, database.root_digest(), database.least_memory());
@@ -42,7 +46,7 @@ fn complete(provenance: &Provenance, records: &[OltpRecord]) -> Outcome {
     };
     let why = |side: &ApplianceSide| {
         let failed = |record: &OltpRecord| match &record.status {
-            OltpStatus::Failed { why } if record.side == side.name => Some(why.clone()),
+            OltpStatus::Failed { why, .. } if record.side == side.name => Some(why.clone()),
             _ => None,
         };
         let why = records.iter().rev().find_map(failed).unwrap_or_else(|| "it was not tried".into());

@@ -10,7 +10,7 @@ use virtbench_record::{
 };
 use virtbench_study::{
     Estimate, Progress, Run, RunEnd, SUPPLIED_TILES, StudyError, TileFile, TileMember, TilesHosting,
-    TilesPlace, TilesStudy, mix_on,
+    TilesPlace, TilesStudy, check_native, mix_on,
 };
 use virtbench_users::Address;
 
@@ -161,6 +161,9 @@ impl Wanted {
     fn run(&self, args: &TilesStudyArgs, run: &mut Run<'_>) -> Result<RunEnd, StudyError> {
         let progress = &mut Progress { stop: run.stop, observer: &mut *run.observer };
         let are_there = args.environment == TilePlaceArg::Existing;
+        if args.environment == TilePlaceArg::Native {
+            check_native()?;
+        }
         let hosting = match &args.environment {
             TilePlaceArg::Host(address) => {
                 let (wanted, kernel) = (args.qemu.accelerator.wanted(), args.qemu.kernel.as_deref());

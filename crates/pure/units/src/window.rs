@@ -1,6 +1,6 @@
 //! When operations count.
 
-/// When operations count: those that end in it.
+/// When operations count: those that end in it, and those that should have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// Begin, in nanoseconds of the monotonic clock.
@@ -20,5 +20,11 @@ impl Window {
     #[must_use]
     pub fn second(self, at_ns: u64) -> u64 {
         at_ns.saturating_sub(self.start_ns) / 1_000_000_000
+    }
+
+    /// Which second of measuring is the last.
+    #[must_use]
+    pub fn last_second(self) -> u64 {
+        self.second(self.end_ns.saturating_sub(1))
     }
 }

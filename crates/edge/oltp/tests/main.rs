@@ -1,0 +1,9 @@
+//! The tests of this crate from outside, one program: it is linked once.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod checks;
+mod databases;
+mod encrypted;
+mod peculiar;
+mod pooled;

@@ -46,6 +46,7 @@ pub fn described(plan: Plan) -> Provenance {
         format: RUN_FORMAT,
         version: "0.1.0-synthetic".into(),
         command: arguments("virtbench compare --grid synthetic --seed 42"),
+        working_folder: None,
         started_unix_s: 1_750_000_000,
         plan,
         host: HostFacts {

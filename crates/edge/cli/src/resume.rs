@@ -30,7 +30,14 @@ pub fn restored(matches: &ArgMatches) -> Result<Option<Arguments>, Failure> {
         return Ok(None);
     }
     let Some(out) = given.try_get_one::<PathBuf>("out").ok().flatten() else { return Ok(None) };
-    begun(out).map_or(Ok(None), |begun| merged(name, given, &begun.command, out))
+    let Some(begun) = begun(out) else { return Ok(None) };
+    let absolute = std::path::absolute(out).unwrap_or_else(|_| out.clone());
+    let arguments = merged(name, given, &begun.command, &absolute)?;
+    if arguments.is_some() {
+        // Files that the command line names are where it was given; if that folder is gone, they are looked for here.
+        let _ = begun.working_folder.map(std::env::set_current_dir);
+    }
+    Ok(arguments)
 }
 
 /// The options of a command line that began the study `name`, with what is `given` anew.

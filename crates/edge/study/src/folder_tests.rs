@@ -35,6 +35,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
         format: RUN_FORMAT,
         version: "0".into(),
         command: vec![],
+        working_folder: None,
         started_unix_s: 0,
         plan,
         host: HostFacts {

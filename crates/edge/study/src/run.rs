@@ -116,6 +116,7 @@ pub fn new_provenance(plan: Plan, command: Vec<String>, disks: &Path) -> Provena
         format: RUN_FORMAT,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command,
+        working_folder: std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned()),
         started_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
         host: host_facts(existing_ancestor(disks)),
         plan,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::net::TcpStream;
@@ -11,13 +13,24 @@ use crate::fault::{Fault, FaultKind};
 /// The longest that a connection may take to come about.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A host and a port, looked up once.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A host and a port, looked up once. Connections go to what its name leads to in turn.
+#[derive(Debug, Clone)]
 pub struct Address {
     host: String,
     port: u16,
     found: Vec<SocketAddr>,
+    /// Connections that were made, by all who share this address.
+    made: Arc<AtomicUsize>,
 }
+
+/// How many connections were made says nothing of where they lead.
+impl PartialEq for Address {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.host, self.port, &self.found) == (&other.host, other.port, &other.found)
+    }
+}
+
+impl Eq for Address {}
 
 impl Address {
     /// Reads `HOST`, `HOST:PORT` or `[IPV6]:PORT`, and looks the host up.
@@ -42,7 +55,7 @@ impl Address {
         let found = (host, port).to_socket_addrs();
         let found: Vec<SocketAddr> =
             found.map_err(|error| format!("there is no host {host}: {error}"))?.collect();
-        Ok(Self { host: host.to_owned(), port, found })
+        Ok(Self { host: host.to_owned(), port, found, made: Arc::default() })
     }
 
     /// Where the host's name leads, in the order in which it is tried.
@@ -55,7 +68,15 @@ impl Address {
     #[must_use]
     pub fn with_port(&self, port: u16) -> Self {
         let found = self.found.iter().map(|one| SocketAddr::new(one.ip(), port)).collect();
-        Self { host: self.host.clone(), port, found }
+        Self { host: self.host.clone(), port, found, made: Arc::default() }
+    }
+
+    /// Where the next connection goes first, and where if nobody answers there.
+    fn in_turn(&self) -> Vec<SocketAddr> {
+        let mut found = self.found.clone();
+        let places = found.len().max(1);
+        found.rotate_left(self.made.fetch_add(1, Ordering::Relaxed) % places);
+        found
     }
 
     /// A connection, without delays for small messages.
@@ -66,7 +87,7 @@ impl Address {
         let unreachable = |why: &dyn fmt::Display| {
             Fault::new(FaultKind::Unreachable, format!("cannot connect to {self}: {why}"))
         };
-        let connected = tokio::time::timeout(CONNECT, TcpStream::connect(self.found.as_slice())).await;
+        let connected = tokio::time::timeout(CONNECT, TcpStream::connect(self.in_turn().as_slice())).await;
         let stream = connected
             .map_err(|_| unreachable(&format_args!("no answer within {} s", CONNECT.as_secs())))?
             .map_err(|error| unreachable(&error))?;
@@ -85,6 +106,17 @@ impl fmt::Display for Address {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn connections_go_to_all_that_a_name_leads_to() {
+        let found: Vec<SocketAddr> =
+            ["127.0.0.1:1", "127.0.0.2:1", "127.0.0.3:1"].map(|at| at.parse().unwrap()).into();
+        let address = Address { found: found.clone(), ..Address::parse("127.0.0.1", 1).unwrap() };
+        let shared = address.clone();
+        let first = [&address, &shared, &address, &shared].map(|address| address.in_turn()[0]);
+        assert_eq!(first, [found[0], found[1], found[2], found[0]]);
+        assert_eq!(address.in_turn().len(), 3, "all are tried");
+    }
 
     #[test]
     fn hosts_and_ports_are_read() {

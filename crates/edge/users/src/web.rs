@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::{Either, select};
 use http_body_util::{BodyExt, Empty};
-use hyper::client::conn::http1::{Connection, SendRequest, handshake};
+use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::header::{HOST, HeaderValue, SERVER, USER_AGENT};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
@@ -178,9 +178,14 @@ impl ServiceUser for WebUser {
     }
 }
 
+/// Headers of an answer; what sends more is no web server.
+const MOST_HEADERS: usize = 1000;
+
 async fn connect(address: &Address) -> Result<Open, Fault> {
     let stream = address.connect().await?;
-    let (asks, moves) = handshake(TokioIo::new(stream)).await.map_err(|error| fault(&error))?;
+    let mut http = Builder::new();
+    http.max_headers(MOST_HEADERS);
+    let (asks, moves) = http.handshake(TokioIo::new(stream)).await.map_err(|error| fault(&error))?;
     Ok(Open { asks, moves: Box::pin(moves) })
 }
 

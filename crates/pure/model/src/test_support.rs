@@ -95,6 +95,7 @@ pub(crate) fn provenance(plan: Plan, processors: u32, vcpus: u32) -> Provenance 
         format: RUN_FORMAT,
         version: "0".into(),
         command: Vec::new(),
+        working_folder: None,
         started_unix_s: 0,
         plan,
         host: host(processors),

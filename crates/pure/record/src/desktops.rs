@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use virtbench_units::LatencyRecorder;
 
 use crate::desktops_plan::PicturePart;
 use crate::histogram::TakenHistogram;
@@ -174,7 +175,21 @@ impl Record for DesktopsRecord {
         plan.desktops().is_some()
     }
 
+    /// A histogram for each operation of the plan, by its place there, without what all began at once. The operations stay where they are.
     fn take_histograms(&mut self) -> Vec<TakenHistogram> {
-        Vec::new()
+        let Some(measured) = self.measured() else { return Vec::new() };
+        let mut recorders: BTreeMap<u32, LatencyRecorder> = BTreeMap::new();
+        for done in measured.operations.iter().filter(|done| !done.storm) {
+            if let Some(times) = done.times {
+                recorders.entry(done.operation).or_default().record(times.latency_ns);
+            }
+        }
+        let (started_unix_ns, length_ns) = (self.started_unix_ns, measured.elapsed_ns);
+        let taken = recorders.into_iter().filter_map(|(operation, recorder)| {
+            let tag = format!("{}-desktops/{}/operation-{operation}", self.desktops, self.repetition);
+            let histogram = recorder.encode_histogram().ok()?;
+            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
+        });
+        taken.collect()
     }
 }

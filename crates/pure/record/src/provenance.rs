@@ -106,6 +106,9 @@ pub struct Provenance {
     pub version: String,
     /// The command line.
     pub command: Vec<String>,
+    /// The folder in which it was given, from which the files that it names are found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_folder: Option<String>,
     /// When the run began, in seconds since 1970.
     pub started_unix_s: u64,
     /// What it set out to measure.

@@ -37,6 +37,12 @@ pub struct TileDone {
     pub failed: u64,
     /// Response times, in nanoseconds; null where none completed, and of a client.
     pub latency_ns: Option<LatencySummary>,
+    /// Response times of all: an HdrHistogram, compressed V2 in base64. A run folder keeps it in `histograms.hlog`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<String>,
+    /// Operations that were due or in flight at the end: they stand in the response times with the time that they waited.
+    #[serde(default)]
+    pub unfinished: u64,
     /// The response time that a client told, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_response_ns: Option<u64>,
@@ -68,6 +74,12 @@ impl TileDone {
     pub fn errors_percent(&self) -> Option<f64> {
         let all = self.completed?.saturating_add(self.failed);
         (all > 0).then(|| 100.0 * self.failed as f64 / all as f64)
+    }
+
+    /// How many response times there are; nothing where a client told one alone.
+    #[must_use]
+    pub fn timed(&self) -> Option<u64> {
+        self.latency_ns.and(self.completed).map(|completed| completed.saturating_add(self.unfinished))
     }
 
     /// Response times at a percentile of a service level, in nanoseconds.
@@ -231,7 +243,16 @@ impl Record for TilesRecord {
         let (tag, started_unix_ns) =
             (format!("{}-tiles/{}", self.tiles, self.repetition), self.started_unix_ns);
         let TilesStatus::Measured(measured) = &mut self.status else { return Vec::new() };
-        let infrastructure = measured.infrastructure.as_mut();
-        infrastructure.map_or_else(Vec::new, |load| load.take_histograms(&tag, started_unix_ns))
+        let length_ns = measured.elapsed_ns;
+        let member = |one: &mut TileMemberMeasured| {
+            let histogram = one.done.as_mut()?.histogram.take()?;
+            let tag = format!("{tag}/{}-{}", one.tile, one.member);
+            Some(TakenHistogram { tag, started_unix_ns, length_ns, histogram })
+        };
+        let mut taken: Vec<TakenHistogram> = measured.members.iter_mut().filter_map(member).collect();
+        if let Some(load) = &mut measured.infrastructure {
+            taken.extend(load.take_histograms(&tag, started_unix_ns));
+        }
+        taken
     }
 }

@@ -176,12 +176,19 @@ impl LatencyRecorder {
     /// # Errors
     /// The serializer failed, which only an exhausted memory can cause.
     pub fn encode_histogram(&self) -> Result<String, CodecError> {
-        let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&self.histogram, &mut bytes)
-            .map_err(|error| CodecError(error.to_string()))?;
-        Ok(BASE64.encode(bytes))
+        encode_histogram(&self.histogram)
     }
+}
+
+/// A histogram in HdrHistogram's compressed V2 format, in base64.
+///
+/// # Errors
+/// The serializer failed, which only an exhausted memory can cause.
+pub fn encode_histogram(histogram: &Histogram<u64>) -> Result<String, CodecError> {
+    let mut bytes = Vec::new();
+    let written = V2DeflateSerializer::new().serialize(histogram, &mut bytes);
+    written.map_err(|error| CodecError(error.to_string()))?;
+    Ok(BASE64.encode(bytes))
 }
 
 /// Reads what [`LatencyRecorder::encode_histogram`] wrote.

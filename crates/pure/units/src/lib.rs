@@ -12,7 +12,9 @@ mod window;
 
 pub use bytes::{ByteSizeError, format_bytes, parse_bytes};
 pub use duration::{DurationError, format_duration_ns, parse_duration_ns, parse_positive_duration_ns};
-pub use latency::{CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram};
+pub use latency::{
+    CodecError, LATENCY_CEILING_NS, LatencyRecorder, LatencySummary, decode_histogram, encode_histogram,
+};
 pub use random::{Random, SeedSequence};
 pub use responses::{Counted, Ending, Responses};
 pub use scaled::{format_about_bytes, format_latency_ns, rounded};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use regex::Regex;
 use virtbench_record::{OltpOutcome, TileClient, TileDone, TileLoadKind, TileSecond, UsersOutcome};
-use virtbench_units::{LatencySummary, decode_histogram};
+use virtbench_units::{LatencySummary, decode_histogram, encode_histogram};
 
 use crate::applications::{last_number, number_pattern};
 
@@ -44,6 +44,8 @@ fn of_users(outcome: &UsersOutcome, begin_ns: u64) -> TileDone {
         completed: Some(outcome.all.completed),
         failed: outcome.all.failed,
         latency_ns: outcome.all.latency_ns,
+        histogram: outcome.all.histogram.clone(),
+        unfinished: outcome.all.unfinished,
         client_response_ns: None,
         error_kinds: outcome.error_kinds.clone(),
         late_ns: Some(outcome.begin_ns.saturating_sub(begin_ns)),
@@ -63,11 +65,15 @@ fn of_oltp(outcome: &OltpOutcome) -> Result<TileDone, String> {
     });
     let histograms: Vec<&str> =
         outcome.transactions.values().filter_map(|kind| kind.histogram.as_deref()).collect();
+    let all = merged(&histograms)?;
+    let encoded = all.as_ref().map(encode_histogram).transpose().map_err(|error| error.to_string())?;
     Ok(TileDone {
+        histogram: encoded,
+        unfinished: outcome.transactions.values().map(|kind| kind.unfinished).sum(),
         per_second: outcome.transactions_per_second,
         completed: Some(outcome.transactions.values().map(|kind| kind.completed).sum()),
         failed: outcome.failed(),
-        latency_ns: merged(&histograms)?,
+        latency_ns: all.as_ref().map(LatencySummary::of_histogram),
         client_response_ns: None,
         error_kinds: outcome.error_kinds.clone(),
         late_ns: None,
@@ -79,7 +85,7 @@ fn of_oltp(outcome: &OltpOutcome) -> Result<TileDone, String> {
 }
 
 /// Response times of all kinds of transactions together.
-fn merged(histograms: &[&str]) -> Result<Option<LatencySummary>, String> {
+fn merged(histograms: &[&str]) -> Result<Option<Histogram<u64>>, String> {
     let mut all: Option<Histogram<u64>> = None;
     for text in histograms {
         let one = decode_histogram(text).map_err(|error| error.to_string())?;
@@ -88,7 +94,7 @@ fn merged(histograms: &[&str]) -> Result<Option<LatencySummary>, String> {
             None => all = Some(one),
         }
     }
-    Ok(all.filter(|all| !all.is_empty()).map(|all| LatencySummary::of_histogram(&all)))
+    Ok(all.filter(|all| !all.is_empty()))
 }
 
 /// The patterns of a client.

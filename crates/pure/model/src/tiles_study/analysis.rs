@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use virtbench_record::{
-    TileBreach, TileEnergy, TileHostNumbers, TileVoid, TilesMeasured, TilesPlan, TilesRecord,
+    TileBreach, TileEnergy, TileHostNumbers, TileMemberPlan, TileVoid, TilesMeasured, TilesPlan, TilesRecord,
 };
 
-use super::breaches::breaches;
+use super::breaches::{breaches, too_few};
 use super::host::host_numbers;
 use super::infrastructure::covers;
 use super::rows::tile_rows;
@@ -32,6 +32,8 @@ pub struct TilesStudyAnalysis {
     pub energy_unavailable: Option<String>,
     /// Runs that do not count.
     pub void: Vec<TileVoid>,
+    /// Members whose operations were too few for the percentile of their level, in words.
+    pub few: Vec<String>,
     /// What other programs took of the host, in words, where it was much.
     pub others: Option<String>,
 }
@@ -79,6 +81,7 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
         Some(TileVoid { tiles: record.tiles, repetition: record.repetition, why })
     });
     TilesStudyAnalysis {
+        few: few(plan, records),
         breaches,
         broke_first,
         first_in_time,
@@ -90,4 +93,20 @@ pub fn analyse_tiles_study(plan: &TilesPlan, records: &[TilesRecord]) -> TilesSt
             .map(|busy| busy.words()),
         scored,
     }
+}
+
+/// Of each member that was judged by too few operations the run with the fewest.
+fn few(plan: &TilesPlan, records: &[TilesRecord]) -> Vec<String> {
+    let counts = || records.iter().filter(|record| record.void().is_none()).filter_map(TilesRecord::measured);
+    let of_member = |member: &TileMemberPlan| {
+        let own = counts().flat_map(|measured| &measured.members).filter(|one| one.member == member.name);
+        let fewest = own.filter_map(|one| too_few(&member.levels, one.done.as_ref()?)).min()?;
+        let ([there, needed], percentile) = (fewest, member.levels.percentile);
+        Some(format!(
+            "{}: {there} operations are too few to judge {percentile} % ({needed} are needed), so the slowest was held against its level. \
+             Measure longer.",
+            member.name
+        ))
+    };
+    plan.members.iter().filter_map(of_member).collect()
 }

@@ -8,7 +8,9 @@ use virtbench_record::{
     TileMemberMeasured, TileMemberPlan, TileNumbers, TileSecond, TilesMeasured, TilesPlan, TilesRecord,
     TilesStatus,
 };
+use virtbench_units::LatencySummary;
 
+use super::breaches::operations_needed;
 use super::{analyse_tiles_study, mean_watts, next_tiles, summarise_tiles_study, tiles_left};
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -379,4 +381,55 @@ fn a_network_is_named_where_it_is_exhausted() {
         analysis.host[0].exhausted,
         ["a network interface, at 95 % of its speed", "the network of a VM, whose thread was 98 % busy"]
     );
+}
+
+/// A member with so many response times, of which the slowest took so long and 95 % a tenth of that.
+fn answered(completed: u64, max_ns: u64) -> TilesRecord {
+    let mut record = record(1, 0, [1.0, 1.0]);
+    if let TilesStatus::Measured(measured) = &mut record.status {
+        let latency = LatencySummary {
+            min: 1,
+            mean: 1.0,
+            stddev: 0.0,
+            max: max_ns,
+            p50: 1,
+            p90: 1,
+            p95: max_ns / 10,
+            p99: max_ns,
+            p99_9: max_ns,
+            p99_99: None,
+        };
+        let done = measured.members[0].done.as_mut().unwrap();
+        (done.completed, done.latency_ns) = (Some(completed), Some(latency));
+    }
+    record
+}
+
+#[test]
+fn of_too_few_operations_the_slowest_is_held_against_the_level() {
+    assert_eq!([50.0, 90.0, 95.0, 99.0, 99.9].map(operations_needed), [5, 29, 59, 299, 2995]);
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.members[0].levels.response_ns = Some(SECOND_NS);
+    let judged = |record: TilesRecord| {
+        let analysis = analyse_tiles_study(&plan, &[record]);
+        (analysis.breaches.len(), analysis.few.len())
+    };
+    assert_eq!(judged(answered(59, 2 * SECOND_NS)), (0, 0), "one of 59 may be slow");
+    assert_eq!(judged(answered(58, 2 * SECOND_NS)), (1, 1));
+    assert_eq!(judged(answered(58, SECOND_NS)), (0, 1), "all were quick, which is said to be few");
+}
+
+#[test]
+fn a_member_that_did_nothing_breaks_without_a_level_and_scores_nothing() {
+    let mut plan = plan(TileNumbers::Given(vec![1]));
+    plan.members[0].levels.least_per_second = None;
+    plan.members[0].reference = None;
+    let mut record = record(1, 0, [0.0, 1.0]);
+    if let TilesStatus::Measured(measured) = &mut record.status {
+        measured.members[0].done.as_mut().unwrap().completed = Some(0);
+    }
+    let analysis = analyse_tiles_study(&plan, &[record]);
+    assert_eq!(analysis.broke_first.map(|first| first.member), Some("mail".into()));
+    let step = &analysis.scored.configurations[0].steps[0];
+    assert_eq!((step.fits(), step.sum.map(|sum| sum.mean)), (false, Some(0.0)));
 }

@@ -40,6 +40,20 @@ pub fn breaches(plan: &TilesPlan, record: &TilesRecord) -> Vec<TileBreach> {
     }
 }
 
+/// Operations of which all have to be within a limit for this percentage of all such operations to be, with 95 % confidence (order
+/// statistics; W. J. Conover, Practical Nonparametric Statistics, section 3.3): 29 for 90 %, 59 for 95 %, 299 for 99 %.
+#[must_use]
+pub fn operations_needed(percentile: f64) -> u64 {
+    ((1.0 - crate::interval::CONFIDENCE).ln() / (percentile / 100.0).ln()).ceil() as u64
+}
+
+/// How many operations were done and how many the level of response times needs, where they are too few.
+pub(super) fn too_few(levels: &TileLevels, done: &TileDone) -> Option<[u64; 2]> {
+    levels.response_ns?;
+    let (there, needed) = (done.timed()?, operations_needed(levels.percentile));
+    (there < needed).then_some([there, needed])
+}
+
 /// A broken level: in words, how far, since when.
 struct Broken {
     level: String,
@@ -56,12 +70,21 @@ fn broken(levels: &TileLevels, done: &TileDone) -> Vec<Broken> {
     }
     if let Some(limit_ns) = levels.response_ns {
         let (percentile, limit) = (levels.percentile, format_duration_ns(limit_ns));
-        match done.response_ns(percentile) {
+        let few = too_few(levels, done);
+        // Of too few operations the slowest stands for those that nobody saw.
+        let slowest = few.and_then(|_| Some(done.latency_ns?.max));
+        match slowest.or_else(|| done.response_ns(percentile)) {
             Some(ns) if ns > limit_ns => {
                 // Whole milliseconds are exact enough for a reader.
                 let took = format_duration_ns(ns.next_multiple_of(1_000_000));
+                let level = match few {
+                    Some([there, needed]) => format!(
+                        "the slowest of {there} operations, too few for {percentile} % ({needed} are needed), took {took}, allowed {limit}"
+                    ),
+                    None => format!("{percentile} % of operations took up to {took}, allowed {limit}"),
+                };
                 found.push(Broken {
-                    level: format!("{percentile} % of operations took up to {took}, allowed {limit}"),
+                    level,
                     beyond: Some(ns as f64 / limit_ns as f64),
                     since_ns: slow_since(done, limit_ns),
                 });

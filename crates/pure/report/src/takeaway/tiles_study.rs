@@ -150,6 +150,7 @@ fn cautions(provenance: &Provenance, plan: &TilesPlan, analysis: &TilesStudyAnal
     if !plan.is_elsewhere() {
         cautions.push("The generators share the host with the tiles; what they cost is in its use.".into());
     }
+    cautions.extend(analysis.few.iter().cloned());
     cautions.extend(analysis.others.clone());
     for void in &analysis.void {
         cautions.push(format!(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::Parser;
 use virtbench_operations::Mix;
 use virtbench_recipe::Recipe;
 use virtbench_record::{
@@ -16,6 +17,7 @@ use virtbench_users::Address;
 
 use super::common;
 use super::platform::WantedPlatform;
+use crate::args::Arguments;
 use crate::args::appliance_place::NetworkArg;
 use crate::args::tiles_study::{TilePlaceArg, TilesStudyArgs};
 use crate::exit::{Failure, Kind, Outcome};
@@ -84,6 +86,7 @@ impl Wanted {
             None => read(Path::new(name)).map_err(usage)?,
         };
         let file = TileFile::parse(&text).map_err(|error| usage(error.to_string()))?;
+        file.members.iter().try_for_each(|member| check_options(&member.plan)).map_err(usage)?;
         let find = |appliance: &str| {
             let found = match supplied {
                 Some(_) => recipes::find(appliance),
@@ -233,6 +236,24 @@ impl Wanted {
             infrastructure,
         }
     }
+}
+
+/// Whether a member's generator takes its options.
+fn check_options(member: &TileMemberPlan) -> Result<(), String> {
+    let words: &[&str] = match member.load.kind {
+        TileLoadKind::Oltp => &["oltp", "run", "--database", "postgresql://127.0.0.1"],
+        TileLoadKind::Web => &["users", "web", "127.0.0.1"],
+        TileLoadKind::KeyValue => &["users", "key-value", "127.0.0.1"],
+        TileLoadKind::Mail => &["users", "mail", "127.0.0.1"],
+        TileLoadKind::Client | TileLoadKind::Idle => return Ok(()),
+    };
+    let options = member.load.options.iter().map(String::as_str);
+    let line = ["virtbench"].into_iter().chain(words.iter().copied()).chain(options);
+    Arguments::try_parse_from(line).map(drop).map_err(|error| {
+        let text = error.to_string();
+        let why = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+        format!("member {}: load: options: {why}", member.name)
+    })
 }
 
 /// The platform of the infrastructure load, if one is named.

@@ -56,6 +56,7 @@ pub fn described(plan: Plan) -> Provenance {
             processors: 2,
             memory_bytes: 8 << 30,
             hypervisor: None,
+            virtualization: None,
             disk: DiskFacts {
                 filesystem: "ext4".into(),
                 device: Some("/dev/example".into()),

@@ -77,6 +77,12 @@ impl Console {
         self.lock().kept.windows(text.len().max(1)).any(|window| window == text.as_bytes())
     }
 
+    /// The last line that holds `text`, of all that is kept, without control characters.
+    #[must_use]
+    pub fn line_with(&self, text: &str) -> Option<String> {
+        self.text().lines().rfind(|line| line.contains(text)).map(printable)
+    }
+
     /// Waits at most `limit` for the last output of a process that has ended.
     pub fn settle(&self, limit: Duration) {
         let deadline = Instant::now() + limit;
@@ -122,6 +128,7 @@ mod tests {
         let console = collected(text.as_bytes());
         let tail = console.tail();
         assert_eq!((tail.len(), tail[0].as_str(), tail[19].as_str()), (20, "line 99980", "line 99999"));
+        assert_eq!(console.line_with("99998").as_deref(), Some("line 99998"));
         assert!(console.contains("line 99999") && !console.contains("line 1\r"));
         assert!(console.text().len() <= KEPT_BYTES);
         assert_eq!(console.total_bytes(), text.len() as u64);

@@ -25,6 +25,7 @@ pub fn host_facts(target: &Path) -> HostFacts {
         processors: processors.as_ref().map_or(1, |info| u32::try_from(info.num_cores()).unwrap_or(u32::MAX)),
         memory_bytes: memory_bytes(),
         hypervisor: hypervisor(processors.as_ref()),
+        virtualization: virtualization(processors.as_ref()),
         disk: disk_facts(target),
     }
 }
@@ -78,9 +79,51 @@ fn hypervisor(processors: Option<&CpuInfo>) -> Option<String> {
     if !flagged {
         return None;
     }
+    if let Some(name) = hypervisor_leaf() {
+        return Some(name);
+    }
     let words = ["sys_vendor", "product_name"].map(|name| line(&format!("/sys/class/dmi/id/{name}")));
     let named = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
     Some(if named.is_empty() { "unknown hypervisor".into() } else { named })
+}
+
+/// What the hypervisor calls itself: leaf 0x4000_0000 of CPUID, which processors leave to it.
+#[cfg(target_arch = "x86_64")]
+fn hypervisor_leaf() -> Option<String> {
+    let leaf = std::arch::x86_64::__cpuid(0x4000_0000);
+    let bytes: Vec<u8> = [leaf.ebx, leaf.ecx, leaf.edx].iter().flat_map(|word| word.to_le_bytes()).collect();
+    hypervisor_name(&bytes)
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn hypervisor_leaf() -> Option<String> {
+    None
+}
+
+/// A usual name for a hypervisor's signature; the signature itself of one that is not known.
+fn hypervisor_name(signature: &[u8]) -> Option<String> {
+    let text: String = signature.iter().map(|byte| char::from(*byte)).filter(|c| !c.is_control()).collect();
+    let name = match text.trim() {
+        "" => return None,
+        "KVMKVMKVM" => "KVM",
+        "TCGTCGTCGTCG" => "QEMU (TCG)",
+        "Microsoft Hv" => "Hyper-V",
+        "VMwareVMware" => "VMware",
+        "XenVMMXenVMM" => "Xen",
+        "VBoxVBoxVBox" => "VirtualBox",
+        "bhyve bhyve" => "bhyve",
+        "prl hyperv" => "Parallels",
+        "ACRNACRNACRN" => "ACRN",
+        other if other.chars().all(|c| c.is_ascii_graphic() || c == ' ') => other,
+        _ => return None,
+    };
+    Some(name.to_owned())
+}
+
+/// Whether the processor offers VMX or SVM; nothing of a processor that has neither flag by its kind.
+fn virtualization(processors: Option<&CpuInfo>) -> Option<bool> {
+    let flags = processors?.flags(0)?;
+    cfg!(target_arch = "x86_64").then(|| ["vmx", "svm"].iter().any(|flag| flags.contains(flag)))
 }
 
 #[cfg(test)]
@@ -95,6 +138,14 @@ mod tests {
         }
         assert_eq!(pretty_name("PRETTY_NAME=\"\"\n"), None);
         assert_eq!(pretty_name("NAME=Debian\n"), None);
+    }
+
+    #[test]
+    fn hypervisors_have_their_usual_names() {
+        assert_eq!(hypervisor_name(b"KVMKVMKVM\0\0\0").as_deref(), Some("KVM"));
+        assert_eq!(hypervisor_name(b"Microsoft Hv").as_deref(), Some("Hyper-V"));
+        assert_eq!(hypervisor_name(b"SomethingNew").as_deref(), Some("SomethingNew"));
+        assert_eq!((hypervisor_name(&[0; 12]), hypervisor_name(&[0xff; 12])), (None, None));
     }
 
     #[test]

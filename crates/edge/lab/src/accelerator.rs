@@ -13,10 +13,10 @@ use virtbench_record::AcceleratorFacts;
 
 use crate::cache::{cache_directory, write_atomically};
 use crate::error::LabError;
-use crate::guest::{Accelerator, Guest, GuestConfig};
+use crate::guest::{Accelerator, Guest, GuestConfig, KvmCpu};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
-use crate::process::MachineError;
+use crate::process::{MachineError, last_words};
 use crate::qemu::Qemu;
 
 /// How long a guest may take to boot under KVM before KVM counts as broken: it takes one second
@@ -70,24 +70,79 @@ pub fn choose_accelerator(
         return Ok(known);
     }
     let image = GuestImage::new(kernel, &[])?;
-    let boots = |accelerator, limit| {
-        let config = GuestConfig { boot_limit: limit, ..GuestConfig::new(accelerator) };
-        Guest::boot(qemu, &image, &config).map(|guest| guest.boot_time().as_secs_f64())
-    };
     let refusal = match open_kvm() {
-        Ok(()) => match boots(Accelerator::Kvm, kvm_limit) {
-            Ok(seconds) => {
-                let why = format!("a guest booted under KVM in {seconds:.1} s");
-                return Ok(remember(AcceleratorChoice { accelerator: Accelerator::Kvm, why, key }));
-            }
-            Err(error) => format!("/dev/kvm is there, but under KVM {}", brief(&error)),
+        Ok(()) => match probe_kvm(qemu, &image, kvm_limit) {
+            Ok((accelerator, why)) => return Ok(remember(AcceleratorChoice { accelerator, why, key })),
+            Err(why) => format!("/dev/kvm is there, but under KVM {why}"),
         },
         Err(why) => why,
     };
-    let limit = crate::guest::BOOT_LIMIT;
-    let seconds = boots(Accelerator::Tcg, limit).map_err(|source| LabError::NoAccelerator { source })?;
+    let seconds = boots(qemu, &image, Accelerator::Tcg, crate::guest::BOOT_LIMIT)
+        .map_err(|source| LabError::NoAccelerator { source })?;
     let why = format!("{refusal}; under software emulation (TCG) one booted in {seconds:.1} s");
     Ok(remember(AcceleratorChoice { accelerator: Accelerator::Tcg, why, key }))
+}
+
+/// KVM, whatever an earlier probe came to: a guest is booted under it unless one is known to. That may take as long as under emulation,
+/// since whoever asks for a slow KVM wants to measure that.
+///
+/// # Errors
+/// Why no guest boots under it, in words.
+pub fn force_kvm(
+    qemu: &Qemu,
+    kernel: &GuestKernel,
+    limit: Duration,
+) -> Result<Result<AcceleratorChoice, String>, LabError> {
+    if let Some(known) = known_accelerator(qemu, kernel).filter(|known| known.accelerator.is_kvm()) {
+        return Ok(Ok(known));
+    }
+    if let Err(why) = open_kvm() {
+        return Ok(Err(why));
+    }
+    let image = GuestImage::new(kernel, &[])?;
+    let probed = probe_kvm(qemu, &image, limit);
+    Ok(probed.map(|(accelerator, why)| AcceleratorChoice {
+        accelerator,
+        why,
+        key: current_key(qemu, kernel),
+    }))
+}
+
+/// Boots a guest; how long that took, in seconds.
+fn boots(
+    qemu: &Qemu,
+    image: &GuestImage,
+    accelerator: Accelerator,
+    limit: Duration,
+) -> Result<f64, MachineError> {
+    let config = GuestConfig { boot_limit: limit, ..GuestConfig::new(accelerator) };
+    Guest::boot(qemu, image, &config).map(|guest| guest.boot_time().as_secs_f64())
+}
+
+/// Boots a guest under KVM, with another processor where KVM refuses one; returns what works, and in words how that was found out.
+///
+/// # Errors
+/// Why none boots, in words.
+pub fn probe_kvm(qemu: &Qemu, image: &GuestImage, limit: Duration) -> Result<(Accelerator, String), String> {
+    let mut refusals: Vec<String> = Vec::new();
+    for cpu in KvmCpu::ALL {
+        let accelerator = Accelerator::Kvm(cpu);
+        match boots(qemu, image, accelerator, limit) {
+            Ok(seconds) => {
+                let why = format!("a guest booted under KVM in {seconds:.1} s");
+                let other = format!("{why} with -cpu {}; {}", cpu.model(), refusals.join("; "));
+                return Ok((accelerator, if refusals.is_empty() { why } else { other }));
+            }
+            Err(error) => {
+                refusals.push(format!("with -cpu {} {}", cpu.model(), brief(&error)));
+                // A guest that says nothing in time does so with any processor.
+                if matches!(error, MachineError::Conversation { .. }) {
+                    break;
+                }
+            }
+        }
+    }
+    Err(refusals.join("; "))
 }
 
 /// The choice that [`choose_accelerator`] would return without a probe.
@@ -95,19 +150,6 @@ pub fn choose_accelerator(
 pub fn known_accelerator(qemu: &Qemu, kernel: &GuestKernel) -> Option<AcceleratorChoice> {
     let key = current_key(qemu, kernel);
     cached().filter(|known| known.key == key)
-}
-
-/// Why guests will not boot under KVM here, as far as it is known without trying: its device cannot be
-/// opened, or an earlier probe found it broken.
-#[must_use]
-pub fn kvm_refusal(qemu: &Qemu, kernel: &GuestKernel) -> Option<String> {
-    refusal(open_kvm(), known_accelerator(qemu, kernel).as_ref())
-}
-
-fn refusal(device: Result<(), String>, known: Option<&AcceleratorChoice>) -> Option<String> {
-    let broken =
-        known.filter(|choice| choice.accelerator == Accelerator::Tcg).map(|choice| choice.why.clone());
-    device.err().or(broken)
 }
 
 /// Whether KVM's device can be opened; if not, why, with what mends it.
@@ -123,10 +165,12 @@ pub(crate) fn open_kvm() -> Result<(), String> {
 fn brief(error: &MachineError) -> String {
     match error {
         MachineError::Conversation { source, .. } => format!("{source}"),
-        MachineError::Ended { what, how, console } => console.last().map_or_else(
-            || format!("{what} {how}"),
-            |last| format!("{what} {how}: {}", last.trim_end_matches('.')),
-        ),
+        MachineError::Ended { what, how, console } => last_words(console)
+            .map_or_else(|| format!("{what} {how}"), |last| format!("{what} {how}: {last}")),
+        MachineError::Paused { state, words, .. } => {
+            let words = words.as_deref().map_or_else(String::new, |words| format!(": {words}"));
+            format!("QEMU paused the guest ({state}){words}")
+        }
         MachineError::Panicked { .. } => "the guest's kernel panicked".into(),
         other => other.to_string(),
     }
@@ -169,25 +213,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kvm_is_refused_by_what_is_known_and_nothing_else() {
-        let choice = |accelerator, why: &str| AcceleratorChoice {
-            accelerator,
-            why: why.into(),
-            key: Key {
-                virtbench: String::new(),
-                host_boot: String::new(),
-                kernel: PathBuf::new(),
-                release: String::new(),
-                qemu: String::new(),
-                kvm_device: String::new(),
-            },
+    fn a_refusal_says_what_explains_it() {
+        let ended = |console: &[&str]| {
+            let console = console.iter().map(|line| (*line).to_owned()).collect();
+            brief(&MachineError::Ended { what: "QEMU", how: "was killed by signal 6".into(), console })
         };
-        let (broken, works) = (choice(Accelerator::Tcg, "it spins"), choice(Accelerator::Kvm, "it booted"));
+        let why = "qemu-system-x86_64: error: failed to set MSR 0x10a to 0x1";
+        let said = ended(&["booting", why, "kvm.c:2893: kvm_buf_set_msrs: Assertion `ret == n' failed."]);
+        assert!(said.contains("failed to set MSR 0x10a") && said.contains("Assertion"), "{said}");
         assert_eq!(
-            refusal(Err("there is no /dev/kvm".into()), None).as_deref(),
-            Some("there is no /dev/kvm")
+            ended(&["one", "Could not access KVM."]),
+            "QEMU was killed by signal 6: Could not access KVM"
         );
-        assert_eq!(refusal(Ok(()), Some(&broken)).as_deref(), Some("it spins"));
-        assert_eq!((refusal(Ok(()), Some(&works)), refusal(Ok(()), None)), (None, None));
+        assert_eq!(ended(&[]), "QEMU was killed by signal 6");
     }
 }

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use procfs::Current;
 use rustix::fs::OFlags;
 use rustix::process::{Resource, geteuid, getrlimit};
 use serde::Serialize;
@@ -13,9 +14,11 @@ use virtbench_host::free_bytes;
 use virtbench_units::format_bytes;
 
 use crate::accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, open_kvm};
+use crate::error::LabError;
 use crate::guest::Accelerator;
 use crate::image::GuestImage;
 use crate::kernel::{GuestKernel, find_kernel};
+use crate::process::MachineError;
 use crate::qcow2::find_qemu_img;
 use crate::qemu::Qemu;
 use crate::storage_daemon::find_storage_daemon;
@@ -187,13 +190,25 @@ fn accelerator(qemu: Option<&Qemu>, kernel: Option<&GuestKernel>) -> Status {
         return missing("it cannot be found out without QEMU and a guest kernel", "mend those first");
     };
     match choose_accelerator(qemu, kernel, KVM_LIMIT) {
-        Ok(AcceleratorChoice { accelerator: Accelerator::Kvm, why, .. }) => ok(format!("kvm: {why}")),
+        Ok(AcceleratorChoice { accelerator: Accelerator::Kvm(_), why, .. }) => ok(format!("kvm: {why}")),
         Ok(AcceleratorChoice { accelerator: Accelerator::Tcg, why, .. }) => warning(
             format!("tcg: {why}; figures of guests describe this emulation, not virtualization"),
             "use a host whose KVM works",
         ),
+        Err(LabError::NoAccelerator { source: source @ MachineError::Conversation { .. } }) => missing(
+            format!("no guest booted in time, with {}: {source}", load_average()),
+            "wait until this host is less busy, and try again",
+        ),
         Err(error) => missing(error, "make setup, and apt install --reinstall qemu-system-x86"),
     }
+}
+
+/// How busy the host is, in words.
+fn load_average() -> String {
+    procfs::LoadAverage::current().map_or_else(
+        |_| "a load that cannot be read".into(),
+        |load| format!("a load of {:.1} in the last minute", load.one),
+    )
 }
 
 fn io_uring() -> Status {

@@ -57,12 +57,47 @@ pub(crate) fn kernel_arguments(accelerator: Accelerator, host_tsc_khz: Option<u6
     }
 }
 
+/// The processor that a guest sees under KVM: the host's, or what works where a KVM refuses that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KvmCpu {
+    /// The host's.
+    #[default]
+    Host,
+    /// The host's, without the register of its architectural capabilities, which a nested KVM may not let QEMU set.
+    HostWithoutCapabilities,
+    /// All that KVM offers.
+    Max,
+}
+
+impl KvmCpu {
+    /// In the order in which they are tried.
+    pub const ALL: [Self; 3] = [Self::Host, Self::HostWithoutCapabilities, Self::Max];
+
+    /// QEMU's word for it.
+    #[must_use]
+    pub fn model(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::HostWithoutCapabilities => "host,-arch-capabilities",
+            Self::Max => "max",
+        }
+    }
+
+    /// The one that is tried after it.
+    #[must_use]
+    pub fn next(self) -> Option<Self> {
+        let place = Self::ALL.iter().position(|cpu| *cpu == self)?;
+        Self::ALL.get(place + 1).copied()
+    }
+}
+
 /// What executes a guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Accelerator {
-    /// The processor, through the kernel's KVM.
-    Kvm,
+    /// The processor, through the kernel's KVM, as a guest sees it so.
+    Kvm(KvmCpu),
     /// QEMU's translator, with a thread per virtual processor.
     Tcg,
 }
@@ -72,16 +107,22 @@ impl Accelerator {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Kvm => "kvm",
+            Self::Kvm(_) => "kvm",
             Self::Tcg => "tcg",
         }
+    }
+
+    /// Whether the processor executes the guest's instructions itself.
+    #[must_use]
+    pub fn is_kvm(self) -> bool {
+        matches!(self, Self::Kvm(_))
     }
 
     /// QEMU's arguments for it. The CPU is the best it offers; emulated, without the promise that string moves are fast byte by
     /// byte, which they are not.
     fn arguments(self) -> [&'static str; 4] {
         match self {
-            Self::Kvm => ["-accel", "kvm", "-cpu", "host"],
+            Self::Kvm(cpu) => ["-accel", "kvm", "-cpu", cpu.model()],
             Self::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"],
         }
     }
@@ -196,12 +237,14 @@ impl Guest {
             memory_bytes = config.memory_bytes,
             "QEMU started"
         );
+        // QEMU may have ended already, which the conversation tells.
+        let _ = qmp.watch(process.id());
         pin(process.id(), &config.processors).map_err(failed)?;
         let _limits = limited(process.id(), &config.disks)?;
         let greeting = match connection.greet(config.boot_limit) {
             Ok(greeting) => greeting,
             Err(error) => {
-                let error = process.explain(error);
+                let error = explain(&mut process, &qmp, error);
                 // A server that has ended is the reason for whatever QEMU says.
                 servers.iter_mut().try_for_each(StorageDaemon::check)?;
                 return Err(error);
@@ -296,7 +339,8 @@ impl Guest {
     pub fn forwarded_ports(&mut self) -> Result<BTreeMap<u16, u16>, MachineError> {
         let line = serde_json::json!({ "command-line": "info usernet" });
         let answer = self.qmp.execute_with("human-monitor-command", line);
-        let answer = answer.map_err(|error| self.process.explain(ProtocolError::Io(error).into()))?;
+        let answer =
+            answer.map_err(|error| explain(&mut self.process, &self.qmp, ProtocolError::Io(error).into()))?;
         Ok(forwarded_ports(answer.as_str().unwrap_or_default()))
     }
 
@@ -317,7 +361,9 @@ impl Guest {
     }
 
     fn qmp(&mut self, command: &str) -> Result<serde_json::Value, MachineError> {
-        self.qmp.execute(command).map_err(|error| self.process.explain(ProtocolError::Io(error).into()))
+        self.qmp
+            .execute(command)
+            .map_err(|error| explain(&mut self.process, &self.qmp, ProtocolError::Io(error).into()))
     }
 
     /// What it printed last.
@@ -332,13 +378,13 @@ impl Guest {
     /// One has ended.
     pub fn check(&mut self) -> Result<(), MachineError> {
         self.servers.iter_mut().try_for_each(StorageDaemon::check)?;
-        self.process.check()
+        self.process.check().map_err(|error| paused(&self.process, &self.qmp).unwrap_or(error))
     }
 
     /// Says what a broken conversation means, by what became of QEMU and stands on the console.
     pub fn explain(&mut self, error: ConnectionError) -> MachineError {
         let dead = self.servers.iter_mut().find_map(|server| server.check().err());
-        dead.unwrap_or_else(|| self.process.explain(error))
+        dead.unwrap_or_else(|| explain(&mut self.process, &self.qmp, error))
     }
 
     /// Has the guest power off. One that does not is told to end by SIGTERM, upon which QEMU closes
@@ -348,6 +394,22 @@ impl Guest {
         tracing::info!(process = self.process.id(), told, "the guest powers off");
         self.process.end_within(if told { POWER_OFF_LIMIT } else { Duration::ZERO });
     }
+}
+
+/// What QEMU writes where KVM cannot go on; a dump of registers follows, which is longer than what an error carries.
+const KVM_GIVES_UP: &str = "KVM internal error";
+
+/// That QEMU has paused the guest for good, if it has.
+fn paused(process: &AgentProcess, qmp: &Qmp) -> Option<MachineError> {
+    let state = qmp.paused()?;
+    let console = process.console();
+    Some(MachineError::Paused { state, words: console.line_with(KVM_GIVES_UP), console: console.tail() })
+}
+
+/// Says what a broken conversation means, by what became of QEMU.
+fn explain(process: &mut AgentProcess, qmp: &Qmp, error: ConnectionError) -> MachineError {
+    let broken = process.explain(error);
+    paused(process, qmp).unwrap_or(broken)
 }
 
 /// Holds a process to the limits of these disks, while what is returned is there.

@@ -51,7 +51,9 @@ mod unpack;
 mod vm;
 mod vmlinux;
 
-pub use accelerator::{AcceleratorChoice, KVM_LIMIT, choose_accelerator, known_accelerator, kvm_refusal};
+pub use accelerator::{
+    AcceleratorChoice, KVM_LIMIT, choose_accelerator, force_kvm, known_accelerator, probe_kvm,
+};
 pub use adapters::{
     ADAPTERS, Accepts, Adapter, Aio, Cache, DEFAULT_ADAPTER, DiskSettings, Limits, SettingError, Transport,
     UnknownAdapter, find_adapter,
@@ -72,7 +74,7 @@ pub use energy::{EnergySource, NoEnergy, find_energy, open_energy};
 pub use error::LabError;
 pub use far_times::FarTimes;
 pub use filesystem::{Filesystem, FilesystemError, fill_holes, make_filesystem, make_filesystem_with};
-pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig};
+pub use guest::{Accelerator, BOOT_LIMIT, Guest, GuestConfig, KvmCpu};
 pub use guest_disk::{GuestDisk, ImageFormat};
 pub use guest_network::{GuestNetwork, Tap};
 pub use image::{GuestImage, ImageError};

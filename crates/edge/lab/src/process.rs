@@ -45,6 +45,16 @@ pub enum MachineError {
         /// The console's last lines.
         console: Vec<String>,
     },
+    /// QEMU has paused the guest by itself, for good.
+    #[error("QEMU paused the guest ({state}){}{}", because(words.as_deref()), tail(console))]
+    Paused {
+        /// In which state, in QEMU's word.
+        state: String,
+        /// The line in which QEMU says why.
+        words: Option<String>,
+        /// The console's last lines.
+        console: Vec<String>,
+    },
     /// The guest's kernel gave up.
     #[error("the guest's kernel panicked{}", tail(console))]
     Panicked {
@@ -75,6 +85,20 @@ pub enum MachineError {
         /// Why, for the user.
         message: String,
     },
+}
+
+fn because(words: Option<&str>) -> String {
+    words.map_or_else(String::new, |words| format!(": {words}"))
+}
+
+/// The last words of a process: an assertion says where it was, and the line before it why.
+pub(crate) fn last_words(console: &[String]) -> Option<String> {
+    let last = console.last()?.trim_end_matches('.');
+    let before = console.len().checked_sub(2).and_then(|place| console.get(place));
+    Some(match before.filter(|_| last.contains("Assertion ")) {
+        Some(before) => format!("{}: {last}", before.trim_end_matches('.')),
+        None => last.to_owned(),
+    })
 }
 
 fn tail(console: &[String]) -> String {

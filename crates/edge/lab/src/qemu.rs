@@ -37,6 +37,13 @@ pub enum QemuError {
         /// What happened.
         why: String,
     },
+    /// It does not answer in time, as on a host that is very busy.
+    #[error("{} did not answer within {} s: if this host is very busy, wait and try again", path.display(), limit.as_secs())]
+    Late {
+        path: PathBuf,
+        /// How long it was waited for.
+        limit: Duration,
+    },
     /// It does not emulate an adapter.
     #[error(
         "QEMU {version} emulates no {device}, which the adapter {adapter} needs: leave the adapter out, or set \
@@ -49,6 +56,16 @@ pub enum QemuError {
         /// QEMU's device for it.
         device: &'static str,
     },
+}
+
+impl QemuError {
+    fn of_output(path: &Path, error: &io::Error) -> Self {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::TimedOut => Self::Late { path, limit: ANSWER_LIMIT },
+            _ => Self::Broken { path, why: error.to_string() },
+        }
+    }
 }
 
 /// A QEMU that runs.
@@ -69,7 +86,7 @@ impl Qemu {
         let program = env::var("VIRTBENCH_QEMU").unwrap_or_else(|_| PROGRAM.to_owned());
         let path = which::which(&program).map_err(|_| QemuError::Missing { program })?;
         let broken = |why: String| QemuError::Broken { path: path.clone(), why };
-        let output = output(&path, &["--version"]).map_err(|error| broken(error.to_string()))?;
+        let output = output(&path, &["--version"]).map_err(|error| QemuError::of_output(&path, &error))?;
         let version = parse_version(&output).ok_or_else(|| {
             broken(format!("it does not look like QEMU: {:?}", output.lines().next().unwrap_or("")))
         })?;
@@ -81,7 +98,7 @@ impl Qemu {
     /// # Errors
     /// It does not say.
     pub fn devices(&self) -> Result<BTreeSet<String>, QemuError> {
-        let broken = |error: io::Error| QemuError::Broken { path: self.path.clone(), why: error.to_string() };
+        let broken = |error: io::Error| QemuError::of_output(&self.path, &error);
         Ok(parse_devices(&output(&self.path, &["-device", "help"]).map_err(broken)?))
     }
 
@@ -110,7 +127,7 @@ fn output(path: &Path, arguments: &[&str]) -> io::Result<String> {
     match child.wait_within(ANSWER_LIMIT)? {
         Some(status) if status.success() => {}
         Some(status) => return Err(io::Error::other(describe_end(status))),
-        None => return Err(io::Error::other(format!("it says nothing within {ANSWER_LIMIT:?}"))),
+        None => return Err(io::ErrorKind::TimedOut.into()),
     }
     let mut text = Vec::new();
     Read::by_ref(&mut reader).take(MAX_OUTPUT_BYTES).read_to_end(&mut text)?;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use virtbench_agent::protocol::TargetRef;
 use virtbench_lab::{
     Accelerator, DEFAULT_ADAPTER, Environment, Guest, GuestConfig, GuestDisk, GuestImage, GuestKernel,
-    KVM_LIMIT, LabError, MachineError, Qemu, Vm, choose_accelerator, find_kernel,
+    KVM_LIMIT, KvmCpu, LabError, MachineError, Qemu, Vm, choose_accelerator, find_kernel, probe_kvm,
 };
 
 fn or_mend<T, E: std::fmt::Display>(result: Result<T, E>) -> T {
@@ -214,7 +214,7 @@ fn the_accelerator_is_chosen_by_a_boot_and_remembered() {
 /// test beside this one forks, it could not be executed ("text file busy").
 fn script(directory: &Path, text: &str) -> Qemu {
     let path = directory.join("qemu");
-    let write = r#"printf '#!/bin/sh\n%s\n' "$1" > "$2" && chmod +x "$2""#;
+    let write = r#"printf '#!/bin/bash\n%s\n' "$1" > "$2" && chmod +x "$2""#;
     let written = Command::new("sh").args(["-c", write, "sh", text]).arg(&path).status().unwrap();
     assert!(written.success());
     Qemu { path, version: String::new() }
@@ -235,6 +235,72 @@ fn a_qemu_without_io_uring_is_used_without_and_that_is_said() {
     let machine = or_mend(Vm::new("vm", qemu, image, facts, config(), disk).start());
     assert!(machine.notes()[0].contains("not supported in this build"), "{:?}", machine.notes());
     assert!(machine.guest().unwrap().command_line.join(" ").contains("\"aio\":\"native\""));
+}
+
+/// Has a stand-in for QEMU emulate what it was to do under KVM, whose processor is whatever it is asked for.
+fn under_emulation(qemu: &Qemu) -> String {
+    format!(
+        "words=()\nfor word in \"$@\"; do case $word in kvm) word=tcg;; host|host,*|max) word=max,-erms,-fsrm;; esac\n\
+         words+=(\"$word\"); done\nexec {} \"${{words[@]}}\"",
+        qemu.path.display()
+    )
+}
+
+#[test]
+fn a_kvm_that_refuses_the_host_s_processor_is_used_with_another_and_that_is_said() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let refuse = "case \" $* \" in *' host '*) echo 'qemu: error: failed to set MSR 0x10a to 0x1' >&2\n\
+                  echo 'kvm.c:2893: kvm_buf_set_msrs: Assertion `ret == n'\"' failed.\" >&2; kill -ABRT $$;; esac";
+    let real = under_emulation(&or_mend(Qemu::find()));
+    let qemu = script(directory.path(), &format!("{refuse}\n{real}"));
+    let image = or_mend(GuestImage::new(&kernel(), &[]));
+    let (accelerator, why) = probe_kvm(&qemu, &image, Duration::from_secs(120)).unwrap();
+    assert_eq!(accelerator, Accelerator::Kvm(KvmCpu::HostWithoutCapabilities));
+    for words in ["-cpu host,-arch-capabilities", "failed to set MSR 0x10a", "Assertion"] {
+        assert!(why.contains(words), "{words}: {why}");
+    }
+    let refused = script(directory.path(), "echo 'Could not access KVM kernel module' >&2; exit 1");
+    let why = probe_kvm(&refused, &image, Duration::from_secs(10)).unwrap_err();
+    assert_eq!(why.matches("Could not access KVM").count(), 3, "each processor is tried: {why}");
+}
+
+#[test]
+fn a_slow_kvm_can_be_forced() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let real = under_emulation(&or_mend(Qemu::find()));
+    let qemu = script(directory.path(), &format!("sleep 3\n{real}"));
+    let image = or_mend(GuestImage::new(&kernel(), &[]));
+    let why = probe_kvm(&qemu, &image, Duration::from_secs(1)).unwrap_err();
+    assert_eq!(why.matches("-cpu").count(), 1, "another processor is no quicker: {why}");
+    assert!(probe_kvm(&qemu, &image, Duration::from_secs(120)).is_ok());
+}
+
+/// Talks QMP as a QEMU does whose KVM gives up, and dumps more than an error carries.
+const GIVES_UP: &str = r#"
+for word in "$@"; do case $word in socket,id=qmp,fd=*) fd=${word##*fd=};; esac; done
+say() { printf '%s\n' "$1" >&"$fd"; }
+echo 'KVM internal error. Suberror: 1'
+for number in {1..40}; do echo "R$number=0000000000000000"; done
+say '{"QMP":{}}'
+while read -r line <&"$fd"; do
+  case $line in
+    *qmp_capabilities*) say '{"return":{},"id":"ready"}'; say '{"event":"STOP"}';;
+    *query-status*) say '{"return":{"status":"internal-error"},"id":"why"}';;
+  esac
+done"#;
+
+#[test]
+fn a_guest_that_qemu_pauses_is_an_end_with_qemu_s_own_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let qemu = script(directory.path(), GIVES_UP);
+    let image = or_mend(GuestImage::new(&kernel(), &[]));
+    let began = Instant::now();
+    let config = GuestConfig { boot_limit: Duration::from_secs(60), ..config() };
+    let error = Guest::boot(&qemu, &image, &config).unwrap_err();
+    assert!(matches!(error, MachineError::Paused { .. }), "{error}");
+    let said = error.to_string();
+    assert!(said.contains("internal-error") && said.contains("KVM internal error. Suberror: 1"), "{said}");
+    assert!(began.elapsed() < Duration::from_secs(30), "it was noticed after {:?}", began.elapsed());
 }
 
 #[test]

@@ -45,6 +45,7 @@ pub(crate) fn described(plan: Plan) -> Provenance {
             processors: 2,
             memory_bytes: 1,
             hypervisor: None,
+            virtualization: None,
             disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
         },
         guest: None,

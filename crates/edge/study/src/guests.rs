@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use virtbench_lab::{
-    Accelerator, Adapter, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk, GuestImage,
-    GuestKernel, KVM_LIMIT, LabError, Qemu, Vm, appliance_guest_facts, choose_accelerator, find_kernel,
-    known_accelerator, kvm_refusal,
+    Accelerator, Adapter, BOOT_LIMIT, CarriedFile, Environment, Filesystem, GuestConfig, GuestDisk,
+    GuestImage, GuestKernel, KVM_LIMIT, KvmCpu, LabError, Qemu, Vm, appliance_guest_facts,
+    choose_accelerator, find_kernel, force_kvm, known_accelerator,
 };
 use virtbench_record::{AcceleratorFacts, ApplianceFacts, GuestFacts, SetupFacts};
 
@@ -24,6 +24,16 @@ pub enum WantedAccelerator {
 }
 
 impl WantedAccelerator {
+    /// The accelerator that is named, if one is.
+    #[must_use]
+    pub fn named(self) -> Option<Accelerator> {
+        match self {
+            Self::Auto => None,
+            Self::Kvm => Some(Accelerator::Kvm(KvmCpu::Host)),
+            Self::Tcg => Some(Accelerator::Tcg),
+        }
+    }
+
     /// Its name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -71,7 +81,7 @@ pub enum GuestsError {
     #[error(transparent)]
     Lab(#[from] LabError),
     /// KVM was asked for.
-    #[error("--accelerator kvm: {0}; virtbench doctor --probe looks again, --accelerator tcg emulates")]
+    #[error("--accelerator kvm: {0}; --accelerator tcg emulates")]
     NoKvm(String),
     /// A guest has an adapter that was not asked for: a defect.
     #[error("no image was made for {0}: a defect of virtbench")]
@@ -190,16 +200,20 @@ fn accelerator(
     kernel: &GuestKernel,
     remark: &mut dyn FnMut(&str),
 ) -> Result<(Accelerator, AcceleratorFacts), GuestsError> {
-    let named = |accelerator: Accelerator| {
-        let why = "named on the command line".to_owned();
+    let named = |accelerator: Accelerator, found: &str| {
+        let why = format!("named on the command line{found}");
         (accelerator, AcceleratorFacts { name: accelerator.name().to_owned(), why })
     };
     match wanted {
-        WantedAccelerator::Kvm => match kvm_refusal(qemu, kernel) {
-            Some(why) => Err(GuestsError::NoKvm(why.to_string())),
-            None => Ok(named(Accelerator::Kvm)),
-        },
-        WantedAccelerator::Tcg => Ok(named(Accelerator::Tcg)),
+        WantedAccelerator::Kvm => {
+            if !known_accelerator(qemu, kernel).is_some_and(|known| known.accelerator.is_kvm()) {
+                let limit = BOOT_LIMIT.as_secs();
+                remark(&format!("booting a guest under KVM, which was asked for (up to {limit} s)"));
+            }
+            let choice = force_kvm(qemu, kernel, BOOT_LIMIT)?.map_err(GuestsError::NoKvm)?;
+            Ok(named(choice.accelerator, &format!("; {}", choice.why)))
+        }
+        WantedAccelerator::Tcg => Ok(named(Accelerator::Tcg, "")),
         WantedAccelerator::Auto => {
             let known = known_accelerator(qemu, kernel).map_or_else(
                 || {

@@ -20,6 +20,7 @@ pub(crate) fn host(processors: u32) -> HostFacts {
         processors,
         memory_bytes: 1 << 30,
         hypervisor: None,
+        virtualization: None,
         disk: DiskFacts { filesystem: "ext4".into(), ..DiskFacts::default() },
     }
 }

@@ -17,6 +17,7 @@ fn costs() -> Costs {
             processors: 2,
             memory_bytes: 1,
             hypervisor: None,
+            virtualization: None,
             disk: DiskFacts::default(),
         },
         adapter: "virtio-blk".into(),

@@ -44,6 +44,9 @@ pub struct HostFacts {
     pub memory_bytes: u64,
     /// Whether this host is itself a virtual machine, and of what kind.
     pub hypervisor: Option<String>,
+    /// Whether the processor offers hardware virtualization (VMX or SVM) to this host; null where that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub virtualization: Option<bool>,
     /// The storage that was measured.
     pub disk: DiskFacts,
 }

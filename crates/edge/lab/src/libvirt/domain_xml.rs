@@ -6,7 +6,7 @@ use virtbench_agent::protocol::PORT_NAME;
 
 use super::disk::{DomainDisk, disk_xml};
 use super::network::DomainNetwork;
-use crate::guest::{Accelerator, kernel_arguments};
+use crate::guest::{Accelerator, KvmCpu, kernel_arguments};
 
 /// The namespace of the element by which a domain is known to be ours.
 pub(super) const NAMESPACE: &str = "urn:virtbench:made";
@@ -38,7 +38,12 @@ impl DomainSpec<'_> {
     /// The description.
     pub(super) fn xml(&self) -> String {
         let (kind, cpu) = match self.accelerator {
-            Accelerator::Kvm => ("kvm", "<cpu mode='host-passthrough'/>"),
+            Accelerator::Kvm(KvmCpu::Host) => ("kvm", "<cpu mode='host-passthrough'/>"),
+            Accelerator::Kvm(KvmCpu::HostWithoutCapabilities) => (
+                "kvm",
+                "<cpu mode='host-passthrough'><feature policy='disable' name='arch-capabilities'/></cpu>",
+            ),
+            Accelerator::Kvm(KvmCpu::Max) => ("kvm", "<cpu mode='maximum'/>"),
             // Emulated, string moves are not fast byte by byte.
             Accelerator::Tcg => (
                 "qemu",
@@ -139,7 +144,8 @@ mod tests {
     #[test]
     fn hardware_virtualization_passes_the_processor_on() {
         let settings = DiskSettings::default();
-        let xml = DomainSpec { accelerator: Accelerator::Kvm, ..spec(&[disk(&settings)]) }.xml();
+        let xml =
+            DomainSpec { accelerator: Accelerator::Kvm(KvmCpu::Host), ..spec(&[disk(&settings)]) }.xml();
         assert!(xml.contains("<domain type='kvm'>") && xml.contains("host-passthrough"), "{xml}");
         assert!(!xml.contains("tsc_early_khz"), "{xml}");
     }

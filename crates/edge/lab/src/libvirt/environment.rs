@@ -109,8 +109,19 @@ impl Libvirt {
                 .push(format!("{}: aio={aio} instead of io_uring, as was said there: {error}", self.name));
             booted = self.boot(self.limit());
         }
+        // A KVM that does not offer the host's own processor may offer another.
+        while let Err(error) = &booted
+            && let Accelerator::Kvm(cpu) = self.prepared.accelerator
+            && let Some(other) = cpu.next().filter(|_| !matches!(error, MachineError::Conversation { .. }))
+        {
+            let first = error.to_string().lines().next().unwrap_or_default().to_owned();
+            let note = format!("{}: processor {} after {}: {first}", self.name, other.model(), cpu.model());
+            self.prepared.notes.push(note);
+            self.prepared.accelerator = Accelerator::Kvm(other);
+            booted = self.boot(self.limit());
+        }
         if let Err(error) = &booted
-            && self.prepared.accelerator == Accelerator::Kvm
+            && self.prepared.accelerator.is_kvm()
             && self.guest.accelerator.is_none()
         {
             let first = error.to_string().lines().next().unwrap_or_default().to_owned();
@@ -123,7 +134,7 @@ impl Libvirt {
     }
 
     fn limit(&self) -> Duration {
-        let is_probe = self.prepared.accelerator == Accelerator::Kvm && self.guest.accelerator.is_none();
+        let is_probe = self.prepared.accelerator.is_kvm() && self.guest.accelerator.is_none();
         if is_probe { KVM_LIMIT } else { BOOT_LIMIT }
     }
 }

@@ -68,6 +68,7 @@ pub(super) fn facts(
         processors: node.processors,
         memory_bytes: node.memory_bytes,
         hypervisor: None,
+        virtualization: None,
         disk: pool_facts(&pool.xml()?),
     })
 }

@@ -14,7 +14,7 @@ use super::label::{INITRAMFS, KERNEL, Label};
 use super::storage::{Contents, Volumes, check_room, find_pool};
 use super::sweep::sweep;
 use crate::error::LabError;
-use crate::guest::Accelerator;
+use crate::guest::{Accelerator, KvmCpu};
 use crate::image::GuestImage;
 use crate::kernel::GuestKernel;
 use crate::process::MachineError;
@@ -208,12 +208,12 @@ pub(super) fn choose(
 ) -> Result<(Accelerator, String), String> {
     let offers = |kind: &str| capabilities.kinds.iter().any(|other| other == kind);
     match wanted {
-        Some(Accelerator::Kvm) if !offers("kvm") => Err(format!(
+        Some(Accelerator::Kvm(_)) if !offers("kvm") => Err(format!(
             "{address}: accelerator=kvm, but it offers {} only: enable virtualization there, or leave it out",
             capabilities.kinds.join(", ")
         )),
         Some(accelerator) => Ok((accelerator, "named by the environment".into())),
-        None if offers("kvm") => Ok((Accelerator::Kvm, "the hypervisor offers KVM".into())),
+        None if offers("kvm") => Ok((Accelerator::Kvm(KvmCpu::Host), "the hypervisor offers KVM".into())),
         None => Ok((Accelerator::Tcg, "the hypervisor does not offer KVM".into())),
     }
 }
@@ -227,7 +227,7 @@ pub(super) fn boot_files(
 ) -> io::Result<[Contents; 2]> {
     let kernel = match accelerator {
         Accelerator::Tcg => &image.kernel,
-        Accelerator::Kvm => &kernel.image,
+        Accelerator::Kvm(_) => &kernel.image,
     };
     let (_lent, initramfs) = image.initramfs.lend()?;
     Ok([Contents::of_file(KERNEL, kernel)?, Contents::of_file(INITRAMFS, &initramfs)?])
@@ -244,9 +244,11 @@ mod tests {
             let kinds = kinds.iter().map(|kind| (*kind).to_owned()).collect();
             choose(&Capabilities { kinds, ..Capabilities::default() }, wanted, &address)
         };
-        assert_eq!(chosen(&["qemu", "kvm"], None).unwrap().0, Accelerator::Kvm);
+        assert_eq!(chosen(&["qemu", "kvm"], None).unwrap().0, Accelerator::Kvm(KvmCpu::Host));
         assert_eq!(chosen(&["qemu"], None).unwrap().0, Accelerator::Tcg);
         assert_eq!(chosen(&["qemu", "kvm"], Some(Accelerator::Tcg)).unwrap().0, Accelerator::Tcg);
-        assert!(chosen(&["qemu"], Some(Accelerator::Kvm)).unwrap_err().contains("offers qemu only"));
+        assert!(
+            chosen(&["qemu"], Some(Accelerator::Kvm(KvmCpu::Host))).unwrap_err().contains("offers qemu only")
+        );
     }
 }

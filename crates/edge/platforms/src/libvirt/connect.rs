@@ -148,7 +148,7 @@ impl LibvirtPlatform {
         let noise: Box<dyn Read + Send> = Box::new(Noise::new(1));
         self.disks.base = Some(self.upload("shared-disk", (self.disks.bytes, noise), on_upload)?);
         self.model.kind = match boot.accelerator {
-            Accelerator::Kvm => "kvm".into(),
+            Accelerator::Kvm(_) => "kvm".into(),
             Accelerator::Tcg => "qemu".into(),
         };
         facts.notes.push(format!("VMs are executed by {}: {}", boot.accelerator.name(), boot.why));

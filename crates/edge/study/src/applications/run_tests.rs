@@ -113,6 +113,7 @@ fn costs() -> Costs {
             processors: 2,
             memory_bytes: 1,
             hypervisor: None,
+            virtualization: None,
             disk: DiskFacts::default(),
         },
         adapter: "virtio-blk".into(),

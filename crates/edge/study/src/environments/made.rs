@@ -5,13 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use virtbench_lab::{
-    Accelerator, Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, find_kernel,
-    require_descriptors,
+    Environment, GuestImage, LabError, Libvirt, LibvirtGuest, Native, Ssh, find_kernel, require_descriptors,
 };
 
 use super::uri::{EnvironmentUri, LibvirtUri, NamedEnvironment, QemuUri};
 use crate::contents::Contents;
-use crate::guests::{Extras, GuestOptions, Guests, WantedAccelerator};
+use crate::guests::{Extras, GuestOptions, Guests};
 use crate::images::Images;
 use crate::prerequisites::check_tools;
 use crate::setup::Setup;
@@ -183,11 +182,7 @@ fn far_guest(libvirt: &LibvirtUri, others: &GuestOptions) -> Result<LibvirtGuest
     let (adapter, settings) = (libvirt.guest.setup.adapter, libvirt.guest.setup.settings.clone());
     let kernel = find_kernel(options.kernel.as_deref()).map_err(LabError::from)?;
     let image = GuestImage::new(&kernel, &[adapter]).map_err(LabError::from)?;
-    let accelerator = match options.accelerator {
-        WantedAccelerator::Auto => None,
-        WantedAccelerator::Kvm => Some(Accelerator::Kvm),
-        WantedAccelerator::Tcg => Some(Accelerator::Tcg),
-    };
+    let accelerator = options.accelerator.named();
     let GuestOptions { vcpus, memory_bytes, .. } = options;
     Ok(LibvirtGuest { kernel, image, adapter, settings, vcpus, memory_bytes, accelerator })
 }

@@ -90,11 +90,7 @@ impl TilesHosting {
                 connect_with_pool(address).map_err(failed)?;
                 let kernel = find_kernel(kernel).map_err(LabError::from)?;
                 let image = GuestImage::for_appliances(&kernel, &[], false).map_err(LabError::from)?;
-                let accelerator = match wanted {
-                    WantedAccelerator::Auto => None,
-                    WantedAccelerator::Kvm => Some(Accelerator::Kvm),
-                    WantedAccelerator::Tcg => Some(Accelerator::Tcg),
-                };
+                let accelerator = wanted.named();
                 Some(Boots { kernel, image, accelerator })
             }
             HostAddress::Machine(host) => {

@@ -1,7 +1,7 @@
 //! What a careful reader must know before using the figures.
 
 use virtbench_model::busy_host;
-use virtbench_record::{IN_MEMORY, Measured, Provenance, TargetKind};
+use virtbench_record::{GuestFacts, HostFacts, IN_MEMORY, Measured, Provenance, TargetKind};
 
 use super::completeness;
 use crate::environments::Environments;
@@ -31,12 +31,36 @@ pub(crate) fn is_emulated(provenance: &Provenance) -> bool {
     guests.any(|guest| guest.accelerator.name.eq_ignore_ascii_case("tcg"))
 }
 
+/// What the figures of a guest do not say, by what executes its instructions: software, or a KVM without hardware of its own.
 pub(crate) fn emulation(provenance: &Provenance) -> Option<String> {
-    is_emulated(provenance).then(|| {
-        "TCG emulates the guest's processor in software: figures of the VM describe emulation, \
-         not the overhead of virtualization."
-            .into()
-    })
+    if is_emulated(provenance) {
+        let emulated = "TCG emulates the guest's processor in software: figures of the VM describe emulation, \
+                        not the overhead of virtualization.";
+        return Some(emulated.into());
+    }
+    let here = provenance.guest.iter().map(|guest| (guest, &provenance.host));
+    let elsewhere =
+        provenance.machines.iter().filter_map(|machine| Some((machine.guest.as_ref()?, &machine.facts)));
+    here.chain(elsewhere).find_map(|(guest, host)| unusual_kvm(guest, host))
+}
+
+/// What a KVM is that has no processor of its own to execute guests: one below another hypervisor, or without VMX and SVM.
+fn unusual_kvm(guest: &GuestFacts, host: &HostFacts) -> Option<String> {
+    if !guest.accelerator.name.eq_ignore_ascii_case("kvm") {
+        return None;
+    }
+    let below = host.hypervisor.as_ref().map(|hypervisor| format!(" below {hypervisor}"));
+    match (host.virtualization, below) {
+        (Some(false), below) => Some(format!(
+            "The processor offers KVM neither VMX nor SVM{}: KVM itself emulates the guest's kernel. Figures of the VM describe that, \
+             not the overhead of virtualization.",
+            below.unwrap_or_default()
+        )),
+        (_, Some(below)) => Some(format!(
+            "KVM is nested{below}: what leaves a guest passes two hypervisors. Figures of the VM describe nested virtualization."
+        )),
+        (_, None) => None,
+    }
 }
 
 /// That the disks were no disks.
@@ -136,4 +160,28 @@ fn nested(environments: &Environments<'_>) -> Option<String> {
         "its CPU use is what it sees of its own processors"
     };
     Some(format!("The host is itself a virtual machine ({hypervisor}): {meaning}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use virtbench_samples::grid;
+
+    use super::*;
+
+    #[test]
+    fn what_kvm_is_decides_the_caution_and_not_its_name() {
+        let mut provenance = grid::provenance(grid::small_plan());
+        let mut caution = |accelerator: &str, hypervisor: Option<&str>, virtualization| {
+            provenance.guest.as_mut().unwrap().accelerator.name = accelerator.into();
+            provenance.host.hypervisor = hypervisor.map(str::to_owned);
+            provenance.host.virtualization = virtualization;
+            emulation(&provenance)
+        };
+        assert_eq!(caution("kvm", None, Some(true)), None);
+        assert!(caution("tcg", None, Some(true)).unwrap().starts_with("TCG"));
+        let nested = caution("kvm", Some("Hyper-V"), Some(true)).unwrap();
+        assert!(nested.contains("nested below Hyper-V"), "{nested}");
+        let emulated = caution("kvm", Some("KVM"), Some(false)).unwrap();
+        assert!(emulated.contains("neither VMX nor SVM below KVM"), "{emulated}");
+    }
 }

@@ -3,10 +3,10 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use virtbench_lab::{Accelerator, GuestImage, LabError, LibvirtAddress, find_kernel};
+use virtbench_lab::{GuestImage, LabError, LibvirtAddress, find_kernel};
 use virtbench_platforms::{LibvirtOptions, LibvirtPlatform, OnVsphere, Platform};
 use virtbench_record::{CloneKind, FailureKind};
-use virtbench_study::{Event, Run, StudyError, WantedAccelerator};
+use virtbench_study::{Event, Run, StudyError};
 
 use crate::args::qemu::QemuArgs;
 use crate::exit::{Failure, Kind};
@@ -90,11 +90,7 @@ impl WantedPlatform<'_> {
             disk_bytes: self.disk_bytes,
             clones: self.clones.clone(),
             array_command: self.array_command.map(str::to_owned),
-            accelerator: match self.qemu.accelerator.wanted() {
-                WantedAccelerator::Auto => None,
-                WantedAccelerator::Kvm => Some(Accelerator::Kvm),
-                WantedAccelerator::Tcg => Some(Accelerator::Tcg),
-            },
+            accelerator: self.qemu.accelerator.wanted().named(),
             guest,
         })
     }

@@ -135,7 +135,7 @@ fn identity(program: &Path) -> Result<(u64, u64), Failure> {
 impl SidePlan {
     /// The study in a file or of a run, measured with `command` or this program.
     fn new(command: Option<&Path>, study: &Path) -> Result<Self, Failure> {
-        let words = study_file::one_repetition(study_file::words(study)?);
+        let words = study_file::one_repetition(study_file::words(study)?.words);
         let usage = |why: String| Failure::message(Kind::Usage, format!("{}: {why}", study.display()));
         if !words.get(2).is_some_and(|name| STUDIES.contains(&name.as_str())) {
             return Err(usage(format!("only these studies have points to compare: {}", STUDIES.join(", "))));
